@@ -1,0 +1,1 @@
+"""Benchmarks of Skillhall: generated trees, interleaved rounds, ratios; never installed."""

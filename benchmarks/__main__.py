@@ -1,0 +1,78 @@
+"""The command `python -m benchmarks`: runs the chosen benchmarks and prints their reports."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import discovery, startup
+from benchmarks.harness import DEFAULT_ROUNDS, BenchmarkError
+from benchmarks.plan import SCALES, Plan, check_executable, installed_executable
+from benchmarks.report import Report, render_json, render_table
+from benchmarks.trees import ForeignFolderError, default_data_folder
+
+# A benchmark is a function from a plan to reports; a row here makes it a choice of the command.
+BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
+    "discovery": discovery.run,
+    "startup": startup.run,
+}
+
+
+def main() -> int:
+    """Zero when everything ran, whatever the figures say."""
+    options = _parser().parse_args()
+    plan = Plan(SCALES[options.scale], options.rounds, options.data, options.executable)
+    chosen = list(BENCHMARKS) if options.benchmark == "all" else [options.benchmark]
+    reports: list[Report] = []
+    failures = [name for name in chosen if not _run(name, plan, reports, as_json=options.json)]
+    if options.json:
+        print(render_json(reports))
+    return 1 if failures else 0
+
+
+def _run(name: str, plan: Plan, reports: list[Report], *, as_json: bool) -> bool:
+    """Whether the benchmark ran; its reports are added to `reports` as they come."""
+    try:
+        check_executable(plan.executable)
+        for report in BENCHMARKS[name](plan):
+            reports.append(report)
+            if not as_json:
+                print(render_table(report), end="\n\n", flush=True)
+    except (BenchmarkError, ForeignFolderError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Ratios of Skillhall to a baseline."
+    )
+    parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
+    parser.add_argument(
+        "--rounds",
+        type=_positive,
+        default=DEFAULT_ROUNDS,
+        help="rounds kept; one more is discarded",
+    )
+    parser.add_argument("--scale", choices=list(SCALES), default="full", help="sizes of the trees")
+    parser.add_argument(
+        "--data", type=Path, default=default_data_folder(), help="folder that keeps the trees"
+    )
+    parser.add_argument(
+        "--executable", type=Path, default=installed_executable(), help="the skillhall to measure"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        message = f"{text!r} is not at least 1"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Discovery against `find`: cold and warm listings, peak memory, growth per skill."""
+
+import filecmp
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.harness import BenchmarkError, Contender, Rounds, Sample, run_rounds, run_to_file
+from benchmarks.plan import Plan
+from benchmarks.report import Bar, Judged, Report, Row
+from benchmarks.trees import Tree, TreeSpec, ensure_tree
+
+COLD = Bar(3.0)
+WARM = Bar(1.0)
+MEMORY = Bar(150, Judged.MEMORY)
+GROWTH = Bar(1.2, Judged.CPU)
+SHORT_REPEATS = 10  # runs per round of what takes milliseconds
+BYTES_PER_SKILL = 60  # no listing with name, path and description is shorter
+
+FIND, COLD_LIST, WARM_LIST = "find", "list --no-index", "list, index present"
+
+
+def run(plan: Plan) -> Iterator[Report]:
+    """The reports on the flat tree, its growth, and the cluttered tree."""
+    yield from _flat_reports(plan)
+    yield _cluttered_report(plan)
+
+
+def _flat_reports(plan: Plan) -> Iterator[Report]:
+    tree = ensure_tree(plan.data, TreeSpec("flat", plan.scale.flat))
+    with _caches() as caches:
+        contenders = [*_standard(plan, tree, caches), *_growth_contenders(plan, caches)]
+        _fill_and_compare(tree, contenders, caches)
+        rounds = run_rounds(contenders, plan.rounds, tree.spec.folder)
+    yield _standard_report(tree, rounds)
+    yield _growth_report(plan, rounds)
+
+
+def _cluttered_report(plan: Plan) -> Report:
+    tree = ensure_tree(plan.data, TreeSpec("cluttered", plan.scale.cluttered))
+    with _caches() as caches:
+        contenders = _standard(plan, tree, caches)
+        _fill_and_compare(tree, contenders, caches)
+        rounds = run_rounds(contenders, plan.rounds, tree.spec.folder)
+    return _standard_report(tree, rounds)
+
+
+@contextmanager
+def _caches() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="skillhall-index-") as folder:
+        yield Path(folder)
+
+
+def _find(name: str, root: Path, repeat: int = 1) -> Contender:
+    return Contender(name, ("find", str(root), "-name", "SKILL.md"), repeat=repeat)
+
+
+def _cold(plan: Plan, name: str, root: Path, caches: Path, repeat: int = 1) -> Contender:
+    command = (str(plan.executable), "list", str(root), "--no-index", "--json")
+    return Contender(name, command, {"SKILLHALL_CACHE_DIR": str(caches)}, repeat)
+
+
+def _standard(plan: Plan, tree: Tree, caches: Path) -> list[Contender]:
+    warm = (str(plan.executable), "list", str(tree.root), "--json")
+    return [
+        _find(FIND, tree.root),
+        _cold(plan, COLD_LIST, tree.root, caches),
+        Contender(WARM_LIST, warm, {"SKILLHALL_CACHE_DIR": str(caches)}),
+    ]
+
+
+def _fill_and_compare(tree: Tree, contenders: list[Contender], caches: Path) -> None:
+    """Write the index, then insist that cold and warm listings are whole and equal."""
+    by_name = {contender.name: contender for contender in contenders}
+    cold, warm = caches / "cold.json", caches / "warm.json"
+    tree.wait_until_settled()
+    for name, output in ((WARM_LIST, warm), (COLD_LIST, cold), (WARM_LIST, warm)):
+        run_to_file(by_name[name], output)
+    if not filecmp.cmp(cold, warm, shallow=False):
+        message = f"listings of {tree.spec.folder!r} with and without the index differ"
+        raise BenchmarkError(message)
+    if cold.stat().st_size < BYTES_PER_SKILL * tree.spec.skills:
+        message = f"the listing of {tree.spec.folder!r} is too short for {tree.spec.skills} skills"
+        raise BenchmarkError(message)
+
+
+def _standard_report(tree: Tree, rounds: Rounds) -> Report:
+    rows = (
+        _ratio_row(rounds, FIND, None),
+        _ratio_row(rounds, COLD_LIST, COLD),
+        _ratio_row(rounds, WARM_LIST, WARM),
+        Row(name="memory of list --no-index", peak_mb=rounds.peak_mb(COLD_LIST), bar=MEMORY),
+    )
+    return Report(
+        f"discovery, {tree.spec.layout} tree of {tree.spec.skills:,} skills, against find", rows
+    )
+
+
+def _ratio_row(rounds: Rounds, name: str, bar: Bar | None) -> Row:
+    return Row(
+        name=name,
+        wall=rounds.wall_ratio(name, FIND),
+        cpu=rounds.cpu_ratio(name, FIND),
+        peak_mb=rounds.peak_mb(name),
+        median_ms=rounds.wall(name) * 1e3,
+        bar=bar,
+    )
+
+
+def _growth_contenders(plan: Plan, caches: Path) -> list[Contender]:
+    empty = plan.data / "empty"
+    empty.mkdir(exist_ok=True)
+    small = ensure_tree(plan.data, TreeSpec("flat", plan.scale.growth_from)).root
+    middle = ensure_tree(plan.data, TreeSpec("flat", plan.scale.growth_by)).root
+    return [
+        _find("find empty", empty, SHORT_REPEATS),
+        _find("find small", small, SHORT_REPEATS),
+        _cold(plan, "empty", empty, caches, SHORT_REPEATS),
+        _cold(plan, "small", small, caches, SHORT_REPEATS),
+        _cold(plan, "middle", middle, caches),
+    ]
+
+
+def _growth_report(plan: Plan, rounds: Rounds) -> Report:
+    small, middle, large = plan.scale.growth_from, plan.scale.growth_by, plan.scale.flat
+    first = _PerSkill("small", "empty", small)
+    to_middle = _PerSkill("middle", "small", middle - small)
+    to_large = _PerSkill(COLD_LIST, "small", large - small)
+    all_large = _PerSkill(COLD_LIST, "empty", large)
+    find_first = _PerSkill("find small", "find empty", small)
+    find_large = _PerSkill(FIND, "find empty", large)
+    rows = (
+        _growth_row(rounds, f"list, {small:,} to {large:,}", first, all_large, GROWTH),
+        _growth_row(
+            rounds, f"list, slope to {middle:,} and {large:,}", to_middle, to_large, GROWTH
+        ),
+        _growth_row(rounds, f"find, {small:,} to {large:,}", find_first, find_large, None),
+    )
+    return Report("growth of the cost per skill, flat trees, list --no-index", rows)
+
+
+class _PerSkill:
+    """A contender's cost per skill it has more than another contender of the same command."""
+
+    def __init__(self, name: str, fewer: str, skills: int) -> None:
+        self._name, self._fewer, self._skills = name, fewer, skills
+
+    def cpu(self, samples: Mapping[str, Sample]) -> float:
+        """Seconds of CPU per skill."""
+        return (samples[self._name].cpu - samples[self._fewer].cpu) / self._skills
+
+    def wall(self, samples: Mapping[str, Sample]) -> float:
+        """Seconds of wall clock per skill."""
+        return (samples[self._name].wall - samples[self._fewer].wall) / self._skills
+
+
+def _growth_row(
+    rounds: Rounds, name: str, start: _PerSkill, end: _PerSkill, bar: Bar | None
+) -> Row:
+    return Row(
+        name=name,
+        wall=rounds.median(lambda samples: end.wall(samples) / start.wall(samples)),
+        cpu=rounds.median(lambda samples: end.cpu(samples) / start.cpu(samples)),
+        bar=bar,
+    )

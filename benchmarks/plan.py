@@ -1,0 +1,51 @@
+"""What one run was asked for: sizes, rounds, places, and the executable to measure."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness import BenchmarkError
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How many skills the trees have."""
+
+    flat: int
+    cluttered: int
+    growth_from: int
+    growth_by: int
+    few: int = 100
+
+
+SCALES = {
+    "full": Scale(flat=60_000, cluttered=15_000, growth_from=1_000, growth_by=15_000),
+    "small": Scale(flat=2_000, cluttered=1_000, growth_from=500, growth_by=1_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run's choices."""
+
+    scale: Scale
+    rounds: int
+    data: Path
+    executable: Path
+
+
+def installed_executable() -> Path:
+    """The console script beside the running interpreter."""
+    return Path(sys.executable).parent / "skillhall"
+
+
+def check_executable(executable: Path) -> None:
+    """Refuse a plan that cannot be run.
+
+    Raises:
+        BenchmarkError: there is no such file.
+    """
+    if not executable.is_file():
+        hint = "install Skillhall into this environment, or pass --executable"
+        message = f"no executable at {str(executable)!r}\nhint: {hint}"
+        raise BenchmarkError(message)

@@ -1,0 +1,120 @@
+"""Rows of figures with their bars, as a table or as JSON; nothing is measured here."""
+
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+NOTHING = "–"
+HEADER = ("name", "wall ratio", "cpu ratio", "bar", "verdict", "peak MB", "median ms")
+
+
+class Judged(StrEnum):
+    """The figure of a row that its bar limits."""
+
+    RATIO = "ratio"  # the worse of wall and CPU
+    CPU = "cpu"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The most a figure may be."""
+
+    limit: float
+    judged: Judged = Judged.RATIO
+
+    def __str__(self) -> str:
+        """The bar as the table shows it."""
+        return f"≤ {self.limit:.0f} MB" if self.judged is Judged.MEMORY else f"≤ {self.limit:.1f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of a report; a figure that makes no sense for it is absent."""
+
+    name: str
+    wall: float | None = None
+    cpu: float | None = None
+    peak_mb: float | None = None
+    median_ms: float | None = None
+    bar: Bar | None = None
+
+    @property
+    def verdict(self) -> str:
+        """`ok` or `MISSED`; empty when there is no bar."""
+        figures = self._judged_figures()
+        if self.bar is None or not figures:
+            return ""
+        return "ok" if max(figures) <= self.bar.limit else "MISSED"
+
+    def _judged_figures(self) -> list[float]:
+        by_bar = {
+            Judged.RATIO: (self.wall, self.cpu),
+            Judged.CPU: (self.cpu,),
+            Judged.MEMORY: (self.peak_mb,),
+        }
+        figures = by_bar[self.bar.judged] if self.bar else ()
+        return [figure for figure in figures if figure is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The rows of one group of contenders."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def render_table(report: Report) -> str:
+    """A report as aligned text."""
+    lines = [HEADER, *(_cells(row) for row in report.rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
+    return "\n".join([report.title, *("  " + _aligned(line, widths) for line in lines)])
+
+
+def render_json(reports: Iterable[Report]) -> str:
+    """Reports as one JSON document, with what is needed to compare it with another."""
+    document = {
+        "schema": "skillhall.benchmarks/1",
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "reports": [
+            {"title": report.title, "rows": [_record(row) for row in report.rows]}
+            for report in reports
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _record(row: Row) -> dict[str, str | float | None]:
+    return {
+        "name": row.name,
+        "wall_ratio": _rounded(row.wall),
+        "cpu_ratio": _rounded(row.cpu),
+        "bar": row.bar.limit if row.bar else None,
+        "judged": row.bar.judged.value if row.bar else None,
+        "verdict": row.verdict or None,
+        "peak_mb": _rounded(row.peak_mb),
+        "median_ms": _rounded(row.median_ms),
+    }
+
+
+def _rounded(figure: float | None) -> float | None:
+    return None if figure is None else round(figure, 3)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    bar = str(row.bar) if row.bar else NOTHING
+    figures = (_shown(row.wall, 2), _shown(row.cpu, 2), bar, row.verdict or NOTHING)
+    return (row.name, *figures, _shown(row.peak_mb, 1), _shown(row.median_ms, 1))
+
+
+def _shown(figure: float | None, digits: int) -> str:
+    return NOTHING if figure is None else f"{figure:.{digits}f}"
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = zip(cells, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])

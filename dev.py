@@ -1,0 +1,189 @@
+"""The way into a checkout: makes `.venv` on first use, then runs the product or its checks.
+
+Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be installed first.
+
+    python3 dev.py run [ARGS]      the command line; without ARGS it lists the example skills
+    python3 dev.py test [ARGS]     every check; ARGS go to pytest
+    python3 dev.py fix             format, and repair what the linter can repair
+    python3 dev.py lint            ruff: format and rules
+    python3 dev.py types           mypy
+    python3 dev.py layers          import-linter: who may import whom
+    python3 dev.py unit [ARGS]     the unit tests alone
+    python3 dev.py golden [ARGS]   rewrite the expected files of tests/golden
+    python3 dev.py bench [ARGS]    the benchmarks
+    python3 dev.py lock [ARGS]     write requirements-dev.txt anew; --upgrade takes the newest
+    python3 dev.py setup           make `.venv` and stop
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+# Stands before the first annotation, so that an older Python reaches it.
+if sys.version_info < (3, 11):
+    print(f"dev.py needs Python 3.11 or newer; this is {sys.version.split()[0]}", file=sys.stderr)
+    print("hint: start it with a newer one, e.g. python3.11 dev.py test", file=sys.stderr)
+    sys.exit(2)
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+READY = VENV / ".ready"
+LOCK = "requirements-dev.txt"
+UV = "uv>=0.13,<0.14"
+COMPILE = (
+    "pip compile --universal --python-version 3.11 --all-extras --group dev"
+    f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
+).split()
+# They would make a child look for modules outside `.venv`.
+LEAKS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
+INTERRUPTED = 130  # what a shell reports after Ctrl-C
+
+
+def say(text: str) -> None:
+    """Write to stderr: stdout belongs to the product."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The environment of a child: ours without what would lead it out of `.venv`."""
+    kept = {key: value for key, value in os.environ.items() if key not in LEAKS}
+    # uv knows only its own certificates unless told; behind an inspecting proxy that fails.
+    return {"UV_SYSTEM_CERTS": "1"} | kept | extra
+
+
+def start(command: Sequence[object], *, cwd: Path | None = ROOT, **extra: str) -> int:
+    """The exit code of `command`, run with `extra` in its environment."""
+    words = [str(word) for word in command]
+    code = subprocess.run(words, cwd=cwd, env=environment(**extra), check=False).returncode
+    return code if code >= 0 else 128 - code  # a signal, the way a shell counts it
+
+
+def fingerprint() -> str:
+    """What `.venv` was made from: the two files that name packages, and this Python."""
+    files = [(ROOT / name).read_bytes() for name in (LOCK, "pyproject.toml")]
+    version = f"{sys.version_info.major}.{sys.version_info.minor}".encode()
+    return hashlib.sha256(b"\0".join([*files, version])).hexdigest()
+
+
+def uv() -> str:
+    """The uv on PATH, else one put into `.venv`."""
+    found = shutil.which("uv") or shutil.which("uv", path=str(BIN))
+    return found or install_uv()
+
+
+def install_uv() -> str:
+    """A uv put into `.venv` by the pip of the Python that made it."""
+    # Inside an activated `.venv` the running interpreter has no pip; the one it was made from has.
+    python = getattr(sys, "_base_executable", None) or sys.executable
+    probe = [python, "-m", "pip", "--version"]
+    if subprocess.run(probe, env=environment(), capture_output=True, check=False).returncode:
+        say(f"{python} has no pip, and uv is not on PATH")
+        say("hint: install one of them, e.g. the package python3-pip of your system")
+        sys.exit(2)
+    # `pip --python` installs from outside, so an externally managed Python does not refuse.
+    install = "install", "--quiet", "--disable-pip-version-check", UV
+    done(start([python, "-m", "pip", "--python", BIN / "python", *install]), "installing uv")
+    return str(BIN / "uv")
+
+
+def done(code: int, what: str) -> None:
+    """Stop with `code` unless it is 0."""
+    if code:
+        say(f"{what} failed with exit code {code}")
+        sys.exit(code)
+
+
+def setup() -> None:
+    """Make `.venv` what the lock says; silent when it already is."""
+    expected = fingerprint()
+    if READY.exists() and READY.read_text(encoding="utf-8") == expected:
+        return
+    say("setting up .venv (first use, about 20 s)…")
+    # Without pip, because Debian's Python may lack ensurepip.
+    venv.create(VENV, clear=True, with_pip=False, symlinks=os.name != "nt")
+    install = [uv(), "pip", "install", "--quiet", "--python", BIN / "python"]
+    done(start([*install, "--require-hashes", "-r", LOCK]), "installing the locked packages")
+    done(start([*install, "--no-deps", "-e", "."]), "installing skillhall")
+    READY.write_text(expected, encoding="utf-8")
+
+
+def steps(*commands: Sequence[str]) -> int:
+    """Run tools of `.venv` one after the other; the exit code of the first that fails, else 0."""
+    for tool, *arguments in commands:
+        say(f"$ {' '.join([tool, *arguments])}")
+        code = start([BIN / tool, *arguments])
+        if code:
+            say(f"{tool} failed with exit code {code}")
+            return code
+    return 0
+
+
+LINT = (["ruff", "format", "--check", "."], ["ruff", "check", "."])
+FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])
+
+
+def run(*arguments: str) -> int:
+    """The product's command line, in the caller's folder; the examples when nothing is asked."""
+    if arguments:
+        return start([BIN / "skillhall", *arguments], cwd=None)
+    return start([BIN / "skillhall", "list", "examples/skills"])
+
+
+def test(*arguments: str) -> int:
+    """Every check, in the order of how soon it answers."""
+    begun = time.monotonic()
+    code = steps(*LINT, ["mypy"], ["lint-imports"], ["pytest", *arguments])
+    outcome = "a check failed" if code else "all checks passed"
+    print(f"{outcome} after {time.monotonic() - begun:.0f} s", flush=True)
+    return code
+
+
+def golden(*arguments: str) -> int:
+    """The golden tests, writing what they would compare; one process, so that no file has two."""
+    return start([BIN / "pytest", "tests/golden", "-n", "0", *arguments], UPDATE_GOLDEN="1")
+
+
+COMMANDS: dict[str, Callable[..., int]] = {
+    "run": run,
+    "test": test,
+    "fix": lambda: steps(*FIX),
+    "lint": lambda: steps(*LINT),
+    "types": lambda *arguments: steps(["mypy", *arguments]),
+    "layers": lambda *arguments: steps(["lint-imports", *arguments]),
+    "unit": lambda *arguments: steps(["pytest", "tests/unit", *arguments]),
+    "golden": golden,
+    "bench": lambda *arguments: start([BIN / "python", "-m", "benchmarks", *arguments]),
+    "lock": lambda *arguments: start([uv(), *COMPILE, *arguments]),
+    "setup": lambda: 0,
+}
+ALONE = {"fix", "lint", "setup"}  # commands without arguments
+
+
+def main(name: str = "", *arguments: str) -> int:
+    """Prepare `.venv`, run one command, return its exit code."""
+    if name in {"-h", "--help", "help"}:
+        print(__doc__)
+        return 0
+    if name not in COMMANDS:
+        say(f"dev.py has no command {name!r}" if name else "dev.py needs a command")
+        say(f"hint: one of {', '.join(COMMANDS)}; python3 dev.py help says what they do")
+        return 2
+    if arguments and name in ALONE:
+        say(f"dev.py {name} takes no arguments, got {' '.join(arguments)!r}")
+        return 2
+    try:
+        setup()
+        return COMMANDS[name](*arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The snapshot: sources and a profile in, one ordered, immutable catalog out."""

@@ -1,0 +1,142 @@
+"""The catalog: accepted skills in order, and everything there is to say about the others."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall.errors import SkillNotFound
+from skillhall.policy.exposing import shown_to_models
+from skillhall.sources.safety import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall.policy.loading import Judged
+    from skillhall.policy.precedence import Shadowed
+    from skillhall.policy.profiles import Profile
+    from skillhall.skill.model import Frontmatter
+    from skillhall.sources.roots import Root
+
+
+class Skill(NamedTuple):
+    """An accepted skill: its frontmatter and where it stands. The body is read on demand."""
+
+    name: str
+    description: str
+    folder: str  # relative to the root, "" for the root itself
+    file: str
+    root: Root
+    root_number: int
+    frontmatter: Frontmatter
+    findings: tuple[Judged, ...] = ()
+    is_flat: bool = False
+    real: Place | None = None
+
+    @property
+    def id(self) -> str:
+        """The folder's path below its root, or a flat file's name without its ending."""
+        if self.is_flat:
+            return self.file.rpartition(".")[0]
+        return self.folder or os.path.basename(self.root.path)
+
+    @property
+    def location(self) -> str:
+        """The absolute path of the SKILL.md."""
+        return os.path.join(self.root.path, self.folder, self.file)
+
+    @property
+    def directory(self) -> str:
+        """The absolute path of the skill's folder."""
+        return os.path.join(self.root.path, self.folder) if self.folder else self.root.path
+
+    @property
+    def source(self) -> str:
+        """The label of the root it came from."""
+        return self.root.source
+
+    @property
+    def hidden(self) -> bool:
+        """Whether no model may be shown it."""
+        return not shown_to_models(self.frontmatter)
+
+    @property
+    def place(self) -> Place:
+        """Where its files are read from: through a link, that is where the link led."""
+        return self.real or Place(self.root.path, self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A candidate that the profile does not load."""
+
+    id: str
+    name: str
+    location: str
+    findings: tuple[Judged, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a name means the skill it means."""
+
+    name: str
+    profile: str
+    winners: tuple[Skill, ...]
+    shadowed: tuple[Shadowed[Skill], ...]
+    rejected: tuple[Rejected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The ordered, immutable snapshot of the skills that a profile accepts."""
+
+    profile: Profile
+    roots: tuple[Root, ...]
+    skills: tuple[Skill, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    shadowed: tuple[Shadowed[Skill], ...] = ()
+    notes: tuple[Judged, ...] = ()  # about the walk and about equal names
+
+    def __iter__(self) -> Iterator[Skill]:
+        """The skills, in order."""
+        return iter(self.skills)
+
+    def __len__(self) -> int:
+        """How many skills there are."""
+        return len(self.skills)
+
+    @property
+    def visible(self) -> tuple[Skill, ...]:
+        """The skills that a model may be shown."""
+        return tuple(skill for skill in self.skills if not skill.hidden)
+
+    @property
+    def findings(self) -> tuple[Judged, ...]:
+        """Everything that was noticed, and matters: about the walk, then skill by skill."""
+        return (
+            *self.notes,
+            *(judged for rejected in self.rejected for judged in rejected.findings),
+            *(judged for skill in self.skills for judged in skill.findings),
+        )
+
+    def find(self, name: str) -> Skill:
+        """The skill of that name, or of that id. Raises: SkillNotFound."""
+        found = next((skill for skill in self.skills if skill.name == name), None)
+        found = found or next((skill for skill in self.skills if skill.id == name), None)
+        if found is None:
+            from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong name
+
+            raise SkillNotFound(name, get_close_matches(name, [s.name for s in self.skills]))
+        return found
+
+    def explain(self, name: str) -> Explanation:
+        """Which copies of `name` exist, which one won, and what became of the others."""
+        return Explanation(
+            name,
+            self.profile.name,
+            tuple(skill for skill in self.skills if name in (skill.name, skill.id)),
+            tuple(lost for lost in self.shadowed if name in (lost.skill.name, lost.skill.id)),
+            tuple(lost for lost in self.rejected if name in (lost.name, lost.id)),
+        )

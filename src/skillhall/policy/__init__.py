@@ -1,0 +1,1 @@
+"""The decisions: what to scan, what a finding means, which of two equal names wins. Pure data."""

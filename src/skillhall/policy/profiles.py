@@ -1,0 +1,185 @@
+"""The profiles: each founding design's way with a skill, as data. No code asks which one runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillhall.policy.loading import NAME_PATTERN, NO_NAME, Effect, LoadPolicy
+from skillhall.policy.naming import (
+    described_else_folder,
+    from_frontmatter,
+    frontmatter_else_folder,
+)
+from skillhall.policy.precedence import Identity, PrecedencePolicy, SameName
+from skillhall.policy.scanning import CLUTTER, Links, ScanPolicy
+from skillhall.skill.finding import Code
+from skillhall.skill.model import KeyCase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillhall.policy.naming import NamePolicy
+
+ACCEPT, WARN, REJECT = Effect.ACCEPT, Effect.WARN, Effect.REJECT
+
+# Where agents keep skills: the project's folders first, then the person's.
+AGENT_FOLDERS = (
+    (".agents/skills", "project"),
+    (".claude/skills", "project"),
+    (".skills", "project"),
+    ("~/.agents/skills", "user"),
+    ("~/.claude/skills", "user"),
+    ("~/.skillhall/skills", "user"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named set of decisions, read from top to bottom as a skill comes in."""
+
+    name: str
+    summary: str
+    roots: tuple[tuple[str, str], ...]  # folder and source label, in order of precedence
+    scan: ScanPolicy
+    load: LoadPolicy
+    label: NamePolicy = from_frontmatter
+    keys: KeyCase = KeyCase.EXACT
+    reserved_names: frozenset[str] = field(default_factory=frozenset)
+    precedence: PrecedencePolicy = field(default_factory=PrecedencePolicy)
+
+
+SPECIFICATION = Profile(
+    name="specification",
+    summary="The text of the specification: every rule counts.",
+    roots=AGENT_FOLDERS,
+    scan=ScanPolicy(root_itself=True, skip_names=CLUTTER),
+    load=LoadPolicy.of(REJECT),
+)
+
+SKILLS_REF = Profile(
+    name="skills-ref",
+    summary="What the reference validator accepts, its gaps included.",
+    roots=AGENT_FOLDERS,
+    scan=ScanPolicy(root_itself=True, skip_names=CLUTTER),
+    load=LoadPolicy.of(
+        ACCEPT,
+        reject=NAME_PATTERN
+        | NO_NAME
+        | {
+            Code.NAME_NOT_FOLDER,
+            Code.NAME_MARKS,
+            Code.DESCRIPTION_MISSING,
+            Code.DESCRIPTION_TOO_LONG,
+            Code.COMPATIBILITY_TOO_LONG,
+            Code.BOM,
+            Code.LEADING_BLANK,
+            Code.YAML_REPAIRED,
+            Code.YAML_FLOW,
+            Code.DUPLICATE_KEY,
+            Code.KEY_CASE,
+            Code.UNKNOWN_FIELD,
+        },
+        accept={Code.NOT_TEXT, Code.ALLOWED_TOOLS_FORM},
+    ),
+)
+
+LENIENT = Profile(
+    name="lenient",
+    summary="The client guide's advice for agents: warn and load.",
+    roots=AGENT_FOLDERS,
+    scan=ScanPolicy(depth=6, root_itself=True, skip_names=CLUTTER, links=Links.INSIDE),
+    load=LoadPolicy.of(
+        WARN, reject={Code.DESCRIPTION_MISSING}, accept={Code.ALLOWED_TOOLS_FORM}
+    ),
+    label=frontmatter_else_folder,
+)
+
+PROMPT_REPOSITORY = Profile(
+    name="prompt-repository",
+    summary="A server's prompts: flat files and folders of a git repository.",
+    roots=(),
+    scan=ScanPolicy(flat_files=True, skip_names=CLUTTER),
+    load=LoadPolicy.of(
+        WARN,
+        reject={Code.FLAT_NAME_MISSING, Code.NAME_RESERVED, Code.DESCRIPTION_MISSING},
+        accept=NAME_PATTERN | {Code.NAME_MISSING, Code.NAME_NOT_FOLDER, Code.ALLOWED_TOOLS_FORM},
+    ),
+    label=frontmatter_else_folder,
+    reserved_names=frozenset({"refresh", "sources"}),  # they are routes
+)
+
+LOCAL_SKILLS = Profile(
+    name="local-skills",
+    summary="A run directory's system and user skills, known by their folders.",
+    roots=((".agents/sys.skills", "system"), (".agents/skills", "user")),
+    scan=ScanPolicy(links=Links.INSIDE),
+    load=LoadPolicy.of(
+        WARN,
+        reject=NO_NAME | {Code.DESCRIPTION_MISSING},
+        accept=NAME_PATTERN | {Code.NAME_NOT_FOLDER, Code.KEY_CASE, Code.ALLOWED_TOOLS_FORM},
+    ),
+    keys=KeyCase.ANY,
+    precedence=PrecedencePolicy(identity=Identity.ID),
+)
+
+INSTRUCTION_SKILLS = Profile(
+    name="instruction-skills",
+    summary="The sources of an agent's config, searched to the bottom.",
+    roots=(),
+    scan=ScanPolicy(
+        depth=64,
+        root_itself=True,
+        inside_skills=True,
+        skip_names=frozenset({"node_modules"}),
+        links=Links.INSIDE,
+    ),
+    load=LoadPolicy.of(
+        WARN,
+        reject={Code.DESCRIPTION_MISSING, Code.YAML_REPAIRED},
+        accept={Code.ALLOWED_TOOLS_FORM},
+    ),
+    label=frontmatter_else_folder,
+    precedence=PrecedencePolicy(across_roots=SameName.ALL_KEPT),
+)
+
+SKILL_IMPORT = Profile(
+    name="skill-import",
+    summary="Skills that a person picks for a session, equal names included.",
+    roots=(("~/.claude/skills", "user"),),
+    scan=ScanPolicy(root_itself=True),
+    load=LoadPolicy.of(
+        WARN,
+        reject=NO_NAME,
+        accept=NAME_PATTERN | {Code.NAME_NOT_FOLDER, Code.KEY_CASE, Code.ALLOWED_TOOLS_FORM},
+    ),
+    label=described_else_folder,
+    keys=KeyCase.ANY,
+    precedence=PrecedencePolicy(in_root=SameName.ALL_KEPT, across_roots=SameName.ALL_KEPT),
+)
+
+SKILLS_MODULE = Profile(
+    name="skills-module",
+    summary="The library functions: strict names, the project's skills before the person's.",
+    roots=((".skills", "project"), ("~/.skillhall/skills", "user")),
+    scan=ScanPolicy(hidden_in_bundles=True),
+    load=LoadPolicy.of(
+        WARN,
+        reject=NAME_PATTERN | NO_NAME | {Code.DESCRIPTION_MISSING},
+        accept={Code.ALLOWED_TOOLS_FORM},
+    ),
+)
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        SPECIFICATION,
+        SKILLS_REF,
+        LENIENT,
+        PROMPT_REPOSITORY,
+        LOCAL_SKILLS,
+        INSTRUCTION_SKILLS,
+        SKILL_IMPORT,
+        SKILLS_MODULE,
+    )
+}

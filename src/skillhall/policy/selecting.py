@@ -1,0 +1,114 @@
+"""Which skills of a source an agent gets: listed, or inlined, by globs over their names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from skillhall.skill.finding import Code, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Selectable(Protocol):
+    """What a selection needs to know about a skill."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def location(self) -> str: ...
+
+
+SkillT = TypeVar("SkillT", bound=Selectable)
+
+
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """The patterns of one source; both left out means that everything is listed."""
+
+    available: tuple[str, ...] | None = None
+    inline: tuple[str, ...] | None = None
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The patterns for the listing, with the default applied."""
+        if self.available is None:
+            return ("*",) if self.inline is None else ()
+        return self.available
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Generic[SkillT]):
+    """What one agent gets, in order, and what was noticed while choosing."""
+
+    listed: tuple[SkillT, ...] = ()
+    inlined: tuple[SkillT, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def select(skills: Sequence[SkillT], globs: Globs) -> Selection[SkillT]:
+    """The skills of one source that its globs choose; inline wins over available."""
+    inline = _matcher(globs.inline or ())
+    available = _matcher(globs.listed)
+    inlined = [skill for skill in skills if inline(skill.name)]
+    chosen = {id(skill) for skill in inlined}
+    listed = [skill for skill in skills if available(skill.name) and id(skill) not in chosen]
+    findings = [
+        *_overlaps(inlined, globs),
+        *_unmatched((*(globs.available or ()), *(globs.inline or ())), skills),
+    ]
+    return Selection(tuple(listed), tuple(inlined), tuple(findings))
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether the whole `name` matches; `*` and `?` are the only wildcards, case counts."""
+    return _compile(pattern).fullmatch(name) is not None
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    # Runs of stars mean one star: "a**b" must not make the search slower.
+    parts = re.findall(r"\*+|\?|[^*?]+", pattern)
+    wild = {"*": ".*", "?": "."}
+    return re.compile("".join(wild.get(p[0], re.escape(p)) for p in parts), re.DOTALL)
+
+
+class _Matcher:
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._patterns = [_compile(pattern) for pattern in patterns]
+
+    def __call__(self, name: str) -> bool:
+        return any(pattern.fullmatch(name) for pattern in self._patterns)
+
+
+_matcher = _Matcher
+
+
+def _overlaps(inlined: list[SkillT], globs: Globs) -> list[Finding]:
+    if globs.available is None:
+        return []
+    available = _matcher(globs.available)
+    return [
+        Finding(
+            Code.INLINE_WINS,
+            f"{skill.name!r} matches 'available' and 'inline'; it is inlined",
+            hint="narrow one of the patterns",
+            path=skill.location,
+            skill=skill.name,
+        )
+        for skill in inlined
+        if available(skill.name)
+    ]
+
+
+def _unmatched(patterns: tuple[str, ...], skills: Sequence[Selectable]) -> list[Finding]:
+    return [
+        Finding(
+            Code.PATTERN_UNMATCHED,
+            f"the pattern {pattern!r} matches no skill",
+            hint="check its spelling; '*' and '?' are wildcards, case counts",
+        )
+        for pattern in dict.fromkeys(patterns)
+        if not any(matches(pattern, skill.name) for skill in skills)
+    ]

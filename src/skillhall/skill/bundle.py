@@ -1,0 +1,103 @@
+"""A bundle: all files of one folder that may be a skill. Bytes come on demand; nothing is judged."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhall.errors import SkillFileNotFound, UnsafePath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from skillhall.skill.finding import Finding
+
+MAX_PATH = 1024  # characters
+
+# Windows keeps these for devices, with any extension.
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul"}
+    | {f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³"}
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RelativePath:
+    """A path that stays below the folder it is relative to. `parse` is the only way to make one."""
+
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> RelativePath:
+        """The checked path. Raises: UnsafePath."""
+        reason = _reason_against(text)
+        if reason is not None:
+            raise UnsafePath(text, reason)
+        return cls("/".join(part for part in text.split("/") if part != "."))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names between the slashes."""
+        return tuple(self.text.split("/"))
+
+    def __str__(self) -> str:
+        """The text with forward slashes, on every system."""
+        return self.text
+
+
+def _reason_against(text: str) -> str | None:
+    if not text or len(text) > MAX_PATH:
+        return "it is empty" if not text else f"it has more than {MAX_PATH} characters"
+    if any(ord(c) < 0x20 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 0x7F for c in text):  # noqa: PLR2004
+        return "it holds control characters"
+    if text.startswith(("/", "\\", "~")) or "\\" in text or ":" in text:
+        return "it is not a plain relative path"
+    parts = [part for part in text.split("/") if part != "."]
+    if not parts or "" in parts:
+        return "it names no file"
+    if ".." in parts:
+        return "it leaves its folder"
+    return next((reason for part in parts if (reason := _reason_against_part(part))), None)
+
+
+def _reason_against_part(part: str) -> str | None:
+    if part.endswith((".", " ")):
+        return f"{part!r} ends in a dot or space"
+    if part.split(".")[0].rstrip(" ").lower() in _DEVICES:
+        return f"{part!r} is a device name"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """One file of a bundle."""
+
+    path: RelativePath
+    size: int
+    executable: bool
+    read: Callable[[], bytes]
+
+    def digest(self) -> str:
+        """The SHA-256 of its bytes, written as the MCP skills extension does."""
+        return f"sha256:{hashlib.sha256(self.read()).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The files of a folder by path, in order, and what was noticed while listing them."""
+
+    folder: str
+    files: Mapping[str, SkillFile]
+    findings: tuple[Finding, ...] = ()
+
+    def file(self, path: RelativePath) -> SkillFile:
+        """The file at `path`. Raises: SkillFileNotFound."""
+        found = self.files.get(path.text)
+        if found is None:
+            raise SkillFileNotFound(path.text)
+        return found
+
+    def resources(self) -> Iterator[SkillFile]:
+        """Every file but the SKILL.md itself."""
+        return (file for path, file in self.files.items() if path != "SKILL.md")

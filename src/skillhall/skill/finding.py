@@ -1,0 +1,100 @@
+"""Findings: facts that a check noticed. What a finding means is decided in `policy`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Code(StrEnum):
+    """The stable id of a kind of finding; scripts and policies rely on it."""
+
+    # The file itself.
+    NO_SKILL_MD = "no-skill-md"
+    CASE_VARIANT = "case-variant"
+    NOT_A_FILE = "not-a-file"
+    UNREADABLE = "unreadable"
+    TOO_LARGE = "too-large"
+    NOT_UTF8 = "not-utf8"
+    NUL_BYTE = "nul-byte"
+    LFS_POINTER = "lfs-pointer"
+    BOM = "bom"
+    CRLF = "crlf"
+    LEADING_BLANK = "leading-blank"
+
+    # The frontmatter block.
+    NO_FRONTMATTER = "no-frontmatter"
+    UNCLOSED_FRONTMATTER = "unclosed-frontmatter"
+    FRONTMATTER_LARGE = "frontmatter-large"
+    ODD_LINE_BREAK = "odd-line-break"
+    YAML_INVALID = "yaml-invalid"
+    YAML_REPAIRED = "yaml-repaired"
+    YAML_NOT_A_MAP = "yaml-not-a-map"
+    YAML_ALIAS = "yaml-alias"
+    YAML_TAG = "yaml-tag"
+    YAML_DEPTH = "yaml-depth"
+    YAML_NODES = "yaml-nodes"
+    YAML_FLOW = "yaml-flow"
+    DUPLICATE_KEY = "duplicate-key"
+    KEY_CASE = "key-case"
+    UNKNOWN_FIELD = "unknown-field"
+    NOT_TEXT = "not-text"
+    CONTROL_CHARACTER = "control-character"
+
+    # The fields.
+    NAME_MISSING = "name-missing"
+    FLAT_NAME_MISSING = "flat-name-missing"
+    NAME_TOO_LONG = "name-too-long"
+    NAME_UPPERCASE = "name-uppercase"
+    NAME_CHARACTERS = "name-characters"
+    NAME_MARKS = "name-marks"
+    NAME_EDGE_HYPHEN = "name-edge-hyphen"
+    NAME_DOUBLE_HYPHEN = "name-double-hyphen"
+    NAME_NOT_FOLDER = "name-not-folder"
+    NAME_RESERVED = "name-reserved"
+    DESCRIPTION_MISSING = "description-missing"
+    DESCRIPTION_TOO_LONG = "description-too-long"
+    COMPATIBILITY_EMPTY = "compatibility-empty"
+    COMPATIBILITY_TOO_LONG = "compatibility-too-long"
+    METADATA_NOT_A_MAP = "metadata-not-a-map"
+    METADATA_NOT_TEXT = "metadata-not-text"
+    ALLOWED_TOOLS_FORM = "allowed-tools-form"
+
+    # The body and the files beside it.
+    BODY_LARGE = "body-large"
+    REFERENCE_MISSING = "reference-missing"
+    FILE_LEFT_OUT = "file-left-out"
+    FILE_TOO_LARGE = "file-too-large"
+    TOO_MANY_FILES = "too-many-files"
+    UNSAFE_PATH = "unsafe-path"
+
+    # The walk.
+    ROOT_MISSING = "root-missing"
+    SKIPPED = "skipped"
+    LINK_SKIPPED = "link-skipped"
+    LINK_OUTSIDE = "link-outside"
+    LINK_BROKEN = "link-broken"
+    SAME_FILE = "same-file"
+    BOUND_REACHED = "bound-reached"
+
+    # Several skills together.
+    SHADOWED = "shadowed"
+    SAME_NAME = "same-name"
+    CASE_COLLISION = "case-collision"
+    INLINE_WINS = "inline-wins"
+    PATTERN_UNMATCHED = "pattern-unmatched"
+
+
+class Finding(NamedTuple):
+    """One fact about one place."""
+
+    code: Code
+    message: str
+    line: int | None = None
+    hint: str = ""
+    path: str = ""
+    skill: str = ""
+
+    def at(self, path: str, skill: str = "") -> Finding:
+        """The same finding, located: whoever read the bytes knows where they came from."""
+        return Finding(self.code, self.message, self.line, self.hint, path, skill)

@@ -1,0 +1,138 @@
+"""One lenient pass over frontmatter that YAML refused: top-level `key: value` lines as text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhall.skill.careful_yaml import Reading, YamlRefused, read_careful_yaml
+from skillhall.skill.fast_yaml import read_plain_yaml
+from skillhall.skill.finding import Code, Finding
+from skillhall.skill.quoting import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?")
+_BLOCK_STYLE = re.compile(r"[|>][-+0-9]*")
+_LINE_BREAK = re.compile(r"\r\n|[\r\n]")
+_SHOWN = 60  # characters of a value that a hint repeats
+
+
+@dataclass(slots=True)
+class _Entry:
+    key: str
+    lines: list[str]
+    text: list[str]
+    line: int
+
+    @property
+    def has_unquoted_colon(self) -> bool:
+        first = self.text[0]
+        return first[:1].isalpha() and ": " in first and not any(map(str.strip, self.text[1:]))
+
+    def as_text(self) -> str:
+        first, *rest = self.text
+        kept = rest if _BLOCK_STYLE.fullmatch(first) else self.text
+        return " ".join(part for line in kept if (part := line.strip()))
+
+
+def repair_yaml(block: str, refusal: YamlRefused) -> Reading:
+    """The fields of `block`, each broken one as plain text. Raises: YamlRefused."""
+    entries = _entries(block)
+    if not entries:
+        raise refusal
+    reading = Reading({}, [])
+    broken: list[_Entry] = []
+    for entry in entries:
+        if entry.key in reading.fields:
+            reading.findings.append(
+                Finding(Code.DUPLICATE_KEY, f"{entry.key!r} stands twice; the last wins", entry.line)
+            )
+        try:
+            alone = _read_alone("\n".join(entry.lines) + "\n")
+            reading.fields[entry.key] = alone.fields[entry.key]
+        except YamlRefused as again:
+            if not again.repairable:
+                raise
+            reading.fields[entry.key] = entry.as_text()
+            broken.append(entry)
+        except KeyError:
+            raise refusal from None
+        else:
+            reading.findings.extend(_moved(alone.findings, entry.line - 1))
+    reading.findings.insert(0, _repaired(refusal.finding, broken))
+    return reading
+
+
+def locate_entries(block: str) -> dict[str, tuple[int, int, int]]:
+    """Offsets of each top-level `key: value` entry: key start, key end, value end."""
+    starts = [0, *(match.end() for match in _LINE_BREAK.finditer(block))]
+    found = {}
+    for entry in _entries(_LINE_BREAK.sub("\n", block)):
+        start = starts[entry.line - 1]
+        end = starts[min(entry.line - 1 + len(entry.lines), len(starts) - 1)]
+        found[entry.key] = (start, start + len(entry.key), end)
+    return found
+
+
+def _read_alone(text: str) -> Reading:
+    plain = read_plain_yaml(text)
+    if plain is None or plain.unquoted_colons:
+        return read_careful_yaml(text)
+    return Reading(plain.fields, [])
+
+
+def _entries(block: str) -> list[_Entry]:
+    entries: list[_Entry] = []
+    for number, line in enumerate(block.split("\n"), start=1):
+        if line.startswith("#"):
+            continue
+        match = _ENTRY.fullmatch(line)
+        if match is not None:
+            entries.append(_Entry(match[1], [line], [match[2] or ""], number))
+        elif entries:
+            entries[-1].lines.append(line)
+            entries[-1].text.append(line)
+        elif line.strip():
+            return []
+    return entries
+
+
+def _moved(findings: list[Finding], lines: int) -> list[Finding]:
+    return [
+        Finding(found.code, found.message, (found.line or 1) + lines, found.hint)
+        for found in findings
+    ]
+
+
+def colon_finding(fields: Sequence[tuple[str, int]], first_value: str) -> Finding:
+    """The finding for plain values with a colon and a space in them; no YAML reader takes those."""
+    key, line = fields[0]
+    names = ", ".join(repr(name) for name, _ in fields)
+    return Finding(
+        Code.YAML_REPAIRED,
+        f"{names} holds ': ' outside quotes, which is not YAML; it was read as plain text",
+        line,
+        _quote_hint(key, first_value),
+    )
+
+
+def _repaired(refusal: Finding, broken: list[_Entry]) -> Finding:
+    if not broken:
+        return Finding(Code.YAML_REPAIRED, refusal.message, refusal.line, refusal.hint)
+    entry = broken[0]
+    if all(one.has_unquoted_colon for one in broken):
+        return colon_finding([(one.key, one.line) for one in broken], entry.as_text())
+    return Finding(
+        Code.YAML_REPAIRED,
+        f"{refusal.message}; {', '.join(repr(e.key) for e in broken)} was read as plain text",
+        entry.line,
+        _quote_hint(entry.key, entry.as_text()),
+    )
+
+
+def _quote_hint(key: str, value: str) -> str:
+    shown = quote(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
+    return f"quote the value: {key}: {shown}"

@@ -1,0 +1,35 @@
+"""The values that frontmatter can hold, and the names of the fields the specification knows."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+Value: TypeAlias = "str | bool | list[Value] | dict[str, Value] | None"
+Fields: TypeAlias = dict[str, Value]
+
+# Fields whose value is text: `version: 1.10` stays "1.10", and `name: 0123` never becomes 83.
+TEXT_FIELDS = frozenset({"name", "description", "license", "compatibility"})
+KNOWN_FIELDS = TEXT_FIELDS | {"metadata", "allowed-tools"}
+
+# Only these six words are true or false; `yes` and `on` are text, as in YAML 1.2.
+BOOLEANS = {
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+
+
+def kind_of(value: Value) -> str:
+    """What a person would call the kind of `value`."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "a map"
+    return "text"

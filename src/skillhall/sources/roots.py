@@ -1,0 +1,21 @@
+"""Roots: the folders a directory source scans."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """One folder to scan, and the label of where it belongs ("project", "user", …)."""
+
+    path: str
+    source: str = "given"
+    expected: bool = True  # whether its absence is worth a finding
+
+    @classmethod
+    def of(cls, text: str, base: str, source: str = "given", *, expected: bool = True) -> Root:
+        """The root that `text` names: `~` expands, relative paths start at `base`."""
+        expanded = os.path.expanduser(text)
+        return cls(os.path.abspath(os.path.join(base, expanded)), source, expected)
