@@ -4,6 +4,7 @@ SkillhallError
 ├── SkillNotFound(name, close)        no skill of that name in the catalog
 ├── SkillFileNotFound(path)           no such file in the skill
 ├── SkillRejected(path, findings)     a SKILL.md that the profile does not load
+├── SkillParseError(path, problem)    a SKILL.md that `parse_skill_metadata` refuses
 ├── UnsafePath(path, reason)          a path that is not a plain relative one, or leaves its root
 ├── NotAFile(path)                    a folder, device or pipe where a file was asked for
 ├── TooLarge(path, limit)             more bytes, files or folders than the limit
@@ -59,6 +60,17 @@ class SkillRejected(SkillhallError):
         self.path = path
         self.reasons = tuple(reasons)
         super().__init__(f"{path}: {'; '.join(self.reasons)}")
+        self.hint = "'skillhall validate' explains each finding"
+
+
+class SkillParseError(SkillhallError):
+    """A SKILL.md that `parse_skill_metadata` refuses; the message names the file and the field."""
+
+    code = "invalid_skill"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(problem)
+        self.path = path
         self.hint = "'skillhall validate' explains each finding"
 
 

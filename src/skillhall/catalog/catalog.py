@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall.errors import SkillNotFound
 from skillhall.policy.exposing import shown_to_models
+from skillhall.sources.encoding import frontmatter_of
 from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from skillhall.policy.loading import Judged
     from skillhall.policy.precedence import Shadowed
     from skillhall.policy.profiles import Profile
     from skillhall.skill.model import Frontmatter
+    from skillhall.sources.encoding import EncodedFields
     from skillhall.sources.roots import Root
 
 
 class Skill(NamedTuple):
-    """An accepted skill: its frontmatter and where it stands. The body is read on demand."""
+    """An accepted skill: what its frontmatter says and where it stands; no body."""
 
     name: str
     description: str
+    hidden: bool  # whether no model may be shown it
     folder: str  # relative to the root, "" for the root itself
     file: str
     root: Root
     root_number: int
-    frontmatter: Frontmatter
+    fields: Frontmatter | EncodedFields
     findings: tuple[Judged, ...] = ()
     is_flat: bool = False
-    real: Place | None = None
+    real: Place | None = None  # the folder that a link led to
+    real_file: Place | None = None  # the file that SKILL.md is a link to
+
+    @property
+    def frontmatter(self) -> Frontmatter:
+        """Every field, as written."""
+        return frontmatter_of(self.fields, self.name, self.description)
 
     @property
     def id(self) -> str:
@@ -57,18 +65,12 @@ class Skill(NamedTuple):
         return self.root.source
 
     @property
-    def hidden(self) -> bool:
-        """Whether no model may be shown it."""
-        return not shown_to_models(self.frontmatter)
-
-    @property
     def place(self) -> Place:
         """Where its files are read from: through a link, that is where the link led."""
         return self.real or Place(self.root.path, self.folder)
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A candidate that the profile does not load."""
 
     id: str
@@ -77,8 +79,7 @@ class Rejected:
     findings: tuple[Judged, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Why a name means the skill it means."""
 
     name: str
@@ -88,16 +89,44 @@ class Explanation:
     rejected: tuple[Rejected, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Catalog:
     """The ordered, immutable snapshot of the skills that a profile accepts."""
 
-    profile: Profile
-    roots: tuple[Root, ...]
-    skills: tuple[Skill, ...] = ()
-    rejected: tuple[Rejected, ...] = ()
-    shadowed: tuple[Shadowed[Skill], ...] = ()
-    notes: tuple[Judged, ...] = ()  # about the walk and about equal names
+    __slots__ = ("notes", "profile", "rejected", "roots", "shadowed", "skills")
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a snapshot of six things
+        self,
+        profile: Profile,
+        roots: Iterable[Root],
+        skills: Iterable[Skill] = (),
+        rejected: Iterable[Rejected] = (),
+        shadowed: Iterable[Shadowed[Skill]] = (),
+        notes: Iterable[Judged] = (),
+    ) -> None:
+        self.profile: Final = profile
+        self.roots: Final = tuple(roots)
+        self.skills: Final = tuple(skills)
+        self.rejected: Final = tuple(rejected)
+        self.shadowed: Final = tuple(shadowed)
+        self.notes: Final = tuple(notes)  # about the walk and about equal names
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same."""
+        return isinstance(other, Catalog) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        """Equal catalogs have equal locations."""
+        return hash((self.profile.name, tuple(skill.location for skill in self.skills)))
+
+    def _parts(self) -> tuple[object, ...]:
+        return (
+            self.profile,
+            self.roots,
+            self.skills,
+            self.rejected,
+            self.shadowed,
+            self.notes,
+        )
 
     def __iter__(self) -> Iterator[Skill]:
         """The skills, in order."""
@@ -110,15 +139,16 @@ class Catalog:
     @property
     def visible(self) -> tuple[Skill, ...]:
         """The skills that a model may be shown."""
-        return tuple(skill for skill in self.skills if not skill.hidden)
+        return tuple(skill for skill in self.skills if shown_to_models(skill))
 
     @property
     def findings(self) -> tuple[Judged, ...]:
-        """Everything that was noticed, and matters: about the walk, then skill by skill."""
+        """All notes about the walk, then what is not plainly accepted, skill by skill."""
         return (
             *self.notes,
             *(judged for rejected in self.rejected for judged in rejected.findings),
             *(judged for skill in self.skills for judged in skill.findings),
+            *(judged for lost in self.shadowed for judged in lost.skill.findings),
         )
 
     def find(self, name: str) -> Skill:

@@ -1,40 +1,43 @@
-"""The warm index: what the heads of a root's skills said, so that a scan reads only what changed.
+"""The warm index: what the heads of a root's skills said, so that only changed ones are read.
 
 One file for each root, replaced as a whole: two processes can write at once and the last one wins.
-It is a cache; a missing, foreign, damaged or outdated file only means that the heads are read again.
+It is a cache: if it is missing, foreign, damaged or outdated, the heads are read again.
 
-The file is `marshal` data behind a digest: nothing else loads 60,000 heads in a tenth of a second.
-`marshal` trusts its input, so a file counts only if it belongs to us and nobody else can write it.
+The file holds `marshal` data behind a checksum. `marshal` trusts its input, so a file counts only
+if it is whole, belongs to us, and nobody else can write it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import marshal
 import os
 import stat
 import sys
-import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+import zlib
+from typing import TYPE_CHECKING
 
-from skillhall.skill.finding import Code, Finding
-from skillhall.skill.model import Frontmatter
-from skillhall.sources.candidate import SKILL_MD, Known
+from skillhall.errors import TooLarge
+from skillhall.sources.candidate import SKILL_MD
+from skillhall.sources.encoding import decode_candidates, encode_candidates
+from skillhall.sources.safety import read_up_to
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillhall.skill.model import KeyCase
-    from skillhall.sources.candidate import Candidate, KnownHeads
+    from skillhall.sources.candidate import Candidate
     from skillhall.sources.directory import Scan
 
-# Raise it whenever the parser or a check changes what a head yields.
+# Raise it whenever the parser, a check or the encoding changes what is written.
 FORMAT = 1
-_MAGIC = b"skillhall heads\n"
-_DIGEST = 32  # bytes
+_CHECKSUM = 4  # bytes
+_NEW = ".new-"
+_ABANDONED = 3600  # seconds after which a file that was never finished is nobody's
 _OTHERS_MAY_WRITE = 0o022
+_BINARY = getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 # A file written twice within the clock's grain keeps its stat: what is this young is not trusted.
 GRAIN = 2_000_000_000  # nanoseconds; the coarsest file system in use counts in two seconds
@@ -44,28 +47,32 @@ class HeadIndex:
     """The index files below one cache folder."""
 
     def __init__(self, directory: str) -> None:
-        self._directory = os.path.join(directory, "heads")
+        self.directory = os.path.join(directory, "heads")
 
-    def known(self, real_root: str, keys: KeyCase) -> KnownHeads:
+    def known(self, real_root: str, keys: KeyCase) -> Mapping[str, Candidate]:
         """What is known about the skills below a root; empty if nothing can be trusted."""
         try:
-            rows = _load(self._file(real_root, keys))
-        except (OSError, ValueError, EOFError, TypeError):
+            body = _load(self._file(real_root, keys), _header(real_root, keys))
+            return {} if body is None else {row.folder: row for row in decode_candidates(body)}
+        except (OSError, TooLarge, ValueError, EOFError, TypeError):
             return {}
-        return {} if rows is None else _KnownRows(rows)
 
     def remember(self, real_root: str, keys: KeyCase, scan: Scan, started: int) -> None:
         """Keep what `scan` found; `started` is the time in nanoseconds when it began."""
-        old = [c for c in scan.candidates if _is_settled(c, started)]
-        if scan.reused == len(old):
+        settled = [c for c in scan.candidates if _is_settled(c, started)]
+        if len(settled) == scan.reused:
             return
         with contextlib.suppress(OSError):
-            _save(self._file(real_root, keys), [_row(candidate) for candidate in old])
+            _save(self._file(real_root, keys), _header(real_root, keys), settled)
 
     def _file(self, real_root: str, keys: KeyCase) -> str:
-        version = f"{FORMAT} {sys.version_info[:2]} {marshal.version}"
-        key = f"{version}\0{keys.value}\0{real_root}".encode("utf-8", "surrogatepass")
-        return os.path.join(self._directory, hashlib.sha256(key).hexdigest()[:32])
+        return os.path.join(self.directory, f"{zlib.crc32(_header(real_root, keys)):08x}")
+
+
+def _header(real_root: str, keys: KeyCase) -> bytes:
+    """What a file starts with: it says what it is about, so that file names may collide."""
+    version = f"skillhall heads {FORMAT}, python {sys.version_info[:2]}, marshal {marshal.version}"
+    return f"{version}\n{keys.value}\n{real_root}\0".encode("utf-8", "surrogatepass")
 
 
 def now() -> int:
@@ -73,75 +80,54 @@ def now() -> int:
     return time.time_ns()
 
 
-class _KnownRows(dict[str, Any]):
-    """Rows by folder; a row becomes a `Known` when somebody asks for it."""
-
-    def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        super().__init__((row[0], row) for row in rows)
-
-    def get(self, folder: str, default: Any = None) -> Any:  # noqa: ANN401 - the mapping's own shape
-        """What is known about the skill in `folder`."""
-        row = dict.get(self, folder)
-        if row is None:
-            return default
-        _, signature, fields, name, description, findings = row
-        return Known(
-            signature,
-            Frontmatter(fields, name, description),
-            tuple([Finding(Code(code), *rest) for code, *rest in findings]) if findings else (),
-        )
-
-
-def _row(candidate: Candidate) -> tuple[Any, ...]:
-    front = candidate.frontmatter
-    return (
-        candidate.folder,
-        tuple(candidate.signature or ()),
-        front.fields,
-        front.name,
-        front.description,
-        tuple([(str(f.code), f.message, f.line, f.hint) for f in candidate.findings]),
-    )
-
-
 def _is_settled(candidate: Candidate, started: int) -> bool:
     signature = candidate.signature
-    if signature is None or candidate.file != SKILL_MD:
+    if signature is None or candidate.real is not None or candidate.real_file is not None:
         return False
-    return max(signature[0], signature[1]) < started - GRAIN
+    if not candidate.folder or candidate.file != SKILL_MD:
+        return False  # flat files, and the root itself, whose name may be an alias
+    modified, changed, _, _ = signature
+    return max(modified, changed) < started - GRAIN
 
 
-def _load(path: str) -> list[tuple[Any, ...]] | None:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        if not _is_ours(os.fstat(file.fileno())):
+def _load(path: str, header: bytes) -> memoryview | None:
+    descriptor = os.open(path, _READ)
+    try:
+        if not _is_ours(found := os.fstat(descriptor)):
             return None
-        data = file.read()
-    start = len(_MAGIC) + _DIGEST
+        data = read_up_to(descriptor, found.st_size, "the index")
+    finally:
+        os.close(descriptor)
+    start = len(header) + _CHECKSUM
     body = memoryview(data)[start:]
-    if not data.startswith(_MAGIC) or data[len(_MAGIC) : start] != _digest(body):
-        return None
-    rows = marshal.loads(body)  # noqa: S302 - our own file, checked above
-    return rows if isinstance(rows, list) else None
+    # The checksum is against damage by accident; against others, owner and mode were checked.
+    checksum = int.from_bytes(data[len(header) : start], "big")
+    return body if data.startswith(header) and checksum == zlib.crc32(body) else None
 
 
 def _is_ours(found: os.stat_result) -> bool:
     if not stat.S_ISREG(found.st_mode):
         return False
-    if not hasattr(os, "getuid"):
+    if not hasattr(os, "geteuid"):
         return True
-    return found.st_uid == os.getuid() and not found.st_mode & _OTHERS_MAY_WRITE
+    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE
 
 
-def _save(path: str, rows: list[tuple[Any, ...]]) -> None:
+def _save(path: str, header: bytes, candidates: Sequence[Candidate]) -> None:
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
-    body = marshal.dumps(rows)
-    descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".new-")
+    _sweep(directory)
+    temporary = os.path.join(directory, f"{_NEW}{os.urandom(8).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
         with open(descriptor, "wb") as file:
-            file.write(_MAGIC + _digest(body))
-            file.write(body)
+            file.write(header + bytes(_CHECKSUM))
+            checksum = 0
+            for part in encode_candidates(candidates):
+                file.write(part)
+                checksum = zlib.crc32(part, checksum)
+            file.seek(len(header))
+            file.write(checksum.to_bytes(_CHECKSUM, "big"))
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -149,5 +135,11 @@ def _save(path: str, rows: list[tuple[Any, ...]]) -> None:
         raise
 
 
-def _digest(body: bytes | memoryview) -> bytes:
-    return hashlib.blake2b(body, digest_size=_DIGEST).digest()
+def _sweep(directory: str) -> None:
+    """Remove what processes left behind that were killed while they wrote."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(_NEW):
+                with contextlib.suppress(OSError):
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > _ABANDONED:
+                        os.unlink(entry.path)

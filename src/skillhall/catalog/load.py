@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from skillhall.catalog import index as indexing
@@ -13,6 +14,7 @@ from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.precedence import settle
 from skillhall.skill.finding import Code, Finding
 from skillhall.sources.directory import ScanContext, scan
+from skillhall.sources.safety import is_beneath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from skillhall.sources.directory import Progress, Scan
     from skillhall.sources.roots import Root
 
+# By place, flat files first; a stable sort by name then leaves equal names in that order.
+_PLACE = itemgetter(0, 1)
+_NAME = itemgetter(0)
+
 
 def load_roots(
     roots: Sequence[Root],
@@ -31,13 +37,16 @@ def load_roots(
     progress: Progress | None = None,
 ) -> Catalog:
     """The catalog of what stands below `roots`. Never raises on what it finds there."""
-    real_roots = tuple(os.path.realpath(root.path) for root in roots)
+    real_roots = tuple(root.real_path for root in roots)
+    if profile.scan.inside_skills:
+        index = None  # every folder is listed anyway, and `agents.instructions` keeps its own cache
     with _collector_paused():
         scans = []
         for root, real in zip(roots, real_roots, strict=True):
             started = indexing.now()
             known = {} if index is None else index.known(real, profile.keys)
-            context = ScanContext(profile.keys, real_roots, known, progress)
+            sign = index is not None
+            context = ScanContext(profile.keys, real_roots, known, sign, progress)
             found = scan(root, profile.scan, context)
             if index is not None:
                 index.remember(real, profile.keys, found, started)
@@ -64,54 +73,65 @@ def _settle(
     rejected: list[Rejected] = []
     notes: list[Judged] = []
     once = _Once(real_roots, scans)
-    for number, (root, found) in enumerate(zip(roots, scans, strict=True)):
+    for number, (root, real, found) in enumerate(zip(roots, real_roots, scans, strict=True)):
         judge = _Judge(root, number, profile)
         notes += profile.load.judge(found.findings)
+        found.candidates.sort(key=_PLACE)
         for candidate in found.candidates:
-            seen = once.seen(candidate)
+            seen = once.seen(candidate, real)
             if seen is None:
                 judge.take(candidate)
             else:
                 notes += profile.load.judge([judge.same_file(candidate, seen)])
-        skills += sorted(judge.skills, key=_order)
-        rejected += sorted(judge.rejected, key=_location)
+        found.candidates.clear()  # half the memory of a large scan, not needed any more
+        judge.skills.sort(key=_NAME)
+        skills += judge.skills
+        rejected += judge.rejected
     kept, shadowed, findings = settle(skills, profile.precedence)
     notes += profile.load.judge(findings)
-    return Catalog(
-        profile, tuple(roots), tuple(kept), tuple(rejected), tuple(shadowed), tuple(notes)
-    )
-
-
-def _order(skill: Skill) -> tuple[str, bool, str, str]:
-    return skill.name, not skill.is_flat, skill.folder, skill.file
-
-
-def _location(lost: Rejected) -> str:
-    return lost.location
+    return Catalog(profile, roots, kept, rejected, shadowed, notes)
 
 
 class _Once:
-    """Sees to it that one real folder gives one skill, however many links lead to it."""
+    """Sees to it that one real file gives one skill, however many links and roots lead to it."""
 
     def __init__(self, real_roots: Sequence[str], scans: Sequence[Scan]) -> None:
+        self._roots_overlap = any(
+            is_beneath(one, other)
+            for number, one in enumerate(real_roots)
+            for other in (*real_roots[:number], *real_roots[number + 1 :])
+        )
+        self._direct: set[str] = set()
         self._taken: set[str] = set()
-        if any(c.real is not None for found in scans for c in found.candidates):
-            self._taken.update(
-                os.path.join(real, candidate.folder)
+        if any(_is_linked(c) for found in scans for c in found.candidates):
+            self._direct.update(
+                _real_path(candidate, real)
                 for real, found in zip(real_roots, scans, strict=True)
                 for candidate in found.candidates
-                if candidate.real is None
+                if not _is_linked(candidate)
             )
 
-    def seen(self, candidate: Candidate) -> str | None:
-        """Where the folder behind a link was met before, if it was."""
-        if candidate.real is None:
+    def seen(self, candidate: Candidate, real_root: str) -> str | None:
+        """The real file, if it is or will be listed under another path."""
+        if not self._roots_overlap and not _is_linked(candidate):
             return None
-        path = candidate.real.path
-        if path in self._taken:
+        path = _real_path(candidate, real_root)
+        if path in self._taken or (_is_linked(candidate) and path in self._direct):
             return path
         self._taken.add(path)
         return None
+
+
+def _is_linked(candidate: Candidate) -> bool:
+    return candidate.real is not None or candidate.real_file is not None
+
+
+def _real_path(candidate: Candidate, real_root: str) -> str:
+    if candidate.real_file is not None:
+        return candidate.real_file.path
+    if candidate.real is not None:
+        return os.path.join(candidate.real.path, candidate.file)
+    return os.path.join(real_root, candidate.folder, candidate.file)
 
 
 class _Judge:
@@ -120,19 +140,23 @@ class _Judge:
     def __init__(self, root: Root, number: int, profile: Profile) -> None:
         self.root = root
         self.number = number
-        self.profile = profile
         self.load = profile.load
+        self.quiet = profile.load.quiet_codes
+        self.label = profile.label
+        self.reserved_names = profile.reserved_names
         self.skills: list[Skill] = []
         self.rejected: list[Rejected] = []
 
     def take(self, candidate: Candidate) -> None:
         """Judge one candidate."""
-        name, description = self.profile.label(candidate.frontmatter, self._label(candidate))
-        findings = candidate.findings
-        if name in self.profile.reserved_names:
+        folder, file, name, description, hidden, fields, _, is_flat, real, real_file, findings = (
+            candidate
+        )
+        name, description = self.label(name, description, self._own_name(candidate))
+        if name in self.reserved_names:
             findings = (*findings, _reserved(name))
         judged = self._judge(findings, candidate, name) if findings else ()
-        if any(one.effect is Effect.REJECT for one in judged):
+        if judged and any(one.effect is Effect.REJECT for one in judged):
             self.rejected.append(
                 Rejected(self._id(candidate), name, self._location(candidate), judged)
             )
@@ -141,14 +165,16 @@ class _Judge:
             Skill(
                 name,
                 description,
-                candidate.folder,
-                candidate.file,
+                hidden,
+                folder,
+                file,
                 self.root,
                 self.number,
-                candidate.frontmatter,
+                fields,
                 judged,
-                candidate.is_flat,
-                candidate.real,
+                is_flat,
+                real,
+                real_file,
             )
         )
 
@@ -163,23 +189,19 @@ class _Judge:
     def _judge(
         self, findings: tuple[Finding, ...], candidate: Candidate, name: str
     ) -> tuple[Judged, ...]:
-        effects = [(found, self.load.effect(found.code)) for found in findings]
+        loud = [found for found in findings if found.code not in self.quiet]
+        if not loud:
+            return ()
         location = self._location(candidate)
-        return tuple(
-            [
-                Judged(found.at(location, name), effect)
-                for found, effect in effects
-                if effect is not Effect.ACCEPT
-            ]
-        )
+        return tuple([Judged(f.at(location, name), self.load.effect(f.code)) for f in loud])
 
-    def _label(self, candidate: Candidate) -> str:
+    def _own_name(self, candidate: Candidate) -> str:
         if candidate.is_flat:
             return candidate.file.rpartition(".")[0]
         return candidate.folder.rpartition("/")[2] or os.path.basename(self.root.path)
 
     def _id(self, candidate: Candidate) -> str:
-        return candidate.folder or self._label(candidate)
+        return candidate.folder or self._own_name(candidate)
 
     def _location(self, candidate: Candidate) -> str:
         return os.path.join(self.root.path, candidate.folder, candidate.file).rstrip("/")

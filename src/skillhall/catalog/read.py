@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillhall.errors import SkillFileNotFound
 from skillhall.skill.bundle import RelativePath
-from skillhall.skill.parse import MAX_SKILL_MD, parse_skill
-from skillhall.sources.bundles import open_bundle, read_in_place
+from skillhall.skill.frontmatter import MAX_SKILL_MD
+from skillhall.skill.parse import parse_skill
+from skillhall.sources.bundles import open_bundle, open_flat, read_in_place
+from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:
     from skillhall.catalog.catalog import Skill
@@ -20,16 +23,30 @@ def read_skill(skill: Skill, keys: KeyCase) -> ParsedSkill:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    data = read_in_place(skill.place, RelativePath.parse(skill.file), MAX_SKILL_MD)
+    data = _read_own_file(skill)
     folder = None if skill.is_flat else skill.directory.replace("\\", "/").rpartition("/")[2]
     return parse_skill(data, folder, keys)
 
 
+def _read_own_file(skill: Skill) -> bytes:
+    if skill.real_file is not None:
+        place = Place(skill.real_file.root)
+        return read_in_place(place, RelativePath.parse(skill.real_file.below), MAX_SKILL_MD)
+    return read_in_place(skill.place, RelativePath.parse(skill.file), MAX_SKILL_MD)
+
+
 def read_skill_file(skill: Skill, path: str) -> bytes:
     """One file of the skill. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-    return read_in_place(skill.place, RelativePath.parse(path))
+    relative = RelativePath.parse(path)
+    if relative.text == skill.file:
+        return _read_own_file(skill)
+    if skill.is_flat:
+        raise SkillFileNotFound(path)
+    return read_in_place(skill.place, relative)
 
 
 def bundle_of(skill: Skill, policy: ScanPolicy) -> Bundle:
-    """The skill's files. Raises: SkillFileNotFound."""
+    """The skill's files; a flat file has no others. Raises: SkillFileNotFound."""
+    if skill.is_flat:
+        return open_flat(skill.place, skill.file)
     return open_bundle(skill.place, policy)

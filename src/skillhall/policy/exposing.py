@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from skillhall.skill.model import Frontmatter
+from typing import Protocol
 
 
-def shown_to_models(front: Frontmatter) -> bool:
+class Hideable(Protocol):
+    """Something that says whether models may know of it."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it asks not to be shown to models."""
+
+
+def shown_to_models(skill: Hideable) -> bool:
     """Whether prompts, listings and tools for a model may name the skill."""
-    return not front.hidden
+    return not skill.hidden

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -100,12 +99,11 @@ class Judged(NamedTuple):
     effect: Effect
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPolicy:
+class LoadPolicy(NamedTuple):
     """One effect for every code. Sets named later win over sets named earlier."""
 
     otherwise: Effect
-    effects: Mapping[Code, Effect] = field(default_factory=dict)
+    effects: Mapping[Code, Effect]
 
     @classmethod
     def of(
@@ -127,6 +125,11 @@ class LoadPolicy:
     def effect(self, code: Code) -> Effect:
         """What `code` means here."""
         return self.effects.get(code, self.otherwise)
+
+    @property
+    def quiet_codes(self) -> frozenset[Code]:
+        """The codes that need no mention."""
+        return frozenset(code for code in Code if self.effect(code) is Effect.ACCEPT)
 
     def judge(self, findings: Iterable[Finding]) -> tuple[Judged, ...]:
         """Every finding with its effect."""

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall.skill.model import Frontmatter
-
-    NamePolicy: TypeAlias = Callable[[Frontmatter, str], "Label"]
-
-
-class Label(NamedTuple):
-    """How a skill is shown."""
-
-    name: str
-    description: str
+    # The frontmatter's name and description, and the folder's name, to the ones that are shown.
+    NamePolicy: TypeAlias = Callable[[str, str, str], tuple[str, str]]
 
 
-def from_frontmatter(front: Frontmatter, _folder: str) -> Label:
+def from_frontmatter(name: str, description: str, _folder: str) -> tuple[str, str]:
     """What the frontmatter says, and nothing else."""
-    return Label(front.name, front.description)
+    return name, description
 
 
-def frontmatter_else_folder(front: Frontmatter, folder: str) -> Label:
+def frontmatter_else_folder(name: str, description: str, folder: str) -> tuple[str, str]:
     """The frontmatter's name, or the folder's."""
-    return Label(front.name or folder, front.description)
+    return name or folder, description
 
 
-def described_else_folder(front: Frontmatter, folder: str) -> Label:
+def described_else_folder(name: str, description: str, folder: str) -> tuple[str, str]:
     """The frontmatter's name; a missing description is replaced by the folder's name."""
-    return Label(front.name, front.description if front.description.strip() else folder)
+    return name, description if description.strip() else folder

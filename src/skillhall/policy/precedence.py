@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from skillhall.skill.finding import Code, Finding
 
@@ -30,22 +29,30 @@ class Ranked(Protocol):
     """What precedence needs to know about a skill."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Its folder, or its file's name."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What people call it."""
+
     @property
-    def location(self) -> str: ...
+    def location(self) -> str:
+        """The path of its file."""
+
     @property
-    def root_number(self) -> int: ...
+    def root_number(self) -> int:
+        """The place of its root in the order of roots."""
+
     @property
-    def is_flat(self) -> bool: ...
+    def is_flat(self) -> bool:
+        """Whether it is a single file without a folder."""
 
 
 SkillT = TypeVar("SkillT", bound=Ranked)
 
 
-@dataclass(frozen=True, slots=True)
-class Shadowed(Generic[SkillT]):
+class Shadowed(NamedTuple, Generic[SkillT]):
     """A skill that lost its place to another one of the same name, and the rule that said so."""
 
     skill: SkillT
@@ -53,8 +60,7 @@ class Shadowed(Generic[SkillT]):
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class PrecedencePolicy:
+class PrecedencePolicy(NamedTuple):
     """The rules for equal names inside one root and across roots."""
 
     identity: Identity = Identity.NAME
@@ -79,14 +85,19 @@ def settle(
     shadowed: list[Shadowed[SkillT]] = []
     findings: list[Finding] = []
     first: dict[str, SkillT] = {}
+    first_in_root: dict[tuple[int, str], SkillT] = {}
     for skill in skills:
         key = policy.key(skill)
-        winner = first.setdefault(key, skill)
-        if winner is skill:
+        anywhere = first.setdefault(key, skill)
+        if anywhere is skill:
+            first_in_root[skill.root_number, key] = skill
             kept.append(skill)
             continue
-        rule = policy.rule(skill, winner)
-        if rule is SameName.ALL_KEPT:
+        # Where an earlier root does not decide, a skill meets the first one of its own root.
+        here = first_in_root.setdefault((skill.root_number, key), skill)
+        across = policy.rule(skill, anywhere)
+        winner = anywhere if here is skill or across is SameName.FIRST_WINS else here
+        if policy.rule(skill, winner) is SameName.ALL_KEPT:
             kept.append(skill)
             findings.append(_same_name(skill, winner, policy))
         else:

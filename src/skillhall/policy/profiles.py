@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.policy.loading import NAME_PATTERN, NO_NAME, Effect, LoadPolicy
 from skillhall.policy.naming import (
@@ -34,8 +33,7 @@ AGENT_FOLDERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """A named set of decisions, read from top to bottom as a skill comes in."""
 
     name: str
@@ -45,8 +43,8 @@ class Profile:
     load: LoadPolicy
     label: NamePolicy = from_frontmatter
     keys: KeyCase = KeyCase.EXACT
-    reserved_names: frozenset[str] = field(default_factory=frozenset)
-    precedence: PrecedencePolicy = field(default_factory=PrecedencePolicy)
+    reserved_names: frozenset[str] = frozenset()
+    precedence: PrecedencePolicy = PrecedencePolicy()
 
 
 SPECIFICATION = Profile(
@@ -89,9 +87,7 @@ LENIENT = Profile(
     summary="The client guide's advice for agents: warn and load.",
     roots=AGENT_FOLDERS,
     scan=ScanPolicy(depth=6, root_itself=True, skip_names=CLUTTER, links=Links.INSIDE),
-    load=LoadPolicy.of(
-        WARN, reject={Code.DESCRIPTION_MISSING}, accept={Code.ALLOWED_TOOLS_FORM}
-    ),
+    load=LoadPolicy.of(WARN, reject={Code.DESCRIPTION_MISSING}, accept={Code.ALLOWED_TOOLS_FORM}),
     label=frontmatter_else_folder,
 )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 # Never part of a skill, whatever the profile.
 LITTER = frozenset({".git", ".hg", ".svn", "__MACOSX", ".DS_Store"})
@@ -17,8 +17,7 @@ class Links(Enum):
     INSIDE = "followed inside the roots"
 
 
-@dataclass(frozen=True, slots=True)
-class ScanPolicy:
+class ScanPolicy(NamedTuple):
     """The bounds of a scan below one root."""
 
     depth: int = 1  # how many folders below the root a skill's folder may stand
@@ -39,7 +38,10 @@ class ScanPolicy:
         return self.depth == 1
 
     def reason_to_skip(self, name: str) -> str | None:
-        """Why an entry of that name is passed over, or `None`."""
+        """Why an entry of that name is passed over, or `None`.
+
+        Every name in `LITTER` starts with a dot or an underscore; a scan relies on that.
+        """
         if name in LITTER or name.startswith("._"):
             return "never part of a skill"
         if name in self.skip_names:

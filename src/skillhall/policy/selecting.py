@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from skillhall.skill.finding import Code, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class Selectable(Protocol):
     """What a selection needs to know about a skill."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the globs are compared with."""
+
     @property
-    def location(self) -> str: ...
+    def location(self) -> str:
+        """The path of its file."""
 
 
 SkillT = TypeVar("SkillT", bound=Selectable)
@@ -68,21 +71,21 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
-    # Runs of stars mean one star: "a**b" must not make the search slower.
-    parts = re.findall(r"\*+|\?|[^*?]+", pattern)
-    wild = {"*": ".*", "?": "."}
-    return re.compile("".join(wild.get(p[0], re.escape(p)) for p in parts), re.DOTALL)
+    """Each star takes as little as will do, once and for all: no pattern makes the search slow."""
+    first, *rest = [
+        "".join("." if c == "?" else re.escape(c) for c in part)
+        for part in re.split(r"\*+", pattern)
+    ]
+    if not rest:
+        return re.compile(first, re.DOTALL)
+    *middle, last = rest
+    steps = "".join(f"(?>.*?{part})" for part in middle)
+    return re.compile(f"{first}{steps}.*{last}", re.DOTALL)
 
 
-class _Matcher:
-    def __init__(self, patterns: Iterable[str]) -> None:
-        self._patterns = [_compile(pattern) for pattern in patterns]
-
-    def __call__(self, name: str) -> bool:
-        return any(pattern.fullmatch(name) for pattern in self._patterns)
-
-
-_matcher = _Matcher
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    compiled = [_compile(pattern) for pattern in patterns]
+    return lambda name: any(pattern.fullmatch(name) for pattern in compiled)
 
 
 def _overlaps(inlined: list[SkillT], globs: Globs) -> list[Finding]:

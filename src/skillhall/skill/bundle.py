@@ -1,4 +1,4 @@
-"""A bundle: all files of one folder that may be a skill. Bytes come on demand; nothing is judged."""
+"""A bundle: all files of one folder that may be a skill. Bytes come on demand."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _reason_against(text: str) -> str | None:
         return "it is empty" if not text else f"it has more than {MAX_PATH} characters"
     if any(ord(c) < 0x20 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 0x7F for c in text):  # noqa: PLR2004
         return "it holds control characters"
-    if text.startswith(("/", "\\", "~")) or "\\" in text or ":" in text:
-        return "it is not a plain relative path"
     parts = [part for part in text.split("/") if part != "."]
+    if "\\" in text or ":" in text or text[0] == "/" or _is_home(parts):
+        return "it is not a plain relative path"
     if not parts or "" in parts:
         return "it names no file"
     if ".." in parts:
@@ -61,10 +61,14 @@ def _reason_against(text: str) -> str | None:
     return next((reason for part in parts if (reason := _reason_against_part(part))), None)
 
 
+def _is_home(parts: list[str]) -> bool:
+    return bool(parts) and parts[0].startswith("~")
+
+
 def _reason_against_part(part: str) -> str | None:
     if part.endswith((".", " ")):
         return f"{part!r} ends in a dot or space"
-    if part.split(".")[0].rstrip(" ").lower() in _DEVICES:
+    if part.partition(".")[0].rstrip(" ").lower() in _DEVICES:
         return f"{part!r} is a device name"
     return None
 
@@ -99,5 +103,5 @@ class Bundle:
         return found
 
     def resources(self) -> Iterator[SkillFile]:
-        """Every file but the SKILL.md itself."""
-        return (file for path, file in self.files.items() if path != "SKILL.md")
+        """Every file but the SKILL.md itself, in whatever case it is written."""
+        return (file for path, file in self.files.items() if path.lower() != "skill.md")

@@ -36,14 +36,14 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 # More compact indicators ("- - - x") or brackets than this might nest deeper than the parser's
 # C stack can bear; counting brackets inside text as well only sends a few more to the slow check.
-_MANY_INDICATORS = re.compile(r"(?:[-?:][ \t]+){%d}" % MAX_DEPTH)
+_MANY_INDICATORS = re.compile(rf"(?:[-?:][ \t]+){{{MAX_DEPTH}}}")
 _ODD_BREAKS = re.compile("[\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
 _STR, _SEQ, _MAP = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 
 
-class YamlRefused(Exception):  # noqa: N818 - carries a finding about content, which is not an error
+class YamlRefused(Exception):
     """The block cannot be read; `finding` says why. `repairable` if only its syntax is wrong."""
 
     def __init__(self, finding: Finding, *, repairable: bool = False) -> None:
@@ -76,9 +76,17 @@ def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
         return {}
     _NodeReader().read(root)
     return {
-        key.value: (key.start_mark.index, key.end_mark.index, value.end_mark.index)
+        key.value: (key.start_mark.index, key.end_mark.index, _end_of(value))
         for key, value in root.value
     }
+
+
+def _end_of(node: Any) -> int:  # noqa: ANN401 - PyYAML's nodes are untyped
+    """Where a value ends; a block list or map ends with its last item, not at the next token."""
+    while node.id != "scalar" and not node.flow_style and node.value:
+        node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
+    end: int = node.end_mark.index
+    return end
 
 
 def refuse_hostile_characters(block: str) -> None:
@@ -108,12 +116,12 @@ def refuse_hostile_characters(block: str) -> None:
 def find_control_character(value: Value) -> str | None:
     """A control character that an escape put into `value`, if any."""
     if isinstance(value, str):
-        found = _CONTROLS.search(value)
-        return None if found is None else found.group()
+        match = _CONTROLS.search(value)
+        return None if match is None else match.group()
     if isinstance(value, dict):
-        parts = [*value.keys(), *value.values()]
+        parts: list[Value] = [*value.keys(), *value.values()]
     else:
-        parts = list(value) if isinstance(value, list) else []
+        parts = value if isinstance(value, list) else []
     return next((found for part in parts if (found := find_control_character(part))), None)
 
 
@@ -207,7 +215,7 @@ def _loader() -> Any:  # noqa: ANN401 - PyYAML's loader classes have no common t
         def ascend_resolver(self) -> None: ...
 
     if yaml.__with_libyaml__:
-        from yaml.cyaml import CParser  # noqa: PLC0415
+        from yaml._yaml import CParser  # noqa: PLC0415 - its public home
 
         class CLoader(CParser, TextNodes): ...
 
@@ -263,11 +271,10 @@ class _NodeReader:
             self._meet(key_node, depth)
             key = key_node.value
             if key in pairs:
-                first = pairs.pop(key).start_mark.line + 1
+                del pairs[key]
                 self._note(
                     Code.DUPLICATE_KEY,
-                    f"{key!r} stands twice; the value on line {key_node.start_mark.line + 1}"
-                    f" wins over the one on line {first}",
+                    f"{key!r} stands more than once; the last value wins",
                     key_node,
                     "remove one of them",
                 )
@@ -330,7 +337,9 @@ class _NodeReader:
             )
         if node.tag not in (_STR, _SEQ, _MAP):
             raise YamlRefused(
-                Finding(Code.YAML_TAG, f"the frontmatter uses the tag {node.tag!r}", line, "drop it")
+                Finding(
+                    Code.YAML_TAG, f"the frontmatter uses the tag {node.tag!r}", line, "drop it"
+                )
             )
         if node.id != "scalar" and node.flow_style:
             self._note(Code.YAML_FLOW, FLOW_MESSAGE, node)

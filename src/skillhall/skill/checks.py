@@ -205,19 +205,19 @@ def _check_metadata(front: Frontmatter, line: int) -> Iterator[Finding]:
 
 def _check_allowed_tools(front: Frontmatter, line: int) -> Iterator[Finding]:
     value = front.fields["allowed-tools"]
-    if value is None:
+    tools = " ".join(front.allowed_tools)
+    if value is None or (isinstance(value, str) and " ".join(value.split()) == tools):
         return
-    if not isinstance(value, str) or any("," in part for part in _outside_parentheses(value)):
-        yield Finding(
-            Code.ALLOWED_TOOLS_FORM,
-            "'allowed-tools' is written as a list or with commas; it was understood",
-            line,
-            f"write 'allowed-tools: {' '.join(front.allowed_tools)}'",
-        )
-
-
-def _outside_parentheses(text: str) -> list[str]:
-    return re.split(r"\([^()]*+\)", text)
+    if isinstance(value, dict | bool):
+        message = f"'allowed-tools' is {kind_of(value)}; no tool was read from it"
+        yield Finding(Code.ALLOWED_TOOLS_FORM, message, line, "write 'allowed-tools: Read Bash(…)'")
+        return
+    yield Finding(
+        Code.ALLOWED_TOOLS_FORM,
+        "'allowed-tools' is written as a list or with commas; it was understood",
+        line,
+        f"write 'allowed-tools: {tools}'",
+    )
 
 
 _FIELD_CHECKS: dict[str, FieldCheck] = {

@@ -25,15 +25,17 @@ _BLOCK_STYLE = re.compile(r"[|>]-?")
 _DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*+)"')
 _SINGLE_QUOTED = re.compile(r"'((?:[^']|'')*+)'")
 _ESCAPED = re.compile(r"\\(.)")
-_FLOW = re.compile(
-    r"(?:\[(?P<list>[^\[\]{}#\\]*+)\]|\{(?P<map>[^\[\]{}#\\]*+)\})(?: ++#.*+)?"
-)
+_FLOW = re.compile(r"(?:\[(?P<list>[^\[\]{}#\\]*+)\]|\{(?P<map>[^\[\]{}#\\]*+)\})(?: ++#.*+)?")
 _FLOW_ITEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_ ./+-]*+")
 
 # Words that some YAML version reads as something other than text; none is longer than five.
 _TYPED_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 _LONGEST_TYPED_WORD = 5
-_MAX_INDENT = 16  # deeper nesting is for the careful reader, which counts it
+# What the careful reader bounds, this one never comes near to: depth, number of values, long keys.
+_MAX_INDENT = 16
+_MAX_LINES = 50
+_MAX_KEY = 128
+_MAX_FLOW_ITEMS = 16
 
 
 class PlainReading(NamedTuple):
@@ -44,18 +46,24 @@ class PlainReading(NamedTuple):
     unquoted_colons: tuple[tuple[str, int], ...] = ()  # the fields at fault, and their lines
 
 
-class _Doubt(Exception):  # noqa: N818 - not an error: the signal to use the careful reader
+class _Doubt(Exception):
     """This text is beyond the fast reader."""
 
 
 def read_plain_yaml(block: str) -> PlainReading | None:
     """What `block` says, or `None` if in doubt."""
-    if not block.replace("\n", "").isprintable() or (block and block[-1] != "\n"):
+    if not block.replace("\n", "").isprintable() or block[-1:] not in ("", "\n"):
+        return None
+    reader = _Reader(block)
+    if reader.count > _MAX_LINES:
         return None
     try:
-        return _Reader(block).read()
+        fields = reader.read_map("")
     except _Doubt:
         return None
+    if reader.at < reader.count:
+        return None
+    return PlainReading(fields, reader.flow, tuple(reader.colons))
 
 
 class _Reader:
@@ -71,14 +79,8 @@ class _Reader:
         self.flow = 0
         self.colons: list[tuple[str, int]] = []
 
-    def read(self) -> PlainReading:
-        """Everything, or doubt."""
-        fields = self._map("")
-        if self.at < self.count:
-            raise _Doubt
-        return PlainReading(fields, self.flow, tuple(self.colons))
-
-    def _map(self, indent: str, *, as_text: bool = False) -> Fields:
+    def read_map(self, indent: str, *, as_text: bool = False) -> Fields:
+        """The `key: value` lines at this indent."""
         fields: Fields = {}
         lines = self.lines
         while self.at < self.count:
@@ -87,24 +89,36 @@ class _Reader:
                 if self._ends_map(spaces, indent):
                     break
                 continue
-            if key in fields or (len(key) <= _LONGEST_TYPED_WORD and key.lower() in _TYPED_WORDS):
+            if key in fields or len(key) > _MAX_KEY:
+                raise _Doubt
+            if len(key) <= _LONGEST_TYPED_WORD and key.lower() in _TYPED_WORDS:
                 raise _Doubt
             self.at += 1
-            if not text:
-                value = self._nested(indent, as_text=not indent and key == "metadata")
-            elif not text[0].isalpha():
-                expects_text = as_text or (not indent and key in TEXT_FIELDS)
-                value = self._value(text.rstrip(" "), indent, as_text=expects_text)
-            elif ": " in text and not indent:
-                value = self._unquoted_colon(key, text.rstrip(" "))
-            else:
-                value = _plain(text, as_text=as_text or (not indent and key in TEXT_FIELDS))
-            fields[intern(key)] = value
+            expects_text = as_text or (key in TEXT_FIELDS and not indent)
+            fields[intern(key)] = self._value(key, text, indent, expects_text)
         return fields
+
+    def _value(self, key: str, text: str, indent: str, as_text: bool) -> Value:  # noqa: FBT001 - hot
+        if not text:
+            return self._nested(indent, as_text=key == "metadata" and not indent)
+        first = text[0]
+        if first.isalpha():
+            if ": " in text and not indent:
+                return self._unquoted_colon(key, text.rstrip(" "))
+            return _plain(text, as_text)
+        if first in "|>":
+            return self._block_scalar(text.rstrip(" "), indent)
+        if first in "[{":
+            # In `metadata` text is expected, and numbers there are a finding.
+            if first == "{" and key == "metadata" and not indent:
+                raise _Doubt
+            self.flow = self.flow or self.at
+            return _flow(text.rstrip(" "))
+        return _scalar(text.rstrip(" "), as_text)
 
     def _ends_map(self, spaces: str, indent: str) -> bool:
         """Whether the line belongs to a map further out; passes over blanks and comments."""
-        text = self._text_of(self.at)
+        text = self.block.split("\n")[self.at]
         if text and text[0] != "#":
             if len(spaces) < len(indent) or (not spaces and not indent):
                 return True
@@ -114,9 +128,6 @@ class _Reader:
             raise _Doubt
         self.at += 1
         return False
-
-    def _text_of(self, number: int) -> str:
-        return self.block.split("\n")[number]
 
     def _nested(self, indent: str, *, as_text: bool) -> Value:
         """What stands on the lines below a key."""
@@ -129,7 +140,7 @@ class _Reader:
             return None
         if not key or len(spaces) > _MAX_INDENT:
             raise _Doubt
-        return self._map(spaces, as_text=as_text)
+        return self.read_map(spaces, as_text=as_text)
 
     def _list(self, indent: str) -> list[Value]:
         found: list[Value] = []
@@ -149,15 +160,6 @@ class _Reader:
         self.colons.append((key, self.at))
         return text
 
-    def _value(self, text: str, indent: str, *, as_text: bool) -> Value:
-        first = text[0]
-        if first in "|>":
-            return self._block_scalar(text, indent)
-        if first in "[{":
-            self.flow = self.flow or self.at
-            return _flow(text)
-        return _scalar(text, as_text=as_text)
-
     def _block_scalar(self, style: str, indent: str) -> str:
         if _BLOCK_STYLE.fullmatch(style) is None:
             raise _Doubt
@@ -166,15 +168,17 @@ class _Reader:
             self.at += 1
         if self.at == start:
             raise _Doubt
-        lines = self.block.split("\n")[start : self.at + 1]
+        lines = self.block.split("\n")
         # A blank line may go on with more of the same value.
-        if self.at < self.count and not lines.pop():
+        if self.at < self.count and not lines[self.at]:
             raise _Doubt
         margin = self.lines[start][0]
-        found = [line[len(margin) :] for line in lines if line]
-        for line, text in zip(lines, found, strict=False):
+        found = []
+        for line in lines[start : self.at]:
+            text = line[len(margin) :]
             if not line.startswith(margin) or not text or text[0] == " " or text[-1] == " ":
                 raise _Doubt
+            found.append(text)
         joined = (" " if style[0] == ">" else "\n").join(found)
         return joined if style[-1] == "-" else joined + "\n"
 
@@ -186,6 +190,8 @@ def _flow(text: str) -> Value:
         raise _Doubt
     inner: str = match["list"] if match["map"] is None else match["map"]
     items = [item.strip(" ") for item in inner.split(",")] if inner.strip(" ") else []
+    if len(items) > _MAX_FLOW_ITEMS:
+        raise _Doubt
     if match["map"] is None:
         return [_flow_scalar(item) for item in items]
     found: Fields = {}
@@ -206,7 +212,7 @@ def _flow_scalar(text: str) -> Value:
     return inner if inner is not text else _scalar(text, as_text=False)
 
 
-def _scalar(text: str, *, as_text: bool) -> Value:
+def _scalar(text: str, as_text: bool) -> Value:  # noqa: FBT001 - hot
     first = text[:1]
     if first == '"':
         return _ESCAPED.sub(r"\1", _quoted(_DOUBLE_QUOTED, text))
@@ -214,11 +220,11 @@ def _scalar(text: str, *, as_text: bool) -> Value:
         return _quoted(_SINGLE_QUOTED, text).replace("''", "'")
     # Numbers and dates begin with a digit; where text is expected that is a finding.
     if first.isalpha() or ("0" <= first <= "9" and not as_text):
-        return _plain(text, as_text=as_text)
+        return _plain(text, as_text)
     raise _Doubt
 
 
-def _plain(text: str, *, as_text: bool) -> Value:
+def _plain(text: str, as_text: bool) -> Value:  # noqa: FBT001 - hot
     if text[-1] in " :":
         text = text.rstrip(" ")
         if text[-1] == ":":

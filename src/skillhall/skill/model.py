@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.skill.values import KNOWN_FIELDS, Fields, Value
+from skillhall.skill.values import HIDING_FIELD, KNOWN_FIELDS, Fields, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillhall.skill.finding import Finding
 
-# A tool is a word, or a word with its arguments: "Bash(git add *)" stays whole.
-_TOOL = re.compile(r"(?:[^\s,()]|\([^()]*\)?|\))+")
+_SEPARATOR = re.compile(r"[\s,]")
 
 
 class KeyCase(Enum):
@@ -69,15 +67,14 @@ class Frontmatter(NamedTuple):
     @property
     def hidden(self) -> bool:
         """Whether no model may be shown this skill; a person can still call it."""
-        value = self.fields.get("disable-model-invocation")
+        value = self.fields.get(HIDING_FIELD)
         return value is True or (isinstance(value, str) and value.strip().lower() == "true")
 
 
 EMPTY = Frontmatter({})
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedSkill:
+class ParsedSkill(NamedTuple):
     """A SKILL.md as read: nothing is judged yet."""
 
     frontmatter: Frontmatter
@@ -89,7 +86,7 @@ def _with_lower_case_keys(fields: Fields) -> Fields:
     folded = dict(fields)
     for key, value in fields.items():
         lower = key.lower()
-        if lower in KNOWN_FIELDS and lower not in folded:
+        if (lower in KNOWN_FIELDS or lower == HIDING_FIELD) and lower not in folded:
             folded[lower] = value
     return folded
 
@@ -100,7 +97,19 @@ def _text(value: Value) -> str | None:
 
 def _tools(value: Value) -> Iterator[str]:
     if isinstance(value, str):
-        yield from _TOOL.findall(value)
+        yield from _split_tools(value)
     elif isinstance(value, list):
         for item in value:
             yield from _tools(item)
+
+
+def _split_tools(text: str) -> list[str]:
+    """The words of `text`, split outside parentheses: "Bash(git add *)" stays whole."""
+    tools, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")" and depth > 0)
+        if depth == 0 and _SEPARATOR.match(character):
+            tools.append("")
+        else:
+            tools[-1] += character
+    return [tool for tool in tools if tool]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from skillhall.skill.careful_yaml import YamlRefused
@@ -10,6 +11,7 @@ from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import (
     BOM,
     MAX_FRONTMATTER,
+    MAX_SKILL_MD,
     Block,
     Missing,
     count_lines,
@@ -22,7 +24,7 @@ from skillhall.skill.yaml_fields import read_fields
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-MAX_SKILL_MD = 1024 * 1024  # bytes; eight in 77,000 public skills have more than a tenth of it
+_CUT = "unexpected end of data"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -42,7 +44,7 @@ def parse_skill(
         return ParsedSkill(EMPTY, "", (unreadable,))
     head = parse_head(data, folder, keys)
     if head.block is None:
-        return ParsedSkill(EMPTY, decode_text(data).strip(), head.findings)
+        return ParsedSkill(EMPTY, decode_text(data.removeprefix(BOM)).strip(), head.findings)
     body = decode_text(data[head.block.body :]).strip()
     return ParsedSkill(head.frontmatter, body, (*head.findings, *check_body(body)))
 
@@ -68,41 +70,35 @@ def parse_head(
     if isinstance(block, Missing):
         if block is Missing.UNCLOSED and not complete:
             return None
-        return Head(EMPTY, tuple(_explain(data, block, complete=complete)), None)
+        return Head(EMPTY, (_explain(data, block, complete=complete),), None)
     if block.end - block.start > MAX_FRONTMATTER:
-        return Head(EMPTY, (_large_frontmatter(block.line),), block)
+        return Head(EMPTY, (_large_frontmatter(),), block)
+    return _parse_block(data, block, folder, keys)
+
+
+def _parse_block(data: bytes, block: Block, folder: str | None, keys: KeyCase) -> Head:
     raw = data[block.start : block.end]
     if b"\0" in raw:
         return Head(EMPTY, (_nul_byte(data, data.index(b"\0")),), block)
-    findings = [] if _is_plain_layout(data, block) else [*_check_layout(data, block)]
+    layout = () if block.is_plain else tuple(_check_layout(data, block))
     try:
         text = decode_text(raw)
-        reading = read_fields(text)
+        fields, noticed = read_fields(text)
     except UnicodeDecodeError as error:
         return Head(EMPTY, (_not_utf8(data, block.start + error.start),), block)
     except YamlRefused as refusal:
-        findings += _moved((refusal.finding,), block.line - 1)
-        return Head(EMPTY, tuple(findings), block)
-    front = Frontmatter.of(reading.fields, keys)
-    if reading.findings:
-        findings += _moved(reading.findings, block.line - 1)
-    findings += check_frontmatter(front, folder, _Lines(text, block.line))
-    return Head(front, tuple(findings), block)
+        return Head(EMPTY, (*layout, *_moved((refusal.finding,), block.line - 1)), block)
+    front = Frontmatter.of(fields, keys)
+    facts = check_frontmatter(front, folder, partial(_line_of_field, text, block.line))
+    if noticed or layout:
+        facts = [*layout, *_moved(noticed, block.line - 1), *facts]
+    return Head(front, tuple(facts), block)
 
 
-class _Lines:
-    """Finds the line that a field stands on."""
-
-    __slots__ = ("first", "text")
-
-    def __init__(self, text: str, first: int) -> None:
-        self.text = text
-        self.first = first
-
-    def __call__(self, field: str) -> int:
-        if self.text.startswith(f"{field}:"):
-            return self.first
-        return self.first + self.text.count("\n", 0, self.text.find(f"\n{field}:") + 1)
+def _line_of_field(text: str, first: int, field: str) -> int:
+    if text.startswith(f"{field}:"):
+        return first
+    return first + text.count("\n", 0, text.find(f"\n{field}:") + 1)
 
 
 def large_skill_md(size: int) -> Finding:
@@ -118,56 +114,50 @@ def large_skill_md(size: int) -> Finding:
 def _find_unreadable(data: bytes) -> Finding | None:
     if len(data) > MAX_SKILL_MD:
         return large_skill_md(len(data))
+    return _find_encoding_fault(data)
+
+
+def _find_encoding_fault(data: bytes, *, complete: bool = True) -> Finding | None:
+    """What keeps the bytes from being text; UTF-16 is told as such, not as its NUL bytes."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return _not_utf8(data, 0)
     if b"\0" in data:
         return _nul_byte(data, data.index(b"\0"))
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _not_utf8(data, error.start)
+        # A head may end in the middle of a character.
+        is_cut = not complete and error.end == len(data) and error.reason == _CUT
+        return None if is_cut else _not_utf8(data, error.start)
     return None
 
 
-def _explain(data: bytes, missing: Missing, *, complete: bool) -> Iterator[Finding]:
+def _explain(data: bytes, missing: Missing, *, complete: bool) -> Finding:
     """Why there is no block: the encoding first, since it explains the rest."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
-        utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-        yield _not_utf8(data, 0) if utf16 else _nul_byte(data, data.index(b"\0"))
-        return
+    if (fault := _find_encoding_fault(data, complete=complete)) is not None:
+        return fault
     if data.startswith(_LFS_POINTER):
-        yield Finding(
+        return Finding(
             Code.LFS_POINTER,
             "SKILL.md is a Git LFS pointer; its text was never downloaded",
             1,
             "run 'git lfs pull', or keep SKILL.md out of LFS",
         )
-        return
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A head may end in the middle of a character.
-        if complete or error.end < len(data) or error.reason != "unexpected end of data":
-            yield _not_utf8(data, error.start)
-            return
     if missing is Missing.NO_FENCE:
-        yield Finding(
+        return Finding(
             Code.NO_FRONTMATTER,
             "there is no frontmatter: the first line is not '---'",
             1,
             "start the file with '---', 'name: …', 'description: …', '---'",
         )
-    elif len(data) > MAX_FRONTMATTER:
-        yield _large_frontmatter(1)
-    else:
-        yield Finding(
-            Code.UNCLOSED_FRONTMATTER,
-            "the frontmatter has no closing '---'",
-            1,
-            "add a line with three hyphens after the last field",
-        )
-
-
-def _is_plain_layout(data: bytes, block: Block) -> bool:
-    return block.start == len(b"---\n") and data.find(b"\r", 0, block.body) < 0
+    if len(data) > MAX_FRONTMATTER:
+        return _large_frontmatter()
+    return Finding(
+        Code.UNCLOSED_FRONTMATTER,
+        "the frontmatter has no closing '---'",
+        1,
+        "add a line with three hyphens after the last field",
+    )
 
 
 def _check_layout(data: bytes, block: Block) -> Iterator[Finding]:
@@ -181,11 +171,11 @@ def _check_layout(data: bytes, block: Block) -> Iterator[Finding]:
         yield Finding(Code.CRLF, "lines end in carriage returns", 1, "save it with plain newlines")
 
 
-def _large_frontmatter(line: int) -> Finding:
+def _large_frontmatter() -> Finding:
     return Finding(
         Code.FRONTMATTER_LARGE,
         f"the frontmatter has more than {MAX_FRONTMATTER} bytes",
-        line,
+        1,
         "move data into a file beside SKILL.md",
     )
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall.skill.careful_yaml import Reading, YamlRefused, read_careful_yaml
+from skillhall.skill.careful_yaml import FLOW_MESSAGE, Reading, YamlRefused, read_careful_yaml
 from skillhall.skill.fast_yaml import read_plain_yaml
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.quoting import quote
@@ -14,9 +14,12 @@ from skillhall.skill.quoting import quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillhall.skill.values import Fields
+
 _ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n]")
+_MAX_ENTRIES = 500
 _SHOWN = 60  # characters of a value that a hint repeats
 
 
@@ -41,29 +44,36 @@ class _Entry:
 def repair_yaml(block: str, refusal: YamlRefused) -> Reading:
     """The fields of `block`, each broken one as plain text. Raises: YamlRefused."""
     entries = _entries(block)
-    if not entries:
+    if not 0 < len(entries) <= _MAX_ENTRIES:
         raise refusal
-    reading = Reading({}, [])
+    fields: Fields = {}
     broken: list[_Entry] = []
+    noticed: dict[tuple[Code, str], Finding] = {}
     for entry in entries:
-        if entry.key in reading.fields:
-            reading.findings.append(
-                Finding(Code.DUPLICATE_KEY, f"{entry.key!r} stands twice; the last wins", entry.line)
-            )
-        try:
-            alone = _read_alone("\n".join(entry.lines) + "\n")
-            reading.fields[entry.key] = alone.fields[entry.key]
-        except YamlRefused as again:
-            if not again.repairable:
-                raise
-            reading.fields[entry.key] = entry.as_text()
+        alone = _read_alone(entry)
+        if entry.key in fields:
+            noticed[Code.DUPLICATE_KEY, entry.key] = _duplicate(entry)
+        if alone is None:
             broken.append(entry)
-        except KeyError:
-            raise refusal from None
+            fields[entry.key] = entry.as_text()
+        elif entry.key not in alone.fields:
+            raise refusal
         else:
-            reading.findings.extend(_moved(alone.findings, entry.line - 1))
-    reading.findings.insert(0, _repaired(refusal.finding, broken))
-    return reading
+            fields[entry.key] = alone.fields[entry.key]
+            for found in _moved(alone.findings, entry.line - 1):
+                # Flow style is told once, as the other readers do.
+                about = "" if found.code is Code.YAML_FLOW else found.message
+                noticed.setdefault((found.code, about), found)
+    return Reading(fields, [_repaired(refusal.finding, broken), *noticed.values()])
+
+
+def _duplicate(entry: _Entry) -> Finding:
+    return Finding(
+        Code.DUPLICATE_KEY,
+        f"{entry.key!r} stands more than once; the last value wins",
+        entry.line,
+        "remove one of them",
+    )
 
 
 def locate_entries(block: str) -> dict[str, tuple[int, int, int]]:
@@ -77,11 +87,19 @@ def locate_entries(block: str) -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def _read_alone(text: str) -> Reading:
+def _read_alone(entry: _Entry) -> Reading | None:
+    """What one entry says by itself; `None` if its syntax is wrong. Raises: YamlRefused."""
+    text = "\n".join(entry.lines) + "\n"
     plain = read_plain_yaml(text)
-    if plain is None or plain.unquoted_colons:
+    if plain is not None and not plain.unquoted_colons:
+        flow = plain.flow_line
+        return Reading(plain.fields, [Finding(Code.YAML_FLOW, FLOW_MESSAGE, flow)] if flow else [])
+    try:
         return read_careful_yaml(text)
-    return Reading(plain.fields, [])
+    except YamlRefused as refusal:
+        if not refusal.repairable:
+            raise
+        return None
 
 
 def _entries(block: str) -> list[_Entry]:

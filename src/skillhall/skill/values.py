@@ -10,6 +10,8 @@ Fields: TypeAlias = dict[str, Value]
 # Fields whose value is text: `version: 1.10` stays "1.10", and `name: 0123` never becomes 83.
 TEXT_FIELDS = frozenset({"name", "description", "license", "compatibility"})
 KNOWN_FIELDS = TEXT_FIELDS | {"metadata", "allowed-tools"}
+# Not in the specification, but heeded everywhere: no model is shown such a skill.
+HIDING_FIELD = "disable-model-invocation"
 
 # Only these six words are true or false; `yes` and `on` are text, as in YAML 1.2.
 BOOLEANS = {

@@ -14,10 +14,13 @@ from skillhall.sources.candidate import reason
 from skillhall.sources.safety import Folder, Kind, Place, opened_place, read_beneath
 
 if TYPE_CHECKING:
+    import os
+
     from skillhall.policy.scanning import ScanPolicy
 
 MAX_FILES = 2000  # in one skill
 MAX_FILE = 10 * 1024 * 1024  # bytes in one file
+MAX_TOTAL = 100 * 1024 * 1024  # bytes in all files of a skill
 MAX_DEPTH = 32  # folders inside a skill
 _EXECUTABLE = 0o100
 
@@ -37,6 +40,22 @@ def open_bundle(place: Place, policy: ScanPolicy) -> Bundle:
     return Bundle(place.path, files, tuple(listing.findings))
 
 
+def open_flat(place: Place, name: str) -> Bundle:
+    """The bundle of a single file in the folder at `place`. Raises: SkillFileNotFound."""
+    relative = RelativePath.parse(name)
+    try:
+        with opened_place(place) as folder:
+            stat = folder.peek(name)
+    except OSError:
+        raise SkillFileNotFound(name) from None
+    return Bundle(place.path, {name: _skill_file(place, relative, stat)})
+
+
+def _skill_file(place: Place, path: RelativePath, stat: os.stat_result) -> SkillFile:
+    read = partial(read_in_place, place, path)
+    return SkillFile(path, stat.st_size, bool(stat.st_mode & _EXECUTABLE), read)
+
+
 def read_in_place(place: Place, path: RelativePath, at_most: int = MAX_FILE) -> bytes:
     """The bytes of one file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
     try:
@@ -53,6 +72,7 @@ class _Listing:
     files: list[SkillFile] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     full: bool = False
+    total: int = 0  # bytes
 
     def add(self, folder: Folder, prefix: str, depth: int) -> None:
         """Everything in an open folder."""
@@ -85,7 +105,7 @@ class _Listing:
         try:
             RelativePath.parse(path)
         except UnsafePath as error:
-            self._leave_out(f"{ascii(path)}: {error.reason}", "", "rename it")
+            self._leave_out(f"{path!a}: {error.reason}", "", "rename it")
             return True
         return False
 
@@ -116,10 +136,13 @@ class _Listing:
         if stat.st_size > MAX_FILE:
             self._note(Code.FILE_TOO_LARGE, f"the file has more than {MAX_FILE} bytes", path)
             return
-        relative = RelativePath.parse(path)
-        executable = bool(stat.st_mode & _EXECUTABLE)
-        read = partial(read_in_place, self.place, relative)
-        self.files.append(SkillFile(relative, stat.st_size, executable, read))
+        self.total += stat.st_size
+        if self.total > MAX_TOTAL:
+            self.full = True
+            message = f"the skill's files have more than {MAX_TOTAL} bytes; the rest is left out"
+            self._note(Code.FILE_TOO_LARGE, message, path)
+            return
+        self.files.append(_skill_file(self.place, RelativePath.parse(path), stat))
 
     def _leave_out(self, why: str, path: str, hint: str = "") -> None:
         self._note(Code.FILE_LEFT_OUT, f"left out of the skill's files: {why}", path, hint)

@@ -7,43 +7,25 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall.errors import NotAFile
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.frontmatter import MAX_FRONTMATTER
+from skillhall.skill.frontmatter import MAX_FRONTMATTER, MAX_SKILL_MD, is_closed
 from skillhall.skill.model import EMPTY, Frontmatter
-from skillhall.skill.parse import MAX_SKILL_MD, large_skill_md, parse_head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillhall.skill.model import KeyCase
+    from skillhall.sources.encoding import EncodedFields
     from skillhall.sources.safety import Folder, Place
 
 SKILL_MD = "SKILL.md"
 HEAD = 4096  # bytes; holds nearly every frontmatter
 
 
-class Signature(NamedTuple):
-    """What changes when a file does: even an edit that restores the time moves `changed`."""
-
-    modified: int
-    changed: int
-    size: int
-    inode: int
-
-    @classmethod
-    def of(cls, found: os.stat_result) -> Signature:
-        """The signature of a file."""
-        return cls(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+# What changes when a file does: time of the last edit, of the last change of any kind (an edit that
+# restores the first still moves this one), size, and inode.
+Signature: TypeAlias = tuple[int, int, int, int]
 
 
-class Known(NamedTuple):
-    """What an index remembers of one SKILL.md."""
-
-    signature: Signature
-    frontmatter: Frontmatter
-    findings: tuple[Finding, ...]
-
-
-KnownHeads: TypeAlias = "Mapping[str, Known]"  # by folder, relative to the root
+def signature_of(found: os.stat_result) -> Signature:
+    """The signature of a file."""
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 class Candidate(NamedTuple):
@@ -51,38 +33,49 @@ class Candidate(NamedTuple):
 
     folder: str  # relative to the root, "" for the root itself
     file: str  # "" if there is no such file
-    frontmatter: Frontmatter
+    name: str
+    description: str
+    hidden: bool
+    fields: Frontmatter | EncodedFields
+    signature: Signature | None
+    is_flat: bool
+    real: Place | None  # the folder that a link led to, if one was followed
+    real_file: Place | None  # the file that SKILL.md is a link to, if it is one
     findings: tuple[Finding, ...]
-    signature: Signature | None = None
-    is_flat: bool = False
-    real: Place | None = None  # where a link led, if one was followed
 
 
-def broken(folder: str, finding: Finding, file: str = SKILL_MD) -> Candidate:
-    """A candidate of which nothing could be read."""
-    return Candidate(folder, file, EMPTY, (finding,))
-
-
-def read_candidate(
-    folder: Folder, path: str, name: str | None, keys: KeyCase, file: str = SKILL_MD
+def broken(
+    folder: str, finding: Finding, file: str = SKILL_MD, *, is_flat: bool = False
 ) -> Candidate:
-    """The candidate in an open folder; without a `name` it is a flat file.
+    """A candidate of which nothing could be read."""
+    return Candidate(folder, file, "", "", False, EMPTY, None, is_flat, None, None, (finding,))  # noqa: FBT003
 
-    Raises: OSError, NotAFile.
-    """
+
+class RawHead(NamedTuple):
+    """The first bytes of a file that may be a skill, not looked at yet."""
+
+    path: str  # the folder, relative to the root
+    file: str
+    name: str | None  # the folder's name; `None` for a flat file
+    data: bytes
+    signature: Signature
+    real: Place | None = None
+    real_file: Place | None = None
+    note: Finding | None = None  # what the walk noticed about it
+
+
+def read_head(
+    folder: Folder, path: str, name: str | None, file: str = SKILL_MD, real: Place | None = None
+) -> RawHead:
+    """The head of a file in an open folder. Raises: OSError, NotAFile."""
     descriptor, stat = folder.file(file)
-    is_flat = name is None
     try:
-        if stat.st_size > MAX_SKILL_MD:
-            return Candidate(path, file, EMPTY, (large_skill_md(stat.st_size),), None, is_flat)
-        data = os.read(descriptor, HEAD)
-        head = parse_head(data, name, keys, complete=len(data) < HEAD)
-        if head is None:
+        data = b"" if stat.st_size > MAX_SKILL_MD else os.read(descriptor, HEAD)
+        if len(data) == HEAD and not is_closed(data):
             data += _read_more(descriptor)
-            head = parse_head(data, name, keys)
     finally:
         os.close(descriptor)
-    return Candidate(path, file, head.frontmatter, head.findings, Signature.of(stat), is_flat)
+    return RawHead(path, file, name, data, signature_of(stat), real)
 
 
 def _read_more(descriptor: int) -> bytes:

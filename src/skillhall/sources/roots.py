@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """One folder to scan, and the label of where it belongs ("project", "user", …)."""
 
     path: str
@@ -19,3 +18,11 @@ class Root:
         """The root that `text` names: `~` expands, relative paths start at `base`."""
         expanded = os.path.expanduser(text)
         return cls(os.path.abspath(os.path.join(base, expanded)), source, expected)
+
+    @property
+    def real_path(self) -> str:
+        """The path without links; the path itself where no file system could hold it."""
+        try:
+            return os.path.realpath(self.path)
+        except (OSError, ValueError):
+            return self.path

@@ -7,10 +7,10 @@ Systems without such calls (Windows) get the same methods over paths, checked be
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -59,7 +59,7 @@ class Folder(Protocol):
     def file(self, name: str) -> Opened:
         """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
 
-    def peek(self, *names: str) -> os.stat_result:
+    def peek(self, path: str) -> os.stat_result:
         """The stat of what stands there; only good for noticing a change. Raises: OSError."""
 
     def identity(self) -> tuple[int, int]:
@@ -92,11 +92,17 @@ class HandleFolder:
 
     def file(self, name: str) -> Opened:
         """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
-        return _regular(os.open(name, _FILE, dir_fd=self._descriptor), name)
+        try:
+            descriptor = os.open(name, _FILE, dir_fd=self._descriptor)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody reads
+                raise NotAFile(name) from None
+            raise
+        return _regular(descriptor, name)
 
-    def peek(self, *names: str) -> os.stat_result:
+    def peek(self, path: str) -> os.stat_result:
         """The stat of what stands there; only good for noticing a change. Raises: OSError."""
-        return os.stat("/".join(names), dir_fd=self._descriptor, follow_symlinks=False)
+        return os.stat(path, dir_fd=self._descriptor, follow_symlinks=False)
 
     def identity(self) -> tuple[int, int]:
         """Device and inode. Raises: OSError."""
@@ -132,13 +138,13 @@ class PathFolder:
     def file(self, name: str) -> Opened:
         """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
         path = os.path.join(self._path, name)
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            raise NotAFile(name)
+        if stat.S_ISLNK(os.lstat(path).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
         return _regular(os.open(path, _FILE), name)
 
-    def peek(self, *names: str) -> os.stat_result:
+    def peek(self, path: str) -> os.stat_result:
         """The stat of what stands there; only good for noticing a change. Raises: OSError."""
-        return os.lstat(os.path.join(self._path, *names))
+        return os.lstat(os.path.join(self._path, path))
 
     def identity(self) -> tuple[int, int]:
         """Device and inode. Raises: OSError."""
@@ -178,8 +184,7 @@ def open_root(path: str) -> Folder:
     return PathFolder(os.path.realpath(path))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A folder below a root: reached from the root's handle, name by name."""
 
     root: str

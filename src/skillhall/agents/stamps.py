@@ -1,0 +1,98 @@
+"""Stamps: the stat signatures of everything a scan looked at, to notice that something changed.
+
+A new or removed entry moves its folder's times, an edit moves its file's; no file is opened.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillhall.catalog.index import GRAIN, now
+from skillhall.sources.candidate import SKILL_MD, signature_of
+from skillhall.sources.safety import is_beneath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillhall.policy.scanning import ScanPolicy
+    from skillhall.sources.candidate import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """The signatures of folders and SKILL.md files; `None` for what is not there."""
+
+    signatures: dict[str, Signature | None]
+    taken: int  # nanoseconds
+
+    def still_hold(self) -> bool:
+        """Whether nothing has changed since, as far as the clock can tell."""
+        return self._are_settled() and all(
+            _signature(path) == signature for path, signature in self.signatures.items()
+        )
+
+    def _are_settled(self) -> bool:
+        """Whether all is older than the clock's grain: two edits within it look like one."""
+        known = [signature for signature in self.signatures.values() if signature is not None]
+        return all(max(s[0], s[1]) < self.taken - GRAIN for s in known)
+
+
+def take_stamps(roots: Iterable[str], policy: ScanPolicy) -> Stamps:
+    """The stamps of what a scan of `roots` looks at; take them first, then scan."""
+    taken = now()
+    signatures: dict[str, Signature | None] = {}
+    for root in roots:
+        _Walk(os.path.realpath(root), policy, signatures).enter(root, 0)
+    return Stamps(signatures, taken)
+
+
+@dataclass(slots=True)
+class _Walk:
+    real_root: str
+    policy: ScanPolicy
+    signatures: dict[str, Signature | None]
+    seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def enter(self, path: str, depth: int) -> None:
+        """Note a folder, then what is in it: a change in between shows in the folder."""
+        self.signatures[path] = _signature(path)
+        if depth > self.policy.depth or len(self.seen) > self.policy.max_folders:
+            return
+        try:
+            entries = self._entries(path)
+        except OSError:
+            return
+        for entry in entries:
+            self._note(entry, depth)
+
+    def _entries(self, path: str) -> list[os.DirEntry[str]]:
+        found = _stat(path)
+        identity = found.st_dev, found.st_ino
+        if identity in self.seen:
+            return []
+        self.seen.add(identity)
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+
+    def _note(self, entry: os.DirEntry[str], depth: int) -> None:
+        if self.policy.reason_to_skip(entry.name) is not None:
+            return
+        if entry.name.lower() == SKILL_MD.lower():
+            self.signatures[entry.path] = _signature(entry.path)
+        elif entry.is_symlink() and not is_beneath(os.path.realpath(entry.path), self.real_root):
+            return
+        elif entry.is_dir():
+            self.enter(entry.path, depth + 1)
+
+
+def _signature(path: str) -> Signature | None:
+    try:
+        return signature_of(_stat(path))
+    except OSError:
+        return None
+
+
+def _stat(path: str) -> os.stat_result:
+    return os.stat(path)  # noqa: PTH116 - thousands of paths; a Path costs more than the call

@@ -1,0 +1,69 @@
+"""Making text safe to stand in a prompt: one line, five XML characters, no way out of a tag."""
+
+from __future__ import annotations
+
+import re
+
+# What no reader sees but a model reads, and what XML cannot hold: controls, halves of characters,
+# changes of direction, and the tag characters that mirror ASCII.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+)
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_INERT = _PRINTABLE.translate(None, b"&<>\"'")
+
+
+def one_line(text: str) -> str:
+    """`text` with a space for its line breaks and a replacement for its unseen characters."""
+    if _is_printable(_without(_PRINTABLE, text)):
+        return text
+    lines = [line.strip() for line in text.splitlines()]
+    folded = " ".join([line for line in lines if line])
+    if _is_printable(_without(_PRINTABLE, folded)):
+        return folded
+    return _UNSEEN.sub(_REPLACEMENT, folded.replace("\t", " "))
+
+
+def escape(text: str) -> str:
+    """`text` with the five XML characters escaped, once; what is escaped already is so again."""
+    # Looking for a character costs a fifth of replacing one that is not there.
+    if "&" in text:
+        text = text.replace("&", "&amp;")
+    if "<" in text:
+        text = text.replace("<", "&lt;")
+    if ">" in text:
+        text = text.replace(">", "&gt;")
+    if '"' in text:
+        text = text.replace('"', "&quot;")
+    if "'" in text:
+        text = text.replace("'", "&apos;")
+    return text
+
+
+def field(text: str) -> str:
+    """`text` as the content of a one-line element or of an attribute."""
+    return escape(one_line(text))
+
+
+def fields(*texts: str) -> tuple[str, ...]:
+    """`field` of each; one look at all of them together mostly tells that nothing is to do."""
+    unusual = _without(_INERT, "".join(texts))
+    if not unusual:
+        return texts
+    fix = escape if _is_printable(unusual) else field
+    return tuple([fix(text) for text in texts])
+
+
+def literal(body: str, tag: str) -> str:
+    """`body` as it is, trimmed, except that it cannot close the element `tag` it stands in."""
+    return re.sub(f"<(?=/{tag})", "&lt;", body.strip(), flags=re.IGNORECASE)
+
+
+def _without(usual: bytes, text: str) -> bytes:
+    """What is left of `text` without its usual bytes: next to nothing, and found quickly."""
+    return text.encode("utf-8", "surrogatepass").translate(None, usual)
+
+
+def _is_printable(unusual: bytes) -> bool:
+    return not unusual or unusual.decode("utf-8", "surrogatepass").isprintable()

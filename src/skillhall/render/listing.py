@@ -1,0 +1,45 @@
+"""The listing: the `<available_skills>` block that tells a model which skills there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from skillhall.render.escape import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Entry(Protocol):
+    """What a listing says about a skill."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+
+    @property
+    def description(self) -> str:
+        """What it does and when to use it."""
+
+    @property
+    def location(self) -> str:
+        """The absolute path of its SKILL.md."""
+
+
+def render_listing(entries: Iterable[Entry]) -> str:
+    """The block for `entries` in their order; "" if there are none."""
+    elements = [_element(entry) for entry in entries]
+    if not elements:
+        return ""
+    return "\n".join(("<available_skills>", *elements, "</available_skills>"))
+
+
+def _element(entry: Entry) -> str:
+    name, description, location = fields(entry.name, entry.description, entry.location)
+    return (
+        "  <skill>\n"
+        f"    <name>{name}</name>\n"
+        f"    <description>{description}</description>\n"
+        f"    <location>{location}</location>\n"
+        "  </skill>"
+    )

@@ -1,0 +1,38 @@
+"""Raw heads to candidates. Loading the parser takes a while; a warm scan does without it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillhall.skill.frontmatter import MAX_SKILL_MD
+from skillhall.skill.parse import large_skill_md, parse_head
+from skillhall.sources.candidate import Candidate, broken
+
+if TYPE_CHECKING:
+    from skillhall.skill.model import KeyCase
+    from skillhall.sources.candidate import RawHead
+
+
+def parse_candidate(raw: RawHead, keys: KeyCase, *, sign: bool = True) -> Candidate:
+    """What a raw head says; the signature stays only if asked for, it takes much memory."""
+    path, file, name, data, signature, real, real_file, note = raw
+    size = signature[2]
+    if size > MAX_SKILL_MD:
+        return broken(path, large_skill_md(size), file, is_flat=name is None)
+    head = parse_head(data, name, keys, complete=len(data) >= size)
+    front, findings, _ = head or parse_head(data, name, keys)
+    if note is not None:
+        findings = (note, *findings)
+    return Candidate(
+        path,
+        file,
+        front.name,
+        front.description,
+        front.hidden,
+        front,
+        signature if sign else None,
+        name is None,
+        real,
+        real_file,
+        findings,
+    )

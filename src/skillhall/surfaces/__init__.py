@@ -1,0 +1,1 @@
+"""The doors: each surface reads its caller's words, calls a service and words the report."""

@@ -1,0 +1,1 @@
+"""The command line. Modules are imported when a command needs them, so that starting is cheap."""

@@ -1,0 +1,126 @@
+"""The commands by name. A command's module is imported when it is used, not before."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall.surfaces.cli.errors import CommandFailed
+from skillhall.surfaces.cli.running import COMPLETING
+from skillhall.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Help texts stand here, so that `skillhall --help` imports no command.
+COMMANDS = {
+    "list": "List skills.",
+    "show": "Show everything about one skill.",
+    "read": "Print a skill, or one of its files, for an agent.",
+    "validate": "Check skills and say what is wrong, line by line.",
+    "prompt": "Print the text that tells a model about skills.",
+    "init": "Create a new skill.",
+    "why": "Explain which copy of a skill is used, and why.",
+    "path": "Show the folders that are searched, and the index.",
+    "profiles": "Show the profiles and what they make of each finding.",
+    "completion": "Print the completion script for a shell.",
+}
+ALIASES = {
+    "ls": "list",
+    "to-prompt": "prompt",
+    "new": "init",
+    "create": "init",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name, and imports only the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Every command, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name, or of the name behind an alias."""
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"skillhall.surfaces.cli.commands.{name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list of commands in the help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` name; a wrong name gets the nearest right one."""
+        name = args[0]
+        if not name.startswith("-") and name not in COMMANDS and name not in ALIASES:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, [*COMMANDS, *ALIASES], n=1)
+            raise CommandFailed(
+                "usage",
+                f"there is no command {name!r}",
+                f"did you mean 'skillhall {near[0]}'?" if near else "see 'skillhall --help'",
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    name="skillhall",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: skillhall validate .agents/skills",
+)
+@click.version_option(VERSION, "-V", "--version", message="skillhall %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Find, check and render Agent Skills: folders with a SKILL.md.
+
+    Data goes to stdout, everything else to stderr. With --json, every command prints one object.
+    Exit codes: 0 fine, 1 something is rejected, 2 wrong usage, 3 refused, 4 not found, 6 conflict.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def invoke(words: Sequence[str]) -> int:
+    """Run the command that `words` name; its exit code. Raises: CommandFailed for wrong usage."""
+    if COMPLETING in os.environ:
+        return _complete()
+    try:
+        # Not `cli.main`: it would turn a broken pipe into an exit code of its own.
+        with cli.make_context("skillhall", [*words]) as context:
+            code = cli.invoke(context)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:
+        raise _failure(error) from None
+    return code if isinstance(code, int) else 0
+
+
+def _complete() -> int:
+    """Answer the completion script of a shell."""
+    from click.shell_completion import shell_complete
+
+    instruction = os.environ[COMPLETING]
+    return shell_complete(cli, {}, "skillhall", COMPLETING, instruction)
+
+
+def _failure(error: click.ClickException) -> CommandFailed:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context else "skillhall"
+    message = error.format_message().rstrip(".")
+    hint = f"see '{path} --help'"
+    return CommandFailed("usage", message[:1].lower() + message[1:], hint, path.rpartition(" ")[2])

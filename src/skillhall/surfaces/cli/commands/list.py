@@ -1,0 +1,26 @@
+"""`skillhall list`: its words; what it prints is in `listing`."""
+
+from __future__ import annotations
+
+import click
+
+from skillhall.surfaces.cli.listing import show_list
+from skillhall.surfaces.cli.options import json_option, no_index_option, profile_option
+from skillhall.surfaces.cli.quick import ListRequest
+
+
+@click.command("list", epilog="Example: skillhall list .agents/skills --json")
+@click.argument("roots", nargs=-1, metavar="[ROOT]...")
+@profile_option()
+@json_option
+@click.option("-l", "--long", is_flag=True, help="Read each skill whole: tokens and files.")
+@no_index_option
+def command(  # noqa: PLR0913 - one parameter for each option
+    *, roots: tuple[str, ...], profile: str, as_json: bool, form: str, long: bool, no_index: bool
+) -> int:
+    """List the skills below each ROOT, or in the folders where agents keep them.
+
+    In a pipe: name, description and location, separated by tabs.
+    """
+    is_json = as_json or form == "json"
+    return show_list(ListRequest(roots, profile, is_json, long, no_index))

@@ -1,0 +1,94 @@
+"""`skillhall read`: a skill, or one of its files, for an agent."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall.surfaces.cli.loading import find, load
+from skillhall.surfaces.cli.options import SkillName, json_option, profile_option, roots_option
+
+if TYPE_CHECKING:
+    from skillhall.catalog.catalog import Catalog, Skill
+
+
+@click.command("read", epilog="Example: skillhall read pdf-tools references/forms.md")
+@click.argument("name", type=SkillName())
+@click.argument("file", required=False)
+@roots_option
+@profile_option()
+@json_option
+def command(  # noqa: PLR0913 - one parameter for each option
+    *, name: str, file: str | None, roots: tuple[str, ...], profile: str, as_json: bool, form: str
+) -> int:
+    """Print the instructions of the skill NAME as an agent gets them, or the bytes of its FILE.
+
+    FILE is relative to the skill's folder and cannot leave it.
+    """
+    catalog = load(roots, profile)
+    skill = find(catalog, name)
+    is_json = as_json or form == "json"
+    if file is None:
+        _print_activation(skill, catalog, is_json=is_json)
+    else:
+        _print_file(skill, file, is_json=is_json)
+    return 0
+
+
+def _print_activation(skill: Skill, catalog: Catalog, *, is_json: bool) -> None:
+    from skillhall.catalog.read import bundle_of
+    from skillhall.library.reading import read_body
+    from skillhall.render.activation import render_activation
+    from skillhall.surfaces.cli.terminal import print_text
+
+    body = read_body(skill, catalog.profile)
+    files = [] if skill.is_flat else [*bundle_of(skill, catalog.profile.scan).resources()]
+    text = render_activation(skill.name, skill.directory, body, [f.path.text for f in files])
+    if is_json:
+        from skillhall.surfaces.cli.output import print_report
+
+        data = {"name": skill.name, "location": skill.location, "text": text}
+        print_report("read", data, skill.findings)
+    else:
+        print_text(f"{text}\n")
+
+
+def _print_file(skill: Skill, file: str, *, is_json: bool) -> None:
+    from skillhall.catalog.read import read_skill_file
+    from skillhall.surfaces.cli.terminal import is_terminal
+
+    content = read_skill_file(skill, file)
+    if is_json:
+        from skillhall.surfaces.cli.output import print_report
+
+        data = {"name": skill.name, "path": file, "size": len(content), **_encoded(content)}
+        print_report("read", data)
+    elif is_terminal(sys.stdout):
+        _show_on_terminal(content, file)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def _encoded(content: bytes) -> dict[str, str]:
+    try:
+        return {"encoding": "utf-8", "content": content.decode("utf-8")}
+    except UnicodeDecodeError:
+        from base64 import b64encode
+
+        return {"encoding": "base64", "content": b64encode(content).decode("ascii")}
+
+
+def _show_on_terminal(content: bytes, file: str) -> None:
+    from skillhall.surfaces.cli.errors import CommandFailed
+    from skillhall.surfaces.cli.terminal import clean_lines
+
+    try:
+        sys.stdout.write(clean_lines(content.decode("utf-8")))
+    except UnicodeDecodeError:
+        raise CommandFailed(
+            "not_text", f"{file!r} is not text", "send it to a file: skillhall read … > FILE"
+        ) from None

@@ -1,0 +1,106 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+
+class ProfileName(click.ParamType[str]):
+    """The name of a profile; a wrong one gets the nearest right one."""
+
+    name = "profile"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The checked name."""
+        from skillhall.policy.profiles import PROFILES
+
+        if value not in PROFILES:
+            from difflib import get_close_matches
+
+            near = get_close_matches(value, PROFILES, n=1)
+            told = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(PROFILES)}"
+            self.fail(f"there is no profile {value!r}; {told}", param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The profiles that begin so."""
+        del ctx, param
+        from skillhall.policy.profiles import PROFILES
+
+        return [
+            CompletionItem(name, help=profile.summary)
+            for name, profile in PROFILES.items()
+            if name.startswith(incomplete)
+        ]
+
+
+class SkillName(click.ParamType[str]):
+    """The name of a skill, completed from the folders that the command would search."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The skills that begin so."""
+        del param
+        from skillhall.surfaces.cli.terminal import clean
+        from skillhall.wiring import load_catalog
+
+        roots = ctx.params.get("roots") or ()
+        catalog = load_catalog(roots, ctx.params.get("profile") or "lenient")
+        return [
+            CompletionItem(clean(skill.name), help=clean(skill.description)[:80])
+            for skill in catalog
+            if skill.name.startswith(incomplete)
+        ]
+
+
+def profile_option(default: str = "lenient") -> Callable[[_F], _F]:
+    """`--profile`: which rules apply."""
+    return click.option(
+        "--profile",
+        type=ProfileName(),
+        default=default,
+        show_default=True,
+        metavar="PROFILE",
+        help="The rules to apply; 'skillhall profiles' shows them all.",
+    )
+
+
+def roots_option(function: _F) -> _F:
+    """`--root`: where to look, for commands whose arguments are names."""
+    return click.option(
+        "-r",
+        "--root",
+        "roots",
+        multiple=True,
+        metavar="DIR",
+        help="A folder to search instead of the usual ones; may be repeated.",
+    )(function)
+
+
+def json_option(function: _F) -> _F:
+    """`--json`, and `--format json`, which means the same."""
+    function = click.option(
+        "--format", "form", type=click.Choice(["text", "json"]), hidden=True, default="text"
+    )(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(function)
+
+
+def no_index_option(function: _F) -> _F:
+    """`--no-index`: read everything afresh."""
+    return click.option(
+        "--no-index", is_flag=True, help="Read every file, without the index of earlier runs."
+    )(function)

@@ -1,0 +1,93 @@
+"""What the documentation says is what the code does."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skillhall
+from skillhall.policy.profiles import PROFILES
+from skillhall.skill.finding import Code
+from skillhall.skill.meanings import MEANINGS
+
+ROOT = Path(__file__).resolve().parents[2]
+FINDINGS = ROOT / "docs" / "reference" / "findings.md"
+SHORT = {"accept": "·", "warn": "warn", "reject": "**reject**"}
+
+
+def findings_reference() -> str:
+    """The reference of finding codes, made from the code."""
+    names = list(PROFILES)
+    lines = [
+        "# Finding codes",
+        "",
+        "What each finding means, and what each profile makes of it: `·` accepts without a word.",
+        "",
+        f"| Code | Meaning | {' | '.join(names)} |",
+        f"|---|---|{'---|' * len(names)}",
+    ]
+    for code in Code:
+        effects = [SHORT[PROFILES[name].load.effect(code)] for name in names]
+        lines.append(f"| `{code}` | {MEANINGS[code]} | {' | '.join(effects)} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_reference_of_findings_is_what_the_profiles_do() -> None:
+    if os.environ.get("UPDATE_GOLDEN"):
+        FINDINGS.write_text(findings_reference(), encoding="utf-8")
+    assert FINDINGS.read_text(encoding="utf-8") == findings_reference()
+
+
+def test_every_code_has_a_meaning() -> None:
+    assert set(MEANINGS) == set(Code)
+
+
+def test_every_setting_is_documented() -> None:
+    settings = (ROOT / "src/skillhall/settings.py").read_text(encoding="utf-8")
+    table = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    for name in re.findall(r'"(SKILLHALL_[A-Z_]+)"', settings):
+        assert f"`{name}`" in table
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in skillhall.__all__:
+        assert getattr(skillhall, name) is not None
+    assert dir(skillhall) == sorted(skillhall.__all__)
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        skillhall.nonsense  # noqa: B018 - the access is the test
+
+
+def test_type_checkers_and_the_interpreter_see_the_same_public_names() -> None:
+    tree = ast.parse((ROOT / "src/skillhall/__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.name
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed | {"__version__"} == set(skillhall.__all__)
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_every_example_runs(example: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, example], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert "<available_skills>" in done.stdout
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]:
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"

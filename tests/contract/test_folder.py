@@ -1,0 +1,174 @@
+"""The port `Folder`: a folder behind a handle and one behind its path behave alike."""
+
+import errno
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from skillhall.errors import NotAFile
+from skillhall.sources.safety import HAS_HANDLES, Folder, HandleFolder, Kind, PathFolder, open_root
+from tests.support.trees import open_descriptors
+
+Opener: TypeAlias = Callable[[Path], Folder]
+
+
+def by_handle(path: Path) -> Folder:
+    if not HAS_HANDLES:
+        pytest.skip("this system has no folder handles")
+    return HandleFolder(os.open(path, os.O_RDONLY))
+
+
+def by_path(path: Path) -> Folder:
+    return PathFolder(str(path))
+
+
+@pytest.fixture(params=[by_handle, by_path, lambda path: open_root(str(path))])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Folder]:
+    opener: Opener = request.param
+    opened = opener(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_an_empty_folder_has_no_entries(folder: Folder) -> None:
+    assert folder.entries() == []
+
+
+def test_entries_tell_names_and_kinds_without_following_links(
+    folder: Folder, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "to-file").symlink_to("file")
+    (tmp_path / "to-folder").symlink_to("sub")
+    (tmp_path / "nowhere").symlink_to("missing")
+    os.mkfifo(tmp_path / "pipe")
+    assert sorted(folder.entries()) == [
+        ("file", Kind.FILE),
+        ("nowhere", Kind.LINK),
+        ("pipe", Kind.OTHER),
+        ("sub", Kind.FOLDER),
+        ("to-file", Kind.LINK),
+        ("to-folder", Kind.LINK),
+    ]
+
+
+def test_entries_can_be_asked_for_twice(folder: Folder, tmp_path: Path) -> None:
+    first = folder.entries()
+    (tmp_path / "later").touch()
+    assert first == []
+    assert folder.entries() == [("later", Kind.FILE)]
+
+
+def test_a_name_that_is_not_utf8_is_still_an_entry(folder: Folder, tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).touch()
+    assert folder.entries() == [("\udcff", Kind.FILE)]
+
+
+def test_a_folder_below_opens_and_lists(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "sub" / "deeper").mkdir(parents=True)
+    below = folder.folder("sub")
+    try:
+        assert below.entries() == [("deeper", Kind.FOLDER)]
+    finally:
+        below.close()
+
+
+def test_a_file_opens_with_its_stat(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"four")
+    descriptor, stat = folder.file("file")
+    try:
+        assert os.read(descriptor, 100) == b"four"
+        assert stat.st_size == 4
+    finally:
+        os.close(descriptor)
+
+
+def test_peek_tells_the_stat_of_what_stands_below(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    file = tmp_path / "sub" / "file"
+    file.write_bytes(b"seven b")
+    assert folder.peek("sub/file") == file.lstat()
+
+
+def test_peek_tells_about_a_link_not_about_its_target(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 100)
+    (tmp_path / "link").symlink_to("file")
+    assert folder.peek("link") == (tmp_path / "link").lstat()
+
+
+def test_two_ways_to_one_folder_have_one_identity(folder: Folder, tmp_path: Path) -> None:
+    again, other = by_path(tmp_path), by_path(tmp_path.parent)
+    assert folder.identity() == again.identity()
+    assert folder.identity() != other.identity()
+
+
+@pytest.mark.parametrize("name", ["absent", "sub/absent"])
+def test_what_is_absent_is_not_found(folder: Folder, tmp_path: Path, name: str) -> None:
+    (tmp_path / "sub").mkdir()
+    for ask in (folder.file, folder.folder, folder.peek):
+        with pytest.raises(FileNotFoundError):
+            ask(name)
+
+
+def test_a_link_is_not_opened_as_a_folder(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to("sub")
+    with pytest.raises(OSError, match=r"."):
+        folder.folder("link")
+
+
+@pytest.mark.parametrize("target", ["file", "missing", "link"])
+def test_a_link_is_not_opened_as_a_file(folder: Folder, tmp_path: Path, target: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(OSError, match=r".") as caught:
+        folder.file("link")
+    assert caught.value.errno == errno.ELOOP
+
+
+def test_a_file_is_not_opened_as_a_folder(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        folder.folder("file")
+
+
+def test_a_folder_is_not_opened_as_a_file(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(NotAFile):
+        folder.file("sub")
+
+
+def test_a_pipe_is_refused_without_waiting_for_a_writer(folder: Folder, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NotAFile):
+        folder.file("pipe")
+
+
+def test_a_socket_is_refused(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+    with pytest.raises((OSError, NotAFile)):
+        folder.file("socket")
+
+
+def test_refusals_and_closing_leave_no_descriptor_open(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to("sub")
+    os.mkfifo(tmp_path / "pipe")
+    before = open_descriptors()
+    folder.entries()
+    folder.folder("sub").close()
+    for name in ("sub", "link", "pipe", "absent"):
+        with pytest.raises((OSError, NotAFile)):
+            folder.file(name)
+    with pytest.raises(OSError, match=r"."):
+        folder.folder("link")
+    assert open_descriptors() == before

@@ -1,0 +1,44 @@
+"""Case folders: `input/` goes in, the text in `expected.txt` must come out, byte for byte.
+
+The absolute path of `input/` is written as `{root}`. `python3 dev.py golden` rewrites the texts.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skillhall.agents.config import read_config
+from skillhall.agents.instructions import InstructionSkills
+from skillhall.agents.skills_module import discover_skills, skills_to_xml
+from skillhall.render.escape import escape
+from skillhall.settings import Settings
+
+HERE = Path(__file__).parent
+
+
+def cases(kind: str) -> pytest.MarkDecorator:
+    folders = sorted(path.parent for path in (HERE / kind).glob("*/input"))
+    return pytest.mark.parametrize("case", folders, ids=lambda folder: folder.name)
+
+
+def compare(case: Path, text: str) -> None:
+    shown = text.replace(escape(str(case / "input")), "{root}")
+    expected = case / "expected.txt"
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        expected.write_bytes(shown.encode())
+    assert shown == expected.read_bytes().decode()
+
+
+@cases("instructions")
+def test_an_agent_gets_exactly_the_expected_instructions(case: Path, tmp_path: Path) -> None:
+    folder = case / "input"
+    (config,) = folder.glob("config.*")
+    (agent,) = read_config(config).agents
+    settings = Settings(working_directory=str(folder), cache_directory=str(tmp_path))
+    compare(case, InstructionSkills(agent.skills, settings).text)
+
+
+@cases("skills_module")
+def test_the_skills_module_gives_exactly_the_expected_listing(case: Path) -> None:
+    compare(case, skills_to_xml(discover_skills([".skills"], cwd=case / "input")))

@@ -1,0 +1,119 @@
+"""A folder of skills that are all broken: each is named, with a code and a line."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillhall.surfaces.cli.running import run
+from tests.support.broken_skills import BROKEN_SKILLS, BrokenSkill
+
+LINE = re.compile(r"(?P<path>[^\n]+?):(?P<line>\d+): reject\[(?P<code>[a-z0-9-]+)\]: \S[^\n]*")
+
+
+def can_be_made(skill: BrokenSkill) -> bool:
+    # Root may read everything; Windows knows no pipes among files.
+    if skill.folder == "unreadable":
+        return hasattr(os, "geteuid") and os.geteuid() != 0
+    return skill.folder != "pipe" or hasattr(os, "mkfifo")
+
+
+SKILLS = [skill for skill in BROKEN_SKILLS if can_be_made(skill)]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("broken") / "skills"
+    folder.mkdir()
+    for skill in SKILLS:
+        skill.make(folder)
+    yield folder
+    for file in folder.glob("unreadable/SKILL.md"):
+        file.chmod(0o600)
+
+
+def validate(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "skillhall", "validate", str(root), *words],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+def test_there_are_fifty_kinds() -> None:
+    assert len({skill.folder for skill in BROKEN_SKILLS}) == len(BROKEN_SKILLS) >= 50
+
+
+def test_validate_names_every_broken_skill_with_its_code_and_a_line(root: Path) -> None:
+    outcome = validate(root)
+    found = {
+        (Path(match["path"]).relative_to(root).parts[0], match["code"])
+        for match in LINE.finditer(outcome.stdout)
+    }
+    assert {(skill.folder, skill.code.value) for skill in SKILLS} - found == set()
+    assert outcome.returncode == 1
+    assert "Traceback" not in outcome.stdout + outcome.stderr
+
+
+def test_every_line_of_the_text_is_a_finding_or_a_hint(root: Path) -> None:
+    for line in validate(root).stdout.splitlines():
+        assert re.fullmatch(r".+:\d+: (reject|warn)\[[a-z0-9-]+\]: .+|    hint: .+", line), line
+        assert line.isprintable()
+
+
+def test_json_has_one_rejected_result_for_each_broken_skill(root: Path) -> None:
+    outcome = validate(root, "--json")
+    report = json.loads(outcome.stdout)
+    results = {Path(result["path"]).name: result for result in report["data"]["results"]}
+    assert sorted(results) == sorted(skill.folder for skill in SKILLS)
+    assert not any(result["accepted"] for result in results.values())
+    assert outcome.returncode == 1
+    assert report["ok"] is False
+
+
+@pytest.mark.parametrize("skill", SKILLS, ids=lambda skill: skill.folder)
+def test_one_broken_skill_alone_is_named(
+    skill: BrokenSkill, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if skill.folder == "case-variant":
+        pytest.skip("a case variant is looked for below a root, not in the root itself")
+    assert run(["validate", str(root / skill.folder), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    rejecting = [f for f in report["findings"] if f["effect"] == "reject"]
+    assert rejecting
+    assert all(finding["line"] >= 1 for finding in rejecting)
+
+
+@pytest.mark.parametrize("form", ["sarif", "github"])
+def test_reports_for_tools_name_every_broken_skill(form: str, root: Path) -> None:
+    outcome = validate(root, "--format", form)
+    assert outcome.returncode == 1
+    for skill in SKILLS:
+        assert f"/{skill.folder}" in outcome.stdout
+        assert skill.code in outcome.stdout
+
+
+def test_listing_broken_skills_succeeds_and_counts_them(root: Path) -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-m", "skillhall", "list", str(root)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    assert outcome.returncode == 0
+    assert re.search(r"\d+ skills left out, \d+ warnings; see 'skillhall validate", outcome.stderr)
+
+
+def test_fixing_broken_skills_never_makes_one_worse(root: Path) -> None:
+    before = json.loads(validate(root, "--json").stdout)["data"]["summary"]
+    outcome = validate(root, "--fix", "--dry-run", "--json")
+    assert json.loads(outcome.stdout)["data"]["summary"] == before
+    assert "Traceback" not in outcome.stderr

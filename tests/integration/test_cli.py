@@ -1,0 +1,256 @@
+"""The command as a process: exit codes, streams, locales, pipes, and what it imports."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.skills import make_skill, make_skill_md
+
+HEAVY = {"yaml", "rich", "fastapi", "mcp", "sqlalchemy", "httpx2", "httpx", "starlette"}
+MANY = 600  # skills with long descriptions: their listing is larger than a pipe's buffer
+
+
+def skillhall(
+    *words: str, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "skillhall", *words],
+        capture_output=True,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        timeout=60,
+    )
+
+
+def modules_after(code: str, *words: str) -> set[str]:
+    """The top-level packages that a piece of code loads."""
+    script = f"import sys; sys.argv[1:] = {list(words)!r}\n{code}\n"
+    script += "sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules}))"
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
+    )
+    return set(run.stderr.rpartition("\n")[2].split())
+
+
+MAIN = "from skillhall.surfaces.cli.entry import main; main()"
+
+
+def on_a_terminal(*words: str, env: dict[str, str]) -> bytes:
+    """What a command writes when its stdout and stderr are a terminal."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "skillhall", *words],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **env},
+    )
+    os.close(terminal)
+    chunks = []
+    try:
+        while chunk := os.read(controller, 65536):
+            chunks.append(chunk)
+    except OSError:  # Linux reports the end of a terminal as an error
+        pass
+    finally:
+        os.close(controller)
+        process.wait(timeout=60)
+    return b"".join(chunks)
+
+
+def test_version_is_told_without_loading_anything() -> None:
+    loaded = modules_after(MAIN, "--version")
+    assert not loaded & {*HEAVY, "click", "json", "dataclasses", "pathlib"}
+    outcome = skillhall("--version")
+    assert (outcome.returncode, outcome.stderr) == (0, b"")
+    assert outcome.stdout.startswith(b"skillhall ")
+
+
+def test_importing_the_library_loads_no_web_database_or_terminal_package() -> None:
+    assert not modules_after("import skillhall") & {*HEAVY, "click"}
+
+
+def test_help_loads_click_and_no_command() -> None:
+    loaded = modules_after(MAIN, "--help")
+    assert "click" in loaded
+    assert not loaded & HEAVY
+    script = f"import sys; sys.argv[1:] = ['--help']\n{MAIN}\n"
+    script += "print([m for m in sys.modules if m.startswith('skillhall.surfaces.cli.commands')])"
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
+    )
+    assert run.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_listing_plain_skills_loads_neither_yaml_nor_rich_nor_click(
+    words: list[str], tmp_path: Path
+) -> None:
+    for number in range(100):
+        make_skill(tmp_path, f"skill-{number}")
+    loaded = modules_after(MAIN, "list", str(tmp_path), *words)
+    assert not loaded & {*HEAVY, "click"}
+
+
+def test_data_goes_to_stdout_and_the_rest_to_stderr(tmp_path: Path) -> None:
+    make_skill(tmp_path, "good")
+    make_skill(tmp_path, "bad", data=b"")
+    outcome = skillhall("list", str(tmp_path))
+    assert outcome.stdout.count(b"\n") == 1
+    assert outcome.stdout.startswith(b"good\t")
+    assert outcome.stderr.startswith(b"1 skill left out; see 'skillhall validate")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["list", "."], 0),
+        (["validate", "good"], 0),
+        (["validate", "."], 1),
+        (["nope"], 2),
+        (["list", "--nope"], 2),
+        (["read", "good", "../bad/SKILL.md", "-r", "."], 3),
+        (["validate", "gone"], 4),
+        (["show", "gone", "-r", "."], 4),
+        (["init", "good"], 6),
+    ],
+)
+def test_exit_codes_tell_the_class_of_the_outcome(
+    words: list[str], code: int, tmp_path: Path
+) -> None:
+    make_skill(tmp_path, "good")
+    make_skill(tmp_path, "bad", data=b"")
+    outcome = skillhall(*words, cwd=tmp_path)
+    assert outcome.returncode == code
+    assert b"Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["list", "--json"], ["prompt"], ["validate", "--json"]]
+)
+def test_a_reader_that_leaves_early_is_no_error(words: list[str], tmp_path: Path) -> None:
+    for number in range(MANY):
+        data = make_skill_md(f"skill-{number}", "x" * 1000, version="'1'")
+        make_skill(tmp_path, f"skill-{number}", data=data)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "skillhall", *words, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    # 0 where the system took the whole text in one write before it noticed.
+    assert process.wait(timeout=60) in (0, 141)
+    assert errors == b""
+
+
+@pytest.mark.parametrize("words", [["list"], ["prompt"], ["list", "--json"]])
+def test_a_plain_locale_takes_any_text(words: list[str], tmp_path: Path) -> None:
+    make_skill(
+        tmp_path,
+        "tee",
+        data=make_skill_md("tee", "Kocht Tee – grün, 日本 \N{TEACUP WITHOUT HANDLE}"),
+    )
+    env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    outcome = skillhall(*words, str(tmp_path), env=env)
+    assert outcome.returncode == 0
+    assert "grün, 日本 \N{TEACUP WITHOUT HANDLE}" in outcome.stdout.decode("utf-8")
+
+
+def test_a_folder_that_is_not_utf8_does_not_break_json(tmp_path: Path) -> None:
+    root = os.fsencode(tmp_path) + b"/caf\xe9"
+    try:
+        os.mkdir(root)  # noqa: PTH102 - a name that no Path can hold
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    make_skill(Path(os.fsdecode(root)))
+    outcome = skillhall("list", "--json", os.fsdecode(root))
+    assert json.loads(outcome.stdout.decode("utf-8"))["data"]["skills"][0]["name"] == "pdf-tools"
+    assert skillhall("list", os.fsdecode(root)).returncode == 0
+
+
+def test_closed_streams_are_survived(tmp_path: Path) -> None:
+    make_skill(tmp_path)
+    command = f'"{sys.executable}" -m skillhall list "{tmp_path}" >&- 2>&-'
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_full_disk_behind_stdout_is_a_storage_error(tmp_path: Path) -> None:
+    make_skill(tmp_path)
+    with Path("/dev/full").open("wb") as full:
+        outcome = subprocess.run(
+            [sys.executable, "-m", "skillhall", "list", str(tmp_path)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert outcome.returncode == 7
+    assert outcome.stderr.startswith(b"error: no space left on device")
+    assert b"Traceback" not in outcome.stderr
+
+
+def test_a_folder_that_was_removed_is_not_a_traceback(tmp_path: Path) -> None:
+    command = f'mkdir gone && cd gone && rmdir ../gone && "{sys.executable}" -m skillhall list'
+    env = {**os.environ, "PYTHONSAFEPATH": "1"}
+    outcome = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, check=False
+    )
+    assert outcome.returncode == 4
+    assert outcome.stderr.startswith(b"error: the current folder does not exist any more")
+
+
+def test_a_home_that_cannot_be_written_only_costs_the_index(tmp_path: Path) -> None:
+    make_skill(tmp_path)
+    (tmp_path / "file").write_bytes(b"")
+    env = {"SKILLHALL_CACHE_DIR": str(tmp_path / "file" / "cache"), "HOME": "/nonexistent"}
+    outcome = skillhall("list", str(tmp_path), env=env)
+    assert (outcome.returncode, outcome.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("words", [["list"], ["validate"], ["prompt"]])
+def test_a_pipe_gets_no_colours(words: list[str], tmp_path: Path) -> None:
+    make_skill(tmp_path, "BAD", data=make_skill_md("BAD", "\N{GREEK SMALL LETTER ALPHA}\u202e"))
+    outcome = skillhall(*words, str(tmp_path), env={"FORCE_COLOR": "1", "TERM": "xterm"})
+    assert b"\x1b" not in outcome.stdout + outcome.stderr
+
+
+def test_a_terminal_gets_a_table_with_colours_unless_it_minds(tmp_path: Path) -> None:
+    make_skill(tmp_path)
+    decorated = on_a_terminal("list", str(tmp_path), env={"NO_COLOR": ""})
+    assert b"NAME" in decorated
+    assert b"\x1b[" in decorated
+    plain = on_a_terminal("list", str(tmp_path), env={"NO_COLOR": "1"})
+    assert plain.startswith(b"pdf-tools\tReads PDF files.\t")
+
+
+def test_json_on_a_terminal_is_still_json(tmp_path: Path) -> None:
+    make_skill(tmp_path)
+    written = on_a_terminal("list", "--json", str(tmp_path), env={"NO_COLOR": ""})
+    assert json.loads(written)["ok"] is True
+
+
+def test_a_file_with_escape_sequences_is_made_harmless_on_a_terminal(tmp_path: Path) -> None:
+    make_skill(tmp_path, files={"evil.md": b"a\x1b]0;title\x07b\n", "data.bin": b"\xff\x1b"})
+    words = ["read", "pdf-tools", "--root", str(tmp_path)]
+    assert on_a_terminal(*words, "evil.md", env={}) == b"a\\x1b]0;title\\x07b\r\n"
+    assert b"'data.bin' is not text" in on_a_terminal(*words, "data.bin", env={})
+    assert skillhall(*words, "evil.md").stdout == b"a\x1b]0;title\x07b\n"
+
+
+def test_names_of_files_with_escape_sequences_are_shown_escaped(tmp_path: Path) -> None:
+    (tmp_path / "a\x1b[31m").mkdir()
+    for words in (["validate", str(tmp_path)], ["validate", str(tmp_path / "a\x1b[31m")]):
+        outcome = skillhall(*words)
+        assert outcome.returncode == 1
+        assert b"\x1b" not in outcome.stdout + outcome.stderr

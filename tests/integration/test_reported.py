@@ -1,0 +1,32 @@
+"""Faults seen by a user, each as the test that shows it; a test moves out once it passes."""
+
+from pathlib import Path
+
+from skillhall.catalog.read import bundle_of
+from skillhall.policy.profiles import PROMPT_REPOSITORY
+from skillhall.sources.bundles import MAX_FILES
+from tests.support.trees import codes, load, names, skill_text, warm, write_skill
+
+
+def test_a_root_that_is_a_skill_is_judged_by_the_name_it_is_reached_by(tmp_path: Path) -> None:
+    write_skill(tmp_path / "pdf")
+    (tmp_path / "alias").symlink_to("pdf")
+    cold = load(tmp_path / "alias")
+    warm(tmp_path / "cache", tmp_path / "pdf")
+    assert codes(cold) == ["name-not-folder"]
+    assert codes(load(tmp_path / "alias", cache=tmp_path / "cache")) == codes(cold)
+
+
+def test_links_are_followed_in_a_root_that_lies_in_a_litter_folder(tmp_path: Path) -> None:
+    root = tmp_path / ".git" / "root"
+    write_skill(root / ".store" / "pdf", "pdf")
+    (root / "pdf").symlink_to(".store/pdf")
+    assert names(load(root)) == ["pdf"]
+
+
+def test_a_flat_prompt_among_very_many_files_keeps_its_own(tmp_path: Path) -> None:
+    for number in range(MAX_FILES):
+        (tmp_path / f"{number:05}").touch()
+    (tmp_path / "z.md").write_text(skill_text("z"), encoding="utf-8")
+    skill = load(tmp_path, profile="prompt-repository").find("z")
+    assert list(bundle_of(skill, PROMPT_REPOSITORY.scan).files) == ["z.md"]

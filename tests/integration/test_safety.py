@@ -1,0 +1,187 @@
+"""Another process swaps folders, files and links while we read: nothing from outside comes in."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillhall.catalog.catalog import Catalog
+from skillhall.catalog.read import bundle_of, read_skill, read_skill_file
+from skillhall.errors import SkillhallError
+from skillhall.policy.profiles import LENIENT, PROFILES
+from skillhall.skill.bundle import RelativePath
+from skillhall.sources.safety import open_root, read_beneath
+from tests.support.trees import (
+    all_findings,
+    codes,
+    load,
+    names,
+    open_descriptors,
+    running,
+    warm,
+    write_skill,
+)
+
+SECONDS = 1.0
+SWAP_FOLDER = """
+os.rename(arguments[0], arguments[0] + ".aside")
+os.symlink(arguments[1], arguments[0])
+os.unlink(arguments[0])
+os.rename(arguments[0] + ".aside", arguments[0])
+"""
+SWAP_LINK = """
+for target in arguments[1:]:
+    os.symlink(target, arguments[0] + ".new")
+    os.rename(arguments[0] + ".new", arguments[0])
+"""
+APPEAR = """
+os.rename(arguments[0] + "/SKILL.md", arguments[0] + "/aside")
+os.rename(arguments[0] + "/aside", arguments[0] + "/SKILL.md")
+"""
+VANISH = """
+for number in range(100):
+    os.symlink(arguments[1], arguments[0] + str(number))
+for number in range(100):
+    os.unlink(arguments[0] + str(number))
+"""
+COME_AND_GO = """
+os.makedirs(arguments[0])
+with open(arguments[0] + "/new", "w") as file:
+    file.write(arguments[1])
+os.rename(arguments[0] + "/new", arguments[0] + "/SKILL.md")
+shutil.rmtree(arguments[0])
+"""
+
+
+def rounds() -> Iterator[None]:
+    """Enough rounds to fill the time, and no more."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        yield
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_skill(tmp_path / "root" / "group" / "pdf", "pdf", "Inside.")
+    (tmp_path / "root" / "group" / "pdf" / "notes.txt").write_bytes(b"inside")
+    write_skill(tmp_path / "root" / "steady")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder that looks just like `root/group`, but is not ours to show."""
+    write_skill(tmp_path / "outside" / "pdf", "pdf", "SECRET")
+    (tmp_path / "outside" / "pdf" / "notes.txt").write_bytes(b"SECRET")
+    return tmp_path / "outside"
+
+
+def everything_said(catalog: Catalog) -> str:
+    skills = [(skill.description, skill.frontmatter) for skill in catalog]
+    return f"{skills} {catalog.rejected} {all_findings(catalog)}"
+
+
+@pytest.mark.parametrize("profile", ["lenient", "instruction-skills"])
+def test_a_folder_swapped_for_a_link_during_the_walk_shows_nothing_from_outside(
+    root: Path, outside: Path, profile: str
+) -> None:
+    with running(SWAP_FOLDER, root / "group", outside):
+        for _ in rounds():
+            catalog = load(root, profile=profile)
+            assert "SECRET" not in everything_said(catalog)
+            assert "steady" in names(catalog)
+
+
+def test_a_swapped_folder_shows_nothing_from_outside_with_a_warm_index_either(
+    root: Path, outside: Path, tmp_path: Path
+) -> None:
+    warm(tmp_path / "cache", root)
+    with running(SWAP_FOLDER, root / "group" / "pdf", outside / "pdf"):
+        for _ in rounds():
+            catalog = load(root, cache=tmp_path / "cache")
+            assert "SECRET" not in everything_said(catalog)
+            assert "steady" in names(catalog)
+
+
+def test_a_link_turned_outwards_during_the_walk_shows_nothing_from_outside(
+    root: Path, outside: Path
+) -> None:
+    link = root / "link"
+    link.symlink_to(root / "group")
+    with running(SWAP_LINK, link, outside, root / "group"):
+        for _ in rounds():
+            assert "SECRET" not in everything_said(load(root))
+
+
+def test_a_skill_file_turned_into_a_link_shows_nothing_from_outside(
+    root: Path, outside: Path
+) -> None:
+    file = root / "group" / "pdf" / "SKILL.md"
+    with running(SWAP_FOLDER, file, outside / "pdf" / "SKILL.md"):
+        for _ in rounds():
+            assert "SECRET" not in everything_said(load(root))
+
+
+def test_reading_beneath_a_handle_never_leaves_it(root: Path, outside: Path) -> None:
+    path = RelativePath.parse("group/pdf/notes.txt")
+    folder = open_root(str(root))
+    before = open_descriptors()
+    with running(SWAP_FOLDER, root / "group", outside):
+        inside = open_descriptors()
+        for _ in rounds():
+            try:
+                assert read_beneath(folder, path, 100) == b"inside"
+            except SkillhallError:
+                continue
+        assert open_descriptors() == inside
+    assert open_descriptors() == before
+    folder.close()
+
+
+def test_reading_a_skill_of_the_catalog_never_leaves_its_root(root: Path, outside: Path) -> None:
+    skill = load(root).find("pdf")
+    with running(SWAP_FOLDER, root / "group", outside):
+        for _ in rounds():
+            try:
+                assert read_skill(skill, LENIENT.keys).frontmatter.description == "Inside."
+                assert read_skill_file(skill, "notes.txt") == b"inside"
+                for file in bundle_of(skill, LENIENT.scan).files.values():
+                    assert b"SECRET" not in file.read()
+            except SkillhallError:
+                continue
+
+
+def test_a_skill_that_comes_and_goes_never_disturbs_the_others(root: Path) -> None:
+    text = "---\nname: guest\ndescription: Comes and goes.\n---\n"
+    with running(COME_AND_GO, root / "guest", text):
+        for _ in rounds():
+            catalog = load(root)
+            assert set(names(catalog)) - {"guest"} == {"pdf", "steady"}
+            assert len([f for f in all_findings(catalog) if "guest" in f.path]) <= 1
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_a_skill_never_hands_out_a_file_from_beside_it(
+    root: Path, outside: Path, profile: str
+) -> None:
+    (root / "steady" / "link").symlink_to(outside / "pdf" / "notes.txt")
+    (root / "steady" / "folder").symlink_to(outside)
+    skill = load(root, profile=profile).find("steady")
+    for path in ("link", "folder/pdf/notes.txt", "../group/pdf/notes.txt", str(outside)):
+        with pytest.raises(SkillhallError):
+            read_skill_file(skill, path)
+
+
+def test_a_file_that_appears_during_the_search_is_not_called_a_variant_of_itself(
+    root: Path,
+) -> None:
+    with running(APPEAR, root / "steady"):
+        for _ in rounds():
+            assert "case-variant" not in codes(load(root))
+
+
+def test_links_that_vanish_while_they_are_followed_do_not_end_the_search(root: Path) -> None:
+    with running(VANISH, root / "link", root / "group" / "pdf"):
+        for _ in rounds():
+            assert names(load(root)) == ["pdf", "steady"]

@@ -1,0 +1,117 @@
+"""The fast reader, the careful one and the repair see the same document, or the fast one doubts."""
+
+import contextlib
+
+import pytest
+from hypothesis import example, given
+
+from skillhall.skill.careful_yaml import (
+    FLOW_MESSAGE,
+    YamlRefused,
+    locate_fields,
+    read_careful_yaml,
+)
+from skillhall.skill.fast_yaml import PlainReading, read_plain_yaml
+from skillhall.skill.finding import Code, Finding
+from skillhall.skill.repair import colon_finding, locate_entries, repair_yaml
+from skillhall.skill.values import Value
+from skillhall.skill.yaml_fields import read_fields
+from tests.support.strategies import (
+    disturbed_blocks,
+    edge_blocks,
+    line_blocks,
+    tidy_blocks,
+    yaml_blocks,
+)
+
+
+def in_order(value: Value) -> object:
+    """`value` in a form that is equal only if types and the order of keys are equal too."""
+    if isinstance(value, dict):
+        return {"map": [(key, in_order(item)) for key, item in value.items()]}
+    if isinstance(value, list):
+        return [in_order(item) for item in value]
+    return type(value), value
+
+
+def assert_the_careful_reader_agrees(block: str, plain: PlainReading) -> None:
+    careful = read_careful_yaml(block)
+    assert in_order(careful.fields) == in_order(plain.fields)
+    flow = [Finding(Code.YAML_FLOW, FLOW_MESSAGE, plain.flow_line)] if plain.flow_line else []
+    assert careful.findings == flow
+
+
+def assert_the_repair_agrees(block: str, plain: PlainReading) -> None:
+    with pytest.raises(YamlRefused) as refusal:
+        read_careful_yaml(block)
+    assert refusal.value.repairable
+    repaired = repair_yaml(block, refusal.value)
+    assert in_order(repaired.fields) == in_order(plain.fields)
+    first = plain.fields[plain.unquoted_colons[0][0]]
+    expected = [colon_finding(plain.unquoted_colons, str(first))]
+    if plain.flow_line:
+        expected.append(Finding(Code.YAML_FLOW, FLOW_MESSAGE, plain.flow_line))
+    assert repaired.findings == expected
+
+
+def assert_readers_agree(block: str) -> None:
+    plain = read_plain_yaml(block)
+    if plain is None:
+        return
+    if plain.unquoted_colons:
+        assert_the_repair_agrees(block, plain)
+    else:
+        assert_the_careful_reader_agrees(block, plain)
+
+
+@given(tidy_blocks)
+@example("")
+@example("a: b\n")
+@example("a: b: c\n")
+@example("metadata:\n  a: b\n")
+def test_readers_agree_on_tidy_blocks(block: str) -> None:
+    assert_readers_agree(block)
+
+
+@given(edge_blocks)
+def test_readers_agree_on_blocks_with_one_odd_line(block: str) -> None:
+    assert_readers_agree(block)
+
+
+@given(disturbed_blocks)
+def test_readers_agree_on_blocks_with_a_slip_of_the_pen(block: str) -> None:
+    assert_readers_agree(block)
+
+
+@given(line_blocks)
+def test_readers_agree_on_blocks_of_unrelated_lines(block: str) -> None:
+    assert_readers_agree(block)
+
+
+@given(yaml_blocks)
+def test_reading_fields_gives_fields_or_a_refusal(block: str) -> None:
+    with contextlib.suppress(YamlRefused):
+        assert all(isinstance(key, str) for key in read_fields(block).fields)
+
+
+@given(yaml_blocks)
+def test_every_field_that_is_read_is_also_located(block: str) -> None:
+    try:
+        fields = read_careful_yaml(block).fields
+    except YamlRefused:
+        return
+    spans = locate_fields(block)
+    assert spans.keys() == fields.keys()
+    assert all(0 <= start <= key <= end <= len(block) for start, key, end in spans.values())
+
+
+@given(yaml_blocks)
+def test_every_field_that_is_repaired_is_also_located(block: str) -> None:
+    try:
+        read_careful_yaml(block)
+    except YamlRefused as refusal:
+        try:
+            fields = repair_yaml(block, refusal).fields
+        except YamlRefused:
+            return
+        assert locate_entries(block).keys() == fields.keys()

@@ -1,0 +1,1 @@
+"""Factories and strategies that tests share; nothing here asserts."""

@@ -1,0 +1,51 @@
+from pathlib import Path
+
+from skillhall.agents.stamps import Stamps, take_stamps
+from skillhall.policy.profiles import INSTRUCTION_SKILLS
+from tests.support.skills import make_skill
+
+YEAR = 365 * 24 * 3600 * 1_000_000_000  # nanoseconds
+
+
+def stamps_a_year_later(root: Path) -> Stamps:
+    """Stamps of files old enough to be trusted."""
+    taken = take_stamps([str(root)], INSTRUCTION_SKILLS.scan)
+    return Stamps(taken.signatures, taken.taken + YEAR)
+
+
+def test_stamps_hold_while_nothing_changes(tmp_path: Path) -> None:
+    make_skill(tmp_path, "pdf")
+    assert stamps_a_year_later(tmp_path).still_hold()
+
+
+def test_stamps_of_files_that_were_just_written_are_not_trusted(tmp_path: Path) -> None:
+    make_skill(tmp_path, "pdf")
+    assert not take_stamps([str(tmp_path)], INSTRUCTION_SKILLS.scan).still_hold()
+
+
+def test_an_edit_breaks_the_stamps(tmp_path: Path) -> None:
+    skill = make_skill(tmp_path, "pdf")
+    stamps = stamps_a_year_later(tmp_path)
+    (skill / "SKILL.md").write_bytes(b"something longer than before, and certainly another size")
+    assert not stamps.still_hold()
+
+
+def test_a_missing_root_has_a_stamp_too(tmp_path: Path) -> None:
+    stamps = stamps_a_year_later(tmp_path / "none")
+    assert stamps.still_hold()
+    (tmp_path / "none").mkdir()
+    assert not stamps.still_hold()
+
+
+def test_only_folders_and_skill_files_inside_the_root_are_stamped(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    make_skill(root, "pdf", files={"notes.md": b"", ".git/SKILL.md": b""})
+    make_skill(tmp_path, "outside")
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "loop").symlink_to(root)
+    stamped = {Path(path).relative_to(root).as_posix() for path in stamps_of(root)}
+    assert stamped == {".", "pdf", "pdf/SKILL.md", "loop"}
+
+
+def stamps_of(root: Path) -> list[str]:
+    return list(take_stamps([str(root)], INSTRUCTION_SKILLS.scan).signatures)

@@ -1,0 +1,277 @@
+"""Row by row against the table of profiles: what each of them makes of each situation."""
+
+import pytest
+
+from skillhall.policy.loading import Effect
+from skillhall.policy.precedence import Identity, SameName
+from skillhall.policy.profiles import PROFILES, Profile
+from skillhall.policy.scanning import Links
+from skillhall.skill.finding import Code
+from skillhall.skill.model import KeyCase
+from skillhall.skill.parse import parse_skill
+from tests.support.skills import make_skill_md
+
+ORDER = (
+    "specification",
+    "skills-ref",
+    "lenient",
+    "prompt-repository",
+    "local-skills",
+    "instruction-skills",
+    "skill-import",
+    "skills-module",
+)
+REJECT, WARN, ACCEPT = Effect.REJECT, Effect.WARN, Effect.ACCEPT
+
+# A situation, the folder, and what the profiles make of it, in the order above.
+SITUATIONS: dict[str, tuple[bytes, str | None, str]] = {
+    "good": (make_skill_md("pdf"), "pdf", "OK OK OK OK OK OK OK OK"),
+    "name missing": (make_skill_md(None), "pdf", "NO NO WRN OK NO WRN NO NO"),
+    "name missing in a flat file": (make_skill_md(None), None, "NO NO WRN NO NO WRN NO NO"),
+    "name is a map": (b"---\nname: {}\ndescription: d\n---\n", "pdf", "NO NO WRN OK NO WRN NO NO"),
+    "description missing": (make_skill_md("pdf", None), "pdf", "NO NO NO NO NO NO WRN NO"),
+    "description blank": (make_skill_md("pdf", "  "), "pdf", "NO NO NO NO NO NO WRN NO"),
+    "no frontmatter": (b"# Title\n", "pdf", "NO NO NO NO NO NO NO NO"),
+    "unclosed frontmatter": (b"---\nname: pdf\n", "pdf", "NO NO NO NO NO NO NO NO"),
+    "not utf-8": (b"---\nname: \xff\n---\n", "pdf", "NO NO NO NO NO NO NO NO"),
+    "tag": (make_skill_md("pdf", x="!t y"), "pdf", "NO NO NO NO NO NO NO NO"),
+    "alias": (make_skill_md("pdf", x="&a [*a]"), "pdf", "NO NO NO NO NO NO NO NO"),
+    "name differs": (make_skill_md("pdf"), "other", "NO NO WRN OK OK WRN OK WRN"),
+    "upper case": (make_skill_md("Pdf"), "Pdf", "NO NO WRN OK OK WRN OK NO"),
+    "odd characters": (make_skill_md("p_f"), "p_f", "NO NO WRN OK OK WRN OK NO"),
+    "edge hyphen": (make_skill_md("pdf-"), "pdf-", "NO NO WRN OK OK WRN OK NO"),
+    "two hyphens": (make_skill_md("p--f"), "p--f", "NO NO WRN OK OK WRN OK NO"),
+    "long name": (make_skill_md("p" * 65), "p" * 65, "NO NO WRN OK OK WRN OK NO"),
+    "marks": (make_skill_md("ไม้"), "ไม้", "OK NO OK OK OK OK OK OK"),
+    "colon": (b"---\nname: pdf\ndescription: a: b\n---\n", "pdf", "NO NO WRN WRN WRN NO WRN WRN"),
+    "quote": (b"---\nname: pdf\ndescription: 'a\n---\n", "pdf", "NO NO WRN WRN WRN NO WRN WRN"),
+    "key case": (b"---\nName: pdf\nDescription: d\n---\n", "pdf", "NO NO NO NO OK NO OK NO"),
+    "long description": (
+        make_skill_md("pdf", "d" * 1025),
+        "pdf",
+        "NO NO WRN WRN WRN WRN WRN WRN",
+    ),
+    "duplicate key": (
+        b"---\nname: pdf\ndescription: d\nlicense: a\nlicense: b\n---\n",
+        "pdf",
+        "NO NO WRN WRN WRN WRN WRN WRN",
+    ),
+    "long compatibility": (
+        make_skill_md("pdf", compatibility="c" * 501),
+        "pdf",
+        "NO NO WRN WRN WRN WRN WRN WRN",
+    ),
+    "empty compatibility": (
+        make_skill_md("pdf", compatibility="''"),
+        "pdf",
+        "NO OK WRN WRN WRN WRN WRN WRN",
+    ),
+    "metadata is text": (
+        make_skill_md("pdf", metadata="text"),
+        "pdf",
+        "NO OK WRN WRN WRN WRN WRN WRN",
+    ),
+    "unknown field": (make_skill_md("pdf", x="y"), "pdf", "OK NO OK OK OK OK OK OK"),
+    "flow style": (make_skill_md("pdf", metadata="{a: b}"), "pdf", "OK NO OK OK OK OK OK OK"),
+    "byte order mark": (b"\xef\xbb\xbf" + make_skill_md("pdf"), "pdf", "OK NO OK OK OK OK OK OK"),
+    "leading blank": (
+        b"\n" + make_skill_md("pdf"),
+        "pdf",
+        "WRN NO WRN WRN WRN WRN WRN WRN",
+    ),
+    "carriage returns": (
+        make_skill_md("pdf").replace(b"\n", b"\r\n"),
+        "pdf",
+        "OK OK OK OK OK OK OK OK",
+    ),
+    "typed name": (b"---\nname: 12\ndescription: d\n---\n", "12", "WRN OK WRN WRN WRN WRN WRN WRN"),
+    "tools in a list": (
+        make_skill_md("pdf", allowed_tools="\n- Read"),
+        "pdf",
+        "WRN OK OK OK OK OK OK OK",
+    ),
+    "large body": (
+        make_skill_md("pdf", body="x\n" * 600),
+        "pdf",
+        "WRN WRN WRN WRN WRN WRN WRN WRN",
+    ),
+}
+EFFECTS = {"OK": ACCEPT, "WRN": WARN, "NO": REJECT}
+
+
+def effect_of(profile: Profile, data: bytes, folder: str | None) -> Effect:
+    """The gravest effect that the profile finds."""
+    findings = parse_skill(data, folder, profile.keys).findings
+    effects = {judged.effect for judged in profile.load.judge(findings)}
+    assert profile.load.accepts(findings) is (REJECT not in effects)
+    return next((effect for effect in (REJECT, WARN) if effect in effects), ACCEPT)
+
+
+CASES = [
+    pytest.param(name, data, folder, EFFECTS[word], id=f"{name}-{situation}")
+    for situation, (data, folder, row) in SITUATIONS.items()
+    for name, word in zip(ORDER, row.split(), strict=True)
+]
+
+
+def test_the_table_speaks_of_every_profile() -> None:
+    assert tuple(PROFILES) == ORDER
+
+
+@pytest.mark.parametrize(("name", "data", "folder", "expected"), CASES)
+def test_a_situation_has_the_effect_of_the_table(
+    name: str, data: bytes, folder: str | None, expected: Effect
+) -> None:
+    assert effect_of(PROFILES[name], data, folder) is expected
+
+
+@pytest.mark.parametrize("name", [name for name in ORDER if name != "skills-ref"])
+def test_whatever_a_profile_rejects_the_specification_rejects_too(name: str) -> None:
+    specification = PROFILES["specification"].load
+    rejected = {code for code in Code if PROFILES[name].load.effect(code) is REJECT}
+    also = {code for code in Code if specification.effect(code) is REJECT}
+    assert rejected - also <= {Code.NAME_RESERVED}
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_routes_are_reserved_for_the_prompt_repository_alone(profile: Profile) -> None:
+    is_server = profile.name == "prompt-repository"
+    assert profile.reserved_names == ({"refresh", "sources"} if is_server else set())
+
+
+def test_a_reserved_name_is_refused_where_names_are_reserved() -> None:
+    assert PROFILES["prompt-repository"].load.effect(Code.NAME_RESERVED) is REJECT
+
+
+@pytest.mark.parametrize(
+    ("name", "roots"),
+    [
+        ("local-skills", [".agents/sys.skills", ".agents/skills"]),
+        ("skills-module", [".skills", "~/.skillhall/skills"]),
+        ("skill-import", ["~/.claude/skills"]),
+        ("prompt-repository", []),
+        ("instruction-skills", []),
+    ],
+)
+def test_roots_stand_in_order_of_precedence(name: str, roots: list[str]) -> None:
+    assert [folder for folder, _ in PROFILES[name].roots] == roots
+
+
+def test_local_skills_are_of_the_system_or_of_the_user() -> None:
+    assert [source for _, source in PROFILES["local-skills"].roots] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "flat", "inside"),
+    [
+        ("specification", 1, False, False),
+        ("skills-ref", 1, False, False),
+        ("lenient", 6, False, False),
+        ("prompt-repository", 1, True, False),
+        ("local-skills", 1, False, False),
+        ("instruction-skills", 64, False, True),
+        ("skill-import", 1, False, False),
+        ("skills-module", 1, False, False),
+    ],
+)
+def test_a_scan_goes_as_deep_as_the_table_says(
+    name: str, depth: int, flat: bool, inside: bool
+) -> None:
+    scan = PROFILES[name].scan
+    assert (scan.depth, scan.flat_files, scan.inside_skills) == (depth, flat, inside)
+
+
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        ("specification", Links.NOT_FOLLOWED),
+        ("skills-ref", Links.NOT_FOLLOWED),
+        ("lenient", Links.INSIDE),
+        ("prompt-repository", Links.NOT_FOLLOWED),
+        ("local-skills", Links.INSIDE),
+        ("instruction-skills", Links.INSIDE),
+        ("skill-import", Links.NOT_FOLLOWED),
+        ("skills-module", Links.NOT_FOLLOWED),
+    ],
+)
+def test_links_are_followed_where_the_table_says(name: str, links: Links) -> None:
+    assert PROFILES[name].scan.links is links
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden", "modules"),
+    [
+        ("specification", True, True),
+        ("prompt-repository", True, True),
+        ("local-skills", True, False),
+        ("instruction-skills", True, True),
+        ("skill-import", True, False),
+        ("skills-module", True, False),
+    ],
+)
+def test_hidden_folders_and_node_modules_are_skipped_where_the_table_says(
+    name: str, hidden: bool, modules: bool
+) -> None:
+    scan = PROFILES[name].scan
+    assert (scan.reason_to_skip(".x") is not None) is hidden
+    assert (scan.reason_to_skip("node_modules") is not None) is modules
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+@pytest.mark.parametrize("litter", [".git", "__MACOSX", ".DS_Store", "._SKILL.md"])
+def test_litter_is_never_part_of_a_skill(profile: Profile, litter: str) -> None:
+    assert profile.scan.reason_to_skip(litter) == "never part of a skill"
+
+
+def test_bundles_keep_hidden_files_in_the_skills_module_alone() -> None:
+    keeping = [name for name, profile in PROFILES.items() if profile.scan.hidden_in_bundles]
+    assert keeping == ["skills-module"]
+
+
+def test_keys_of_any_case_count_in_two_profiles() -> None:
+    any_case = [name for name, profile in PROFILES.items() if profile.keys is KeyCase.ANY]
+    assert any_case == ["local-skills", "skill-import"]
+
+
+@pytest.mark.parametrize(
+    ("name", "in_root", "across_roots"),
+    [
+        ("prompt-repository", SameName.FIRST_WINS, SameName.FIRST_WINS),
+        ("local-skills", SameName.FIRST_WINS, SameName.FIRST_WINS),
+        ("instruction-skills", SameName.FIRST_WINS, SameName.ALL_KEPT),
+        ("skill-import", SameName.ALL_KEPT, SameName.ALL_KEPT),
+        ("skills-module", SameName.FIRST_WINS, SameName.FIRST_WINS),
+    ],
+)
+def test_equal_names_are_settled_as_the_table_says(
+    name: str, in_root: SameName, across_roots: SameName
+) -> None:
+    precedence = PROFILES[name].precedence
+    assert (precedence.in_root, precedence.across_roots) == (in_root, across_roots)
+
+
+def test_local_skills_are_known_by_their_folder() -> None:
+    by_id = [name for name, one in PROFILES.items() if one.precedence.identity is Identity.ID]
+    assert by_id == ["local-skills"]
+
+
+@pytest.mark.parametrize(
+    ("name", "nameless", "undescribed"),
+    [
+        ("specification", ("", "d"), ("n", "")),
+        ("skills-ref", ("", "d"), ("n", "")),
+        ("lenient", ("folder", "d"), ("n", "")),
+        ("prompt-repository", ("folder", "d"), ("n", "")),
+        ("local-skills", ("", "d"), ("n", "")),
+        ("instruction-skills", ("folder", "d"), ("n", "")),
+        ("skill-import", ("", "d"), ("n", "folder")),
+        ("skills-module", ("", "d"), ("n", "")),
+    ],
+)
+def test_what_is_missing_is_replaced_as_the_table_says(
+    name: str, nameless: tuple[str, str], undescribed: tuple[str, str]
+) -> None:
+    label = PROFILES[name].label
+    assert label("", "d", "folder") == nameless
+    assert label("n", "", "folder") == undescribed
+    assert label("n", "d", "folder") == ("n", "d")

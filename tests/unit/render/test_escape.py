@@ -1,0 +1,62 @@
+import pytest
+
+from skillhall.render.escape import escape, field, fields, literal, one_line
+
+
+def test_all_five_characters_are_escaped() -> None:
+    assert escape("""&<>"'""") == "&amp;&lt;&gt;&quot;&apos;"
+
+
+def test_text_that_is_escaped_already_is_escaped_again() -> None:
+    assert escape("&lt;") == "&amp;lt;"
+
+
+def test_text_without_special_characters_is_the_same_object() -> None:
+    text = "plain text – with a dash"
+    assert field(text) is text
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("one\ntwo", "one two"),
+        ("one  \r\n\r\n  two", "one two"),
+        ("one\u2028two\x85three\x0bfour", "one two three four"),
+        ("\none\n", "one"),
+        ("one\n", "one"),
+        ("one\ttwo", "one two"),
+        ("  one  two", "  one  two"),
+        ("\n \n", ""),
+    ],
+)
+def test_line_breaks_become_one_space(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+@pytest.mark.parametrize(
+    "unseen", ["\0", "\x1b", "\x7f", "\x9b", "\u202e", "\u2066", "\ufffe", "\ud800", "\U000e0041"]
+)
+def test_characters_that_nobody_sees_are_made_visible(unseen: str) -> None:
+    assert one_line(f"a{unseen}b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+@pytest.mark.parametrize("text", ["naïve", "日本語", "a\u00a0b", "👩\u200d🔧", "مرحبا"])
+def test_text_in_any_script_stays(text: str) -> None:
+    assert one_line(text) == text
+
+
+def test_fields_together_are_what_they_are_alone() -> None:
+    texts = ("plain", "a & b", "two\nlines <x>", "日本\x1b")
+    assert fields(*texts) == tuple(map(field, texts))
+    assert fields("plain", "it's") == ("plain", "it&apos;s")
+
+
+@pytest.mark.parametrize("closing", ["</skill>", "</SKILL >", "</Skill_content>"])
+def test_a_body_cannot_close_its_element(closing: str) -> None:
+    assert literal(f"a{closing}b", "skill") == f"a&lt;{closing[1:]}b"
+
+
+def test_everything_else_in_a_body_stays_and_its_edges_are_trimmed() -> None:
+    assert literal("\n <b>&amp;</b> <skill> </ski ll>\n\n", "skill") == (
+        "<b>&amp;</b> <skill> </ski ll>"
+    )

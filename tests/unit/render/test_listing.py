@@ -1,0 +1,70 @@
+from typing import NamedTuple
+
+from skillhall.render.inline import Inlined, render_inline, render_instructions
+from skillhall.render.listing import render_listing
+
+
+class Entry(NamedTuple):
+    name: str = "pdf"
+    description: str = "Reads PDF files."
+    location: str = "/skills/pdf/SKILL.md"
+
+
+LISTING = """\
+<available_skills>
+  <skill>
+    <name>pdf</name>
+    <description>Reads PDF files.</description>
+    <location>/skills/pdf/SKILL.md</location>
+  </skill>
+</available_skills>"""
+INLINE = """\
+<skill name="pdf" location="/skills/pdf/SKILL.md">
+References are relative to /skills/pdf.
+
+Read it.
+</skill>"""
+INLINED = Inlined("pdf", "/skills/pdf/SKILL.md", "/skills/pdf", "\nRead it.\n")
+
+
+def test_a_listing_has_one_line_for_each_element() -> None:
+    assert render_listing([Entry()]) == LISTING
+
+
+def test_no_entries_give_no_listing() -> None:
+    assert render_listing([]) == ""
+
+
+def test_entries_keep_their_order() -> None:
+    text = render_listing([Entry("b"), Entry("a")])
+    assert text.index("<name>b</name>") < text.index("<name>a</name>")
+
+
+def test_every_field_of_a_listing_is_escaped() -> None:
+    text = render_listing([Entry("<n>", '"d"\n</skill>', "/a&b/'c'/SKILL.md")])
+    assert "<name>&lt;n&gt;</name>" in text
+    assert "<description>&quot;d&quot; &lt;/skill&gt;</description>" in text
+    assert "<location>/a&amp;b/&apos;c&apos;/SKILL.md</location>" in text
+
+
+def test_an_inline_block_names_its_folder_and_holds_the_trimmed_body() -> None:
+    assert render_inline(*INLINED) == INLINE
+
+
+def test_a_folder_named_like_a_closing_tag_cannot_close_the_block() -> None:
+    text = render_inline('a"b', "/</skill>/SKILL.md", "/</skill>", "body")
+    assert text.count("</skill>") == 1
+    assert text.startswith('<skill name="a&quot;b" location="/&lt;/skill&gt;/SKILL.md">\n')
+
+
+def test_the_listing_comes_first_and_blank_lines_separate() -> None:
+    text = render_instructions([Entry()], [INLINED, INLINED])
+    assert text == f"{LISTING}\n\n{INLINE}\n\n{INLINE}"
+
+
+def test_inline_blocks_alone_start_without_a_blank_line() -> None:
+    assert render_instructions([], [INLINED]) == INLINE
+
+
+def test_nothing_selected_gives_no_text() -> None:
+    assert render_instructions([], []) == ""

@@ -1,0 +1,103 @@
+import pytest
+
+from skillhall.errors import SkillFileNotFound, UnsafePath
+from skillhall.skill.bundle import MAX_PATH, Bundle, RelativePath, SkillFile
+
+
+def make_file(path: str, content: bytes = b"x") -> SkillFile:
+    return SkillFile(RelativePath.parse(path), len(content), executable=False, read=lambda: content)
+
+
+def make_bundle(*paths: str) -> Bundle:
+    return Bundle("pdf", {path: make_file(path) for path in paths})
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("a", "a"),
+        ("a/b.md", "a/b.md"),
+        ("./a/./b", "a/b"),
+        (".hidden/x", ".hidden/x"),
+        ("a b/é.txt", "a b/é.txt"),
+        ("...a", "...a"),
+        ("a/~b", "a/~b"),
+        ("console.md", "console.md"),
+        ("com0", "com0"),
+        ("x" * MAX_PATH, "x" * MAX_PATH),
+    ],
+)
+def test_a_plain_relative_path_is_kept(text: str, path: str) -> None:
+    assert str(RelativePath.parse(text)) == path
+    assert "/".join(RelativePath.parse(text).parts) == path
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is empty"),
+        ("x" * (MAX_PATH + 1), "it has more than 1024 characters"),
+        ("..", "it leaves its folder"),
+        ("../a", "it leaves its folder"),
+        ("a/../../b", "it leaves its folder"),
+        ("a/..", "it leaves its folder"),
+        ("/etc/passwd", "it is not a plain relative path"),
+        ("//server/share", "it is not a plain relative path"),
+        ("\\\\server\\share", "it is not a plain relative path"),
+        ("\\\\?\\C:\\x", "it is not a plain relative path"),
+        ("C:\\x", "it is not a plain relative path"),
+        ("C:x", "it is not a plain relative path"),
+        ("a\\..\\b", "it is not a plain relative path"),
+        ("a:stream", "it is not a plain relative path"),
+        ("~/x", "it is not a plain relative path"),
+        ("~user/x", "it is not a plain relative path"),
+        ("a\0b", "it holds control characters"),
+        ("a\nb", "it holds control characters"),
+        ("a\x7f", "it holds control characters"),
+        ("a\ud800", "it holds control characters"),
+        (".", "it names no file"),
+        ("./", "it names no file"),
+        ("a/", "it names no file"),
+        ("a//b", "it names no file"),
+        ("a./b", "'a.' ends in a dot or space"),
+        ("a /b", "'a ' ends in a dot or space"),
+        ("...", "'...' ends in a dot or space"),
+        (".. /a", "'.. ' ends in a dot or space"),
+        ("CON", "'CON' is a device name"),
+        ("a/nul.txt", "'nul.txt' is a device name"),
+        ("aux .md", "'aux .md' is a device name"),
+        ("Com1", "'Com1' is a device name"),
+        ("lpt¹.log", "'lpt¹.log' is a device name"),
+    ],
+)
+def test_a_path_that_may_leave_its_root_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(UnsafePath) as caught:
+        RelativePath.parse(text)
+    assert (caught.value.path, caught.value.reason) == (text, reason)
+
+
+def test_paths_are_ordered_by_their_text() -> None:
+    paths = [RelativePath.parse(text) for text in ("b", "a/b", "B", "a")]
+    assert [path.text for path in sorted(paths)] == ["B", "a", "a/b", "b"]
+
+
+def test_the_digest_of_a_file_names_its_algorithm() -> None:
+    assert make_file("a", b"").digest() == (
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    )
+
+
+def test_a_file_is_found_by_its_path() -> None:
+    bundle = make_bundle("SKILL.md", "a/b")
+    assert bundle.file(RelativePath.parse("./a/b")).path.text == "a/b"
+
+
+def test_a_missing_file_is_an_error_that_names_it() -> None:
+    with pytest.raises(SkillFileNotFound) as caught:
+        make_bundle("SKILL.md").file(RelativePath.parse("a"))
+    assert caught.value.path == "a"
+
+
+def test_resources_are_all_files_but_the_root_skill_md() -> None:
+    bundle = make_bundle("SKILL.md", "a", "nested/SKILL.md")
+    assert [file.path.text for file in bundle.resources()] == ["a", "nested/SKILL.md"]

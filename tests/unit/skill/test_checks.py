@@ -1,0 +1,257 @@
+import pytest
+
+from skillhall.skill.checks import check_body, check_description, check_frontmatter, suggest_name
+from skillhall.skill.finding import Code, Finding
+from skillhall.skill.model import Frontmatter
+from skillhall.skill.values import Fields, Value
+
+GOOD: Fields = {"name": "pdf-tools", "description": "Reads PDF files."}
+
+
+def check(folder: str | None = "pdf-tools", **fields: Value) -> list[Finding]:
+    named = {key.replace("_", "-"): value for key, value in fields.items()}
+    return check_frontmatter(Frontmatter.of({**GOOD, **named}), folder, lambda _field: 7)
+
+
+def codes(folder: str | None = "pdf-tools", **fields: Value) -> list[Code]:
+    return [found.code for found in check(folder, **fields)]
+
+
+def codes_of_name(name: str) -> list[Code]:
+    return codes(folder=name, name=name)
+
+
+def test_a_good_skill_has_no_findings() -> None:
+    assert codes() == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", "0", "a-b-c", "x" * 64, "0-1", "é", "日本語", "straße", "привет", "١٢", "naïve-text"],
+)
+def test_letters_digits_and_single_hyphens_make_a_name(name: str) -> None:
+    assert codes_of_name(name) == []
+
+
+@pytest.mark.parametrize("name", ["ａ", "①", "²", "ⅷ", "ﬁle"])
+def test_a_name_is_judged_by_its_normal_form(name: str) -> None:
+    assert codes_of_name(name) == []
+
+
+def test_two_spellings_of_one_normal_form_are_the_same_folder() -> None:
+    assert codes(folder="caf\u00e9", name="cafe\u0301") == []
+    assert codes(folder="a", name="ａ") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("x" * 65, Code.NAME_TOO_LONG),
+        ("Pdf", Code.NAME_UPPERCASE),
+        ("É", Code.NAME_UPPERCASE),
+        ("ǅ", Code.NAME_UPPERCASE),
+        ("pdf_tools", Code.NAME_CHARACTERS),
+        ("pdf tools", Code.NAME_CHARACTERS),
+        ("../pdf", Code.NAME_CHARACTERS),
+        ("<pdf>", Code.NAME_CHARACTERS),
+        (".", Code.NAME_CHARACTERS),
+        ("_", Code.NAME_CHARACTERS),
+        ("a\nb", Code.NAME_CHARACTERS),
+        ("a\u200bb", Code.NAME_CHARACTERS),
+        ("ไม้", Code.NAME_MARKS),
+        ("हिन्दी", Code.NAME_MARKS),
+        ("-", Code.NAME_EDGE_HYPHEN),
+        ("-a", Code.NAME_EDGE_HYPHEN),
+        ("a-", Code.NAME_EDGE_HYPHEN),
+        ("a--b", Code.NAME_DOUBLE_HYPHEN),
+    ],
+)
+def test_each_rule_for_names_has_its_own_finding(name: str, code: Code) -> None:
+    assert codes_of_name(name) == [code]
+
+
+def test_a_name_that_breaks_every_rule_has_every_finding() -> None:
+    found = codes(name="-A_--\u0e49" + "x" * 60 + "-")
+    assert found == [
+        Code.NAME_TOO_LONG,
+        Code.NAME_UPPERCASE,
+        Code.NAME_CHARACTERS,
+        Code.NAME_MARKS,
+        Code.NAME_EDGE_HYPHEN,
+        Code.NAME_DOUBLE_HYPHEN,
+        Code.NAME_NOT_FOLDER,
+    ]
+
+
+def test_a_name_unlike_its_folder_is_found() -> None:
+    (found,) = check(folder="other")
+    assert found.code is Code.NAME_NOT_FOLDER
+    assert found.message == "the name 'pdf-tools' differs from the folder 'other'"
+    assert found.line == 7
+
+
+def test_a_flat_file_has_no_folder_to_differ_from() -> None:
+    assert codes(folder=None) == []
+
+
+@pytest.mark.parametrize("name", [None, "", "  ", ["a"], {"a": "b"}, True])
+def test_a_name_that_is_no_text_is_missing(name: Value) -> None:
+    assert codes(name=name) == [Code.NAME_MISSING]
+    assert codes(folder=None, name=name) == [Code.FLAT_NAME_MISSING]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message", "hint"),
+    [
+        ({}, "there is no 'name'", "add 'name: …'"),
+        ({"Name": "a"}, "there is no 'name'", "write 'name' instead of 'Name'"),
+        ({"name": ""}, "'name' is empty, not a text", "write 'name: some text'"),
+        ({"name": None}, "'name' is empty, not a text", "write 'name: some text'"),
+        ({"name": ["a"]}, "'name' is a list, not a text", "write 'name: some text'"),
+        ({"name": {}}, "'name' is a map, not a text", "write 'name: some text'"),
+        ({"name": True}, "'name' is true or false, not a text", "write 'name: some text'"),
+    ],
+)
+def test_the_finding_for_a_missing_name_says_what_stands_there(
+    fields: Fields, message: str, hint: str
+) -> None:
+    front = Frontmatter.of({"description": "d", **fields})
+    found = check_frontmatter(front, "a", lambda _field: 2)[0]
+    assert (found.message, found.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("description", "expected"),
+    [
+        ("d", []),
+        ("d" * 1024, []),
+        ("d" * 1024 + " \n", []),
+        ("d" * 1025, [Code.DESCRIPTION_TOO_LONG]),
+        ("😀" * 1024, []),
+        ("", [Code.DESCRIPTION_MISSING]),
+        (" \n", [Code.DESCRIPTION_MISSING]),
+        (None, [Code.DESCRIPTION_MISSING]),
+        (["d"], [Code.DESCRIPTION_MISSING]),
+    ],
+)
+def test_a_description_has_1_to_1024_characters(description: Value, expected: list[Code]) -> None:
+    assert codes(description=description) == expected
+
+
+def test_a_good_description_has_no_findings_of_its_own() -> None:
+    assert list(check_description(Frontmatter.of(GOOD), 2)) == []
+
+
+def test_a_missing_description_is_found() -> None:
+    found = check_frontmatter(Frontmatter.of({"name": "a"}), "a", lambda _field: 2)
+    assert [one.code for one in found] == [Code.DESCRIPTION_MISSING]
+
+
+@pytest.mark.parametrize(
+    ("compatibility", "expected"),
+    [
+        ("c", []),
+        ("c" * 500, []),
+        ("c" * 500 + "\n", []),
+        ("c" * 501, [Code.COMPATIBILITY_TOO_LONG]),
+        ("", [Code.COMPATIBILITY_EMPTY]),
+        ("  ", [Code.COMPATIBILITY_EMPTY]),
+        (None, [Code.COMPATIBILITY_EMPTY]),
+        (["c"], [Code.COMPATIBILITY_EMPTY]),
+    ],
+)
+def test_compatibility_has_1_to_500_characters(compatibility: Value, expected: list[Code]) -> None:
+    assert codes(compatibility=compatibility) == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({}, []),
+        ({"a": "b"}, []),
+        (None, []),
+        ("text", [Code.METADATA_NOT_A_MAP]),
+        (["a"], [Code.METADATA_NOT_A_MAP]),
+        (True, [Code.METADATA_NOT_A_MAP]),
+        ({"a": ["b"]}, [Code.METADATA_NOT_TEXT]),
+        ({"a": None, "b": "c"}, [Code.METADATA_NOT_TEXT]),
+        ({"a": True}, [Code.METADATA_NOT_TEXT]),
+    ],
+)
+def test_metadata_is_a_map_of_text_to_text(metadata: Value, expected: list[Code]) -> None:
+    assert codes(metadata=metadata) == expected
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        ("Read Write", []),
+        ("", []),
+        (None, []),
+        ("Bash(git add *) Read", []),
+        ("Bash(a, b)", []),
+        ("Read, Write", [Code.ALLOWED_TOOLS_FORM]),
+        ("Bash(a, b), Read", [Code.ALLOWED_TOOLS_FORM]),
+        (["Read", "Write"], [Code.ALLOWED_TOOLS_FORM]),
+        ([], [Code.ALLOWED_TOOLS_FORM]),
+    ],
+)
+def test_allowed_tools_is_one_text_without_commas(tools: Value, expected: list[Code]) -> None:
+    assert codes(allowed_tools=tools) == expected
+
+
+def test_the_finding_for_allowed_tools_shows_the_right_form() -> None:
+    (found,) = check(allowed_tools=["Read", "Bash(git add *)"])
+    assert found.hint == "write 'allowed-tools: Read Bash(git add *)'"
+
+
+def test_known_fields_are_not_remarked_on() -> None:
+    assert codes(license="MIT", compatibility="git", metadata={}, allowed_tools="Read") == []
+
+
+def test_unknown_fields_are_one_finding() -> None:
+    (found,) = check(version="1", tags=["a"])
+    assert found.code is Code.UNKNOWN_FIELD
+    assert found.message == "fields beyond the specification: 'version', 'tags'"
+
+
+def test_a_known_field_in_another_case_is_found_apart_from_unknown_ones() -> None:
+    assert codes(License="MIT", version="1", METADATA={}) == [
+        Code.KEY_CASE,
+        Code.KEY_CASE,
+        Code.UNKNOWN_FIELD,
+    ]
+    assert codes(License="MIT") == [Code.KEY_CASE]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("PDF_Tools", "pdf-tools"),
+        ("  a  b  ", "a-b"),
+        ("--", "skill"),
+        ("", "skill"),
+        ("x" * 80, "x" * 64),
+        ("x" * 63 + "-y", "x" * 63),
+        ("../etc", "etc"),
+        ("Ａ", "a"),
+        ("Größe", "größe"),
+    ],
+)
+def test_a_suggested_name_follows_the_rules(text: str, name: str) -> None:
+    assert suggest_name(text) == name
+    assert codes_of_name(name) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "large"),
+    [
+        ("", False),
+        ("a\n" * 499 + "a", False),
+        ("a\n" * 500 + "a", True),
+        ("x" * 21_000, False),
+        ("x" * 22_000, True),
+    ],
+)
+def test_a_body_above_500_lines_or_5000_tokens_is_large(body: str, large: bool) -> None:
+    assert [found.code for found in check_body(body)] == ([Code.BODY_LARGE] if large else [])

@@ -1,0 +1,195 @@
+import pytest
+
+from skillhall.skill.document import Document, EditRefused
+from skillhall.skill.parse import parse_skill
+
+
+def edit(text: str, key: str, value: str) -> str:
+    return Document(text.encode()).with_field(key, value).data.decode()
+
+
+def remove(text: str, key: str) -> str:
+    return Document(text.encode()).without_field(key).data.decode()
+
+
+def test_an_unchanged_document_is_its_bytes() -> None:
+    data = b"\xef\xbb\xbf\r\n--- \r\nname:  'a' # b\r---\n\xff"
+    assert Document(data).data == data
+
+
+@pytest.mark.parametrize(
+    ("field", "edited"),
+    [
+        ("b: old", "b: new"),
+        ("b:   old   ", "b: new   "),
+        ("b: old # why", "b: new # why"),
+        ("b: 'old' # why", "b: new # why"),
+        ('"b": "old"', '"b": new'),
+        ("b:", "b: new"),
+        ("b: # why", "b: new # why"),
+        ("b: [x, y]", "b: new"),
+        ("b:\n- x\n- y", "b: new"),
+        ("b:\n  x: y\n  z:\n    - w", "b: new"),
+        ("b: |\n  two\n  lines", "b: new"),
+        ("b: >-\n  two\n\n  parts\n", "b: new\n"),
+        ("b: two\n  lines", "b: new"),
+        ("b: |+\n  kept\n\n", "b: new\n\n"),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_one_field_is_edited_and_every_other_byte_stays(field: str, edited: str, end: str) -> None:
+    frame = "---\n# top\na: 1 # é😀\n\n{}\nc: 'd' # end\n---\nb: body\n"
+    before, after = (frame.format(text).replace("\n", end) for text in (field, edited))
+    assert edit(before, "b", "new") == after
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("plain text", "plain text"),
+        ("a: b", '"a: b"'),
+        ("true", '"true"'),
+        ("1.10", '"1.10"'),
+        ("", '""'),
+        ("a\nb", '"a\\nb"'),
+        ("---", '"---"'),
+        ("x\n---\ny", '"x\\n---\\ny"'),
+    ],
+)
+def test_a_value_is_written_so_that_it_reads_back(value: str, written: str) -> None:
+    text = edit("---\nname: a\n---\n", "name", value)
+    assert text == f"---\nname: {written}\n---\n"
+    assert parse_skill(text.encode()).frontmatter.fields == {"name": value}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("---\na: b\n---\n", "---\na: b\nx: new\n---\n"),
+        ("---\r\na: b\r\n---\r\n", "---\r\na: b\r\nx: new\r\n---\r\n"),
+        ("---\n---\n", "---\nx: new\n---\n"),
+        ("---\na: |\n  b\n---", "---\na: |\n  b\nx: new\n---"),
+        ("---\na: b\n# end\n---\n", "---\na: b\n# end\nx: new\n---\n"),
+        ("\ufeff---\na: b\n---\nbody", "\ufeff---\na: b\nx: new\n---\nbody"),
+    ],
+)
+def test_a_field_that_is_not_there_is_added_at_the_end(before: str, after: str) -> None:
+    assert edit(before, "x", "new") == after
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "after"),
+    [
+        ("---\na: b\nc: d\n---\n", "a", "---\nc: d\n---\n"),
+        ("---\na: b\nc: d\n---\n", "c", "---\na: b\n---\n"),
+        ("---\r\na: b # x\r\nc: d\r\n---\r\n", "a", "---\r\nc: d\r\n---\r\n"),
+        ("---\na:\n- b\n- c\nd: e\n---\n", "a", "---\nd: e\n---\n"),
+        ("---\na: |\n  b\n  c\nd: e\n---\n", "a", "---\nd: e\n---\n"),
+        ("---\na: b\n---\n", "a", "---\n---\n"),
+        ("---\na: b: c\nd: e\n---\n", "a", "---\nd: e\n---\n"),
+        ("---\na: b\n---\n", "x", "---\na: b\n---\n"),
+    ],
+)
+def test_a_field_is_removed_with_its_lines(before: str, key: str, after: str) -> None:
+    assert remove(before, key) == after
+
+
+@pytest.mark.parametrize(
+    ("key", "after"),
+    [
+        ("name", "---\nname: new\ndescription: Use when: x\n# c\nb: 'd\n---\n"),
+        ("description", "---\nname: a\ndescription: new\n# c\nb: 'd\n---\n"),
+        ("b", "---\nname: a\ndescription: Use when: x\n# c\nb: new\n---\n"),
+    ],
+)
+def test_a_repaired_document_is_edited_in_place(key: str, after: str) -> None:
+    before = "---\nname: a\ndescription: Use when: x\n# c\nb: 'd\n---\n"
+    assert edit(before, key, "new") == after
+
+
+def test_of_two_equal_keys_the_last_is_edited() -> None:
+    assert edit("---\na: b\na: c\n---\n", "a", "new") == "---\na: b\na: new\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value", "reason"),
+    [
+        ("# no fence\n", "a", "b", "no frontmatter to edit (no opening fence)"),
+        ("---\na: b\n", "a", "b", "no frontmatter to edit (no closing fence)"),
+        ("---\na: b\n---\n", "a b", "c", "'a b' cannot be the name of a field"),
+        ("---\na: b\n---\n", "a\n", "c", "'a\\n' cannot be the name of a field"),
+        ("---\na: b\n---\n", "a", "\x07", "'a' holds the control character '\\x07'"),
+        ("---\na: b\n---\n", "a", "\ud800", "'a' cannot be changed alone"),
+        ("---\na: &x b\nc: *x\n---\n", "a", "d", "uses an alias"),
+        ("---\n- a\n---\n", "a", "d", "not a list of 'key: value' lines"),
+        ("---\na: b\x85\n---\n", "a", "d", "some readers take for a line break"),
+        ("---\n{a: b}\n---\n", "c", "d", "not valid YAML"),
+    ],
+)
+def test_an_edit_that_cannot_be_made_alone_is_refused(
+    text: str, key: str, value: str, reason: str
+) -> None:
+    with pytest.raises(EditRefused) as caught:
+        edit(text, key, value)
+    assert reason in str(caught.value)
+
+
+def test_frontmatter_that_is_not_utf8_is_not_edited() -> None:
+    with pytest.raises(EditRefused, match="not UTF-8"):
+        Document(b"---\na: \xff\n---\n").with_field("a", "b")
+
+
+def test_one_of_two_equal_keys_is_not_removed() -> None:
+    with pytest.raises(EditRefused, match="cannot be changed alone"):
+        remove("---\na: b\na: c\n---\n", "a")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("---\na: b\n---\nold\n", "---\na: b\n---\nnew\n"),
+        ("---\na: b\n---", "---\na: b\n---\nnew\n"),
+        ("---\r\na: b\r\n---", "---\r\na: b\r\n---\r\nnew\n"),
+        ("\ufeff--- \na: b: c\n--- \nold", "\ufeff--- \na: b: c\n--- \nnew\n"),
+    ],
+)
+def test_a_new_body_leaves_the_frontmatter_as_it_is(before: str, after: str) -> None:
+    assert Document(before.encode()).with_body("new\n").data.decode() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("---\nName: a\nb: c\n---\n", "---\nname: a\nb: c\n---\n"),
+        ("---\r\nb: c\r\nName:  |\r\n  a # x\r\n---\r\n", None),
+        ("---\nName: a: b\nb: 'c\n---\n", "---\nname: a: b\nb: 'c\n---\n"),
+    ],
+)
+def test_a_field_is_renamed_where_it_stands(before: str, after: str | None) -> None:
+    renamed = Document(before.encode()).with_key("Name", "name").data.decode()
+    assert renamed == (after or before.replace("Name", "name"))
+
+
+@pytest.mark.parametrize(
+    ("block", "key", "new"),
+    [
+        ("a: b\n", "x", "y_"),
+        ("a: b\nc: d\n", "a", "c"),
+        ("a: b\n", "a", "b c"),
+        ("'a': b\n", "a", "c"),
+        ("a: b\na: c\n", "a", "d"),
+    ],
+)
+def test_a_field_that_cannot_be_renamed_alone_is_refused(block: str, key: str, new: str) -> None:
+    with pytest.raises(EditRefused):
+        Document(f"---\n{block}---\n".encode()).with_key(key, new)
+
+
+def test_an_edit_of_a_document_that_repair_refuses_is_refused() -> None:
+    with pytest.raises(EditRefused, match="uses the tag"):
+        edit("---\na: b: c\nd: !t e\n---\n", "a", "new")
+
+
+def test_an_edit_of_a_block_without_lines_is_refused() -> None:
+    with pytest.raises(EditRefused, match="not valid YAML"):
+        edit("---\n[a\n---\n", "a", "new")

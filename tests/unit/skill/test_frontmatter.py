@@ -1,0 +1,146 @@
+import time
+
+import pytest
+
+from skillhall.skill.frontmatter import (
+    Block,
+    Missing,
+    count_lines,
+    decode_text,
+    find_block,
+    is_closed,
+)
+
+
+def block_text(data: bytes) -> bytes:
+    block = find_block(data)
+    assert isinstance(block, Block)
+    return data[block.start : block.end]
+
+
+def body_text(data: bytes) -> bytes:
+    block = find_block(data)
+    assert isinstance(block, Block)
+    return data[block.body :]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"---\na: b\n---\nbody\n",
+        b"---  \na: b\n---\nbody\n",
+        b"---\na: b\n--- \t\nbody\n",
+        b"\xef\xbb\xbf---\na: b\n---\nbody\n",
+        b"\n \t\n---\na: b\n---\nbody\n",
+        b"\xef\xbb\xbf\n---\na: b\n---\nbody\n",
+    ],
+)
+def test_a_block_is_found_between_its_fences(data: bytes) -> None:
+    assert block_text(data) == b"a: b\n"
+    assert body_text(data) == b"body\n"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_every_kind_of_line_break_ends_a_fence(end: bytes) -> None:
+    data = end.join([b"---", b"a: b", b"---", b"body"])
+    assert block_text(data) == b"a: b" + end
+    assert body_text(data) == b"body"
+
+
+@pytest.mark.parametrize(
+    "line", [b"----", b"--", b"--- x", b" ---", b"a: ---", b"a---", b"---x", b"\t---"]
+)
+def test_a_line_that_only_looks_like_a_fence_does_not_close_the_block(line: bytes) -> None:
+    data = b"---\na: b\n" + line + b"\nc: d\n---\nbody"
+    assert block_text(data) == b"a: b\n" + line + b"\nc: d\n"
+
+
+def test_a_second_fence_belongs_to_the_body() -> None:
+    assert body_text(b"---\na: b\n---\nx\n---\ny\n") == b"x\n---\ny\n"
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"  "])
+def test_a_file_may_end_right_after_the_closing_fence(end: bytes) -> None:
+    assert body_text(b"---\na: b\n---" + end) == b""
+
+
+def test_an_empty_block_is_a_block() -> None:
+    assert block_text(b"---\n---\n") == b""
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"# Title\n", b"--\n", b"----\n", b"x\n---\na: b\n---\n", b" ---\n---\n"]
+)
+def test_a_file_without_an_opening_fence_has_no_block(data: bytes) -> None:
+    assert find_block(data) is Missing.NO_FENCE
+
+
+@pytest.mark.parametrize("data", [b"---", b"---\n", b"---\na: b\n", b"---\na: b\n----\n"])
+def test_a_file_without_a_closing_fence_has_no_block(data: bytes) -> None:
+    assert find_block(data) is Missing.UNCLOSED
+
+
+@pytest.mark.parametrize("fence", [b"---", b"--- ", b"---\r"])
+def test_a_fence_that_touches_the_cut_of_a_head_does_not_count(fence: bytes) -> None:
+    data = b"---\na: b\n" + fence
+    assert find_block(data, complete=False) is Missing.UNCLOSED
+    assert isinstance(find_block(data), Block)
+
+
+def test_a_fence_whose_newline_was_read_counts_in_a_head() -> None:
+    block = find_block(b"---\na: b\n---\n", complete=False)
+    assert isinstance(block, Block)
+    assert (block.start, block.end, block.body) == (4, 9, 13)
+
+
+@pytest.mark.parametrize(
+    ("lead", "line"), [(b"", 2), (b"\n", 3), (b"\r\n\r\n", 4), (b"\xef\xbb\xbf\r\r", 4)]
+)
+def test_the_line_of_a_block_counts_the_blank_lines_before_it(lead: bytes, line: int) -> None:
+    block = find_block(lead + b"---\na: b\n---\n")
+    assert isinstance(block, Block)
+    assert block.line == line
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"), [(b"a\nb\n", 2), (b"a\r\nb\r\n", 2), (b"a\rb\r\n\n", 3), (b"", 0)]
+)
+def test_every_line_break_counts_once(data: bytes, lines: int) -> None:
+    assert count_lines(data, 0, len(data)) == lines
+
+
+def test_decoded_text_has_newlines_only() -> None:
+    assert decode_text("é\r\nb\rc\n".encode()) == "é\nb\nc\n"
+    assert decode_text(b"plain\n") == "plain\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"---\n" + b"-" * 200_000,
+        b"---\n" + b"---x\n" * 50_000,
+        b"\r\n" * 500_000,
+        b" " * 1_000_000 + b"---",
+        b"---" + b" " * 1_000_000 + b"x",
+    ],
+)
+def test_hostile_files_are_searched_in_linear_time(data: bytes) -> None:
+    start = time.process_time()
+    assert isinstance(find_block(data), Missing)
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("head", "closed"),
+    [
+        (b"---\na: b\n---\n", True),
+        (b"---\na: b\n---\nbody", True),
+        (b"---\r\na: b\r\n---\r\nbody", True),
+        (b"# Title\n", True),
+        (b"---\na: b\n---", False),
+        (b"---\na: b\n", False),
+        (b"---\na: b\n----\n", False),
+    ],
+)
+def test_a_head_is_closed_if_more_of_the_file_would_not_help(head: bytes, closed: bool) -> None:
+    assert is_closed(head) is closed

@@ -1,0 +1,154 @@
+"""Faults that were found and reported; each test fails until its fault is mended."""
+
+import contextlib
+from dataclasses import dataclass
+
+import pytest
+
+from skillhall.errors import UnsafePath
+from skillhall.policy.precedence import settle
+from skillhall.policy.profiles import INSTRUCTION_SKILLS
+from skillhall.policy.selecting import matches
+from skillhall.skill.bundle import RelativePath
+from skillhall.skill.careful_yaml import YamlRefused, read_careful_yaml
+from skillhall.skill.document import Document, EditRefused
+from skillhall.skill.fast_yaml import read_plain_yaml
+from skillhall.skill.finding import Code
+from skillhall.skill.frontmatter import is_closed
+from skillhall.skill.model import Frontmatter, KeyCase
+from skillhall.skill.parse import parse_head, parse_skill
+from skillhall.skill.repair import repair_yaml
+from skillhall.skill.yaml_fields import read_fields
+
+
+@pytest.mark.parametrize(
+    "block", ["".join(f"k{n}: v\n" for n in range(600)), "a:\n" + "- b\n" * 1000]
+)
+def test_the_fast_reader_leaves_too_many_values_to_the_careful_one(block: str) -> None:
+    with pytest.raises(YamlRefused) as caught:
+        read_fields(block)
+    assert caught.value.finding.code is Code.YAML_NODES
+
+
+def test_the_fast_reader_leaves_a_key_of_1025_characters_to_the_careful_one() -> None:
+    assert read_plain_yaml("k" * 1025 + ": v\n") is None
+
+
+def test_a_number_in_a_flow_map_of_metadata_is_found() -> None:
+    block = "metadata: {a: 1}\n"
+    assert read_fields(block) == read_careful_yaml(block)
+
+
+def test_the_repair_keeps_the_finding_for_flow_style() -> None:
+    block = "a: b: c\nd: [e]\n"
+    with pytest.raises(YamlRefused) as caught:
+        read_careful_yaml(block)
+    assert repair_yaml(block, caught.value) == read_fields(block)
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["#\n" * 200_000, "\n" * 200_000, "".join(f"k{n}: |\n  b\n" for n in range(4_000))],
+)
+def test_comments_blank_lines_and_block_scalars_are_read_in_linear_time(block: str) -> None:
+    start = time.process_time()
+    read_plain_yaml(block)
+    assert time.process_time() - start < 0.5
+
+
+def test_a_repair_does_not_report_thousands_of_duplicate_keys() -> None:
+    head = parse_head(b"---\n" + b"a: b: c\n" * 8000 + b"---\n", "a")
+    assert len(head.findings) < 1000
+
+
+def test_stars_between_letters_are_not_slow() -> None:
+    start = time.process_time()
+    assert not matches("*a" * 6 + "b", "a" * 64)
+    assert time.process_time() - start < 0.2
+
+
+@dataclass(frozen=True)
+class Ranked:
+    name: str
+    root_number: int
+    location: str
+    id: str = "a"
+    is_flat: bool = False
+
+
+def test_the_first_of_a_later_root_wins_over_its_neighbours_of_the_same_name() -> None:
+    skills = [Ranked("a", 0, "/0/a"), Ranked("a", 1, "/1/a"), Ranked("a", 1, "/1/b")]
+    kept, shadowed, _ = settle(skills, INSTRUCTION_SKILLS.precedence)
+    assert kept == skills[:2]
+    assert [(one.skill, one.winner) for one in shadowed] == [(skills[2], skills[1])]
+
+
+@pytest.mark.parametrize("block", ["? a\n", "{a}\n"])
+def test_an_edit_of_a_key_without_a_colon_is_refused(block: str) -> None:
+    with pytest.raises(EditRefused):
+        Document(f"---\n{block}---\n".encode()).with_field("a", "b")
+
+
+def test_an_edit_does_not_turn_valid_yaml_into_repaired_yaml() -> None:
+    with pytest.raises(EditRefused):
+        Document(b"---\na: b\n...\n---\n").with_field("x", "y")
+
+
+@pytest.mark.parametrize("value", ["\n  - b", "\n  b: c"])
+def test_a_comment_after_a_list_or_map_stays_when_the_field_is_edited(value: str) -> None:
+    document = Document(f"---\na:{value}\n# about name\nname: c\n---\n".encode())
+    assert document.with_field("a", "d").data == b"---\na: d\n# about name\nname: c\n---\n"
+    assert document.without_field("a").data == b"---\n# about name\nname: c\n---\n"
+
+
+def test_a_body_that_cannot_be_encoded_is_refused() -> None:
+    with pytest.raises(EditRefused):
+        Document(b"---\na: b\n---\n").with_body("\ud800")
+
+
+def test_parentheses_inside_the_arguments_of_a_tool_keep_it_whole() -> None:
+    front = Frontmatter.of({"allowed-tools": "Bash(echo $(date) now) Read"})
+    assert front.allowed_tools == ("Bash(echo $(date) now)", "Read")
+
+
+@pytest.mark.parametrize("tools", ["{a: b}", "true"])
+def test_a_map_or_truth_in_allowed_tools_is_not_called_understood(tools: str) -> None:
+    data = f"---\nname: a\ndescription: b\nallowed-tools: {tools}\n---\n".encode()
+    messages = [one.message for one in parse_head(data, "a").findings]
+    assert not any("it was understood" in message for message in messages)
+
+
+def test_keys_of_any_case_hide_a_skill_from_models_too() -> None:
+    front = Frontmatter.of({"Name": "a", "Disable-Model-Invocation": True}, KeyCase.ANY)
+    assert front.hidden
+
+
+def test_utf_16_is_the_same_finding_for_the_file_and_for_its_head() -> None:
+    data = "---\nname: a\n---\n".encode("utf-16")
+    assert parse_skill(data).findings == parse_head(data).findings
+
+
+def test_a_byte_order_mark_is_not_part_of_the_body() -> None:
+    assert parse_skill(b"\xef\xbb\xbf# Title\n").body == "# Title"
+
+
+@pytest.mark.parametrize("head", [b"", b"\n\n", b"\xef\xbb", b"\xef\xbb\xbf", b"--", b" \n-"])
+def test_a_head_that_may_still_become_a_fence_asks_for_more(head: bytes) -> None:
+    assert parse_head(head, "a", KeyCase.EXACT, complete=False) is None
+
+
+@pytest.mark.parametrize("lead", [b"\xef\xbb\xbf\n", b"\n\n\n\n", b"   \n"])
+def test_the_opening_fence_behind_blank_lines_does_not_close_a_head(lead: bytes) -> None:
+    assert not is_closed(lead + b"---\nname: a\n")
+
+
+def test_removing_an_indented_field_does_not_indent_the_closing_fence() -> None:
+    document = Document(b"---\n name: v\n---\nbody\n")
+    with contextlib.suppress(EditRefused):
+        assert document.without_field("name").data == b"---\n---\nbody\n"
+
+
+@pytest.mark.parametrize("text", ["./~", "./~/x", "././~user/x"])
+def test_a_tilde_behind_a_dot_is_refused_like_a_tilde(text: str) -> None:
+    with pytest.raises(UnsafePath):
+        RelativePath.parse(text)

@@ -1,0 +1,62 @@
+import io
+
+import pytest
+from hypothesis import given
+
+from skillhall.surfaces.cli.terminal import clean, clean_lines, is_decorated, is_terminal
+from tests.support.strategies import any_text
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("naïve – 日本", "naïve – 日本"),
+        ("a\n  b\tc", "a b c"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\x9b31m", "a\\x9b31m"),
+        ("a\u202egnp.exe", "a\\u202egnp.exe"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("half\udcff", "half\\udcff"),
+        ("\N{WOMAN}\u200d\N{PERSONAL COMPUTER}", "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"),
+    ],
+)
+def test_unseen_characters_are_made_visible(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+@given(any_text)
+def test_no_text_moves_the_cursor_or_turns_its_direction(text: str) -> None:
+    for cleaned in (clean(text), clean_lines(text).replace("\n", "").replace("\t", "")):
+        assert not set(cleaned) & {*map(chr, range(0x20)), "\x7f", "\x9b", "\u202e", "\u2066"}
+        cleaned.encode("utf-8")
+
+
+def test_lines_and_tabs_of_a_text_stay() -> None:
+    assert clean_lines("a\r\n\tb\x07\n") == "a\n\tb\\x07\n"
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_decoration_is_for_terminals_that_do_not_mind(
+    environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert is_decorated(Terminal()) is expected
+    assert not is_decorated(io.StringIO())
+
+
+def test_a_closed_stream_is_no_terminal() -> None:
+    stream = io.StringIO()
+    stream.close()
+    assert not is_terminal(stream)
