@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,7 +23,8 @@ from skillhall.policy.profiles import SKILLS_MODULE
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.finding import Code, Finding
 from skillhall.sources.bundles import read_in_place
-from skillhall.sources.safety import HAS_HANDLES, Place, opened_place
+from skillhall.sources.safety import Kind, Place, opened_place
+from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -149,7 +149,9 @@ class FolderSandbox:
         """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile."""
         file = RelativePath.parse(path)
         with self._made(file.parts[:-1], file) as folder:
-            folder.put(file, data)
+            if folder.kind(file.parts[-1]) is Kind.LINK:
+                raise _in_the_way(file)
+            folder.put(file.parts[-1], data)
 
     def exists(self, path: str) -> bool:
         """Whether a file or folder stands there; a link does not count. Raises: UnsafePath."""
@@ -168,80 +170,17 @@ class FolderSandbox:
             pass
 
     @contextlib.contextmanager
-    def _made(self, parts: Sequence[str], asked: RelativePath) -> Iterator[_Writable]:
-        folder = _Writable.at(self.root)
-        try:
-            for part in parts:
-                folder = folder.made(part)
+    def _made(self, parts: Sequence[str], asked: RelativePath) -> Iterator[WritableFolder]:
+        with contextlib.ExitStack() as held:
+            try:
+                folder = held.enter_context(WritableFolder(self.root))
+                for part in parts:
+                    folder = held.enter_context(folder.folder(part, make=True))
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                    raise _in_the_way(asked) from None
+                raise
             yield folder
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise _in_the_way(asked) from None
-            raise
-        finally:
-            folder.close()
-
-
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BINARY", 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Writable:
-    """A folder to write into: behind a handle where the system has them, else behind its path."""
-
-    path: str
-    handle: int | None
-
-    @classmethod
-    def at(cls, path: str) -> _Writable:
-        return cls(path, os.open(path, _FOLDER) if HAS_HANDLES else None)
-
-    def made(self, name: str) -> _Writable:
-        """The folder `name` in this one, which is given back. Raises: OSError."""
-        path = self._name(name)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, dir_fd=self.handle)
-        if self.handle is None:
-            if not stat.S_ISDIR(Path(path).lstat().st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-            return _Writable(path, None)
-        below = os.open(path, _FOLDER | _NO_FOLLOW, dir_fd=self.handle)
-        os.close(self.handle)
-        return _Writable(path, below)
-
-    def put(self, file: RelativePath, data: bytes) -> None:
-        """Write beside the file, then take its place: a second name of it keeps the old bytes."""
-        name = file.parts[-1]
-        self._refuse_unless_a_file(name, file)
-        staged = self._name(f".skillhall-{secrets.token_hex(8)}")
-        descriptor = os.open(staged, _NEW, 0o666, dir_fd=self.handle)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(data)
-            os.replace(staged, self._name(name), src_dir_fd=self.handle, dst_dir_fd=self.handle)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(staged, dir_fd=self.handle)
-            raise
-
-    def close(self) -> None:
-        if self.handle is not None:
-            os.close(self.handle)
-
-    def _refuse_unless_a_file(self, name: str, asked: RelativePath) -> None:
-        try:
-            found = os.stat(self._name(name), dir_fd=self.handle, follow_symlinks=False)
-        except FileNotFoundError:
-            return
-        if stat.S_ISLNK(found.st_mode):
-            raise _in_the_way(asked)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotAFile(asked.text)
-
-    def _name(self, name: str) -> str:
-        return name if self.handle is not None else str(Path(self.path, name))
 
 
 def _in_the_way(asked: RelativePath) -> UnsafePath:

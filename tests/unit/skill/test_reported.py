@@ -51,9 +51,7 @@ def test_the_repair_keeps_the_finding_for_flow_style() -> None:
     ["#\n" * 200_000, "\n" * 200_000, "".join(f"k{n}: |\n  b\n" for n in range(4_000))],
 )
 def test_comments_blank_lines_and_block_scalars_are_read_in_linear_time(block: str) -> None:
-    start = time.process_time()
-    read_plain_yaml(block)
-    assert time.process_time() - start < 0.5
+    assert read_plain_yaml(block) is None  # a quadratic reader would take minutes
 
 
 def test_a_repair_does_not_report_thousands_of_duplicate_keys() -> None:
@@ -62,9 +60,7 @@ def test_a_repair_does_not_report_thousands_of_duplicate_keys() -> None:
 
 
 def test_stars_between_letters_are_not_slow() -> None:
-    start = time.process_time()
-    assert not matches("*a" * 6 + "b", "a" * 64)
-    assert time.process_time() - start < 0.2
+    assert not matches("*a" * 20 + "b", "a" * 64)  # backtracking would take years
 
 
 @dataclass(frozen=True)

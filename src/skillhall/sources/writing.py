@@ -1,0 +1,160 @@
+"""Writing below a root by handles: staged beside the target, synced, then renamed into place.
+
+Whatever happens in between, the old bytes or the new ones stand there, never a mixture, and nothing
+is written through a link. Systems without handles get the same methods over paths.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from typing import TYPE_CHECKING, Self
+
+from skillhall.errors import NotAFile
+from skillhall.sources.safety import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+
+STAGED = ".skillhall-"  # how everything begins that was not finished
+_HAS_HANDLES = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BINARY", 0)
+_KINDS = {stat.S_IFDIR: Kind.FOLDER, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
+
+
+class WritableFolder:
+    """An open folder to write into. Every name given to it is one path component."""
+
+    __slots__ = ("_handle", "_path")
+
+    def __init__(self, path: str, handle: int | None = None) -> None:
+        """The folder at `path`; a root may itself be a link. Raises: OSError."""
+        self._path = path
+        self._handle = os.open(path, _FOLDER) if handle is None and _HAS_HANDLES else handle
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the handle back."""
+        if self._handle is not None:
+            os.close(self._handle)
+
+    def kind(self, name: str) -> Kind | None:
+        """What stands there, without following links; `None` if nothing does. Raises: OSError."""
+        try:
+            mode = self._stat(name).st_mode
+        except FileNotFoundError:
+            return None
+        return _KINDS.get(stat.S_IFMT(mode), Kind.OTHER)
+
+    def mode(self, name: str) -> int:
+        """The permission bits of what stands there. Raises: OSError."""
+        return stat.S_IMODE(self._stat(name).st_mode) & 0o777
+
+    def folder(self, name: str, *, make: bool = False) -> WritableFolder:
+        """The folder `name`, not through a link; made first if asked. Raises: OSError."""
+        path = self._name(name)
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, dir_fd=self._handle)
+        if self._handle is None:
+            if self.kind(name) is not Kind.FOLDER:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
+            return WritableFolder(path)
+        handle = os.open(path, _FOLDER | _NO_FOLLOW, dir_fd=self._handle)
+        return WritableFolder(os.path.join(self._path, name), handle)
+
+    def create(self, name: str, data: bytes, mode: int = 0o644) -> None:
+        """Make a new file and bring it to the disk. Raises: OSError if the name is taken."""
+        descriptor = os.open(self._name(name), _NEW, 0o600, dir_fd=self._handle)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if hasattr(os, "fchmod"):
+                os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+
+    def put(self, name: str, data: bytes, mode: int = 0o644) -> None:
+        """Make or replace a regular file, all or nothing. Raises: OSError, NotAFile."""
+        if self.kind(name) not in (None, Kind.FILE):
+            raise NotAFile(name)
+        with self.staged() as temporary:
+            self.create(temporary, data, mode)
+            self.rename(temporary, name)
+        self.sync()
+
+    def put_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
+        """Make a new folder with files, by path and mode, all or nothing. Raises: OSError."""
+        with self.staged() as temporary:
+            with self.folder(temporary, make=True) as staging:
+                for path, (data, mode) in files.items():
+                    staging.create_below(path, data, mode)
+                staging.sync()
+            self.rename(temporary, name)
+        self.sync()
+
+    def create_below(self, path: str, data: bytes, mode: int) -> None:
+        """Make a new file and the folders above it. Raises: OSError."""
+        first, slash, rest = path.partition("/")
+        if not slash:
+            self.create(first, data, mode)
+            return
+        with self.folder(first, make=True) as below:
+            below.create_below(rest, data, mode)
+            below.sync()
+
+    def rename(self, name: str, new: str) -> None:
+        """Call what stands at `name` `new`; a file there is replaced. Raises: OSError."""
+        handle = self._handle
+        os.replace(self._name(name), self._name(new), src_dir_fd=handle, dst_dir_fd=handle)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, a link, or a folder with all it holds. Raises: OSError."""
+        if self.kind(name) is not Kind.FOLDER:
+            os.unlink(self._name(name), dir_fd=self._handle)
+            return
+        with self.folder(name) as below:
+            for entry in below.names():
+                below.remove(entry)
+        os.rmdir(self._name(name), dir_fd=self._handle)
+
+    def names(self) -> list[str]:
+        """The names in the folder, in order. Raises: OSError."""
+        return sorted(os.listdir(self._path if self._handle is None else self._handle))
+
+    def sync(self) -> None:
+        """Bring renames to the disk, where the file system can."""
+        if self._handle is not None:
+            with contextlib.suppress(OSError):
+                os.fsync(self._handle)
+
+    @contextlib.contextmanager
+    def staged(self) -> Iterator[str]:
+        """A name nobody uses, for something unfinished; what is left of it is removed."""
+        temporary = f"{STAGED}{secrets.token_hex(8)}"
+        try:
+            yield temporary
+        finally:
+            with contextlib.suppress(OSError):
+                self.remove(temporary)
+
+    def _stat(self, name: str) -> os.stat_result:
+        return os.stat(self._name(name), dir_fd=self._handle, follow_symlinks=False)
+
+    def _name(self, name: str) -> str:
+        return name if self._handle is not None else os.path.join(self._path, name)
