@@ -9,7 +9,7 @@ Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be 
     python3 dev.py types           mypy
     python3 dev.py layers          import-linter: who may import whom
     python3 dev.py unit [ARGS]     the unit tests alone
-    python3 dev.py golden [ARGS]   rewrite the expected files of tests/golden
+    python3 dev.py golden [ARGS]   rewrite what tests compare with: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    the benchmarks
     python3 dev.py lock [ARGS]     write requirements-dev.txt anew; --upgrade takes the newest
     python3 dev.py setup           make `.venv` and stop
@@ -147,7 +147,8 @@ def test(*arguments: str) -> int:
 
 def golden(*arguments: str) -> int:
     """The golden tests, writing what they would compare; one process, so that no file has two."""
-    return start([BIN / "pytest", "tests/golden", "-n", "0", *arguments], UPDATE_GOLDEN="1")
+    places = ["tests/golden", "tests/architecture/test_documentation.py"]
+    return start([BIN / "pytest", *places, "-n", "0", *arguments], UPDATE_GOLDEN="1")
 
 
 COMMANDS: dict[str, Callable[..., int]] = {

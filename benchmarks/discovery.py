@@ -11,14 +11,21 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Judged, Report, Row
 from benchmarks.trees import Tree, TreeSpec, ensure_tree
 
-COLD = Bar(3.0)
-WARM = Bar(1.0)
+COLD = Bar(3.0, Judged.WALL)
+WARM = Bar(1.0, Judged.WALL)
 MEMORY = Bar(150, Judged.MEMORY)
 GROWTH = Bar(1.2, Judged.CPU)
 SHORT_REPEATS = 10  # runs per round of what takes milliseconds
 BYTES_PER_SKILL = 60  # no listing with name, path and description is shorter
 
-FIND, COLD_LIST, WARM_LIST = "find", "list --no-index", "list, index present"
+FIND, COLD_LIST, WARM_LIST = "find", "list --no-index --json", "list --json, index present"
+COLD_LOAD, WARM_LOAD = "discovery, cold", "discovery, index present"
+# A program that only discovers: the catalog with all findings, nothing printed.
+LOAD = """
+import sys, skillhall
+settings = skillhall.Settings(".", sys.argv[2], use_index=sys.argv[3] == "index")
+skillhall.load_catalog([sys.argv[1]], settings=settings)
+"""
 
 
 def run(plan: Plan) -> Iterator[Report]:
@@ -63,8 +70,11 @@ def _cold(plan: Plan, name: str, root: Path, caches: Path, repeat: int = 1) -> C
 
 def _standard(plan: Plan, tree: Tree, caches: Path) -> list[Contender]:
     warm = (str(plan.executable), "list", str(tree.root), "--json")
+    python = (str(plan.executable.parent / "python"), "-c", LOAD, str(tree.root), str(caches))
     return [
         _find(FIND, tree.root),
+        Contender(COLD_LOAD, (*python, "no index")),
+        Contender(WARM_LOAD, (*python, "index")),
         _cold(plan, COLD_LIST, tree.root, caches),
         Contender(WARM_LIST, warm, {"SKILLHALL_CACHE_DIR": str(caches)}),
     ]
@@ -88,9 +98,11 @@ def _fill_and_compare(tree: Tree, contenders: list[Contender], caches: Path) -> 
 def _standard_report(tree: Tree, rounds: Rounds) -> Report:
     rows = (
         _ratio_row(rounds, FIND, None),
-        _ratio_row(rounds, COLD_LIST, COLD),
-        _ratio_row(rounds, WARM_LIST, WARM),
-        Row(name="memory of list --no-index", peak_mb=rounds.peak_mb(COLD_LIST), bar=MEMORY),
+        _ratio_row(rounds, COLD_LOAD, COLD),
+        _ratio_row(rounds, WARM_LOAD, WARM),
+        Row(name="memory of discovery, cold", peak_mb=rounds.peak_mb(COLD_LOAD), bar=MEMORY),
+        _ratio_row(rounds, COLD_LIST, None),
+        _ratio_row(rounds, WARM_LIST, None),
     )
     return Report(
         f"discovery, {tree.spec.layout} tree of {tree.spec.skills:,} skills, against find", rows

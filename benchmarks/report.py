@@ -14,6 +14,7 @@ class Judged(StrEnum):
     """The figure of a row that its bar limits."""
 
     RATIO = "ratio"  # the worse of wall and CPU
+    WALL = "wall"  # what a person waits, whoever does the work
     CPU = "cpu"
     MEMORY = "memory"
 
@@ -52,6 +53,7 @@ class Row:
     def _judged_figures(self) -> list[float]:
         by_bar = {
             Judged.RATIO: (self.wall, self.cpu),
+            Judged.WALL: (self.wall,),
             Judged.CPU: (self.cpu,),
             Judged.MEMORY: (self.peak_mb,),
         }

@@ -8,17 +8,35 @@ SkillhallError
 ├── UnsafePath(path, reason)          a path that is not a plain relative one, or leaves its root
 ├── NotAFile(path)                    a folder, device or pipe where a file was asked for
 ├── TooLarge(path, limit)             more bytes, files or folders than the limit
+├── ArchiveRejected(name, reason, …)  a zip or tar file that is refused as a whole
 ├── UnknownProfile(name, known)       no profile of that name
 ├── ConfigInvalid(path, problem)      an agent config that cannot be used
-└── Conflict(path)                    something stands where a new skill should go
+├── Conflict(path)                    something stands where a new skill should go
+├── SourceRejected(reason, text)      a source that is refused before anything is started
+├── SourceNotFound(text)              the host has nothing there
+├── SourceUnavailable(host, problem)  the host cannot be reached, or answers badly
+│   └── SourceTimedOut                it takes too long
+└── RateLimited(host, seconds)        the host asks to wait
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+ArchiveReason: TypeAlias = Literal[
+    "path",  # a name that is no plain relative path
+    "link",
+    "special",  # neither a regular file nor a folder
+    "duplicate",  # names that are equal on some system
+    "encrypted",
+    "method",  # a compression or an extension of the format that we do not read
+    "malformed",
+    "confusion",  # two readers could see different files in it
+    "no_skill",
+]
 
 
 class SkillhallError(Exception):
@@ -106,6 +124,23 @@ class TooLarge(SkillhallError):
         self.limit = limit
 
 
+class ArchiveRejected(SkillhallError):
+    """A zip or tar file that is refused as a whole; `detail` says what is wrong with it."""
+
+    code = "archive_rejected"
+
+    def __init__(self, name: str, reason: ArchiveReason, detail: str) -> None:
+        super().__init__(f"{name!r} is refused: {detail}")
+        self.name = name
+        self.reason = reason
+        self.detail = detail
+        self.hint = (
+            "a skill is a folder with a SKILL.md in it"
+            if reason == "no_skill"
+            else "pack the folder again as a plain zip or tar.gz: files and folders only"
+        )
+
+
 class UnknownProfile(SkillhallError):
     """No profile of that name."""
 
@@ -139,3 +174,90 @@ class Conflict(SkillhallError):
         super().__init__(f"{path} exists already")
         self.path = path
         self.hint = "choose another name, or remove it first"
+
+
+_SHOWN = 200  # characters of a refused text that a message repeats
+
+
+class SourceRejected(SkillhallError):
+    """A source that is refused before a process or a connection is started.
+
+    `reason` is the part at fault: url, ref, scheme, host or path.
+    """
+
+    code = "source_rejected"
+
+    def __init__(self, reason: str, text: str, problem: str = "", hint: str = "") -> None:
+        self.reason = reason
+        self.text = without_credentials(text)
+        self.problem = problem or f"its {reason} is not one that Skillhall follows"
+        super().__init__(f"{_shortened(self.text)!r} is refused: {self.problem}")
+        self.hint = hint
+
+
+class SourceNotFound(SkillhallError):
+    """The host answers, and has nothing there, or nothing that it shows us."""
+
+    code = "not_found"
+
+    def __init__(self, text: str) -> None:
+        self.text = without_credentials(text)
+        super().__init__(f"there is nothing at {_shortened(self.text)!r}")
+        self.hint = "check the spelling; a private source needs a token"
+
+
+class SourceUnavailable(SkillhallError):
+    """The host cannot be reached, or answers in a way that cannot be used."""
+
+    code = "upstream_error"
+
+    def __init__(self, host: str, problem: str) -> None:
+        super().__init__(f"{host}: {problem}")
+        self.host = host
+        self.problem = problem
+        self.hint = "try again later"
+
+
+class SourceTimedOut(SourceUnavailable):
+    """The host takes too long."""
+
+    code = "upstream_timeout"
+
+
+class RateLimited(SkillhallError):
+    """The host asks to wait that many seconds."""
+
+    code = "rate_limited"
+
+    def __init__(self, host: str, seconds: int) -> None:
+        super().__init__(f"{host} asks to wait {seconds} seconds before the next request")
+        self.host = host
+        self.seconds = seconds
+        self.hint = "try again then; with a token hosts allow more requests"
+
+
+def without_credentials(text: str) -> str:
+    """The text with ``***`` for whatever may be a secret in a URL: user, query, fragment."""
+    scheme, slashes, rest = text.partition("//")
+    if not slashes:
+        scheme, rest = "", text
+    user, at, place = rest.rpartition("@")
+    if at and _may_be_secret(user):
+        rest = f"***@{place}"
+    for mark in "?#":
+        before, found, _ = rest.partition(mark)
+        rest = f"{before}{mark}***" if found else rest
+    return f"{scheme}{slashes}{rest}"
+
+
+def _may_be_secret(user: str) -> bool:
+    """Whether what stands before the last @ is more than a place that has a revision."""
+    if user == "git":
+        return False
+    first, slash, _ = user.partition("/")
+    port = first.removeprefix("git@").partition(":")[2]
+    return not slash or "@" in first.removeprefix("git@") or bool(port and not port.isdigit())
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -52,12 +52,12 @@ class Skill(NamedTuple):
     @property
     def location(self) -> str:
         """The absolute path of the SKILL.md."""
-        return os.path.join(self.root.path, self.folder, self.file)
+        return f"{self.directory}{os.sep}{self.file}"
 
     @property
     def directory(self) -> str:
         """The absolute path of the skill's folder."""
-        return os.path.join(self.root.path, self.folder) if self.folder else self.root.path
+        return f"{self.root.path}{os.sep}{self.folder}" if self.folder else self.root.path
 
     @property
     def source(self) -> str:

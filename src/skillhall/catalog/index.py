@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Raise it whenever the parser, a check or the encoding changes what is written.
 FORMAT = 1
 _CHECKSUM = 4  # bytes
+_LARGE = 4 * 1024 * 1024  # bytes; about 10,000 skills
 _NEW = ".new-"
 _ABANDONED = 3600  # seconds after which a file that was never finished is nobody's
 _OTHERS_MAY_WRITE = 0o022
@@ -49,18 +50,27 @@ class HeadIndex:
     def __init__(self, directory: str) -> None:
         self.directory = os.path.join(directory, "heads")
 
+    def is_large(self, real_root: str, keys: KeyCase) -> bool:
+        """Whether loading what is known takes long enough to do something else meanwhile."""
+        try:
+            return os.stat(self._file(real_root, keys)).st_size > _LARGE
+        except OSError:
+            return False
+
     def known(self, real_root: str, keys: KeyCase) -> Mapping[str, Candidate]:
         """What is known about the skills below a root; empty if nothing can be trusted."""
         try:
             body = _load(self._file(real_root, keys), _header(real_root, keys))
-            return {} if body is None else {row.folder: row for row in decode_candidates(body)}
-        except (OSError, TooLarge, ValueError, EOFError, TypeError):
+            return {} if body is None else {row[0]: row for row in decode_candidates(body)}
+        except (OSError, TooLarge, ValueError, EOFError, TypeError, KeyError):
             return {}
 
     def remember(self, real_root: str, keys: KeyCase, scan: Scan, started: int) -> None:
         """Keep what `scan` found; `started` is the time in nanoseconds when it began."""
+        if scan.reused == len(scan.candidates):
+            return
         settled = [c for c in scan.candidates if _is_settled(c, started)]
-        if len(settled) == scan.reused:
+        if scan.reused == len(settled):
             return
         with contextlib.suppress(OSError):
             _save(self._file(real_root, keys), _header(real_root, keys), settled)

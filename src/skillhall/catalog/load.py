@@ -14,6 +14,7 @@ from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.precedence import settle
 from skillhall.skill.finding import Code, Finding
 from skillhall.sources.directory import ScanContext, scan
+from skillhall.sources.look_ahead import look_ahead
 from skillhall.sources.safety import is_beneath
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # By place, flat files first; a stable sort by name then leaves equal names in that order.
 _PLACE = itemgetter(0, 1)
 _NAME = itemgetter(0)
+_REAL, _REAL_FILE = itemgetter(8), itemgetter(9)
 
 
 def load_roots(
@@ -43,15 +45,24 @@ def load_roots(
     with _collector_paused():
         scans = []
         for root, real in zip(roots, real_roots, strict=True):
-            started = indexing.now()
-            known = {} if index is None else index.known(real, profile.keys)
-            sign = index is not None
-            context = ScanContext(profile.keys, real_roots, known, sign, progress)
-            found = scan(root, profile.scan, context)
-            if index is not None:
-                index.remember(real, profile.keys, found, started)
-            scans.append(found)
+            context = ScanContext(profile.keys, real_roots, {}, progress=progress)
+            if index is None:
+                scans.append(scan(root, profile.scan, context._replace(sign=False)))
+            else:
+                scans.append(_scan_with_index(root, real, profile, context, index))
         return _settle(roots, real_roots, profile, scans)
+
+
+def _scan_with_index(
+    root: Root, real: str, profile: Profile, context: ScanContext, index: HeadIndex
+) -> Scan:
+    started = indexing.now()
+    ahead = look_ahead(root.path) if index.is_large(real, profile.keys) else None
+    known = index.known(real, profile.keys)
+    stats = None if ahead is None else ahead.result()
+    found = scan(root, profile.scan, context._replace(known=known, stats=stats))
+    index.remember(real, profile.keys, found, started)
+    return found
 
 
 @contextmanager
@@ -73,12 +84,13 @@ def _settle(
     rejected: list[Rejected] = []
     notes: list[Judged] = []
     once = _Once(real_roots, scans)
+    once_has_work = once.has_work
     for number, (root, real, found) in enumerate(zip(roots, real_roots, scans, strict=True)):
         judge = _Judge(root, number, profile)
         notes += profile.load.judge(found.findings)
         found.candidates.sort(key=_PLACE)
         for candidate in found.candidates:
-            seen = once.seen(candidate, real)
+            seen = once.seen(candidate, real) if once_has_work else None
             if seen is None:
                 judge.take(candidate)
             else:
@@ -103,13 +115,22 @@ class _Once:
         )
         self._direct: set[str] = set()
         self._taken: set[str] = set()
-        if any(_is_linked(c) for found in scans for c in found.candidates):
+        self._has_links = any(
+            any(map(_REAL, found.candidates)) or any(map(_REAL_FILE, found.candidates))
+            for found in scans
+        )
+        if self._has_links:
             self._direct.update(
                 _real_path(candidate, real)
                 for real, found in zip(real_roots, scans, strict=True)
                 for candidate in found.candidates
                 if not _is_linked(candidate)
             )
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything can be met twice at all."""
+        return self._roots_overlap or self._has_links
 
     def seen(self, candidate: Candidate, real_root: str) -> str | None:
         """The real file, if it is or will be listed under another path."""
@@ -152,7 +173,8 @@ class _Judge:
         folder, file, name, description, hidden, fields, _, is_flat, real, real_file, findings = (
             candidate
         )
-        name, description = self.label(name, description, self._own_name(candidate))
+        own_name = folder.rpartition("/")[2] or self._own_name(candidate)
+        name, description = self.label(name, description, own_name)
         if name in self.reserved_names:
             findings = (*findings, _reserved(name))
         judged = self._judge(findings, candidate, name) if findings else ()
@@ -193,18 +215,29 @@ class _Judge:
         if not loud:
             return ()
         location = self._location(candidate)
-        return tuple([Judged(f.at(location, name), self.load.effect(f.code)) for f in loud])
+        effects, otherwise = self.load.effects, self.load.otherwise
+        return tuple(
+            [
+                Judged(
+                    Finding(code, message, line, hint, location, name),
+                    effects.get(code, otherwise),
+                )
+                for code, message, line, hint, _, _ in loud
+            ]
+        )
 
     def _own_name(self, candidate: Candidate) -> str:
+        """What a candidate without a folder is called: after its file, or after the root."""
         if candidate.is_flat:
             return candidate.file.rpartition(".")[0]
-        return candidate.folder.rpartition("/")[2] or os.path.basename(self.root.path)
+        return os.path.basename(self.root.path)
 
     def _id(self, candidate: Candidate) -> str:
         return candidate.folder or self._own_name(candidate)
 
     def _location(self, candidate: Candidate) -> str:
-        return os.path.join(self.root.path, candidate.folder, candidate.file).rstrip("/")
+        parts = (self.root.path, candidate.folder, candidate.file)
+        return os.sep.join([part for part in parts if part])
 
 
 def _reserved(name: str) -> Finding:

@@ -85,16 +85,18 @@ def settle(
     shadowed: list[Shadowed[SkillT]] = []
     findings: list[Finding] = []
     first: dict[str, SkillT] = {}
-    first_in_root: dict[tuple[int, str], SkillT] = {}
+    first_in_later_root: dict[tuple[int, str], SkillT] = {}
+    by_name = policy.identity is Identity.NAME
     for skill in skills:
-        key = policy.key(skill)
+        key = skill.name if by_name else skill.id
         anywhere = first.setdefault(key, skill)
         if anywhere is skill:
-            first_in_root[skill.root_number, key] = skill
             kept.append(skill)
             continue
         # Where an earlier root does not decide, a skill meets the first one of its own root.
-        here = first_in_root.setdefault((skill.root_number, key), skill)
+        here = anywhere
+        if anywhere.root_number != skill.root_number:
+            here = first_in_later_root.setdefault((skill.root_number, key), skill)
         across = policy.rule(skill, anywhere)
         winner = anywhere if here is skill or across is SameName.FIRST_WINS else here
         if policy.rule(skill, winner) is SameName.ALL_KEPT:

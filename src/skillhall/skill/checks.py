@@ -63,16 +63,19 @@ def check_name(front: Frontmatter, folder: str | None, line: int) -> Iterator[Fi
             line,
             "choose a shorter name",
         )
-    yield from _check_characters(unicodedata.normalize("NFKC", name), line)
-    if folder is not None and unicodedata.normalize("NFKC", name) != unicodedata.normalize(
-        "NFKC", folder
-    ):
+    if _PLAIN_NAME.fullmatch(name) is None:
+        yield from _check_characters(unicodedata.normalize("NFKC", name), line)
+    if folder is not None and name != folder and not _is_same_text(name, folder):
         yield Finding(
             Code.NAME_NOT_FOLDER,
             f"the name {name!r} differs from the folder {folder!r}",
             line,
             "give both the same name",
         )
+
+
+def _is_same_text(one: str, other: str) -> bool:
+    return unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
 
 
 def _check_characters(name: str, line: int) -> Iterator[Finding]:
@@ -146,16 +149,22 @@ def _missing(front: Frontmatter, field: str, code: Code, line: int) -> Finding:
 
 
 def _check_unknown(unknown: list[str], line_of: LineOf) -> Iterator[Finding]:
-    for key in [key for key in unknown if key.lower() in KNOWN_FIELDS]:
-        unknown.remove(key)
+    miscased, others = _sort_unknown(tuple(unknown))
+    for key in miscased:
         yield Finding(
             Code.KEY_CASE, f"{key!r} is not lower case", line_of(key), f"write {key.lower()!r}"
         )
-    if unknown:
-        yield _unknown_fields(tuple(unknown), line_of(unknown[0]))
+    if others:
+        yield _unknown_fields(others, line_of(others[0]))
 
 
 # Half of all skills carry such fields, and nearly always the same ones.
+@lru_cache(maxsize=1024)
+def _sort_unknown(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    miscased = tuple(name for name in names if name.lower() in KNOWN_FIELDS)
+    return miscased, tuple(name for name in names if name not in miscased)
+
+
 @lru_cache(maxsize=1024)
 def _unknown_fields(names: tuple[str, ...], line: int) -> Finding:
     listed = ", ".join(map(repr, names))

@@ -35,7 +35,7 @@ _LONGEST_TYPED_WORD = 5
 _MAX_INDENT = 16
 _MAX_LINES = 50
 _MAX_KEY = 128
-_MAX_FLOW_ITEMS = 16
+_MAX_FLOW_ITEMS = 8
 
 
 class PlainReading(NamedTuple):
@@ -109,11 +109,10 @@ class _Reader:
         if first in "|>":
             return self._block_scalar(text.rstrip(" "), indent)
         if first in "[{":
-            # In `metadata` text is expected, and numbers there are a finding.
-            if first == "{" and key == "metadata" and not indent:
-                raise _Doubt
             self.flow = self.flow or self.at
-            return _flow(text.rstrip(" "))
+            return _flow(
+                text.rstrip(" "), as_text=first == "{" and key == "metadata" and not indent
+            )
         return _scalar(text.rstrip(" "), as_text)
 
     def _ends_map(self, spaces: str, indent: str) -> bool:
@@ -183,7 +182,7 @@ class _Reader:
         return joined if style[-1] == "-" else joined + "\n"
 
 
-def _flow(text: str) -> Value:
+def _flow(text: str, *, as_text: bool) -> Value:
     """A flow list or map of plain or simply quoted items."""
     match = _FLOW.fullmatch(text)
     if match is None:
@@ -193,7 +192,7 @@ def _flow(text: str) -> Value:
     if len(items) > _MAX_FLOW_ITEMS:
         raise _Doubt
     if match["map"] is None:
-        return [_flow_scalar(item) for item in items]
+        return [_flow_scalar(item, as_text=False) for item in items]
     found: Fields = {}
     for item in items:
         key, colon, value = item.partition(": ")
@@ -201,15 +200,15 @@ def _flow(text: str) -> Value:
             raise _Doubt
         if key.lower() in _TYPED_WORDS:
             raise _Doubt
-        found[intern(key)] = _flow_scalar(value.strip(" "))
+        found[intern(key)] = _flow_scalar(value.strip(" "), as_text=as_text)
     return found
 
 
-def _flow_scalar(text: str) -> Value:
+def _flow_scalar(text: str, *, as_text: bool) -> Value:
     inner = text[1:-1] if len(text) > 2 and text[0] in "\"'" and text[0] == text[-1] else text  # noqa: PLR2004
     if _FLOW_ITEM.fullmatch(inner) is None:
         raise _Doubt
-    return inner if inner is not text else _scalar(text, as_text=False)
+    return inner if inner is not text else _scalar(text, as_text=as_text)
 
 
 def _scalar(text: str, as_text: bool) -> Value:  # noqa: FBT001 - hot

@@ -35,6 +35,18 @@ class _Entry:
         first = self.text[0]
         return first[:1].isalpha() and ": " in first and not any(map(str.strip, self.text[1:]))
 
+    @property
+    def is_surely_broken(self) -> bool:
+        """Whether no YAML reader takes this entry, which a glance can tell."""
+        first, *rest = self.text
+        if not first or any(map(str.strip, rest)):
+            return False
+        if first[0] in "\"'":
+            return first.count(first[0]) == 1
+        if first[0] in "[{":
+            return "]" not in first and "}" not in first
+        return self.has_unquoted_colon and " #" not in first
+
     def as_text(self) -> str:
         first, *rest = self.text
         kept = rest if _BLOCK_STYLE.fullmatch(first) else self.text
@@ -89,6 +101,8 @@ def locate_entries(block: str) -> dict[str, tuple[int, int, int]]:
 
 def _read_alone(entry: _Entry) -> Reading | None:
     """What one entry says by itself; `None` if its syntax is wrong. Raises: YamlRefused."""
+    if entry.is_surely_broken:
+        return None
     text = "\n".join(entry.lines) + "\n"
     plain = read_plain_yaml(text)
     if plain is not None and not plain.unquoted_colons:

@@ -22,7 +22,6 @@ from skillhall.sources.candidate import (
     explain_failure,
     read_head,
     reason,
-    signature_of,
 )
 from skillhall.sources.encoding import (
     decode_candidates,
@@ -31,6 +30,7 @@ from skillhall.sources.encoding import (
     encode_findings,
 )
 from skillhall.sources.helper_process import HelperProcess, may_fork
+from skillhall.sources.look_ahead import peek_signature
 from skillhall.sources.safety import Folder, Kind, Place, is_beneath, open_root, opened_place
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from skillhall.policy.scanning import ScanPolicy
     from skillhall.skill.model import KeyCase
     from skillhall.sources.candidate import RawHead
+    from skillhall.sources.look_ahead import Stats
     from skillhall.sources.roots import Root
 
     Entries: TypeAlias = list[tuple[str, Kind]]
@@ -49,6 +50,7 @@ _UNSAFE_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _RUN = 256
 # Entries of one folder from which a second process is worth its start.
 _SHARED_FROM = 15_000
+_OUR_SHARE = 0.55  # the helper also has to encode what it finds
 
 _LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link leads nowhere", 1, "remove or mend it")
 _LINK_SKIPPED = Finding(
@@ -77,6 +79,7 @@ class ScanContext(NamedTuple):
     real_roots: Sequence[str]  # the real paths that links may lead to
     known: Mapping[str, Candidate]  # by folder: not read again while the signature holds
     sign: bool = True  # whether somebody will remember the signatures
+    stats: Stats | None = None  # of the root, if they were taken ahead
     progress: Progress | None = None
 
 
@@ -94,13 +97,6 @@ def scan(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
             folder.close()
         walk.parse_pending()
     return Scan(walk.candidates, walk.findings, walk.reused)
-
-
-def _is_unchanged(folder: Folder, path: str, known: Candidate) -> bool:
-    try:
-        return signature_of(folder.peek(path)) == known.signature
-    except OSError:
-        return False
 
 
 class _Step(NamedTuple):
@@ -126,6 +122,7 @@ class _Walk:
         self.policy = policy
         self.keys = context.keys
         self.sign = context.sign
+        self.stats = context.stats
         self.real_roots = context.real_roots
         self.known = context.known
         self.progress = context.progress
@@ -146,7 +143,7 @@ class _Walk:
     def start(self, folder: Folder) -> None:
         """Walk from the root."""
         top = _Step("", 0)
-        entries = self._entries(folder, top)
+        entries = self.stats.entries if self.stats else self._entries(folder, top)
         if entries is None:
             return
         if self.policy.root_itself:
@@ -173,8 +170,9 @@ class _Walk:
             self._walk(folder, step, entries)
 
     def _walk_with_helper(self, folder: Folder, step: _Step, entries: Entries) -> None:
-        """A second process walks half of a large folder; should it fail, we do it ourselves."""
-        mine, theirs = entries[: len(entries) // 2], entries[len(entries) // 2 :]
+        """A second process walks a part of a large folder; should it fail, we do it ourselves."""
+        share = int(len(entries) * _OUR_SHARE)
+        mine, theirs = entries[:share], entries[share:]
         try:
             helper = HelperProcess(lambda: self._walk_for_parent(folder, step, theirs))
         except OSError:
@@ -224,21 +222,21 @@ class _Walk:
     def _without_unchanged(self, folder: Folder, step: _Step, entries: Entries) -> Entries:
         """The entries that need a look; skills whose stat is as it was are kept unread."""
         prefix = f"{step.path}/" if step.path else ""
+        stats = self.stats.signatures if self.stats and not step.depth else None
         known, skip_names = self.known, self.policy.skip_names
-        kept = self.candidates
-        before = len(kept)
-        left = []
+        left, before = [], len(self.candidates)
         for entry in entries:
             name, kind = entry
             row = known.get(prefix + name)
             if row is None or kind is not Kind.FOLDER or name in skip_names or name[0] == ".":
                 left.append(entry)
                 continue
-            if _is_unchanged(folder, f"{name}/{SKILL_MD}", row):
-                kept.append(row)
+            found = peek_signature(folder, name) if stats is None else stats.get(name)
+            if found == row.signature:
+                self.candidates.append(row)
             else:
                 left.append(entry)
-        self.reused += len(kept) - before
+        self.reused += len(self.candidates) - before
         return left
 
     def _visit(self, parent: Folder, name: str, step: _Step) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     EncodedFields: TypeAlias = bytes
     Row: TypeAlias = tuple[Any, ...]
 
+_CODES = {code.value: code for code in Code}
 _CHUNK = 2048  # candidates
 _LENGTH = 8  # bytes
 
@@ -52,27 +53,37 @@ def _place(place: Place | None) -> tuple[str, str] | None:
     return None if place is None else (place.root, place.below)
 
 
-def decode_candidates(data: bytes | memoryview) -> Iterator[Candidate]:
-    """The candidates that `encode_candidates` wrote. Raises: ValueError, EOFError, TypeError."""
+def decode_candidates(data: bytes | memoryview) -> list[Candidate]:
+    """The candidates that `encode_candidates` wrote.
+
+    Raises: ValueError, EOFError, TypeError, KeyError.
+    """
     view = memoryview(data)
+    found: list[Candidate] = []
     while view:
         end = _LENGTH + int.from_bytes(view[:_LENGTH], "big")
-        yield from _decode_chunk(view[_LENGTH:end])
+        found += _decode_chunk(view[_LENGTH:end])
         view = view[end:]
+    return found
 
 
 def _decode_chunk(chunk: memoryview) -> list[Candidate]:
     findings, rows = marshal.loads(chunk)  # noqa: S302 - only ever our own bytes, see above
     table = [decode_findings(group) for group in findings]
     make = Candidate._make
-    return [make((*row[:8], *_places(row), table[row[10]])) for row in rows]
+    return [
+        make((*row[:10], table[row[10]]))
+        if row[8] is row[9]  # both `None`: no link led there
+        else make((*row[:8], *_places(*row[8:10]), table[row[10]]))
+        for row in rows
+    ]
 
 
-def _places(row: Row) -> tuple[Place | None, Place | None]:
-    real, real_file = row[8:10]
-    if real is None and real_file is None:
-        return None, None
-    return real and Place(*real), real_file and Place(*real_file)
+def _places(real: Row | None, real_file: Row | None) -> tuple[Place | None, Place | None]:
+    return (
+        None if real is None else Place(*real),
+        None if real_file is None else Place(*real_file),
+    )
 
 
 def encode_findings(findings: Iterable[Finding]) -> list[Row]:
@@ -81,8 +92,8 @@ def encode_findings(findings: Iterable[Finding]) -> list[Row]:
 
 
 def decode_findings(rows: Iterable[Row]) -> tuple[Finding, ...]:
-    """The findings that `encode_findings` wrote. Raises: ValueError, TypeError."""
-    return tuple([Finding(Code(code), *rest) for code, *rest in rows])
+    """The findings that `encode_findings` wrote. Raises: KeyError, TypeError."""
+    return tuple([Finding(_CODES[code], *rest) for code, *rest in rows])
 
 
 def _encode_fields(front: Frontmatter) -> EncodedFields:

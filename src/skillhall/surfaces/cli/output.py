@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 SCHEMA_VERSION = 1
+_PATH, _LINE, _HINT, _SKILL = '"path"', '"line"', '"hint"', '"skill"'
 _STEP = 512  # items encoded at once: 60,000 skills never make one giant text
 
 
@@ -46,7 +47,7 @@ def print_report(
         _write_value(value)
         separator = ", "
     _write('}, "findings": ')
-    _write_items(map(finding_as_json, findings))
+    _write_texts(_encoded_findings(findings))
     _write("}\n")
 
 
@@ -68,16 +69,27 @@ def finding_as_json(judged: Judged) -> dict[str, Json]:
         "code": found.code.value,
         "effect": effect.value,
         "message": clean(found.message),
+        "path": found.path,
+        "line": found.line,
+        "hint": clean(found.hint),
+        "skill": found.skill,
     }
-    if found.path:
-        report["path"] = found.path
-    if found.line is not None:
-        report["line"] = found.line
-    if found.hint:
-        report["hint"] = clean(found.hint)
-    if found.skill:
-        report["skill"] = found.skill
-    return report
+    return {key: value for key, value in report.items() if value not in ("", None)}
+
+
+def _encoded_findings(findings: Iterable[Judged]) -> Iterator[str]:
+    """The same as JSON. Written out by hand: a large listing may have tens of thousands."""
+    from json.encoder import encode_basestring as quoted
+
+    for (code, message, line, hint, path, skill), effect in findings:
+        yield (
+            f'{{"code": "{code.value}", "effect": "{effect.value}", '
+            f'"message": {quoted(clean(message))}'
+            f"{f', {_PATH}: {quoted(path)}' if path else ''}"
+            f"{'' if line is None else f', {_LINE}: {line}'}"
+            f"{f', {_HINT}: {quoted(clean(hint))}' if hint else ''}"
+            f"{f', {_SKILL}: {quoted(skill)}' if skill else ''}}}"
+        )
 
 
 def _write_value(value: object) -> None:

@@ -1,4 +1,4 @@
-"""Faults seen by a user, each as the test that shows it; a test moves out once it passes."""
+"""Faults that once were there; each test is named after what was seen."""
 
 from pathlib import Path
 

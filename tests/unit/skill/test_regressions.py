@@ -1,4 +1,4 @@
-"""Faults that were found and reported; each test fails until its fault is mended."""
+"""Faults that once were there; each test is named after what was seen."""
 
 import contextlib
 from dataclasses import dataclass
@@ -148,3 +148,11 @@ def test_removing_an_indented_field_does_not_indent_the_closing_fence() -> None:
 def test_a_tilde_behind_a_dot_is_refused_like_a_tilde(text: str) -> None:
     with pytest.raises(UnsafePath):
         RelativePath.parse(text)
+
+
+def test_many_flow_maps_are_too_many_values_for_the_fast_reader_too() -> None:
+    flow = ", ".join(f"a{n}: b" for n in range(16))
+    block = "".join(f"k{n}: {{{flow}}}\n" for n in range(50))
+    with pytest.raises(YamlRefused) as caught:
+        read_fields(block)
+    assert caught.value.finding.code is Code.YAML_NODES
