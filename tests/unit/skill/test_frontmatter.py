@@ -1,4 +1,3 @@
-
 import pytest
 
 from skillhall.skill.frontmatter import (

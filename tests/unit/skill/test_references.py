@@ -1,4 +1,3 @@
-
 import pytest
 
 from skillhall.skill.finding import Code
