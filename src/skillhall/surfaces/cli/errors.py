@@ -105,11 +105,21 @@ def report_error(error: Exception, words: Sequence[str]) -> int:
 
         print_error(getattr(error, "command", "") or _command(words), failure.as_json())
     else:
-        sys.stdout.flush()
+        _flush_what_can_be()
         say(f"error: {failure.message}")
         if failure.hint:
             say(f"hint: {failure.hint}")
     return failure.exit_code
+
+
+def _flush_what_can_be() -> None:
+    """Let the data come before the error, unless stdout is what the error is about."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return
 
 
 def wants_json(words: Sequence[str]) -> bool:
