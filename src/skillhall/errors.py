@@ -37,6 +37,7 @@ ArchiveReason: TypeAlias = Literal[
     "confusion",  # two readers could see different files in it
     "no_skill",
 ]
+SourceReason: TypeAlias = Literal["url", "ref", "scheme", "host", "path"]  # the part at fault
 
 
 class SkillhallError(Exception):
@@ -180,14 +181,11 @@ _SHOWN = 200  # characters of a refused text that a message repeats
 
 
 class SourceRejected(SkillhallError):
-    """A source that is refused before a process or a connection is started.
-
-    `reason` is the part at fault: url, ref, scheme, host or path.
-    """
+    """A source that is refused before a process or a connection is started."""
 
     code = "source_rejected"
 
-    def __init__(self, reason: str, text: str, problem: str = "", hint: str = "") -> None:
+    def __init__(self, reason: SourceReason, text: str, problem: str = "", hint: str = "") -> None:
         self.reason = reason
         self.text = without_credentials(text)
         self.problem = problem or f"its {reason} is not one that Skillhall follows"
@@ -239,8 +237,8 @@ class RateLimited(SkillhallError):
 def without_credentials(text: str) -> str:
     """The text with ``***`` for whatever may be a secret in a URL: user, query, fragment."""
     scheme, slashes, rest = text.partition("//")
-    if not slashes:
-        scheme, rest = "", text
+    if not slashes or "@" in scheme:
+        scheme, slashes, rest = "", "", text
     user, at, place = rest.rpartition("@")
     if at and _may_be_secret(user):
         rest = f"***@{place}"

@@ -115,7 +115,7 @@ def test_a_quoted_text_reads_back_by_every_reader(text: str, key: str) -> None:
 def test_a_text_written_plain_or_quoted_reads_back_by_every_reader(text: str, key: str) -> None:
     block = f"{key}: {plain_or_quoted(text)}\n"
     plain = read_plain_yaml(block)
-    assert plain is None or (plain.fields, plain.unquoted_colons) == ({key: text}, ())
+    assert plain is None or (plain.fields, plain.faults) == ({key: text}, ())
     careful = read_careful_yaml(block)
     assert (careful.fields, careful.findings) == ({key: text}, [])
     assert yaml.safe_load(block) == {key: text}

@@ -5,15 +5,10 @@ import contextlib
 import pytest
 from hypothesis import example, given
 
-from skillhall.skill.careful_yaml import (
-    FLOW_MESSAGE,
-    YamlRefused,
-    locate_fields,
-    read_careful_yaml,
-)
+from skillhall.skill.careful_yaml import YamlRefused, locate_fields, read_careful_yaml
 from skillhall.skill.fast_yaml import PlainReading, read_plain_yaml
-from skillhall.skill.finding import Code, Finding
-from skillhall.skill.repair import colon_finding, locate_entries, repair_yaml
+from skillhall.skill.reading import repaired
+from skillhall.skill.repair import locate_entries, repair_yaml
 from skillhall.skill.values import Value
 from skillhall.skill.yaml_fields import read_fields
 from tests.support.strategies import (
@@ -37,28 +32,23 @@ def in_order(value: Value) -> object:
 def assert_the_careful_reader_agrees(block: str, plain: PlainReading) -> None:
     careful = read_careful_yaml(block)
     assert in_order(careful.fields) == in_order(plain.fields)
-    flow = [Finding(Code.YAML_FLOW, FLOW_MESSAGE, plain.flow_line)] if plain.flow_line else []
-    assert careful.findings == flow
+    assert careful.findings == list(plain.findings)
 
 
 def assert_the_repair_agrees(block: str, plain: PlainReading) -> None:
     with pytest.raises(YamlRefused) as refusal:
         read_careful_yaml(block)
     assert refusal.value.repairable
-    repaired = repair_yaml(block, refusal.value)
-    assert in_order(repaired.fields) == in_order(plain.fields)
-    first = plain.fields[plain.unquoted_colons[0][0]]
-    expected = [colon_finding(plain.unquoted_colons, str(first))]
-    if plain.flow_line:
-        expected.append(Finding(Code.YAML_FLOW, FLOW_MESSAGE, plain.flow_line))
-    assert repaired.findings == expected
+    mended = repair_yaml(block, refusal.value)
+    assert in_order(mended.fields) == in_order(plain.fields)
+    assert mended.findings == [repaired(plain.faults), *plain.findings]
 
 
 def assert_readers_agree(block: str) -> None:
     plain = read_plain_yaml(block)
     if plain is None:
         return
-    if plain.unquoted_colons:
+    if plain.faults:
         assert_the_repair_agrees(block, plain)
     else:
         assert_the_careful_reader_agrees(block, plain)
@@ -69,6 +59,9 @@ def assert_readers_agree(block: str) -> None:
 @example("a: b\n")
 @example("a: b: c\n")
 @example("metadata:\n  a: b\n")
+@example("metadata: {a: 1, b: true, c: 3d}\nname: 0123\n")
+@example('a: "b\nc: [d\n')
+@example("a: [b\nc: d: e\n")
 def test_readers_agree_on_tidy_blocks(block: str) -> None:
     assert_readers_agree(block)
 

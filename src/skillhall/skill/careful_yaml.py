@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.values import BOOLEANS, TEXT_FIELDS, Fields, Value
+from skillhall.skill.reading import TYPED, Reading, flow_style, not_text
+from skillhall.skill.values import BOOLEANS, TEXT_FIELDS, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,15 +24,6 @@ _T = TypeVar("_T")
 MAX_DEPTH = 20  # nesting levels
 MAX_NODES = 1000  # scalars and collections together
 
-_TYPED = re.compile(
-    r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)"  # integers
-    r"|[-+]?(?:[0-9][0-9_]*)?\.?[0-9_]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*\."  # floats
-    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
-    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # times in base sixty
-    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
-    r"|(?i:true|false|yes|no|on|off)"
-)
-FLOW_MESSAGE = "the frontmatter uses flow style ([…] or {…})"
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 # More compact indicators ("- - - x") or brackets than this might nest deeper than the parser's
@@ -50,13 +42,6 @@ class YamlRefused(Exception):
         super().__init__(finding.message)
         self.finding = finding
         self.repairable = repairable
-
-
-class Reading(NamedTuple):
-    """What a block said: its fields, and what was noticed on the way (lines count from 1)."""
-
-    fields: Fields
-    findings: list[Finding]
 
 
 def read_careful_yaml(block: str) -> Reading:
@@ -272,11 +257,13 @@ class _NodeReader:
             key = key_node.value
             if key in pairs:
                 del pairs[key]
-                self._note(
-                    Code.DUPLICATE_KEY,
-                    f"{key!r} stands more than once; the last value wins",
-                    key_node,
-                    "remove one of them",
+                self.reading.findings.append(
+                    Finding(
+                        Code.DUPLICATE_KEY,
+                        f"{key!r} stands more than once; the last value wins",
+                        key_node.start_mark.line + 1,
+                        "remove one of them",
+                    )
                 )
             pairs[key] = value_node
         return list(pairs.items())
@@ -287,13 +274,8 @@ class _NodeReader:
         if not node.style:
             if text in _NULLS:
                 return None
-            if _TYPED.fullmatch(text):
-                self._note(
-                    Code.NOT_TEXT,
-                    f"{label!r} looks like a number, date or yes/no to YAML; read as {text!r}",
-                    node,
-                    f"quote it: {label.rpartition('.')[2]}: {text!r}",
-                )
+            if TYPED.fullmatch(text):
+                self.reading.findings.append(not_text(label, text, node.start_mark.line + 1))
         return text
 
     def _text_map(self, label: str, node: Any) -> Value:  # noqa: ANN401
@@ -342,9 +324,8 @@ class _NodeReader:
                 )
             )
         if node.id != "scalar" and node.flow_style:
-            self._note(Code.YAML_FLOW, FLOW_MESSAGE, node)
+            self._note_flow(node.start_mark.line + 1)
 
-    def _note(self, code: Code, message: str, node: Any, hint: str = "") -> None:  # noqa: ANN401
-        if code is Code.YAML_FLOW and any(f.code is code for f in self.reading.findings):
-            return
-        self.reading.findings.append(Finding(code, message, node.start_mark.line + 1, hint))
+    def _note_flow(self, line: int) -> None:
+        if not any(found.code is Code.YAML_FLOW for found in self.reading.findings):
+            self.reading.findings.append(flow_style(line))

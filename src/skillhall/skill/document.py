@@ -14,7 +14,7 @@ from skillhall.skill.repair import locate_entries
 from skillhall.skill.yaml_fields import read_fields
 
 if TYPE_CHECKING:
-    from skillhall.skill.careful_yaml import Reading
+    from skillhall.skill.reading import Reading
     from skillhall.skill.values import Fields
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -4,8 +4,8 @@ It understands one-line values (plain or quoted), maps and lists by indentation,
 and maps, and evenly indented block scalars. At the slightest doubt it answers `None` and the
 careful reader decides; a differential test holds the two equal.
 
-It also reads the commonest fault, a plain value with a colon and a space in it: no YAML reader
-accepts that, so the text is taken as it stands and the field is reported.
+It also reads the commonest faults: a plain value with a colon and a space in it, a quote or bracket
+that is never closed. No YAML reader accepts those, so the text is taken as it stands and reported.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import re
 from sys import intern
 from typing import NamedTuple
 
+from skillhall.skill.finding import Code, Finding
+from skillhall.skill.reading import TYPED, Fault, fault_in, flow_style, not_text
 from skillhall.skill.values import BOOLEANS, TEXT_FIELDS, Fields, Value
 
 # One line each: its indent, then `key:` with or without a value, or `- item`, or neither.
@@ -42,8 +44,8 @@ class PlainReading(NamedTuple):
     """What the fast reader made of a block."""
 
     fields: Fields
-    flow_line: int = 0  # the first line in flow style, or 0
-    unquoted_colons: tuple[tuple[str, int], ...] = ()  # the fields at fault, and their lines
+    findings: tuple[Finding, ...] = ()
+    faults: tuple[Fault, ...] = ()  # values that no YAML reader takes, read as plain text
 
 
 class _Doubt(Exception):
@@ -63,21 +65,21 @@ def read_plain_yaml(block: str) -> PlainReading | None:
         return None
     if reader.at < reader.count:
         return None
-    return PlainReading(fields, reader.flow, tuple(reader.colons))
+    return PlainReading(fields, tuple(reader.findings), tuple(reader.faults))
 
 
 class _Reader:
     """Reads the lines of a block one after another."""
 
-    __slots__ = ("at", "block", "colons", "count", "flow", "lines")
+    __slots__ = ("at", "block", "count", "faults", "findings", "lines")
 
     def __init__(self, block: str) -> None:
         self.block = block
         self.lines: list[tuple[str, str, str, str]] = _LINES.findall(block)
         self.count = len(self.lines)
         self.at = 0
-        self.flow = 0
-        self.colons: list[tuple[str, int]] = []
+        self.findings: list[Finding] = []
+        self.faults: list[Fault] = []
 
     def read_map(self, indent: str, *, as_text: bool = False) -> Fields:
         """The `key: value` lines at this indent."""
@@ -94,26 +96,41 @@ class _Reader:
             if len(key) <= _LONGEST_TYPED_WORD and key.lower() in _TYPED_WORDS:
                 raise _Doubt
             self.at += 1
-            expects_text = as_text or (key in TEXT_FIELDS and not indent)
-            fields[intern(key)] = self._value(key, text, indent, expects_text)
+            if as_text:
+                label = f"metadata.{key}"
+            else:
+                label = key if key in TEXT_FIELDS and not indent else ""
+            fields[intern(key)] = self._value(key, text, indent, label)
         return fields
 
-    def _value(self, key: str, text: str, indent: str, as_text: bool) -> Value:  # noqa: FBT001 - hot
+    def _value(self, key: str, text: str, indent: str, label: str) -> Value:
+        """One value; with a `label` text is expected there."""
         if not text:
             return self._nested(indent, as_text=key == "metadata" and not indent)
+        if text[-1] == " ":
+            text = text.rstrip(" ")
         first = text[0]
-        if first.isalpha():
-            if ": " in text and not indent:
-                return self._unquoted_colon(key, text.rstrip(" "))
-            return _plain(text, as_text)
+        if first.isalpha() and ": " not in text:
+            return self._plain(text, label)
         if first in "|>":
-            return self._block_scalar(text.rstrip(" "), indent)
+            return self._block_scalar(text, indent)
+        if not indent and self._is_fault(key, text):
+            return text
         if first in "[{":
-            self.flow = self.flow or self.at
-            return _flow(
-                text.rstrip(" "), as_text=first == "{" and key == "metadata" and not indent
-            )
-        return _scalar(text.rstrip(" "), as_text)
+            if not any(found.code is Code.YAML_FLOW for found in self.findings):
+                self.findings.append(flow_style(self.at))
+            return self._flow(text, in_metadata=key == "metadata" and not indent)
+        return self._scalar(text, label)
+
+    def _is_fault(self, key: str, text: str) -> bool:
+        """Whether no YAML reader takes the value; what it leaves open, nothing later closes."""
+        if fault_in(text) is None:
+            return False
+        closing = {"[": "]}", "{": "]}"}.get(text[0], text[0] if text[0] in "\"'" else "")
+        if sum(map(self.block.count, closing)) > (text[0] in "\"'"):
+            raise _Doubt
+        self.faults.append(Fault(key, self.at, text))
+        return True
 
     def _ends_map(self, spaces: str, indent: str) -> bool:
         """Whether the line belongs to a map further out; passes over blanks and comments."""
@@ -149,15 +166,9 @@ class _Reader:
                 if len(spaces) > len(indent) or (not key and len(spaces) == len(indent)):
                     raise _Doubt
                 break
-            found.append(_scalar(item.rstrip(" "), as_text=False))
+            found.append(self._scalar(item.rstrip(" "), ""))
             self.at += 1
         return found
-
-    def _unquoted_colon(self, key: str, text: str) -> str:
-        if " #" in text or text[-1] == ":":
-            raise _Doubt
-        self.colons.append((key, self.at))
-        return text
 
     def _block_scalar(self, style: str, indent: str) -> str:
         if _BLOCK_STYLE.fullmatch(style) is None:
@@ -181,60 +192,59 @@ class _Reader:
         joined = (" " if style[0] == ">" else "\n").join(found)
         return joined if style[-1] == "-" else joined + "\n"
 
-
-def _flow(text: str, *, as_text: bool) -> Value:
-    """A flow list or map of plain or simply quoted items."""
-    match = _FLOW.fullmatch(text)
-    if match is None:
-        raise _Doubt
-    inner: str = match["list"] if match["map"] is None else match["map"]
-    items = [item.strip(" ") for item in inner.split(",")] if inner.strip(" ") else []
-    if len(items) > _MAX_FLOW_ITEMS:
-        raise _Doubt
-    if match["map"] is None:
-        return [_flow_scalar(item, as_text=False) for item in items]
-    found: Fields = {}
-    for item in items:
-        key, colon, value = item.partition(": ")
-        if not colon or key in found or _KEY.fullmatch(key) is None:
+    def _flow(self, text: str, *, in_metadata: bool) -> Value:
+        """A flow list or map of plain or simply quoted items."""
+        match = _FLOW.fullmatch(text)
+        if match is None:
             raise _Doubt
-        if key.lower() in _TYPED_WORDS:
+        inner: str = match["list"] if match["map"] is None else match["map"]
+        items = [item.strip(" ") for item in inner.split(",")] if inner.strip(" ") else []
+        if len(items) > _MAX_FLOW_ITEMS:
             raise _Doubt
-        found[intern(key)] = _flow_scalar(value.strip(" "), as_text=as_text)
-    return found
+        if match["map"] is None:
+            return [self._flow_scalar(item, "") for item in items]
+        found: Fields = {}
+        for item in items:
+            key, colon, value = item.partition(": ")
+            if not colon or key in found or _KEY.fullmatch(key) is None:
+                raise _Doubt
+            if key.lower() in _TYPED_WORDS:
+                raise _Doubt
+            label = f"metadata.{key}" if in_metadata else ""
+            found[intern(key)] = self._flow_scalar(value.strip(" "), label)
+        return found
 
+    def _flow_scalar(self, text: str, label: str) -> Value:
+        is_quoted = len(text) > 2 and text[0] in "\"'" and text[0] == text[-1]  # noqa: PLR2004
+        inner = text[1:-1] if is_quoted else text
+        if _FLOW_ITEM.fullmatch(inner) is None:
+            raise _Doubt
+        return inner if is_quoted else self._scalar(text, label)
 
-def _flow_scalar(text: str, *, as_text: bool) -> Value:
-    inner = text[1:-1] if len(text) > 2 and text[0] in "\"'" and text[0] == text[-1] else text  # noqa: PLR2004
-    if _FLOW_ITEM.fullmatch(inner) is None:
+    def _scalar(self, text: str, label: str) -> Value:
+        first = text[:1]
+        if first == '"':
+            return _ESCAPED.sub(r"\1", _quoted(_DOUBLE_QUOTED, text))
+        if first == "'":
+            return _quoted(_SINGLE_QUOTED, text).replace("''", "'")
+        if first.isalpha() or "0" <= first <= "9":
+            return self._plain(text, label)
         raise _Doubt
-    return inner if inner is not text else _scalar(text, as_text=as_text)
 
-
-def _scalar(text: str, as_text: bool) -> Value:  # noqa: FBT001 - hot
-    first = text[:1]
-    if first == '"':
-        return _ESCAPED.sub(r"\1", _quoted(_DOUBLE_QUOTED, text))
-    if first == "'":
-        return _quoted(_SINGLE_QUOTED, text).replace("''", "'")
-    # Numbers and dates begin with a digit; where text is expected that is a finding.
-    if first.isalpha() or ("0" <= first <= "9" and not as_text):
-        return _plain(text, as_text)
-    raise _Doubt
-
-
-def _plain(text: str, as_text: bool) -> Value:  # noqa: FBT001 - hot
-    if text[-1] in " :":
-        text = text.rstrip(" ")
-        if text[-1] == ":":
+    def _plain(self, text: str, label: str) -> Value:
+        if ": " in text or " #" in text or text[-1] == ":":
             raise _Doubt
-    if ": " in text or " #" in text:
-        raise _Doubt
-    if len(text) <= _LONGEST_TYPED_WORD and text.lower() in _TYPED_WORDS:
-        if as_text or text not in BOOLEANS:
-            raise _Doubt
-        return BOOLEANS[text]
-    return text
+        is_word = len(text) <= _LONGEST_TYPED_WORD and text.lower() in _TYPED_WORDS
+        if not label:
+            if is_word and text not in BOOLEANS:
+                raise _Doubt
+            return BOOLEANS[text] if is_word else text
+        if is_word or "0" <= text[0] <= "9":
+            if text.lower() == "null":
+                raise _Doubt
+            if TYPED.fullmatch(text):
+                self.findings.append(not_text(label, text, self.at))
+        return text
 
 
 def _quoted(pattern: re.Pattern[str], text: str) -> str:

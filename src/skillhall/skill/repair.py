@@ -3,49 +3,34 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.skill.careful_yaml import FLOW_MESSAGE, Reading, YamlRefused, read_careful_yaml
+from skillhall.skill.careful_yaml import YamlRefused, read_careful_yaml
 from skillhall.skill.fast_yaml import read_plain_yaml
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.quoting import quote
+from skillhall.skill.reading import Fault, Reading, fault_in, quote_hint, repaired
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from skillhall.skill.values import Fields
 
 _ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n]")
 _MAX_ENTRIES = 500
-_SHOWN = 60  # characters of a value that a hint repeats
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     key: str
     lines: list[str]
     text: list[str]
     line: int
 
     @property
-    def has_unquoted_colon(self) -> bool:
-        first = self.text[0]
-        return first[:1].isalpha() and ": " in first and not any(map(str.strip, self.text[1:]))
-
-    @property
     def is_surely_broken(self) -> bool:
         """Whether no YAML reader takes this entry, which a glance can tell."""
         first, *rest = self.text
-        if not first or any(map(str.strip, rest)):
-            return False
-        if first[0] in "\"'":
-            return first.count(first[0]) == 1
-        if first[0] in "[{":
-            return "]" not in first and "}" not in first
-        return self.has_unquoted_colon and " #" not in first
+        text = first.rstrip(" ")
+        return bool(text) and not any(map(str.strip, rest)) and fault_in(text) is not None
 
     def as_text(self) -> str:
         first, *rest = self.text
@@ -105,9 +90,8 @@ def _read_alone(entry: _Entry) -> Reading | None:
         return None
     text = "\n".join(entry.lines) + "\n"
     plain = read_plain_yaml(text)
-    if plain is not None and not plain.unquoted_colons:
-        flow = plain.flow_line
-        return Reading(plain.fields, [Finding(Code.YAML_FLOW, FLOW_MESSAGE, flow)] if flow else [])
+    if plain is not None and not plain.faults:
+        return Reading(plain.fields, [*plain.findings])
     try:
         return read_careful_yaml(text)
     except YamlRefused as refusal:
@@ -139,32 +123,15 @@ def _moved(findings: list[Finding], lines: int) -> list[Finding]:
     ]
 
 
-def colon_finding(fields: Sequence[tuple[str, int]], first_value: str) -> Finding:
-    """The finding for plain values with a colon and a space in them; no YAML reader takes those."""
-    key, line = fields[0]
-    names = ", ".join(repr(name) for name, _ in fields)
-    return Finding(
-        Code.YAML_REPAIRED,
-        f"{names} holds ': ' outside quotes, which is not YAML; it was read as plain text",
-        line,
-        _quote_hint(key, first_value),
-    )
-
-
 def _repaired(refusal: Finding, broken: list[_Entry]) -> Finding:
     if not broken:
         return Finding(Code.YAML_REPAIRED, refusal.message, refusal.line, refusal.hint)
+    if all(entry.is_surely_broken for entry in broken):
+        return repaired([Fault(entry.key, entry.line, entry.as_text()) for entry in broken])
     entry = broken[0]
-    if all(one.has_unquoted_colon for one in broken):
-        return colon_finding([(one.key, one.line) for one in broken], entry.as_text())
     return Finding(
         Code.YAML_REPAIRED,
         f"{refusal.message}; {', '.join(repr(e.key) for e in broken)} was read as plain text",
         entry.line,
-        _quote_hint(entry.key, entry.as_text()),
+        quote_hint(entry.key, entry.as_text()),
     )
-
-
-def _quote_hint(key: str, value: str) -> str:
-    shown = quote(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
-    return f"quote the value: {key}: {shown}"

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skillhall.skill.careful_yaml import (
-    FLOW_MESSAGE,
-    Reading,
     YamlRefused,
     find_control_character,
     read_careful_yaml,
 )
 from skillhall.skill.fast_yaml import read_plain_yaml
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.repair import colon_finding, repair_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall.skill.fast_yaml import PlainReading
+from skillhall.skill.reading import Reading, repaired
+from skillhall.skill.repair import repair_yaml
 
 
 def read_fields(block: str) -> Reading:
     """What the YAML in `block` says. Raises: YamlRefused, with the finding that explains it."""
     plain = read_plain_yaml(block)
     if plain is not None:
-        plainest = not plain.flow_line and not plain.unquoted_colons
-        return Reading(plain.fields, [] if plainest else [*_plain_findings(plain)])
+        first = [repaired(plain.faults)] if plain.faults else []
+        return Reading(plain.fields, [*first, *plain.findings])
     try:
         reading = read_careful_yaml(block)
     except YamlRefused as refusal:
@@ -36,14 +28,6 @@ def read_fields(block: str) -> Reading:
     if "\\" in block:
         _refuse_control_characters(reading)
     return reading
-
-
-def _plain_findings(plain: PlainReading) -> Iterator[Finding]:
-    if plain.unquoted_colons:
-        first = plain.fields[plain.unquoted_colons[0][0]]
-        yield colon_finding(plain.unquoted_colons, str(first))
-    if plain.flow_line:
-        yield Finding(Code.YAML_FLOW, FLOW_MESSAGE, plain.flow_line)
 
 
 def _refuse_control_characters(reading: Reading) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from skillhall.skill.fast_yaml import PlainReading, read_plain_yaml
+from skillhall.skill.finding import Code
 from skillhall.skill.values import Fields
 
 
@@ -75,14 +76,14 @@ def test_flat_flow_values_are_read_and_their_line_is_kept(block: str, value: obj
     reading = read_plain_yaml(f"x: v\n{block}y_: [z]\n")
     assert reading is not None
     assert reading.fields["a"] == value
-    assert reading.flow_line == 2
+    assert [found.line for found in reading.findings] == [2]
 
 
 def test_a_value_with_an_unquoted_colon_is_read_and_reported() -> None:
     reading = read_plain_yaml("a: b\nc: Use when: asked\nd: e: f: g\n")
     assert reading is not None
     assert reading.fields == {"a": "b", "c": "Use when: asked", "d": "e: f: g"}
-    assert reading.unquoted_colons == (("c", 2), ("d", 3))
+    assert [(fault.key, fault.line) for fault in reading.faults] == [("c", 2), ("d", 3)]
 
 
 DOUBTFUL = [
@@ -99,15 +100,15 @@ DOUBTFUL = [
     "a: ~\n",
     "a: null\n",
     "a: yes\n",
-    "name: true\n",
-    "name: 1\n",
+    "name: null\n",
+    "name: -1\n",
     "a: -1\n",
     "a: .5\n",
     "a: b #c\n",
     "a: b:\n",
     "a: b: c #d\n",
     "a: b: c:\n",
-    "a: 'b\n",
+    "a: 'b\nc: d'\n",
     "a: 'b' c\n",
     'a: "b\\n"\n',
     'a: "b"c\n',
@@ -130,7 +131,7 @@ DOUBTFUL = [
     "a: |\n  b\n c\n",
     "a: |\n  b \n",
     "a: |\n  b\n  \n",
-    "a: [b\n",
+    "a: [b\nc: d]\n",
     "a: [[b]]\n",
     "a: [b] c\n",
     "a: [b: c]\n",
@@ -160,3 +161,21 @@ DOUBTFUL = [
 @pytest.mark.parametrize("block", DOUBTFUL)
 def test_whatever_is_doubtful_is_left_to_the_careful_reader(block: str) -> None:
     assert read_plain_yaml(block) is None
+
+
+def test_numbers_and_truths_where_text_is_expected_are_text_with_a_finding() -> None:
+    reading = read_plain_yaml("name: 0123\nmetadata:\n  a: true\n  b: 3d\nother: 1\n")
+    assert reading is not None
+    assert reading.fields == {"name": "0123", "metadata": {"a": "true", "b": "3d"}, "other": "1"}
+    assert [(found.code, found.line) for found in reading.findings] == [
+        (Code.NOT_TEXT, 1),
+        (Code.NOT_TEXT, 3),
+    ]
+
+
+@pytest.mark.parametrize("value", ['"b', "'b", "[b", "{b: c"])
+def test_what_is_opened_and_never_closed_is_read_and_reported(value: str) -> None:
+    reading = read_plain_yaml(f"x: v\na: {value}\ny_: z\n")
+    assert reading is not None
+    assert reading.fields["a"] == value
+    assert [(fault.key, fault.line) for fault in reading.faults] == [("a", 2)]

@@ -1,7 +1,8 @@
 import pytest
 
-from skillhall.skill.careful_yaml import Reading, YamlRefused, read_careful_yaml
+from skillhall.skill.careful_yaml import YamlRefused, read_careful_yaml
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.reading import Reading
 from skillhall.skill.repair import locate_entries, repair_yaml
 from skillhall.skill.values import Value
 
@@ -50,7 +51,7 @@ def test_the_finding_for_a_colon_shows_the_value_quoted() -> None:
 
 def test_the_finding_names_every_field_at_fault() -> None:
     finding = repair("a: b: c\nd: 'e\nf: g\n").findings[0]
-    assert "'a', 'd' was read as plain text" in finding.message
+    assert finding.message == "'a', 'd' cannot be read as YAML; it was read as plain text"
     assert finding.line == 1
 
 
