@@ -1,6 +1,7 @@
-"""What holds for every test: a home of its own, and how many examples Hypothesis tries."""
+"""What holds for every test: a home of its own, no network, and how many examples are tried."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,24 @@ QUICK = settings(
 settings.register_profile("quick", QUICK)
 settings.register_profile("deep", QUICK, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+HERE = ("127.", "::1", "localhost")  # how the names of this machine begin
+
+
+def stay_here(event: str, arguments: tuple[object, ...]) -> None:
+    """Refuse to look up or to call any other machine, whatever a test or a fault would do."""
+    if event == "socket.getaddrinfo":
+        host = arguments[0]
+    elif event == "socket.connect" and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    else:
+        return
+    name = host.decode() if isinstance(host, bytes) else host
+    if isinstance(name, str) and not name.startswith(HERE):
+        raise PermissionError(f"tests stay on this machine; not {name!r}")
+
+
+sys.addaudithook(stay_here)
 
 # Where programs look for a person's own files and for our settings.
 PERSONAL = ("XDG_", "SKILLHALL_", "DOT_AI_")

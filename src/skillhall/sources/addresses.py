@@ -1,0 +1,195 @@
+"""Hosts and the addresses they lead to: which of them we may connect to. Names prove nothing."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import TYPE_CHECKING, TypeAlias
+
+from skillhall.errors import SourceRejected, SourceTimedOut, SourceUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+Resolver: TypeAlias = "Callable[[str, int], Iterable[str]]"  # host and port to addresses, in order
+
+MAX_HOST = 253  # characters, RFC 1035
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+# The IANA special-purpose registries, and what clouds keep for themselves. The interpreter's own
+# `is_global` follows them only in some of the versions that we run on.
+_KEPT_V4 = {
+    IPv4Network("0.0.0.0/8"): "this network",
+    IPv4Network("10.0.0.0/8"): "a private network",
+    IPv4Network("100.64.0.0/10"): "a carrier's network",
+    IPv4Network("127.0.0.0/8"): "this machine",
+    IPv4Network("168.63.129.16/32"): "a cloud's own services",
+    IPv4Network("169.254.0.0/16"): "the local link, or a cloud's metadata",
+    IPv4Network("172.16.0.0/12"): "a private network",
+    IPv4Network("192.0.0.0/24"): "protocols",
+    IPv4Network("192.0.2.0/24"): "documentation",
+    IPv4Network("192.88.99.0/24"): "relays",
+    IPv4Network("192.168.0.0/16"): "a private network",
+    IPv4Network("198.18.0.0/15"): "benchmarks",
+    IPv4Network("198.51.100.0/24"): "documentation",
+    IPv4Network("203.0.113.0/24"): "documentation",
+    IPv4Network("224.0.0.0/4"): "groups of machines",
+    IPv4Network("240.0.0.0/4"): "the future",
+}
+_GLOBAL_V6 = IPv6Network("2000::/3")
+_KEPT_V6 = {
+    IPv6Network("2001::/23"): "protocols and tunnels",  # Teredo, benchmarks, ORCHID
+    IPv6Network("2001:db8::/32"): "documentation",
+    IPv6Network("2002::/16"): "tunnels",  # 6to4
+    IPv6Network("3fff::/20"): "documentation",
+}
+# Translators put the last four bytes of these into IPv4 packets, so those bytes are what counts.
+_TRANSLATED = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+_ISATAP = 0x5EFE  # bytes 8 to 11 of the address, apart from the bit for "unique"
+_ISATAP_BITS = 0xFDFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPolicy:
+    """Which addresses we connect to: public unicast ones, and the networks allowed by name."""
+
+    allowed: tuple[Network, ...] = ()
+
+    @classmethod
+    def allowing(cls, *networks: str) -> AddressPolicy:
+        """The policy for networks in CIDR notation. Raises: ValueError."""
+        return cls(tuple(ip_network(text) for text in networks))
+
+    def allows_by_name(self, address: Address) -> bool:
+        """Whether an operator named its network; only there is plain http spoken."""
+        inner = _embedded(address) or address
+        return _zone(inner) is None and any(inner in network for network in self.allowed)
+
+    def reason_against(self, address: Address) -> str | None:
+        """What speaks against connecting to it, if anything does."""
+        return None if self.allows_by_name(address) else _reason_against(address)
+
+
+PUBLIC = AddressPolicy()
+
+
+def _reason_against(address: Address) -> str | None:
+    if isinstance(address, IPv4Address):
+        return _kept_for(address, _KEPT_V4)
+    if _zone(address) is not None:
+        return "it belongs to one network card"
+    inner = _embedded(address)
+    if inner is not None:
+        return _kept_for(inner, _KEPT_V4)
+    if address not in _GLOBAL_V6:
+        return "its address is not a public one"
+    if int(address) >> 32 & _ISATAP_BITS == _ISATAP:
+        return "its address is kept for tunnels"
+    return _kept_for(address, _KEPT_V6)
+
+
+def _kept_for(
+    address: Address, kept: dict[IPv4Network, str] | dict[IPv6Network, str]
+) -> str | None:
+    found = (purpose for network, purpose in kept.items() if address in network)
+    return next((f"its address is kept for {purpose}" for purpose in found), None)
+
+
+def _embedded(address: Address) -> IPv4Address | None:
+    """The IPv4 address that a translator would make of it."""
+    if isinstance(address, IPv6Address) and any(address in network for network in _TRANSLATED):
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return None
+
+
+def _zone(address: Address) -> str | None:
+    return address.scope_id if isinstance(address, IPv6Address) else None
+
+
+def parse_host(text: str) -> str:
+    """The host of a URL in its one spelling, IPv6 in brackets. Raises: SourceRejected."""
+    if text.startswith("[") and text.endswith("]"):
+        return f"[{_parse_v6(text)}]"
+    host = text.lower()
+    if not text.isascii() or len(host) > MAX_HOST:
+        raise SourceRejected("host", text, "its host is not a plain name")
+    labels = host.split(".")
+    if not all(_LABEL.fullmatch(label) for label in labels):
+        raise SourceRejected("host", text, "its host is not a plain name")
+    # Systems read 127.1, 0x7f.1 and 2130706433 as addresses, each in its own way.
+    return _parse_v4(host) if labels[-1][0].isdigit() else host
+
+
+def _parse_v4(text: str) -> str:
+    try:
+        return str(IPv4Address(text))
+    except ValueError:
+        raise SourceRejected("host", text, "its host is a number in an odd spelling") from None
+
+
+def _parse_v6(text: str) -> str:
+    try:
+        address = IPv6Address(text[1:-1])
+    except ValueError:
+        raise SourceRejected("host", text, "its host is no IPv6 address") from None
+    if address.scope_id is not None:
+        raise SourceRejected("host", text, "its host names a network card")
+    return str(address)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a parsed host is this machine by its very spelling."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def look_up(host: str, port: int) -> list[str]:
+    """The addresses that the system gives for a host. Raises: OSError."""
+    # As bytes: the name is ASCII, and text would take the detour of the IDNA codec.
+    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return [str(where[0]) for _, _, _, _, where in found]
+
+
+def checked_addresses(
+    host: str, port: int, policy: AddressPolicy, resolve: Resolver = look_up
+) -> tuple[Address, ...]:
+    """Where a parsed host may be dialled, in order, by exactly one look-up.
+
+    One address that is refused condemns the host: honest ones do not mix public and private.
+    Raises: SourceRejected, SourceUnavailable.
+    """
+    try:
+        found = _literal(host) or tuple(map(ip_address, dict.fromkeys(resolve(host, port))))
+    except TimeoutError:
+        raise SourceTimedOut(host, "its address cannot be found in time") from None
+    except (OSError, ValueError):
+        raise SourceUnavailable(host, "its address cannot be found") from None
+    if not found:
+        raise SourceUnavailable(host, "it has no address")
+    for address in found:
+        if (against := policy.reason_against(address)) is not None:
+            raise SourceRejected("host", host, against)
+    return found
+
+
+def _literal(host: str) -> tuple[Address, ...]:
+    """The address that the host itself spells, if it does; nothing is looked up then."""
+    try:
+        return (ip_address(host.strip("[]")),)
+    except ValueError:
+        return ()
