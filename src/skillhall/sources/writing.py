@@ -11,16 +11,21 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from typing import TYPE_CHECKING, Self
 
 from skillhall.errors import NotAFile
 from skillhall.sources.safety import Kind
+
+if sys.platform != "win32":
+    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
 STAGED = ".skillhall-"  # how everything begins that was not finished
+ASIDE = f"{STAGED}old-"  # a folder that is being replaced, with its name behind
 _HAS_HANDLES = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -101,12 +106,54 @@ class WritableFolder:
     def put_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
         """Make a new folder with files, by path and mode, all or nothing. Raises: OSError."""
         with self.staged() as temporary:
-            with self.folder(temporary, make=True) as staging:
-                for path, (data, mode) in files.items():
-                    staging.create_below(path, data, mode)
-                staging.sync()
+            self._build(temporary, files)
             self.rename(temporary, name)
         self.sync()
+
+    def _build(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
+        with self.folder(name, make=True) as staging:
+            for path, (data, mode) in files.items():
+                staging.create_below(path, data, mode)
+            staging.sync()
+
+    def swap_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
+        """Put a folder with `files` where `name` stands; the old one stays until that is whole.
+
+        A process that is killed in between leaves the old folder aside: see `recover`. Call both
+        with the folder locked. Raises: OSError.
+        """
+        aside = f"{ASIDE}{name}"
+        with self.staged() as temporary:
+            self._build(temporary, files)
+            self.rename(name, aside)
+            try:
+                self.rename(temporary, name)
+            except BaseException:
+                self.rename(aside, name)
+                raise
+        self.sync()
+        self.remove(aside)
+
+    def recover(self) -> None:
+        """Undo or finish what a killed process left behind. Raises: OSError."""
+        for entry in self.names():
+            name = entry.removeprefix(ASIDE)
+            if name != entry and self.kind(name) is None:
+                self.rename(entry, name)
+            elif entry.startswith(STAGED):
+                self.remove(entry)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out that ask for the same; waits for them. Raises: OSError."""
+        if sys.platform != "win32" and self._handle is not None:
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._handle, fcntl.LOCK_UN)
+        else:
+            yield
 
     def create_below(self, path: str, data: bytes, mode: int) -> None:
         """Make a new file and the folders above it. Raises: OSError."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "validate": "Check skills and say what is wrong, line by line.",
     "prompt": "Print the text that tells a model about skills.",
     "init": "Create a new skill.",
+    "add": "Add skills from a folder, an archive or a web address.",
     "why": "Explain which copy of a skill is used, and why.",
     "path": "Show the folders that are searched, and the index.",
     "profiles": "Show the profiles and what they make of each finding.",

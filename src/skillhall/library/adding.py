@@ -1,0 +1,157 @@
+"""Adding skills to a folder: checked first, then written whole; nothing of a person's is lost."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillhall.errors import SkillNotFound, UnsafePath
+from skillhall.policy.loading import Effect, Judged
+from skillhall.policy.profiles import LENIENT
+from skillhall.skill.bundle import RelativePath
+from skillhall.skill.checks import suggest_name
+from skillhall.skill.finding import Code, Finding
+from skillhall.skill.parse import parse_skill
+from skillhall.sources.candidate import SKILL_MD
+from skillhall.sources.writing import WritableFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillhall.skill.bundle import Bundle
+
+_FILE, _PROGRAM = 0o644, 0o755
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A skill that is ready to be added, or was."""
+
+    id: str  # the name of its folder
+    name: str
+    path: str
+    digest: str
+    bundle: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A skill that was not added, and why."""
+
+    id: str
+    name: str
+    reason: str  # "exists" or "rejected"
+
+
+@dataclass(slots=True)
+class AddReport:
+    """What was added, what was not, and everything that was noticed."""
+
+    added: list[Addition] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    findings: list[Judged] = field(default_factory=list)
+
+
+def choose(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bundle]:
+    """The bundles whose name or folder is asked for; all if none is. Raises: SkillNotFound."""
+    wanted = list(names)
+    if not wanted:
+        return list(bundles)
+    by_name = {}
+    for bundle in bundles:
+        by_name.update(dict.fromkeys((folder_of(bundle), name_of(bundle)), bundle))
+    for name in wanted:
+        if name not in by_name:
+            raise SkillNotFound(name, sorted(by_name))
+    return [by_name[name] for name in dict.fromkeys(wanted)]
+
+
+def add(
+    bundles: Iterable[Bundle], folder: str, *, overwrite: bool = False, dry_run: bool = False
+) -> AddReport:
+    """Put the bundles into `folder`, one folder each; it is made if it is missing.
+
+    A skill that is there already stays, unless it may be overwritten. Raises: OSError.
+    """
+    report = AddReport()
+    ready = [one for bundle in bundles if (one := _check(bundle, folder, report)) is not None]
+    if dry_run:
+        for addition in ready:
+            _note(addition, report, is_free=overwrite or not os.path.lexists(addition.path))
+        return report
+    if ready:
+        os.makedirs(folder, exist_ok=True)
+        with WritableFolder(folder) as target, target.locked():
+            target.recover()
+            for addition in ready:
+                _note(addition, report, is_free=_write(target, addition, overwrite=overwrite))
+    return report
+
+
+def _check(bundle: Bundle, folder: str, report: AddReport) -> Addition | None:
+    """The bundle, if agents would load it; its findings go into the report."""
+    file = next((f for path, f in bundle.files.items() if path.lower() == SKILL_MD.lower()), None)
+    if file is None:
+        findings: tuple[Finding, ...] = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1),)
+    else:
+        findings = parse_skill(file.read(), folder_of(bundle)).findings
+    identity, name = folder_of(bundle), name_of(bundle)
+    judged = LENIENT.load.judge(
+        found.at(f"{identity}/{found.path or SKILL_MD}", name)
+        for found in (*findings, *bundle.findings)
+    )
+    report.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
+    if any(one.effect is Effect.REJECT for one in judged):
+        report.skipped.append(Skipped(identity, name, "rejected"))
+        return None
+    return Addition(identity, name, os.path.join(folder, identity), digest_of(bundle), bundle)
+
+
+def _write(target: WritableFolder, addition: Addition, *, overwrite: bool) -> bool:
+    files = {
+        path: (file.read(), _PROGRAM if file.executable else _FILE)
+        for path, file in addition.bundle.files.items()
+    }
+    if target.kind(addition.id) is None:
+        target.put_folder(addition.id, files)
+        return True
+    if overwrite:
+        target.swap_folder(addition.id, files)
+    return overwrite
+
+
+def _note(addition: Addition, report: AddReport, *, is_free: bool) -> None:
+    if is_free:
+        report.added.append(addition)
+    else:
+        report.skipped.append(Skipped(addition.id, addition.name, "exists"))
+
+
+def folder_of(bundle: Bundle) -> str:
+    """What the skill's folder is called: as in its source if that is safe, else after its name."""
+    own = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    try:
+        safe = RelativePath.parse(own).text
+    except UnsafePath:
+        return suggest_name(_frontmatter_name(bundle) or own)
+    return suggest_name(safe) if safe.startswith(".") else safe
+
+
+def name_of(bundle: Bundle) -> str:
+    """The name in the skill's frontmatter, or its folder's."""
+    return _frontmatter_name(bundle) or folder_of(bundle)
+
+
+def _frontmatter_name(bundle: Bundle) -> str:
+    for path, file in bundle.files.items():
+        if path.lower() == SKILL_MD.lower():
+            return parse_skill(file.read()).frontmatter.name
+    return ""
+
+
+def digest_of(bundle: Bundle) -> str:
+    """One digest for all files: their paths, sizes and own digests."""
+    lines = (f"{path}\0{file.size}\0{file.digest()}\n" for path, file in bundle.files.items())
+    return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"

@@ -1,0 +1,238 @@
+"""Adding skills: from wherever they come, whole or not at all."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillhall.errors import ArchiveRejected, SkillFileNotFound, SkillNotFound, SourceRejected
+from skillhall.library.adding import AddReport, add, choose, folder_of, name_of
+from skillhall.library.intake import open_source
+from skillhall.settings import Settings
+from skillhall.sources.addresses import AddressPolicy
+from skillhall.surfaces.cli.running import run
+from tests.support.http_site import Site, answer, http_site
+from tests.support.skills import make_skill, make_skill_md
+
+PICTURE = bytes(range(256))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(str(tmp_path), str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder of two skills; one has a program and a picture."""
+    folder = tmp_path / "source"
+    make_skill(folder, "notes")
+    skill = make_skill(folder, "pdf-tools")
+    (skill / "scripts").mkdir()
+    (skill / "scripts" / "run.sh").write_text("#!/bin/sh\n", encoding="utf-8")
+    (skill / "scripts" / "run.sh").chmod(0o755)
+    (skill / "picture.png").write_bytes(PICTURE)
+    return folder
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with http_site() as running:
+        yield running
+
+
+def tree(folder: Path) -> dict[str, tuple[bytes, bool]]:
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), os.access(path, os.X_OK))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def packed(source: Path, name: str) -> Path:
+    target = source.parent / name
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(target, "w") as archive:
+            for path in sorted(source.rglob("*")):
+                archive.write(path, path.relative_to(source))
+    else:
+        with tarfile.open(target, "w:gz") as archive:
+            archive.add(source, arcname=".")
+    return target
+
+
+def added(report: AddReport) -> list[str]:
+    return [one.id for one in report.added]
+
+
+@pytest.mark.parametrize("form", ["folder", "skills.zip", "skills.tar.gz"])
+def test_bytes_and_executable_bits_arrive_intact(
+    form: str, source: Path, settings: Settings, tmp_path: Path
+) -> None:
+    place = source if form == "folder" else packed(source, form)
+    report = add(open_source(str(place), settings), str(tmp_path / "target"))
+    assert added(report) == ["notes", "pdf-tools"]
+    assert tree(tmp_path / "target") == tree(source)
+
+
+def test_one_skill_by_its_own_folder_keeps_its_name(
+    source: Path, settings: Settings, tmp_path: Path
+) -> None:
+    bundles = open_source(str(source / "pdf-tools"), settings)
+    assert [folder_of(bundle) for bundle in bundles] == ["pdf-tools"]
+    assert added(add(bundles, str(tmp_path / "target"))) == ["pdf-tools"]
+
+
+def test_a_markdown_file_by_its_address_is_named_after_its_frontmatter(
+    site: Site, settings: Settings, tmp_path: Path
+) -> None:
+    site.routes["/raw/SKILL.md"] = answer(body=make_skill_md(name="from-the-web"))
+    here = AddressPolicy.allowing("127.0.0.0/8")
+    bundles = open_source(site.url("/raw/SKILL.md"), settings, here)
+    assert added(add(bundles, str(tmp_path / "target"))) == ["from-the-web"]
+
+
+def test_an_archive_by_its_address_is_unpacked(
+    site: Site, source: Path, settings: Settings, tmp_path: Path
+) -> None:
+    site.routes["/skills.zip"] = answer(body=packed(source, "skills.zip").read_bytes())
+    here = AddressPolicy.allowing("127.0.0.0/8")
+    bundles = open_source(site.url("/skills.zip"), settings, here)
+    add(bundles, str(tmp_path / "target"))
+    assert tree(tmp_path / "target") == tree(source)
+
+
+def test_a_loopback_address_is_refused_for_a_person(settings: Settings) -> None:
+    with pytest.raises(SourceRejected):
+        open_source("https://127.0.0.1/skills.zip", settings)
+
+
+def test_a_skill_that_is_there_stays_unless_it_may_be_overwritten(
+    source: Path, settings: Settings, tmp_path: Path
+) -> None:
+    target = tmp_path / "target"
+    make_skill(target, "notes", data=make_skill_md("notes", "Mine."))
+    before = tree(target / "notes")
+    report = add(open_source(str(source), settings), str(target))
+    assert [(one.id, one.reason) for one in report.skipped] == [("notes", "exists")]
+    assert tree(target / "notes") == before
+    add(open_source(str(source), settings), str(target), overwrite=True)
+    assert tree(target) == tree(source)
+
+
+def test_a_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Path) -> None:
+    report = add(open_source(str(source), settings), str(tmp_path / "target"), dry_run=True)
+    assert added(report) == ["notes", "pdf-tools"]
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_broken_skill_is_left_out_with_its_findings(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "SKILL.md").write_bytes(b"no frontmatter")
+    report = add(open_source("./broken", settings), str(tmp_path / "target"))
+    assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
+    assert [one.finding.code for one in report.findings] == ["no-frontmatter"]
+    assert not (tmp_path / "target").exists()
+
+
+def test_a_hostile_archive_leaves_the_disk_as_it_was(settings: Settings, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
+        archive.writestr("pdf/SKILL.md", make_skill_md(name="pdf"))
+        archive.writestr("../outside", b"x")
+    before = tree(tmp_path)
+    with pytest.raises(ArchiveRejected):
+        open_source("./evil.zip", settings)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("text", ["./missing", "./missing.zip", "./empty"])
+def test_what_holds_no_skill_is_not_found(text: str, settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SkillFileNotFound):
+        open_source(text, settings)
+
+
+def test_skills_are_chosen_by_name(source: Path, settings: Settings) -> None:
+    bundles = open_source(str(source), settings)
+    assert [name_of(bundle) for bundle in choose(bundles, ["pdf-tools"])] == ["pdf-tools"]
+    with pytest.raises(SkillNotFound):
+        choose(bundles, ["pdf"])
+
+
+def test_several_skills_are_not_added_unasked(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = str(tmp_path / "target")
+    assert run(["add", str(source), "--dir", target]) == 2
+    assert "pdf-tools" in capsys.readouterr().err
+    assert run(["add", str(source), "--dir", target, "--yes", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [one["id"] for one in report["data"]["added"]] == ["notes", "pdf-tools"]
+    assert run(["add", str(source), "--dir", target, "-s", "notes"]) == 6
+
+
+KILLED = """
+import os, sys
+from skillhall.library.adding import add
+from skillhall.library.intake import open_source
+from skillhall.settings import Settings
+source, target, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+bundles = open_source(source, Settings("/", "/nowhere"))
+seen = 0
+def count(event, arguments):
+    global seen
+    if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir"):
+        seen += 1
+        if seen == last:
+            os._exit(9)
+sys.addaudithook(count)
+add(bundles, target, overwrite=True)
+"""
+
+
+def test_a_process_killed_at_any_step_leaves_the_old_skill_or_the_new_one(
+    source: Path, settings: Settings, tmp_path: Path
+) -> None:
+    new = source / "pdf-tools"
+    old = make_skill(tmp_path / "old", data=make_skill_md("pdf-tools", "The old one."))
+    for last in range(1, 200):
+        target = tmp_path / "target"
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(old.parent, target)
+        command = [sys.executable, "-c", KILLED, str(new), str(target), str(last)]
+        ended = subprocess.run(command, check=False, timeout=60).returncode
+        if ended == 0:
+            break
+        with_cleaning = add(open_source(str(new), settings), str(target))
+        assert [one.reason for one in with_cleaning.skipped] == ["exists"]
+        assert tree(target) in (
+            {f"pdf-tools/{k}": v for k, v in tree(old).items()},
+            {f"pdf-tools/{k}": v for k, v in tree(new).items()},
+        )
+    assert last > 20
+    assert tree(target / "pdf-tools") == tree(new)
+
+
+EIGHT = """
+import sys
+from skillhall.library.adding import add
+from skillhall.library.intake import open_source
+from skillhall.settings import Settings
+for _ in range(5):
+    add(open_source(sys.argv[1], Settings("/", "/nowhere")), sys.argv[2], overwrite=True)
+"""
+
+
+def test_eight_processes_that_add_the_same_skill_tear_nothing(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    command = [sys.executable, "-c", EIGHT, str(source), str(target)]
+    processes = [subprocess.Popen(command) for _ in range(8)]
+    assert [process.wait(60) for process in processes] == [0] * 8
+    assert tree(target) == tree(source)
