@@ -3,7 +3,7 @@
 SkillhallError
 ├── SkillNotFound(name, close)        no skill of that name in the catalog
 ├── SkillFileNotFound(path)           no such file in the skill
-├── SkillRejected(path, findings)     a SKILL.md that the profile does not load
+├── SkillRejected(path, reasons)      a SKILL.md that the profile does not load
 ├── SkillParseError(path, problem)    a SKILL.md that `parse_skill_metadata` refuses
 ├── UnsafePath(path, reason)          a path that is not a plain relative one, or leaves its root
 ├── NotAFile(path)                    a folder, device or pipe where a file was asked for

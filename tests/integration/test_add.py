@@ -152,11 +152,41 @@ def test_a_hostile_archive_leaves_the_disk_as_it_was(settings: Settings, tmp_pat
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("text", ["./missing", "./missing.zip", "./empty"])
-def test_what_holds_no_skill_is_not_found(text: str, settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
+@pytest.mark.parametrize("text", ["./missing", "./missing.zip"])
+def test_what_is_not_there_is_not_found(text: str, settings: Settings) -> None:
     with pytest.raises(SkillFileNotFound):
         open_source(text, settings)
+
+
+@pytest.mark.parametrize("text", ["./empty", "./file.md"])
+def test_what_holds_no_skill_is_refused(text: str, settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.md").touch()
+    with pytest.raises(SourceRejected):
+        open_source(text, settings)
+
+
+def test_a_broken_skill_among_others_is_named(
+    source: Path, settings: Settings, tmp_path: Path
+) -> None:
+    make_skill(source, "broken", data=b"no frontmatter")
+    report = add(open_source(str(source), settings), str(tmp_path / "target"))
+    assert added(report) == ["notes", "pdf-tools"]
+    assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_two_skills_of_one_folder_name_do_not_overwrite_each_other(
+    settings: Settings, tmp_path: Path, dry_run: bool
+) -> None:
+    for place, text in (("a", "First."), ("b", "Second.")):
+        make_skill(tmp_path / "source" / place, "pdf", data=make_skill_md("pdf", text))
+    bundles = open_source("./source", settings)
+    report = add(bundles, str(tmp_path / "target"), overwrite=True, dry_run=dry_run)
+    assert (added(report), [one.reason for one in report.skipped]) == (["pdf"], ["exists"])
+    assert [one.finding.code for one in report.findings] == ["shadowed"]
+    if not dry_run:
+        assert b"First." in (tmp_path / "target" / "pdf" / "SKILL.md").read_bytes()
 
 
 def test_skills_are_chosen_by_name(source: Path, settings: Settings) -> None:

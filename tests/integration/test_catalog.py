@@ -331,7 +331,7 @@ def test_a_skill_is_read_as_it_is_at_that_moment(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf", description="Old.")
     skill = load(tmp_path).find("pdf")
     (tmp_path / "pdf" / "SKILL.md").write_text(skill_text("pdf", "New."), encoding="utf-8")
-    parsed = read_skill(skill, LENIENT.keys)
+    parsed = read_skill(skill, LENIENT)
     assert (parsed.frontmatter.description, parsed.body) == ("New.", "Do it.")
 
 
@@ -340,7 +340,7 @@ def test_a_skill_that_is_gone_is_not_found_when_it_is_read(tmp_path: Path) -> No
     skill = load(tmp_path).find("pdf")
     shutil.rmtree(tmp_path / "pdf")
     with pytest.raises(SkillFileNotFound):
-        read_skill(skill, LENIENT.keys)
+        read_skill(skill, LENIENT)
     with pytest.raises(SkillFileNotFound):
         bundle_of(skill, LENIENT.scan)
 
@@ -352,7 +352,7 @@ def test_the_files_of_a_skill_behind_a_link_are_those_of_the_real_one(tmp_path: 
     skill = load(tmp_path).find("pdf")
     assert list(bundle_of(skill, LENIENT.scan).files) == ["SKILL.md", "notes.txt"]
     assert read_skill_file(skill, "notes.txt") == b"notes"
-    assert read_skill(skill, LENIENT.keys).findings == ()
+    assert read_skill(skill, LENIENT).findings == ()
 
 
 def test_profiles_are_known_by_name(tmp_path: Path) -> None:

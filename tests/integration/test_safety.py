@@ -144,7 +144,7 @@ def test_reading_a_skill_of_the_catalog_never_leaves_its_root(root: Path, outsid
     with running(SWAP_FOLDER, root / "group", outside):
         for _ in rounds():
             try:
-                assert read_skill(skill, LENIENT.keys).frontmatter.description == "Inside."
+                assert read_skill(skill, LENIENT).frontmatter.description == "Inside."
                 assert read_skill_file(skill, "notes.txt") == b"inside"
                 for file in bundle_of(skill, LENIENT.scan).files.values():
                     assert b"SECRET" not in file.read()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall.catalog.read import bundle_of, read_skill
+from skillhall.catalog.read import bundle_of
+from skillhall.library.reading import read_body
 from skillhall.policy.profiles import LENIENT
 from skillhall.render.activation import render_activation
 
@@ -16,10 +17,9 @@ if TYPE_CHECKING:
 def activate(skill: Skill, profile: Profile = LENIENT) -> str:
     """The body of `skill`, where it stands, and the names of its other files.
 
-    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    body = read_skill(skill, profile.keys).body
-    resources: list[str] = []
-    if not skill.is_flat:
-        resources = [file.path.text for file in bundle_of(skill, profile.scan).resources()]
+    body = read_body(skill, profile)
+    files = () if skill.is_flat else bundle_of(skill, profile.scan).resources()
+    resources = [file.path.text for file in files]
     return render_activation(skill.name, skill.directory, body, resources)

@@ -133,7 +133,7 @@ class _Chosen:
     def _read_body(self, skill: Skill) -> Inlined | None:
         findings: tuple[Finding, ...]
         try:
-            parsed = read_skill(skill, INSTRUCTION_SKILLS.keys)
+            parsed = read_skill(skill, INSTRUCTION_SKILLS)
         except SkillhallError as error:
             body, findings = "", (Finding(Code.UNREADABLE, f"the body cannot be read: {error}"),)
         else:

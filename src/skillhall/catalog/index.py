@@ -22,6 +22,7 @@ from skillhall.errors import TooLarge
 from skillhall.sources.candidate import SKILL_MD
 from skillhall.sources.encoding import decode_candidates, encode_candidates
 from skillhall.sources.safety import read_up_to
+from skillhall.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from skillhall.sources.candidate import Candidate
     from skillhall.sources.directory import Scan
 
-# Raise it whenever the parser, a check or the encoding changes what is written.
-FORMAT = 1
+# Raise it whenever the parser, a check or the encoding changes what is written, between releases.
+FORMAT = 2
 _CHECKSUM = 4  # bytes
 _LARGE = 4 * 1024 * 1024  # bytes; about 10,000 skills
 _NEW = ".new-"
@@ -81,7 +82,8 @@ class HeadIndex:
 
 def _header(real_root: str, keys: KeyCase) -> bytes:
     """What a file starts with: it says what it is about, so that file names may collide."""
-    version = f"skillhall heads {FORMAT}, python {sys.version_info[:2]}, marshal {marshal.version}"
+    python = f"{sys.version_info[:2]}, marshal {marshal.version}"
+    version = f"skillhall {VERSION}, heads {FORMAT}, python {python}"
     return f"{version}\n{keys.value}\n{real_root}\0".encode("utf-8", "surrogatepass")
 
 

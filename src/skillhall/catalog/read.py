@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall.errors import SkillFileNotFound
+from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.frontmatter import MAX_SKILL_MD
 from skillhall.skill.parse import parse_skill
@@ -13,19 +14,20 @@ from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:
     from skillhall.catalog.catalog import Skill
+    from skillhall.policy.profiles import Profile
     from skillhall.policy.scanning import ScanPolicy
     from skillhall.skill.bundle import Bundle
-    from skillhall.skill.model import KeyCase, ParsedSkill
+    from skillhall.skill.model import ParsedSkill
 
 
-def read_skill(skill: Skill, keys: KeyCase) -> ParsedSkill:
+def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
     """The whole SKILL.md as it is at this moment, so that edits are seen.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     data = _read_own_file(skill)
     folder = None if skill.is_flat else skill.directory.replace("\\", "/").rpartition("/")[2]
-    return parse_skill(data, folder, keys)
+    return parse_skill(data, folder, profile.keys)
 
 
 def _read_own_file(skill: Skill) -> bytes:

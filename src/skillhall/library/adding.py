@@ -6,6 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from skillhall.errors import SkillNotFound, UnsafePath
 from skillhall.policy.loading import Effect, Judged
@@ -76,7 +77,8 @@ def add(
     A skill that is there already stays, unless it may be overwritten. Raises: OSError.
     """
     report = AddReport()
-    ready = [one for bundle in bundles if (one := _check(bundle, folder, report)) is not None]
+    checked = (_check(bundle, folder, report) for bundle in bundles)
+    ready = _first_of_each_id([one for one in checked if one is not None], report)
     if dry_run:
         for addition in ready:
             _note(addition, report, is_free=overwrite or not os.path.lexists(addition.path))
@@ -107,6 +109,19 @@ def _check(bundle: Bundle, folder: str, report: AddReport) -> Addition | None:
         report.skipped.append(Skipped(identity, name, "rejected"))
         return None
     return Addition(identity, name, os.path.join(folder, identity), digest_of(bundle), bundle)
+
+
+def _first_of_each_id(additions: list[Addition], report: AddReport) -> list[Addition]:
+    """The additions without those that would take another one's folder, on any system."""
+    first: dict[str, Addition] = {}
+    for addition in additions:
+        winner = first.setdefault(normalize("NFC", addition.id).casefold(), addition)
+        if winner is not addition:
+            message = f"{winner.bundle.folder!r} of the same source takes the folder {winner.id!r}"
+            found = Finding(Code.SHADOWED, message, hint="add them into different folders")
+            report.findings += LENIENT.load.judge([found.at(addition.bundle.folder, addition.name)])
+            report.skipped.append(Skipped(addition.id, addition.name, "exists"))
+    return list(first.values())
 
 
 def _write(target: WritableFolder, addition: Addition, *, overwrite: bool) -> bool:

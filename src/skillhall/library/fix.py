@@ -43,12 +43,8 @@ class Fixed:
     path: str
     changes: tuple[str, ...]
     diff: str
+    written: bool
     problem: str = ""  # why it could not be written
-
-    @property
-    def written(self) -> bool:
-        """Whether nothing stood in the way."""
-        return not self.problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +92,10 @@ def _fix_result(result: Result, profile: Profile, writing: Writing) -> Fixed | N
     if location.name != SKILL_MD:
         changes = (*changes, f"renamed {location.name!r} to {SKILL_MD!r}")
     diff = _diff(data, mended, location)
-    problem = _write(location, data, mended) if writing is Writing.WRITE else ""
-    return Fixed(result.location, changes, diff, problem)
+    if writing is Writing.SHOW_ONLY:
+        return Fixed(result.location, changes, diff, written=False)
+    problem = _write(location, data, mended)
+    return Fixed(result.location, changes, diff, not problem, problem)
 
 
 def _weigh(data: bytes, location: Path, profile: Profile) -> _Weight:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from skillhall.catalog.load import load_roots
 from skillhall.errors import SkillFileNotFound, SourceRejected, TooLarge
 from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
@@ -13,6 +12,7 @@ from skillhall.sources.addresses import PUBLIC
 from skillhall.sources.archive import LIMITS, read_archive
 from skillhall.sources.bundles import open_bundle
 from skillhall.sources.candidate import SKILL_MD
+from skillhall.sources.directory import ScanContext, scan
 from skillhall.sources.fetch import fetch
 from skillhall.sources.reference import ArchiveRef, LocalRef, UrlRef, parse_reference
 from skillhall.sources.roots import Root
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skillhall.sources.addresses import AddressPolicy
 
 _MARKDOWN = ".md"
+_WHAT_TO_NAME = "name a skill's folder, a folder of skills, or a zip or tar.gz file"
 
 
 def open_source(
@@ -50,16 +51,17 @@ def _absolute(path: str, settings: Settings) -> str:
 
 
 def _from_folder(path: str, text: str) -> tuple[Bundle, ...]:
-    """The folder itself if it is a skill, else the skills below it."""
-    if not os.path.isdir(path):
+    """The folder itself if it is a skill, else all below it that may be skills."""
+    if not os.path.lexists(path):
         raise SkillFileNotFound(text)
-    catalog = load_roots([Root(path)], LENIENT)
-    places = [Place(path, skill.folder) for skill in catalog if not skill.is_flat]
-    # A folder that is broken is refused by whoever adds it, with its findings.
-    if not places and SKILL_MD in os.listdir(path):
-        places = [Place(path)]
+    if not os.path.isdir(path):
+        raise SourceRejected("path", text, "it is neither a folder nor an archive", _WHAT_TO_NAME)
+    root = Root(path)
+    context = ScanContext(LENIENT.keys, (root.real_path,), {}, sign=False)
+    candidates = sorted(scan(root, LENIENT.scan, context).candidates, key=lambda c: c.folder)
+    places = [c.real or Place(path, c.folder) for c in candidates if c.file]
     if not places:
-        raise SkillFileNotFound(f"{text}: No {SKILL_MD} found")
+        raise SourceRejected("path", text, f"No {SKILL_MD} found", _WHAT_TO_NAME)
     return tuple(open_bundle(place, LENIENT.scan) for place in places)
 
 

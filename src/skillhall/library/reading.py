@@ -18,7 +18,7 @@ def read_body(skill: Skill, profile: Profile) -> str:
 
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    parsed = read_skill(skill, profile.keys)
+    parsed = read_skill(skill, profile)
     judged = profile.load.judge(parsed.findings)
     reasons = [one.finding.message for one in judged if one.effect is Effect.REJECT]
     if reasons:

@@ -89,7 +89,7 @@ def measure(skill: Skill, catalog: Catalog) -> tuple[int, list[str]]:
     from skillhall.skill.tokens import estimate_tokens
 
     try:
-        tokens = estimate_tokens(read_skill(skill, catalog.profile.keys).body)
+        tokens = estimate_tokens(read_skill(skill, catalog.profile).body)
         if skill.is_flat:
             return tokens, []
         bundle = bundle_of(skill, catalog.profile.scan)

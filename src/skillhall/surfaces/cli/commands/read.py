@@ -38,14 +38,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 
 def _print_activation(skill: Skill, catalog: Catalog, *, is_json: bool) -> None:
-    from skillhall.catalog.read import bundle_of
-    from skillhall.library.reading import read_body
-    from skillhall.render.activation import render_activation
+    from skillhall.agents.activation import activate
     from skillhall.surfaces.cli.terminal import print_text
 
-    body = read_body(skill, catalog.profile)
-    files = [] if skill.is_flat else [*bundle_of(skill, catalog.profile.scan).resources()]
-    text = render_activation(skill.name, skill.directory, body, [f.path.text for f in files])
+    text = activate(skill, catalog.profile)
     if is_json:
         from skillhall.surfaces.cli.output import print_report
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skillhall.library.fix import FixReport
     from skillhall.library.validate import Result, ValidationReport
     from skillhall.policy.loading import Judged
+    from skillhall.policy.profiles import Profile
     from skillhall.settings import Settings
 
 _FORMATS = ["text", "json", "sarif", "github"]
@@ -58,7 +59,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         raise click.UsageError("--dry-run goes with --fix", click.get_current_context())
     settings = read_settings()
     chosen = profile_named(profile)
-    fixed = _fix(paths, profile, settings, dry_run=dry_run) if is_fixing else None
+    fixed = _fix(paths, chosen, settings, dry_run=dry_run) if is_fixing else None
     with scan_progress() as progress:
         report = validate(paths, chosen, settings, progress)
     form = "json" if as_json else form
@@ -74,19 +75,19 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return 0 if report.accepted else 1
 
 
-def _fix(paths: tuple[str, ...], profile: str, settings: Settings, *, dry_run: bool) -> FixReport:
+def _fix(
+    paths: tuple[str, ...], profile: Profile, settings: Settings, *, dry_run: bool
+) -> FixReport:
     from skillhall.library.fix import Writing, fix
-    from skillhall.wiring import profile_named
 
-    writing = Writing.SHOW_ONLY if dry_run else Writing.WRITE
-    return fix(paths, profile_named(profile), settings, writing)
+    return fix(paths, profile, settings, Writing.SHOW_ONLY if dry_run else Writing.WRITE)
 
 
 def _tell_fixes(report: FixReport, *, shows_diff: bool) -> None:
     for one in report.fixed:
         if shows_diff:
             print_text(one.diff)
-        done = "would fix" if shows_diff else "fixed" if one.written else "not fixed"
+        done = "fixed" if one.written else "not fixed" if one.problem else "would fix"
         say(f"{done} {one.path}: {one.problem or '; '.join(one.changes)}")
 
 
@@ -117,6 +118,7 @@ def _print_json(report: ValidationReport, fixed: FixReport | None) -> None:
                 "path": one.path,
                 "changes": list(one.changes),
                 "diff": one.diff,
+                "written": one.written,
                 **({"problem": clean(one.problem)} if one.problem else {}),
             }
             for one in fixed.fixed
