@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from skillhall.agents.tool import SkillTool, create_skill_tool
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.catalog.read import read_skill, read_skill_file
-    from skillhall.errors import SkillhallError
+    from skillhall.errors import (
+        EditRefused,
+        SkillhallError,
+        SkillNotFound,
+        SkillParseError,
+        SkillRejected,
+    )
     from skillhall.policy.loading import Effect, Judged
     from skillhall.policy.profiles import PROFILES, Profile
     from skillhall.policy.selecting import Globs
@@ -67,7 +73,13 @@ _HOMES = {
     "agents.tool": ("SkillTool", "create_skill_tool"),
     "catalog.catalog": ("Catalog", "Skill"),
     "catalog.read": ("read_skill", "read_skill_file"),
-    "errors": ("SkillhallError",),
+    "errors": (
+        "EditRefused",
+        "SkillNotFound",
+        "SkillParseError",
+        "SkillRejected",
+        "SkillhallError",
+    ),
     "policy.loading": ("Effect", "Judged"),
     "policy.profiles": ("PROFILES", "Profile"),
     "policy.selecting": ("Globs",),
@@ -90,6 +102,7 @@ __all__ = [
     "Catalog",
     "Code",
     "Document",
+    "EditRefused",
     "Effect",
     "Finding",
     "FolderSandbox",
@@ -107,6 +120,9 @@ __all__ = [
     "SkillBundle",
     "SkillList",
     "SkillMetadata",
+    "SkillNotFound",
+    "SkillParseError",
+    "SkillRejected",
     "SkillTool",
     "SkillhallError",
     "__version__",

@@ -9,6 +9,7 @@ SkillhallError
 ├── NotAFile(path)                    a folder, device or pipe where a file was asked for
 ├── TooLarge(path, limit)             more bytes, files or folders than the limit
 ├── ArchiveRejected(name, reason, …)  a zip or tar file that is refused as a whole
+├── EditRefused                       an edit that would change more than the field it names
 ├── UnknownProfile(name, known)       no profile of that name
 ├── ConfigInvalid(path, problem)      an agent config that cannot be used
 ├── Conflict(path)                    something stands where a new skill should go
@@ -142,6 +143,12 @@ class ArchiveRejected(SkillhallError):
         )
 
 
+class EditRefused(SkillhallError, ValueError):
+    """An edit that would change more than the field it names, or finds nothing to edit."""
+
+    code = "invalid_skill"
+
+
 class UnknownProfile(SkillhallError):
     """No profile of that name."""
 
@@ -201,7 +208,7 @@ class SourceNotFound(SkillhallError):
     def __init__(self, text: str) -> None:
         self.text = without_credentials(text)
         super().__init__(f"there is nothing at {_shortened(self.text)!r}")
-        self.hint = "check the spelling; a private source needs a token"
+        self.hint = "check the spelling, and that everybody may read it"
 
 
 class SourceUnavailable(SkillhallError):
@@ -231,7 +238,7 @@ class RateLimited(SkillhallError):
         super().__init__(f"{host} asks to wait {seconds} seconds before the next request")
         self.host = host
         self.seconds = seconds
-        self.hint = "try again then; with a token hosts allow more requests"
+        self.hint = "try again then"
 
 
 def without_credentials(text: str) -> str:

@@ -53,6 +53,11 @@ def test_every_setting_is_documented() -> None:
         assert f"`{name}`" in table
 
 
+def test_every_public_name_is_in_the_reference_and_nothing_else_is() -> None:
+    table = (ROOT / "docs/reference/library.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(skillhall.__all__)
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in skillhall.__all__:
         assert getattr(skillhall, name) is not None

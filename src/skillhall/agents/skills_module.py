@@ -15,9 +15,9 @@ from skillhall.policy.loading import NAME_PATTERN, NO_NAME, Effect, Judged
 from skillhall.policy.profiles import SKILLS_MODULE
 from skillhall.render.listing import render_listing
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_head
 from skillhall.sources.bundles import open_bundle
-from skillhall.sources.candidate import SKILL_MD
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place
 
@@ -156,7 +156,7 @@ def skill_md_of(files: Collection[str], folder: str) -> str:
 
     Raises: SkillFileNotFound.
     """
-    variants = [path for path in sorted(files) if path.lower() == SKILL_MD.lower()]
+    variants = [path for path in sorted(files) if is_skill_md(path)]
     if not variants:
         raise SkillFileNotFound(f"{folder}/{SKILL_MD}")
     return variants[0]  # capitals sort first

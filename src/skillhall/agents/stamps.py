@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.index import GRAIN, now
-from skillhall.sources.candidate import SKILL_MD, signature_of
+from skillhall.skill.frontmatter import is_skill_md
+from skillhall.sources.candidate import signature_of
 from skillhall.sources.safety import is_beneath
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class _Walk:
     def _note(self, entry: os.DirEntry[str], depth: int) -> None:
         if self.policy.reason_to_skip(entry.name) is not None:
             return
-        if entry.name.lower() == SKILL_MD.lower():
+        if is_skill_md(entry.name):
             self.signatures[entry.path] = _signature(entry.path)
         elif entry.is_symlink() and not is_beneath(os.path.realpath(entry.path), self.real_root):
             return

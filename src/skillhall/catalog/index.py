@@ -19,7 +19,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from skillhall.errors import TooLarge
-from skillhall.sources.candidate import SKILL_MD
+from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.sources.encoding import decode_candidates, encode_candidates
 from skillhall.sources.safety import read_up_to
 from skillhall.version import VERSION

@@ -14,8 +14,8 @@ from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.checks import suggest_name
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_skill
-from skillhall.sources.candidate import SKILL_MD
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def add(
 
 def _check(bundle: Bundle, folder: str, report: AddReport) -> Addition | None:
     """The bundle, if agents would load it; its findings go into the report."""
-    file = next((f for path, f in bundle.files.items() if path.lower() == SKILL_MD.lower()), None)
+    file = next((f for path, f in bundle.files.items() if is_skill_md(path)), None)
     if file is None:
         findings: tuple[Finding, ...] = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1),)
     else:
@@ -161,7 +161,7 @@ def name_of(bundle: Bundle) -> str:
 
 def _frontmatter_name(bundle: Bundle) -> str:
     for path, file in bundle.files.items():
-        if path.lower() == SKILL_MD.lower():
+        if is_skill_md(path):
             return parse_skill(file.read()).frontmatter.name
     return ""
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SkillhallError
 from skillhall.library.mending import mend
-from skillhall.library.validate import is_skill_md, validate
+from skillhall.library.validate import validate
 from skillhall.library.writing import rename_file, replace_file
 from skillhall.policy.loading import Effect
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.frontmatter import MAX_SKILL_MD
+from skillhall.skill.frontmatter import MAX_SKILL_MD, SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_skill
 from skillhall.sources.bundles import read_in_place
-from skillhall.sources.candidate import SKILL_MD, reason
+from skillhall.sources.candidate import reason
 from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:

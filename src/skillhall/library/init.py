@@ -12,8 +12,8 @@ from skillhall.policy.profiles import SPECIFICATION
 from skillhall.skill.checks import suggest_name
 from skillhall.skill.document import Document, EditRefused
 from skillhall.skill.finding import Code
+from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.parse import parse_skill
-from skillhall.sources.candidate import SKILL_MD
 
 DESCRIPTION = "Does one thing well. Use when the user asks for that thing."
 _BODY = """

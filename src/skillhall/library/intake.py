@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from skillhall.errors import SkillFileNotFound, SourceRejected, TooLarge
 from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.sources.addresses import PUBLIC
 from skillhall.sources.archive import LIMITS, read_archive
 from skillhall.sources.bundles import open_bundle
-from skillhall.sources.candidate import SKILL_MD
 from skillhall.sources.directory import ScanContext, scan
 from skillhall.sources.fetch import fetch
 from skillhall.sources.reference import ArchiveRef, LocalRef, UrlRef, parse_reference

@@ -11,12 +11,11 @@ from skillhall.errors import SkillFileNotFound, SkillhallError
 from skillhall.policy.loading import Effect, Judged
 from skillhall.skill.bundle import Bundle, RelativePath
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.frontmatter import MAX_SKILL_MD
+from skillhall.skill.frontmatter import MAX_SKILL_MD, is_skill_md
 from skillhall.skill.model import EMPTY, ParsedSkill
 from skillhall.skill.parse import parse_skill
 from skillhall.skill.references import check_references
 from skillhall.sources.bundles import open_bundle, read_in_place
-from skillhall.sources.candidate import SKILL_MD
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place
 
@@ -124,11 +123,6 @@ def examine_skill(skill: Skill, profile: Profile) -> Examination:
     """A skill of a catalog, read whole, with every finding, accepted ones included."""
     spot = _Spot(skill.place, skill.file, skill.location, skill.name, skill.findings)
     return _examine(spot, profile)
-
-
-def is_skill_md(name: str) -> bool:
-    """Whether a file of that name is a SKILL.md, in whatever case."""
-    return name.lower() == SKILL_MD.lower()
 
 
 def _existing(path: str, base: str) -> Path:

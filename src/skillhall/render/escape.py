@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-# What no reader sees but a model reads, and what XML cannot hold: controls, halves of characters,
-# changes of direction, and the tag characters that mirror ASCII.
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
-)
+from skillhall.skill.unseen import UNSEEN
+
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _INERT = _PRINTABLE.translate(None, b"&<>\"'")
@@ -66,4 +64,8 @@ def _without(usual: bytes, text: str) -> bytes:
 
 
 def _is_printable(unusual: bytes) -> bool:
-    return not unusual or unusual.decode("utf-8", "surrogatepass").isprintable()
+    """Whether nothing in it is unseen; Python calls the selectors that hide text printable."""
+    if not unusual:
+        return True
+    text = unusual.decode("utf-8", "surrogatepass")
+    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall.errors import SkillFileNotFound, UnsafePath
+from skillhall.skill.frontmatter import is_skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -104,4 +105,4 @@ class Bundle:
 
     def resources(self) -> Iterator[SkillFile]:
         """Every file but the SKILL.md itself, in whatever case it is written."""
-        return (file for path, file in self.files.items() if path.lower() != "skill.md")
+        return (file for path, file in self.files.items() if not is_skill_md(path))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillhall.errors import EditRefused as EditRefused  # noqa: PLC0414 - part of this module
 from skillhall.skill.careful_yaml import YamlRefused, locate_fields
 from skillhall.skill.finding import Code
 from skillhall.skill.frontmatter import Block, Missing, find_block
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _COLON = re.compile(r"[ \t]*:")
 _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|\Z)")
-
-
-class EditRefused(ValueError):
-    """The edit would change more than the field it names, or there is no frontmatter to edit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
+SKILL_MD = "SKILL.md"
 BOM = b"\xef\xbb\xbf"
 MAX_SKILL_MD = 1024 * 1024  # bytes; eight in 77,000 public skills have more than a tenth of it
 MAX_FRONTMATTER = 64 * 1024  # bytes; the largest seen in public collections has 3.5 KB
@@ -15,6 +16,11 @@ _OPENING = re.compile(rb"(?:[ \t]*+(?:\r\n|[\r\n]))*+---[ \t]*+(?:\r\n|[\r\n]|\Z
 _BLANK_SO_FAR = re.compile(rb"[ \t\r\n]*+-{0,3}[ \t]*+")
 _FENCE = re.compile(rb"---[ \t]*+(?:\r\n|[\r\n]|\Z)")
 _LINE_BREAK = re.compile(rb"\r\n|[\r\n]")
+
+
+def is_skill_md(name: str) -> bool:
+    """Whether a file is meant as the SKILL.md, in whatever case it is written."""
+    return name.lower() == SKILL_MD.lower()
 
 
 class Missing(Enum):

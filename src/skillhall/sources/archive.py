@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NoReturn
 from skillhall.errors import ArchiveRejected, TooLarge, UnsafePath
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.sources.archive_tar import is_tar, read_tar
 from skillhall.sources.archive_zip import is_zip, read_zip
 from skillhall.sources.bundles import MAX_FILE
-from skillhall.sources.candidate import SKILL_MD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -280,7 +280,7 @@ def _roots(paths: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for path in sorted(paths, key=lambda path: path.count("/")):
         folder, _, file = path.rpartition("/")
-        if file.lower() == SKILL_MD.lower() and _root_of(path, found) is None:
+        if is_skill_md(file) and _root_of(path, found) is None:
             found.add(folder)
     return found
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall.errors import NotAFile
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.frontmatter import MAX_FRONTMATTER, MAX_SKILL_MD, is_closed
+from skillhall.skill.frontmatter import MAX_FRONTMATTER, MAX_SKILL_MD, SKILL_MD, is_closed
 from skillhall.skill.model import EMPTY, Frontmatter
 
 if TYPE_CHECKING:
     from skillhall.sources.encoding import EncodedFields
     from skillhall.sources.safety import Folder, Place
 
-SKILL_MD = "SKILL.md"
 HEAD = 4096  # bytes; holds nearly every frontmatter
 
 

@@ -15,14 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from skillhall.errors import NotAFile
 from skillhall.policy.scanning import LITTER, Links
 from skillhall.skill.finding import Code, Finding
-from skillhall.sources.candidate import (
-    SKILL_MD,
-    Candidate,
-    broken,
-    explain_failure,
-    read_head,
-    reason,
-)
+from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall.sources.candidate import Candidate, broken, explain_failure, read_head, reason
 from skillhall.sources.encoding import (
     decode_candidates,
     decode_findings,
@@ -295,11 +289,7 @@ class _Walk:
         self, folder: Folder, step: _Step, name: str, entries: Entries
     ) -> Candidate | RawHead | None:
         """The candidate whose file is `skill.md` in some other case."""
-        variants = [
-            entry
-            for entry, kind in entries
-            if kind is Kind.FILE and entry.lower() == SKILL_MD.lower()
-        ]
+        variants = [entry for entry, kind in entries if kind is Kind.FILE and is_skill_md(entry)]
         if not variants:
             return None
         if SKILL_MD in variants:  # it came after the probe

@@ -5,7 +5,8 @@ from __future__ import annotations
 import marshal
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.sources.candidate import SKILL_MD, signature_of
+from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.sources.candidate import signature_of
 from skillhall.sources.helper_process import HelperProcess, may_fork
 from skillhall.sources.safety import Kind, open_root
 

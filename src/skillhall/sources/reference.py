@@ -256,7 +256,7 @@ class WebUrl:
             raise SourceRejected("scheme", text, f"{scheme!r} is not spoken here")
         if "@" in authority:
             problem = "it holds a user name or password"
-            raise SourceRejected("host", text, problem, "give a token by the environment")
+            raise SourceRejected("host", text, problem, "remove them from the address")
         host, port = _host_and_port(authority, text, _PORTS[scheme.lower()])
         return cls(scheme.lower(), host, port, path or "/", query, fragment)
 

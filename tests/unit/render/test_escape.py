@@ -60,3 +60,16 @@ def test_everything_else_in_a_body_stays_and_its_edges_are_trimmed() -> None:
     assert literal("\n <b>&amp;</b> <skill> </ski ll>\n\n", "skill") == (
         "<b>&amp;</b> <skill> </ski ll>"
     )
+
+
+@pytest.mark.parametrize(
+    "unseen", ["\u200b", "\u2060", "\ufeff", "\u202e", "\xad", "\U000e0041", "\U000e0101", "\x1b"]
+)
+def test_what_no_reader_sees_does_not_reach_a_model(unseen: str) -> None:
+    assert unseen not in one_line(f"a{unseen}b é")
+    assert unseen not in "".join(fields(f"a{unseen}b", "c"))
+
+
+@pytest.mark.parametrize("text", ["❤\ufe0f", "👩\u200d💻", "می\u200cخواهم"])
+def test_joiners_and_emoji_stay(text: str) -> None:
+    assert one_line(text) == text

@@ -88,7 +88,8 @@ def cli(ctx: click.Context) -> None:
     """Find, check and render Agent Skills: folders with a SKILL.md.
 
     Data goes to stdout, everything else to stderr. With --json, every command prints one object.
-    Exit codes: 0 fine, 1 something is rejected, 2 wrong usage, 3 refused, 4 not found, 6 conflict.
+    Exit codes: 0 fine, 1 something is rejected, 2 wrong usage, 3 refused, 4 not found,
+    5 a host failed, 6 conflict, 7 the disk failed.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

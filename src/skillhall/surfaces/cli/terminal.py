@@ -12,18 +12,14 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from skillhall.skill.unseen import UNSEEN
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TextIO
 
     from rich.console import Console
 
-# Controls, halves of characters, bidirectional and invisible format characters, tag characters.
-# The joiners that emoji and some scripts need (U+200C, U+200D) stay.
-_UNSEEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ud800-\udfff\ufeff\ufff9-\uffff\U000e0000-\U000e007f"
-)
 _STEP = 512  # lines written at once
 _WIDEST = 40  # cells of a column that is not the description
 _WHITE_SPACE = r"[ \t\r\n\f\v\x85\u2028\u2029]+"
@@ -43,7 +39,7 @@ def clean_lines(text: str) -> str:
 
 def _escaped(text: str) -> str:
     # Compiled at the first text that needs it: most listings have none.
-    return re.sub(f"[{_UNSEEN}]", _visible, text)
+    return re.sub(f"[{UNSEEN}]", _visible, text)
 
 
 def _visible(match: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.errors import CONFLICT, REFUSED
 from skillhall.surfaces.cli.loading import counted, read_settings
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.terminal import clean, is_terminal, say
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from skillhall.library.adding import AddReport
     from skillhall.skill.bundle import Bundle
-
-_CONFLICT, _REJECTED = 6, 3
 
 
 @click.command("add", epilog="Example: skillhall add skills.zip --dir .claude/skills")
@@ -100,7 +99,7 @@ def _error(report: AddReport) -> dict[str, object] | None:
     if not report.skipped:
         return None
     names = ", ".join(one.id for one in report.skipped)
-    if _exit_code(report) == _CONFLICT:
+    if _exit_code(report) == CONFLICT:
         return {"code": "conflict", "message": f"there already: {names}", "hint": "use --overwrite"}
     return {"code": "invalid_skill", "message": f"rejected: {names}"}
 
@@ -121,5 +120,5 @@ def _print_text(report: AddReport, *, dry_run: bool) -> None:
 def _exit_code(report: AddReport) -> int:
     reasons = {one.reason for one in report.skipped}
     if "exists" in reasons:
-        return _CONFLICT
-    return _REJECTED if reasons else 0
+        return CONFLICT
+    return REFUSED if reasons else 0

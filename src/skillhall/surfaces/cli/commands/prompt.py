@@ -47,6 +47,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if config is not None:
         if roots:
             raise _wrong("the roots of an agent stand in its config; give ROOT or --config")
+        if form not in ("xml", "json") or _is_given("profile") or _is_given("no_index"):
+            raise _wrong("--format, --profile and --no-index do not go with --config")
         _print_instructions(config, agent, is_json=is_json)
         return 0
     if agent is not None:
@@ -58,6 +60,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
         print_text(f"{text}\n")
     tell_what_was_left_out(catalog, roots)
     return 0
+
+
+def _is_given(parameter: str) -> bool:
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _wrong(message: str) -> click.UsageError:
