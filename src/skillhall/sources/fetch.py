@@ -155,9 +155,6 @@ def _follow(hop: _Hop, policy: AddressPolicy, network: Network) -> Fetched | _Ho
         raise SourceUnavailable(host, "its answer cannot be read") from None
 
 
-# Connecting
-
-
 def _find(hop: _Hop, policy: AddressPolicy, resolve: Resolver) -> tuple[Address, ...]:
     url = hop.url
     waiting = _Bounded(resolve, hop.patience)
@@ -224,6 +221,8 @@ def _dial(hop: _Hop, address: Address) -> socket.socket:
 def _secured(line: socket.socket, hop: _Hop, network: Network) -> ssl.SSLSocket:
     """The line under TLS, with the certificate of the host that was asked for."""
     context = network.tls or _system_trust()
+    # Some builds of Python let OpenSSL take a cut line for an end; a body may then be cut unseen.
+    context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
     name = hop.url.host.strip("[]")
     try:
         line.settimeout(hop.patience.next())
@@ -256,9 +255,6 @@ def _written(hop: _Hop) -> bytes:
     if request.token:
         lines.append(f"Authorization: Bearer {request.token}")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
-
-
-# Reading
 
 
 class _Wire(io.RawIOBase):
