@@ -286,7 +286,11 @@ def _response(line: socket.socket, hop: _Hop) -> HTTPResponse:
     """The answer up to its body. Raises: OSError, HTTPException, ValueError, TooLarge."""
     # Of a socket, http.client uses `makefile` only.
     response = HTTPResponse(cast("socket.socket", _Wire(line, hop)), method="GET")
-    response.begin()
+    try:
+        response.begin()
+    except BaseException:
+        response.close()
+        raise
     return response
 
 
