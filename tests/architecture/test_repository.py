@@ -14,9 +14,7 @@ import dev
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 # A bracket round one character keeps each pattern from matching its own text.
-REGISTRY = re.compile(
-    r"index[-]url|find[-]links|[:]//\S+/simple\b"
-)
+REGISTRY = re.compile(r'index[-]url|find[-]links|"resolved[":]+ *"http|[:]//\S+/simpl[e]\b')
 # Documentation may speak of the homes of `user` and `ada`, who do not exist.
 HOME = re.compile(
     r"(?<![\w.}~])[/](?:root|(?:home|Users)/(?!user\b|ada\b)[A-Za-z]\w*)/"
@@ -79,7 +77,7 @@ def test_no_file_names_the_home_directory_of_a_person() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["--extra-index" + "-url x", "https:/" + "/mirror.example/simple"],
+    ["--extra-index" + "-url x", "https:/" + "/mirror.example/simpl" + "e"],
 )
 def test_a_registry_is_recognised(line: str) -> None:
     assert REGISTRY.search(line)
