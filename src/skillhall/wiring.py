@@ -36,6 +36,11 @@ def load_catalog(
     return load_roots(roots_for(paths, chosen, settings), chosen, index, progress)
 
 
+def index_directory(settings: Settings) -> str:
+    """The folder of the warm index; always safe to remove."""
+    return HeadIndex(settings.cache_directory).directory
+
+
 def roots_for(paths: Sequence[str], profile: Profile, settings: Settings) -> list[Root]:
     """The folders to scan, in order of precedence."""
     base = settings.working_directory

@@ -1,5 +1,6 @@
 """What holds for the repository as a whole: records, set-up, and nothing about anyone's machine."""
 
+import hashlib
 import os
 import re
 import subprocess
@@ -20,6 +21,24 @@ HOME = re.compile(
     r"(?<![\w.}~])[/](?:root|(?:home|Users)/(?!user\b|ada\b)[A-Za-z]\w*)/"
     r"|[A-Za-z]:\\+Users\\+(?!user\b|ada\b)[A-Za-z]"
 )
+
+
+# Digests of the hosts of well-known registries, which this repository does not name either.
+REGISTRY_HOSTS = frozenset(
+    {
+        "3ca29e55be4befa4",
+        "8743857e3ea00fd1",
+        "8b5bb5eb9d758455",
+        "a4aa2ac280bb8d1a",
+    }
+)
+HOST = re.compile(r"[a-z0-9-]+(?:[.][a-z0-9-]+)+")
+
+
+def names_a_registry_host(text: str) -> bool:
+    """Whether the text holds the host of a registry, or one below it."""
+    ends = {".".join(host.split(".")[-2:]) for host in HOST.findall(text.lower())}
+    return any(hashlib.sha256(end.encode()).hexdigest()[:16] in REGISTRY_HOSTS for end in ends)
 
 
 def tracked_files() -> list[Path]:
@@ -69,6 +88,8 @@ def test_a_decision_record_tells_context_choice_consequences_and_status(record: 
 
 def test_no_file_names_a_package_registry() -> None:
     assert lines_matching(REGISTRY) == []
+    files = tracked_files()
+    assert [f for f in files if names_a_registry_host(f.read_text("utf-8", "replace"))] == []
 
 
 def test_no_file_names_the_home_directory_of_a_person() -> None:
@@ -81,6 +102,11 @@ def test_no_file_names_the_home_directory_of_a_person() -> None:
 )
 def test_a_registry_is_recognised(line: str) -> None:
     assert REGISTRY.search(line)
+
+
+def test_the_host_of_a_registry_is_recognised() -> None:
+    assert names_a_registry_host("see https://files.py" + "pi.org/x")
+    assert not names_a_registry_host("see https://example.org/x and tomllib.load")
 
 
 @pytest.mark.parametrize("home", ["/home" + "/eve/x", "/ro" + "ot/x", "/Users" + "/Eve/x"])

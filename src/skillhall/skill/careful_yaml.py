@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.reading import TYPED, Reading, flow_style, not_text
+from skillhall.skill.reading import TYPED, Reading, duplicate_key, flow_style, not_text
 from skillhall.skill.values import BOOLEANS, TEXT_FIELDS, Value
 
 if TYPE_CHECKING:
@@ -257,14 +257,8 @@ class _NodeReader:
             key = key_node.value
             if key in pairs:
                 del pairs[key]
-                self.reading.findings.append(
-                    Finding(
-                        Code.DUPLICATE_KEY,
-                        f"{key!r} stands more than once; the last value wins",
-                        key_node.start_mark.line + 1,
-                        "remove one of them",
-                    )
-                )
+                line = key_node.start_mark.line + 1
+                self.reading.findings.append(duplicate_key(key, line))
             pairs[key] = value_node
         return list(pairs.items())
 

@@ -53,7 +53,7 @@ MEANINGS: dict[Code, str] = {
     Code.BODY_LARGE: "The body has more than 500 lines or about 5,000 tokens.",
     Code.REFERENCE_MISSING: "The body links to a file that the skill does not have.",
     Code.FILE_LEFT_OUT: "A link, device or unsafe name is not part of the skill's files.",
-    Code.FILE_TOO_LARGE: "A file of the skill has more than 10 MiB.",
+    Code.FILE_TOO_LARGE: "A file has more than 10 MiB, or all files of the skill more than 100.",
     Code.TOO_MANY_FILES: "The skill has more than 2,000 files.",
     Code.UNSAFE_PATH: "A name with control characters, or one that is not UTF-8.",
     Code.ROOT_MISSING: "A folder to search is not there, or cannot be read.",

@@ -19,10 +19,11 @@ from skillhall.skill.frontmatter import (
     find_block,
 )
 from skillhall.skill.model import EMPTY, Frontmatter, KeyCase, ParsedSkill
+from skillhall.skill.reading import moved
 from skillhall.skill.yaml_fields import read_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 _CUT = "unexpected end of data"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -87,11 +88,11 @@ def _parse_block(data: bytes, block: Block, folder: str | None, keys: KeyCase) -
     except UnicodeDecodeError as error:
         return Head(EMPTY, (_not_utf8(data, block.start + error.start),), block)
     except YamlRefused as refusal:
-        return Head(EMPTY, (*layout, *_moved((refusal.finding,), block.line - 1)), block)
+        return Head(EMPTY, (*layout, *moved((refusal.finding,), block.line - 1)), block)
     front = Frontmatter.of(fields, keys)
     facts = check_frontmatter(front, folder, partial(_line_of_field, text, block.line))
     if noticed or layout:
-        facts = [*layout, *_moved(noticed, block.line - 1), *facts]
+        facts = [*layout, *moved(noticed, block.line - 1), *facts]
     return Head(front, tuple(facts), block)
 
 
@@ -197,9 +198,3 @@ def _not_utf8(data: bytes, offset: int) -> Finding:
 
 def _line_of(data: bytes, offset: int) -> int:
     return count_lines(data, 0, offset) + 1
-
-
-def _moved(findings: Iterable[Finding], lines: int) -> Iterator[Finding]:
-    """The readers' findings, with lines counted from the top of the file."""
-    for found in findings:
-        yield Finding(found.code, found.message, (found.line or 1) + lines, found.hint)

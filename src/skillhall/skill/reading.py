@@ -9,7 +9,7 @@ from skillhall.skill.finding import Code, Finding
 from skillhall.skill.values import Fields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 # What some YAML version reads as something other than text.
 TYPED = re.compile(
@@ -51,6 +51,24 @@ def not_text(label: str, text: str, line: int) -> Finding:
         line,
         f"quote it: {label.rpartition('.')[2]}: {text!r}",
     )
+
+
+def duplicate_key(key: str, line: int) -> Finding:
+    """The finding for a key that stands more than once."""
+    return Finding(
+        Code.DUPLICATE_KEY,
+        f"{key!r} stands more than once; the last value wins",
+        line,
+        "remove one of them",
+    )
+
+
+def moved(findings: Iterable[Finding], lines: int) -> list[Finding]:
+    """The findings of a part, with lines counted from the top of the whole."""
+    return [
+        Finding(found.code, found.message, (found.line or 1) + lines, found.hint)
+        for found in findings
+    ]
 
 
 def fault_in(text: str) -> str | None:

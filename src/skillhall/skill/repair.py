@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall.skill.careful_yaml import YamlRefused, read_careful_yaml
 from skillhall.skill.fast_yaml import read_plain_yaml
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.reading import Fault, Reading, fault_in, quote_hint, repaired
+from skillhall.skill.reading import (
+    Fault,
+    Reading,
+    duplicate_key,
+    fault_in,
+    moved,
+    quote_hint,
+    repaired,
+)
 
 if TYPE_CHECKING:
     from skillhall.skill.values import Fields
@@ -49,7 +57,7 @@ def repair_yaml(block: str, refusal: YamlRefused) -> Reading:
     for entry in entries:
         alone = _read_alone(entry)
         if entry.key in fields:
-            noticed[Code.DUPLICATE_KEY, entry.key] = _duplicate(entry)
+            noticed[Code.DUPLICATE_KEY, entry.key] = duplicate_key(entry.key, entry.line)
         if alone is None:
             broken.append(entry)
             fields[entry.key] = entry.as_text()
@@ -57,20 +65,11 @@ def repair_yaml(block: str, refusal: YamlRefused) -> Reading:
             raise refusal
         else:
             fields[entry.key] = alone.fields[entry.key]
-            for found in _moved(alone.findings, entry.line - 1):
+            for found in moved(alone.findings, entry.line - 1):
                 # Flow style is told once, as the other readers do.
                 about = "" if found.code is Code.YAML_FLOW else found.message
                 noticed.setdefault((found.code, about), found)
     return Reading(fields, [_repaired(refusal.finding, broken), *noticed.values()])
-
-
-def _duplicate(entry: _Entry) -> Finding:
-    return Finding(
-        Code.DUPLICATE_KEY,
-        f"{entry.key!r} stands more than once; the last value wins",
-        entry.line,
-        "remove one of them",
-    )
 
 
 def locate_entries(block: str) -> dict[str, tuple[int, int, int]]:
@@ -114,13 +113,6 @@ def _entries(block: str) -> list[_Entry]:
         elif line.strip():
             return []
     return entries
-
-
-def _moved(findings: list[Finding], lines: int) -> list[Finding]:
-    return [
-        Finding(found.code, found.message, (found.line or 1) + lines, found.hint)
-        for found in findings
-    ]
 
 
 def _repaired(refusal: Finding, broken: list[_Entry]) -> Finding:

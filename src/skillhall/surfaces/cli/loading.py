@@ -57,7 +57,7 @@ def find(catalog: Catalog, name: str) -> Skill:
         raise CommandFailed(
             "invalid_skill",
             f"the skill {name!r} is rejected by the profile {catalog.profile.name!r}",
-            f"'skillhall why {name}' says why",
+            f"to see why, run: {_why_command(catalog, name)}",
         ) from None
 
 
@@ -85,6 +85,14 @@ def _about(catalog: Catalog) -> Iterator[Judged]:
             yield note
     for skill in catalog.skills:
         yield from skill.findings
+
+
+def _why_command(catalog: Catalog, name: str) -> str:
+    from shlex import quote
+
+    roots = [root.path for root in catalog.roots if root.expected]
+    words = ["skillhall", "why", quote(name), "--profile", catalog.profile.name]
+    return " ".join([*words, *(f"-r {quote(path)}" for path in roots)])
 
 
 def _validate_command(catalog: Catalog, roots: Iterable[str]) -> str:

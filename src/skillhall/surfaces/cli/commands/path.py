@@ -31,7 +31,9 @@ def command(*, which: str | None, profile: str, as_json: bool, form: str) -> int
 
     'path index' prints the folder of the index alone; it can be removed at any time.
     """
-    index = os.path.join(read_settings().cache_directory, "heads")  # noqa: PTH118 - no Path needed
+    from skillhall.wiring import index_directory
+
+    index = index_directory(read_settings())
     if which == "index" and not (as_json or form == "json"):
         sys.stdout.write(f"{index}\n")
         return 0

@@ -37,14 +37,11 @@ def command(*, name: str, roots: tuple[str, ...], profile: str, as_json: bool, f
 
 
 def _print_json(skill: Skill, examination: Examination) -> None:
+    from skillhall.render.manifest import manifest
     from skillhall.skill.tokens import estimate_tokens
     from skillhall.surfaces.cli.listing import skill_as_json
     from skillhall.surfaces.cli.output import print_report
 
-    files = [
-        {"path": file.path.text, "size": file.size, "executable": file.executable}
-        for file in examination.bundle.files.values()
-    ]
     data: dict[str, object] = {
         **skill_as_json(skill),
         "hidden": skill.hidden,
@@ -52,7 +49,7 @@ def _print_json(skill: Skill, examination: Examination) -> None:
         "allowedTools": list(examination.parsed.frontmatter.allowed_tools),
         "tokens": estimate_tokens(examination.parsed.body),
         "lines": examination.parsed.body.count("\n") + 1,
-        "files": files,
+        "files": manifest(examination.bundle.files.values()),
     }
     print_report("show", {"skill": data}, examination.findings)
 

@@ -32,7 +32,6 @@ _FORMATS = ["text", "json", "sarif", "github"]
 @click.option("--fix", "is_fixing", is_flag=True, help="Mend what is safe to mend.")
 @click.option("-n", "--dry-run", is_flag=True, help="With --fix: show the changes, write nothing.")
 @click.option("-v", "--verbose", is_flag=True, help="Show accepted findings too.")
-@click.option("--no-input", is_flag=True, help="Never ask; this command never does.")
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     paths: tuple[str, ...],
@@ -42,7 +41,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     is_fixing: bool,
     dry_run: bool,
     verbose: bool,
-    no_input: bool,
 ) -> int:
     """Check the skills at each PATH: a SKILL.md, a skill's folder, or a folder of skills.
 
@@ -54,7 +52,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from skillhall.surfaces.cli.progress import scan_progress
     from skillhall.wiring import profile_named
 
-    del no_input
     if dry_run and not is_fixing:
         raise click.UsageError("--dry-run goes with --fix", click.get_current_context())
     settings = read_settings()
