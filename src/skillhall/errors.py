@@ -15,6 +15,7 @@ SkillhallError
 ├── Conflict(path)                    something stands where a new skill should go
 ├── SourceRejected(reason, text)      a source that is refused before anything is started
 ├── SourceNotFound(text)              the host has nothing there
+├── NoSkillThere(text)                the source is there, without any SKILL.md
 ├── SourceUnavailable(host, problem)  the host cannot be reached, or answers badly
 │   └── SourceTimedOut                it takes too long
 └── RateLimited(host, seconds)        the host asks to wait
@@ -209,6 +210,17 @@ class SourceNotFound(SkillhallError):
         self.text = without_credentials(text)
         super().__init__(f"there is nothing at {_shortened(self.text)!r}")
         self.hint = "check the spelling, and that everybody may read it"
+
+
+class NoSkillThere(SkillhallError):
+    """The source is there, but no SKILL.md is in it."""
+
+    code = "not_found"
+
+    def __init__(self, text: str) -> None:
+        self.text = without_credentials(text)
+        super().__init__(f"No SKILL.md found in {_shortened(self.text)!r}")
+        self.hint = "name a skill's folder, or a folder or repository of skills"
 
 
 class SourceUnavailable(SkillhallError):

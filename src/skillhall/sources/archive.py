@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, NoReturn
 from skillhall.errors import ArchiveRejected, TooLarge, UnsafePath
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.sources.archive_tar import is_tar, read_tar
 from skillhall.sources.archive_zip import is_zip, read_zip
 from skillhall.sources.bundles import MAX_FILE
+from skillhall.sources.repository import folder_above, skill_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -244,12 +245,12 @@ def _folded(path: str) -> str:
 def _bundles(intake: Intake) -> tuple[Bundle, ...]:
     kept = {path: file for path, file in sorted(intake.files.items()) if not _is_litter(path)}
     wanted = {path: file for path, file in kept.items() if _left_out(path) is None}
-    roots = _roots(wanted)
+    roots = skill_folders(wanted)
     if not roots:
         intake.refuse("no_skill", f"No {SKILL_MD} found")
     bundled: dict[str, dict[str, SkillFile]] = {root: {} for root in sorted(roots)}
     for path, file in wanted.items():
-        root = _root_of(path, roots)
+        root = folder_above(path, roots)
         if root is not None:
             inside = _inside(intake, path, root)
             bundled[root][inside.text] = SkillFile(
@@ -275,24 +276,6 @@ def _left_out(path: str) -> str | None:
     return None
 
 
-def _roots(paths: Iterable[str]) -> set[str]:
-    """The folders of skills; a SKILL.md below another one belongs to that one's skill."""
-    found: set[str] = set()
-    for path in sorted(paths, key=lambda path: path.count("/")):
-        folder, _, file = path.rpartition("/")
-        if is_skill_md(file) and _root_of(path, found) is None:
-            found.add(folder)
-    return found
-
-
-def _root_of(path: str, roots: set[str]) -> str | None:
-    while path:
-        path = path.rpartition("/")[0]
-        if path in roots:
-            return path
-    return None
-
-
 def _inside(intake: Intake, path: str, root: str) -> RelativePath:
     try:
         return RelativePath.parse(path[len(root) + 1 :] if root else path)
@@ -304,7 +287,7 @@ def _findings(paths: Iterable[str], roots: set[str]) -> Mapping[str, list[Findin
     message = "left out of the skill's files: it belongs to version control"
     found: dict[str, list[Finding]] = {}
     for place in dict.fromkeys(_left_out(path) for path in paths):
-        root = None if place is None else _root_of(place, roots)
+        root = None if place is None else folder_above(place, roots)
         if place is not None and root is not None:
             inside = place[len(root) + 1 :] if root else place
             found.setdefault(root, []).append(Finding(Code.FILE_LEFT_OUT, message, path=inside))

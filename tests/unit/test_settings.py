@@ -1,0 +1,39 @@
+"""Settings, and whom a token may be sent to."""
+
+import pytest
+
+from skillhall.settings import Secret, Settings
+
+
+def test_a_secret_is_shown_to_nobody() -> None:
+    settings = Settings.read({"GITHUB_TOKEN": "s3cret"})
+    assert "s3cret" not in f"{settings!r} {settings} {Secret('s3cret')}"
+
+
+@pytest.mark.parametrize(
+    ("environment", "tokens"),
+    [
+        ({"GITHUB_TOKEN": "a"}, {"github.com": "a", "api.github.com": "a"}),
+        ({"GH_TOKEN": "a", "GITHUB_TOKEN": "b"}, {"github.com": "b", "api.github.com": "b"}),
+        ({"GITLAB_TOKEN": "a"}, {"gitlab.com": "a"}),
+        ({"SKILLHALL_GIT_TOKEN": "a"}, {"github.com": "a", "api.github.com": "a"}),
+        (
+            {"SKILLHALL_GIT_TOKEN": "a", "SKILLHALL_GIT_TOKEN_HOSTS": "git.acme.org:8443, b.org"},
+            {"git.acme.org:8443": "a", "b.org": "a"},
+        ),
+        (
+            {"GITHUB_TOKEN": "a", "SKILLHALL_GITHUB_URL": "https://git.acme.org/"},
+            {"git.acme.org": "a"},
+        ),
+    ],
+)
+def test_a_token_goes_to_the_hosts_it_was_given_for(
+    environment: dict[str, str], tokens: dict[str, str]
+) -> None:
+    found = Settings.read(environment).tokens
+    assert {host: secret.reveal() for host, secret in found.items()} == tokens
+
+
+def test_allowed_networks_are_separated_by_commas_or_spaces() -> None:
+    read = Settings.read({"SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8, 10.0.0.0/8"})
+    assert read.allowed_networks == ("127.0.0.0/8", "10.0.0.0/8")
