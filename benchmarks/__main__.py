@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import discovery, startup
+from benchmarks import cloning, discovery, races, startup
 from benchmarks.harness import DEFAULT_ROUNDS, BenchmarkError
 from benchmarks.plan import SCALES, Plan, check_executable, installed_executable
 from benchmarks.report import Report, render_json, render_table
@@ -15,12 +15,18 @@ from benchmarks.trees import ForeignFolderError, default_data_folder
 BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "discovery": discovery.run,
     "startup": startup.run,
+    "cloning": cloning.run,
 }
 
 
+RACES = "races"  # measures nothing: it passes or fails
+
+
 def main() -> int:
-    """Zero when everything ran, whatever the figures say."""
+    """Zero when everything ran, whatever the figures say; the races must be won."""
     options = _parser().parse_args()
+    if options.benchmark == RACES:
+        return 0 if races.run(options.seconds) else 1
     plan = Plan(SCALES[options.scale], options.rounds, options.data, options.executable)
     chosen = list(BENCHMARKS) if options.benchmark == "all" else [options.benchmark]
     reports: list[Report] = []
@@ -48,13 +54,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Ratios of Skillhall to a baseline."
     )
-    parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
+    parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, RACES, "all"], default="all")
     parser.add_argument(
         "--rounds",
         type=_positive,
         default=DEFAULT_ROUNDS,
         help="rounds kept; one more is discarded",
     )
+    parser.add_argument("--seconds", type=float, default=10, help="how long the races go on")
     parser.add_argument("--scale", choices=list(SCALES), default="full", help="sizes of the trees")
     parser.add_argument(
         "--data", type=Path, default=default_data_folder(), help="folder that keeps the trees"

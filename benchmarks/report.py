@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 NOTHING = "–"
-HEADER = ("name", "wall ratio", "cpu ratio", "bar", "verdict", "peak MB", "median ms")
+HEADER = ("name", "wall ratio", "cpu ratio", "bar", "verdict", "peak MB", "moved MB", "median ms")
 
 
 class Judged(StrEnum):
@@ -17,6 +17,7 @@ class Judged(StrEnum):
     WALL = "wall"  # what a person waits, whoever does the work
     CPU = "cpu"
     MEMORY = "memory"
+    MOVED = "moved"  # over the network
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Bar:
 
     def __str__(self) -> str:
         """The bar as the table shows it."""
-        return f"≤ {self.limit:.0f} MB" if self.judged is Judged.MEMORY else f"≤ {self.limit:.1f}"
+        is_size = self.judged in (Judged.MEMORY, Judged.MOVED)
+        return f"≤ {self.limit:.0f} MB" if is_size else f"≤ {self.limit:.1f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class Row:
     wall: float | None = None
     cpu: float | None = None
     peak_mb: float | None = None
+    moved_mb: float | None = None
     median_ms: float | None = None
     bar: Bar | None = None
 
@@ -56,6 +59,7 @@ class Row:
             Judged.WALL: (self.wall,),
             Judged.CPU: (self.cpu,),
             Judged.MEMORY: (self.peak_mb,),
+            Judged.MOVED: (self.moved_mb,),
         }
         figures = by_bar[self.bar.judged] if self.bar else ()
         return [figure for figure in figures if figure is not None]
@@ -99,6 +103,7 @@ def _record(row: Row) -> dict[str, str | float | None]:
         "judged": row.bar.judged.value if row.bar else None,
         "verdict": row.verdict or None,
         "peak_mb": _rounded(row.peak_mb),
+        "moved_mb": _rounded(row.moved_mb),
         "median_ms": _rounded(row.median_ms),
     }
 
@@ -110,7 +115,8 @@ def _rounded(figure: float | None) -> float | None:
 def _cells(row: Row) -> tuple[str, ...]:
     bar = str(row.bar) if row.bar else NOTHING
     figures = (_shown(row.wall, 2), _shown(row.cpu, 2), bar, row.verdict or NOTHING)
-    return (row.name, *figures, _shown(row.peak_mb, 1), _shown(row.median_ms, 1))
+    sizes = (_shown(row.peak_mb, 1), _shown(row.moved_mb, 2))
+    return (row.name, *figures, *sizes, _shown(row.median_ms, 1))
 
 
 def _shown(figure: float | None, digits: int) -> str:

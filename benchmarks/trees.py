@@ -1,4 +1,4 @@
-"""Generated trees of skills on disk: flat ones, and nested ones among clutter.
+"""Generated trees of skills: flat ones, nested ones among clutter, and one in a git repository.
 
 Beside every tree lies a marker file with its parameters; a tree whose marker says the same is used
 again. The texts in the files come from `texts`.
@@ -17,6 +17,7 @@ from random import Random
 from typing import Literal
 
 from benchmarks.texts import SUBJECTS, VERBS, draw_kind, make_bodies, name_at, skill_text
+from tests.support.git_site import GitRepo
 
 GENERATOR = 1  # raise it when the same parameters would give other files
 CLUTTER_PER_SKILL = 9  # entries that are neither a skill's folder nor its SKILL.md
@@ -24,6 +25,9 @@ REPEATED_NAME = 0.04  # share of cluttered skills named like one in another repo
 REPEAT_DISTANCE = 100  # more than a repository holds, so that the other one is elsewhere
 SUPPORTED = 0.35  # share of cluttered skills with scripts/ or references/
 SETTLED_SECONDS = 2.5  # the index distrusts files younger than two seconds
+COMMITS = 20
+LARGE_FILES = 10  # that a commit holds; older versions of them are history
+LARGE_FILE = 2_500_000  # bytes, so that all commits together have 50 MB
 SMALL_FILE = b"// " + b"generated filler " * 12 + b"\n"
 
 # Folders between a repository and its skills; the deepest puts a skill six folders below the root.
@@ -35,7 +39,7 @@ TOP_LEVEL = 0.08  # share of repositories that are only an owner's folder of ski
 class TreeSpec:
     """What decides every byte of a tree."""
 
-    layout: Literal["flat", "cluttered"]
+    layout: Literal["flat", "cluttered", "git"]
     skills: int
     seed: int = 1
     generator: int = GENERATOR
@@ -155,6 +159,24 @@ def _build_cluttered(root: Path, spec: TreeSpec) -> Counter[str]:
     raise AssertionError
 
 
+def _build_git(root: Path, spec: TreeSpec) -> Counter[str]:
+    """A bare repository `skills.git`: skills, and large files that change with every commit."""
+    writer = _SkillWriter(spec)
+    repository = GitRepo(root / "skills.git")
+    files: dict[str, bytes] = {}
+    for index in range(spec.skills):
+        text = skill_text(writer.rng, name_at(index), "plain", writer.rng.choice(writer.bodies))
+        files[f"skills/{name_at(index)}/SKILL.md"] = text
+        files[f"skills/{name_at(index)}/scripts/run.py"] = SMALL_FILE
+    commit = ""
+    for number in range(COMMITS):
+        files[f"assets/{number % LARGE_FILES}.bin"] = writer.rng.randbytes(LARGE_FILE)
+        commit = repository.commit(files, parent=commit)
+    repository.git("repack", "-adq")
+    writer.made["commits"] = COMMITS
+    return writer.made
+
+
 def _repositories(rng: Random) -> Iterator[str]:
     number = 0
     while True:
@@ -242,4 +264,5 @@ _CLUTTER_WEIGHTS = (60, 15, 15)
 _BUILDERS: dict[str, Callable[[Path, TreeSpec], Counter[str]]] = {
     "flat": _build_flat,
     "cluttered": _build_cluttered,
+    "git": _build_git,
 }

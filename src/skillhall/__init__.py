@@ -14,6 +14,8 @@ from skillhall.version import VERSION as __version__  # noqa: N811 - the name to
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from skillhall.agents.activation import activate
+    from skillhall.agents.fetching import fetch_skill, fetch_skills
+    from skillhall.agents.file_tools import ReadTools
     from skillhall.agents.instructions import InstructionSkills, InstructionSource
     from skillhall.agents.sandbox import (
         FolderSandbox,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         skills_to_xml,
     )
     from skillhall.agents.tool import SkillTool, create_skill_tool
+    from skillhall.agents.toolbox import tools_for
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.catalog.read import read_skill, read_skill_file
     from skillhall.errors import (
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
         SkillParseError,
         SkillRejected,
     )
+    from skillhall.library.local_skills import LocalSkills
     from skillhall.policy.loading import Effect, Judged
     from skillhall.policy.profiles import PROFILES, Profile
     from skillhall.policy.selecting import Globs
@@ -58,6 +62,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "agents.activation": ("activate",),
+    "agents.file_tools": ("ReadTools",),
+    "agents.fetching": ("fetch_skill", "fetch_skills"),
     "agents.instructions": ("InstructionSkills", "InstructionSource"),
     "agents.sandbox": ("FolderSandbox", "MemorySandbox", "Sandbox", "setup_agent_environment"),
     "agents.skills_module": (
@@ -71,6 +77,7 @@ _HOMES = {
         "skills_to_xml",
     ),
     "agents.tool": ("SkillTool", "create_skill_tool"),
+    "agents.toolbox": ("tools_for",),
     "catalog.catalog": ("Catalog", "Skill"),
     "catalog.read": ("read_skill", "read_skill_file"),
     "errors": (
@@ -80,6 +87,7 @@ _HOMES = {
         "SkillRejected",
         "SkillhallError",
     ),
+    "library.local_skills": ("LocalSkills",),
     "policy.loading": ("Effect", "Judged"),
     "policy.profiles": ("PROFILES", "Profile"),
     "policy.selecting": ("Globs",),
@@ -111,9 +119,11 @@ __all__ = [
     "InstructionSkills",
     "InstructionSource",
     "Judged",
+    "LocalSkills",
     "MemorySandbox",
     "ParsedSkill",
     "Profile",
+    "ReadTools",
     "Sandbox",
     "Settings",
     "Skill",
@@ -130,6 +140,8 @@ __all__ = [
     "create_skill_tool",
     "discover_skills",
     "estimate_tokens",
+    "fetch_skill",
+    "fetch_skills",
     "load_catalog",
     "load_skill_bundle",
     "load_skill_bundles",
@@ -143,6 +155,7 @@ __all__ = [
     "render_markdown",
     "setup_agent_environment",
     "skills_to_xml",
+    "tools_for",
 ]
 
 

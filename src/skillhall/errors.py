@@ -11,10 +11,21 @@ SkillhallError
 ├── ArchiveRejected(name, reason, …)  a zip or tar file that is refused as a whole
 ├── EditRefused                       an edit that would change more than the field it names
 ├── UnknownProfile(name, known)       no profile of that name
+├── UnknownAgent(name, close)         no agent of that id
 ├── ConfigInvalid(path, problem)      an agent config that cannot be used
+├── AgentHasNoPlace(agent)            an agent that has no folder here to put skills into
+├── LockInvalid(path, problem)        a lock that cannot be used
 ├── Conflict(path)                    something stands where a new skill should go
+├── Edited(path, files)               a skill that a person changed since it was added
+├── WouldLose(path, things)           a folder with things that could not be put back
+├── NotOurs(path)                     a skill that is in no lock
+├── NotASkill(path)                   a folder without a SKILL.md where a skill should be
+├── LockMismatch(path, problem)       a skill that is not what the lock says
+├── NothingToUndo(name)               no change of that skill can be taken back
+├── ReadOnly(name)                    a system skill, which nobody changes
 ├── SourceRejected(reason, text)      a source that is refused before anything is started
 ├── SourceNotFound(text)              the host has nothing there
+├── PackageNotInstalled(package)      no Python package of that name is installed
 ├── NoSkillThere(text)                the source is there, without any SKILL.md
 ├── SourceUnavailable(host, problem)  the host cannot be reached, or answers badly
 │   └── SourceTimedOut                it takes too long
@@ -42,6 +53,9 @@ ArchiveReason: TypeAlias = Literal[
 SourceReason: TypeAlias = Literal["url", "ref", "scheme", "host", "path"]  # the part at fault
 
 
+_ALL_SKILLS = "'skillhall list' shows all of them"
+
+
 class SkillhallError(Exception):
     """The base of all errors that Skillhall raises on purpose."""
 
@@ -54,12 +68,12 @@ class SkillNotFound(SkillhallError):
 
     code = "not_found"
 
-    def __init__(self, name: str, close: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, close: Sequence[str] = (), hint: str = _ALL_SKILLS) -> None:
         super().__init__(f"there is no skill named {name!r}")
         self.name = name
         self.close = tuple(close)
         nearest = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-        self.hint = f"{nearest}'skillhall list' shows all of them"
+        self.hint = f"{nearest}{hint}"
 
 
 class SkillFileNotFound(SkillhallError):
@@ -67,9 +81,10 @@ class SkillFileNotFound(SkillhallError):
 
     code = "not_found"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, hint: str = "") -> None:
         super().__init__(f"there is no file {path!r}")
         self.path = path
+        self.hint = hint
 
 
 class SkillRejected(SkillhallError):
@@ -162,6 +177,22 @@ class UnknownProfile(SkillhallError):
         self.hint = f"known profiles: {', '.join(known)}"
 
 
+class UnknownAgent(SkillhallError):
+    """No agent of that id; `close` are the nearest ones."""
+
+    code = "not_found"
+
+    def __init__(self, name: str, close: Sequence[str] = ()) -> None:
+        super().__init__(f"there is no agent named {name!r}")
+        self.name = name
+        self.close = tuple(close)
+        self.hint = (
+            f"did you mean {' or '.join(map(repr, close))}?"
+            if close
+            else "name one as its program is called, as in 'claude-code', or take 'universal'"
+        )
+
+
 class ConfigInvalid(SkillhallError):
     """An agent config that cannot be used."""
 
@@ -174,18 +205,124 @@ class ConfigInvalid(SkillhallError):
         self.hint = hint
 
 
+class LockInvalid(SkillhallError):
+    """A lock that cannot be used; the message names the file and the field."""
+
+    code = "invalid_config"
+
+    def __init__(self, path: str, problem: str, hint: str = "") -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+        self.hint = (
+            hint or "take it back from version control, or remove it and add the skills anew"
+        )
+
+
 class Conflict(SkillhallError):
     """Something stands where a new skill should go."""
 
     code = "conflict"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, hint: str = "choose another name, or remove it first") -> None:
         super().__init__(f"{path} exists already")
         self.path = path
-        self.hint = "choose another name, or remove it first"
+        self.hint = hint
+
+
+class ReadOnly(SkillhallError):
+    """A system skill: it comes with the product and is not changed by hand."""
+
+    code = "read_only"
+
+    def __init__(self, name: str) -> None:
+        super().__init__("System skills are read-only")
+        self.name = name
+        self.hint = f"{name!r} comes with Skillhall; add a skill of your own under another id"
+
+
+class AgentHasNoPlace(SkillhallError):
+    """An agent that has no folder of that kind."""
+
+    code = "not_found"
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(f"{agent} has no folder of its own in your home folder")
+        self.agent = agent
+        self.hint = "name the folder with --dir, or add to the project, without --global"
+
+
+class Edited(SkillhallError):
+    """A skill that a person changed since it was added."""
+
+    code = "conflict"
+
+    def __init__(self, path: str, files: Sequence[str]) -> None:
+        super().__init__(f"{path} was edited: {_listed(files)}")
+        self.path = path
+        self.files = tuple(files)
+        self.hint = "--force does it all the same; 'skillhall rollback' brings it back"
+
+
+class WouldLose(SkillhallError):
+    """A folder with links, version control or other things that could not be put back."""
+
+    code = "conflict"
+
+    def __init__(self, path: str, things: Sequence[str]) -> None:
+        super().__init__(f"{path} holds what could not be put back: {_listed(things)}")
+        self.path = path
+        self.things = tuple(things)
+        self.hint = "move it away first"
+
+
+class NotOurs(SkillhallError):
+    """A skill that is in no lock: somebody put it there by other means."""
+
+    code = "conflict"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} was not added by skillhall")
+        self.path = path
+        self.hint = "--force removes it all the same; 'skillhall rollback' brings it back"
+
+
+class NotASkill(SkillhallError):
+    """A folder where the lock has a skill, without a SKILL.md: it is somebody's own."""
+
+    code = "conflict"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is no skill: it holds no SKILL.md")
+        self.path = path
+        self.hint = "move it away first, or correct the lock"
+
+
+class LockMismatch(SkillhallError):
+    """A skill that is not what the lock says."""
+
+    code = "precondition_failed"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path} is not what the lock says: {problem}")
+        self.path = path
+        self.problem = problem
+        self.hint = "'skillhall verify' shows what differs"
+
+
+class NothingToUndo(SkillhallError):
+    """No change of that skill can be taken back."""
+
+    code = "not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no change of {name!r} that can be taken back")
+        self.name = name
+        self.hint = "'skillhall rollback' without a name lists the changes"
 
 
 _SHOWN = 200  # characters of a refused text that a message repeats
+_FEW = 5  # names that a message repeats
 
 
 class SourceRejected(SkillhallError):
@@ -206,10 +343,21 @@ class SourceNotFound(SkillhallError):
 
     code = "not_found"
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, hint: str = "") -> None:
         self.text = without_credentials(text)
         super().__init__(f"there is nothing at {_shortened(self.text)!r}")
-        self.hint = "check the spelling, and that everybody may read it"
+        self.hint = hint or "check the spelling, and that everybody may read it"
+
+
+class PackageNotInstalled(SkillhallError):
+    """No Python package of that name where packages are looked for."""
+
+    code = "not_found"
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"the Python package {package!r} is not installed")
+        self.package = package
+        self.hint = "install it first, or activate the environment that it is in"
 
 
 class NoSkillThere(SkillhallError):
@@ -217,10 +365,10 @@ class NoSkillThere(SkillhallError):
 
     code = "not_found"
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, hint: str = "") -> None:
         self.text = without_credentials(text)
         super().__init__(f"No SKILL.md found in {_shortened(self.text)!r}")
-        self.hint = "name a skill's folder, or a folder or repository of skills"
+        self.hint = hint or "name a skill's folder, or a folder or repository of skills"
 
 
 class SourceUnavailable(SkillhallError):
@@ -228,11 +376,12 @@ class SourceUnavailable(SkillhallError):
 
     code = "upstream_error"
 
-    def __init__(self, host: str, problem: str) -> None:
+    def __init__(self, host: str, problem: str, hint: str = "", *, status: int = 0) -> None:
         super().__init__(f"{host}: {problem}")
         self.host = host
         self.problem = problem
-        self.hint = "try again later"
+        self.status = status  # of its answer, if that is what is wrong
+        self.hint = hint or "try again later"
 
 
 class SourceTimedOut(SourceUnavailable):
@@ -246,11 +395,11 @@ class RateLimited(SkillhallError):
 
     code = "rate_limited"
 
-    def __init__(self, host: str, seconds: int) -> None:
+    def __init__(self, host: str, seconds: int, hint: str = "") -> None:
         super().__init__(f"{host} asks to wait {seconds} seconds before the next request")
         self.host = host
         self.seconds = seconds
-        self.hint = "try again then"
+        self.hint = hint or "try again then"
 
 
 def without_credentials(text: str) -> str:
@@ -274,6 +423,11 @@ def _may_be_secret(user: str) -> bool:
     first, slash, _ = user.partition("/")
     port = first.removeprefix("git@").partition(":")[2]
     return not slash or "@" in first.removeprefix("git@") or bool(port and not port.isdigit())
+
+
+def _listed(names: Sequence[str]) -> str:
+    few = ", ".join(names[:_FEW])
+    return few if len(names) <= _FEW else f"{few} and {len(names) - _FEW} more"
 
 
 def _shortened(text: str) -> str:

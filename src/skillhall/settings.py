@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,7 +14,19 @@ GITHUB = "https://github.com"
 GITHUB_API = "https://api.github.com"
 
 # What other programs read too: where agents and installers keep their files.
-_OTHERS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "VIRTUAL_ENV")
+_OTHERS = (
+    "APPDATA",
+    "AUTOHAND_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "FLATPAK_XDG_CONFIG_HOME",
+    "HERMES_HOME",
+    "SSH_AUTH_SOCK",
+    "VIBE_HOME",
+    "VIRTUAL_ENV",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+)
 
 
 class Secret:
@@ -38,13 +51,16 @@ class Settings(NamedTuple):
     working_directory: str
     cache_directory: str
     use_index: bool = True
+    use_git: bool = True  # for GitHub, which can be read without it
     data_directory: str = ""  # what must not be lost: the store and the history
     home: str = ""
     allowed_networks: tuple[str, ...] = ()  # in CIDR notation; the rest of the private ones is not
     github_url: str = GITHUB
     github_api_url: str = GITHUB_API
-    tokens: Mapping[str, Secret] = {}  # by host, with its port if that is an unusual one
-    variables: Mapping[str, str] = {}  # of other programs, by name
+    tokens: Mapping[str, Secret] = MappingProxyType(
+        {}
+    )  # by host, with its port if that is an unusual one
+    variables: Mapping[str, str] = MappingProxyType({})  # of other programs, by name
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -53,7 +69,8 @@ class Settings(NamedTuple):
         return cls(
             working_directory=os.getcwd(),
             cache_directory=env.get("SKILLHALL_CACHE_DIR") or _default_cache(env),
-            use_index=env.get("SKILLHALL_INDEX", "on").lower() not in ("off", "0", "no", "false"),
+            use_index=_is_on(env, "SKILLHALL_INDEX"),
+            use_git=_is_on(env, "SKILLHALL_GIT"),
             data_directory=env.get("SKILLHALL_DATA_DIR") or _default_data(env),
             home=os.path.expanduser("~"),
             allowed_networks=_words(env.get("SKILLHALL_ALLOW_NETWORKS", "")),
@@ -62,6 +79,10 @@ class Settings(NamedTuple):
             tokens=_tokens(env),
             variables={name: env[name] for name in _OTHERS if env.get(name)},
         )
+
+
+def _is_on(env: Mapping[str, str], name: str) -> bool:
+    return env.get(name, "on").lower() not in ("off", "0", "no", "false")
 
 
 def _default_cache(env: Mapping[str, str]) -> str:

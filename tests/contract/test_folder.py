@@ -172,3 +172,16 @@ def test_refusals_and_closing_leave_no_descriptor_open(folder: Folder, tmp_path:
     with pytest.raises(OSError, match=r"."):
         folder.folder("link")
     assert open_descriptors() == before
+
+
+def test_a_link_tells_its_text(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("../some/where")
+    assert folder.link("link") == "../some/where"
+
+
+def test_what_is_no_link_has_no_text(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "sub").mkdir()
+    for name in ("file", "sub", "absent"):
+        with pytest.raises(OSError, match=r"."):
+            folder.link(name)

@@ -1,8 +1,6 @@
 """Adding skills: from wherever they come, whole or not at all."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,9 +14,9 @@ from skillhall.errors import ArchiveRejected, SkillFileNotFound, SkillNotFound, 
 from skillhall.library.adding import AddReport, add, choose, folder_of, name_of
 from skillhall.library.intake import open_source
 from skillhall.settings import Settings
-from skillhall.sources.addresses import AddressPolicy
 from skillhall.surfaces.cli.running import run
 from tests.support.http_site import Site, answer, http_site
+from tests.support.shelves import LOOPBACK, tree
 from tests.support.skills import make_skill, make_skill_md
 
 PICTURE = bytes(range(256))
@@ -48,14 +46,6 @@ def site() -> Iterator[Site]:
         yield running
 
 
-def tree(folder: Path) -> dict[str, tuple[bytes, bool]]:
-    return {
-        str(path.relative_to(folder)): (path.read_bytes(), os.access(path, os.X_OK))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def packed(source: Path, name: str) -> Path:
     target = source.parent / name
     if name.endswith(".zip"):
@@ -77,7 +67,7 @@ def test_bytes_and_executable_bits_arrive_intact(
     form: str, source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     place = source if form == "folder" else packed(source, form)
-    report = add(open_source(str(place), settings), str(tmp_path / "target"))
+    report = add(open_source(str(place), settings).bundles, str(tmp_path / "target"))
     assert added(report) == ["notes", "pdf-tools"]
     assert tree(tmp_path / "target") == tree(source)
 
@@ -85,7 +75,7 @@ def test_bytes_and_executable_bits_arrive_intact(
 def test_one_skill_by_its_own_folder_keeps_its_name(
     source: Path, settings: Settings, tmp_path: Path
 ) -> None:
-    bundles = open_source(str(source / "pdf-tools"), settings)
+    bundles = open_source(str(source / "pdf-tools"), settings).bundles
     assert [folder_of(bundle) for bundle in bundles] == ["pdf-tools"]
     assert added(add(bundles, str(tmp_path / "target"))) == ["pdf-tools"]
 
@@ -94,8 +84,9 @@ def test_a_markdown_file_by_its_address_is_named_after_its_frontmatter(
     site: Site, settings: Settings, tmp_path: Path
 ) -> None:
     site.routes["/raw/SKILL.md"] = answer(body=make_skill_md(name="from-the-web"))
-    here = AddressPolicy.allowing("127.0.0.0/8")
-    bundles = open_source(site.url("/raw/SKILL.md"), settings, here)
+    bundles = open_source(
+        site.url("/raw/SKILL.md"), settings._replace(allowed_networks=LOOPBACK)
+    ).bundles
     assert added(add(bundles, str(tmp_path / "target"))) == ["from-the-web"]
 
 
@@ -103,8 +94,9 @@ def test_an_archive_by_its_address_is_unpacked(
     site: Site, source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     site.routes["/skills.zip"] = answer(body=packed(source, "skills.zip").read_bytes())
-    here = AddressPolicy.allowing("127.0.0.0/8")
-    bundles = open_source(site.url("/skills.zip"), settings, here)
+    bundles = open_source(
+        site.url("/skills.zip"), settings._replace(allowed_networks=LOOPBACK)
+    ).bundles
     add(bundles, str(tmp_path / "target"))
     assert tree(tmp_path / "target") == tree(source)
 
@@ -120,15 +112,15 @@ def test_a_skill_that_is_there_stays_unless_it_may_be_overwritten(
     target = tmp_path / "target"
     make_skill(target, "notes", data=make_skill_md("notes", "Mine."))
     before = tree(target / "notes")
-    report = add(open_source(str(source), settings), str(target))
+    report = add(open_source(str(source), settings).bundles, str(target))
     assert [(one.id, one.reason) for one in report.skipped] == [("notes", "exists")]
     assert tree(target / "notes") == before
-    add(open_source(str(source), settings), str(target), overwrite=True)
+    add(open_source(str(source), settings).bundles, str(target), overwrite=True)
     assert tree(target) == tree(source)
 
 
 def test_a_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Path) -> None:
-    report = add(open_source(str(source), settings), str(tmp_path / "target"), dry_run=True)
+    report = add(open_source(str(source), settings).bundles, str(tmp_path / "target"), dry_run=True)
     assert added(report) == ["notes", "pdf-tools"]
     assert not (tmp_path / "target").exists()
 
@@ -136,7 +128,7 @@ def test_a_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Pa
 def test_a_broken_skill_is_left_out_with_its_findings(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "SKILL.md").write_bytes(b"no frontmatter")
-    report = add(open_source("./broken", settings), str(tmp_path / "target"))
+    report = add(open_source("./broken", settings).bundles, str(tmp_path / "target"))
     assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
     assert [one.finding.code for one in report.findings] == ["no-frontmatter"]
     assert not (tmp_path / "target").exists()
@@ -170,7 +162,7 @@ def test_a_broken_skill_among_others_is_named(
     source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     make_skill(source, "broken", data=b"no frontmatter")
-    report = add(open_source(str(source), settings), str(tmp_path / "target"))
+    report = add(open_source(str(source), settings).bundles, str(tmp_path / "target"))
     assert added(report) == ["notes", "pdf-tools"]
     assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
 
@@ -181,7 +173,7 @@ def test_two_skills_of_one_folder_name_do_not_overwrite_each_other(
 ) -> None:
     for place, text in (("a", "First."), ("b", "Second.")):
         make_skill(tmp_path / "source" / place, "pdf", data=make_skill_md("pdf", text))
-    bundles = open_source("./source", settings)
+    bundles = open_source("./source", settings).bundles
     report = add(bundles, str(tmp_path / "target"), overwrite=True, dry_run=dry_run)
     assert (added(report), [one.reason for one in report.skipped]) == (["pdf"], ["exists"])
     assert [one.finding.code for one in report.findings] == ["shadowed"]
@@ -190,7 +182,7 @@ def test_two_skills_of_one_folder_name_do_not_overwrite_each_other(
 
 
 def test_skills_are_chosen_by_name(source: Path, settings: Settings) -> None:
-    bundles = open_source(str(source), settings)
+    bundles = open_source(str(source), settings).bundles
     assert [name_of(bundle) for bundle in choose(bundles, ["pdf-tools"])] == ["pdf-tools"]
     with pytest.raises(SkillNotFound):
         choose(bundles, ["pdf"])
@@ -208,55 +200,13 @@ def test_several_skills_are_not_added_unasked(
     assert run(["add", str(source), "--dir", target, "-s", "notes"]) == 6
 
 
-KILLED = """
-import os, sys
-from skillhall.library.adding import add
-from skillhall.library.intake import open_source
-from skillhall.settings import Settings
-source, target, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
-bundles = open_source(source, Settings("/", "/nowhere"))
-seen = 0
-def count(event, arguments):
-    global seen
-    if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir"):
-        seen += 1
-        if seen == last:
-            os._exit(9)
-sys.addaudithook(count)
-add(bundles, target, overwrite=True)
-"""
-
-
-def test_a_process_killed_at_any_step_leaves_the_old_skill_or_the_new_one(
-    source: Path, settings: Settings, tmp_path: Path
-) -> None:
-    new = source / "pdf-tools"
-    old = make_skill(tmp_path / "old", data=make_skill_md("pdf-tools", "The old one."))
-    for last in range(1, 200):
-        target = tmp_path / "target"
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(old.parent, target)
-        command = [sys.executable, "-c", KILLED, str(new), str(target), str(last)]
-        ended = subprocess.run(command, check=False, timeout=60).returncode
-        if ended == 0:
-            break
-        with_cleaning = add(open_source(str(new), settings), str(target))
-        assert [one.reason for one in with_cleaning.skipped] == ["exists"]
-        assert tree(target) in (
-            {f"pdf-tools/{k}": v for k, v in tree(old).items()},
-            {f"pdf-tools/{k}": v for k, v in tree(new).items()},
-        )
-    assert last > 20
-    assert tree(target / "pdf-tools") == tree(new)
-
-
 EIGHT = """
 import sys
 from skillhall.library.adding import add
 from skillhall.library.intake import open_source
 from skillhall.settings import Settings
 for _ in range(5):
-    add(open_source(sys.argv[1], Settings("/", "/nowhere")), sys.argv[2], overwrite=True)
+    add(open_source(sys.argv[1], Settings("/", "/nowhere")).bundles, sys.argv[2], overwrite=True)
 """
 
 

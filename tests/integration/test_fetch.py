@@ -22,7 +22,8 @@ from skillhall.errors import (
     TooLarge,
 )
 from skillhall.sources.addresses import PUBLIC, AddressPolicy
-from skillhall.sources.fetch import Fetched, Network, Request, fetch
+from skillhall.sources.fetch import Fetched, Request, fetch, open_stream
+from skillhall.sources.wire import Network
 from tests.support.http_site import (
     Site,
     Talk,
@@ -110,6 +111,62 @@ def test_not_modified_is_no_answer_to_a_first_request(site: Site) -> None:
     site.routes["/x"] = answer("304 Not Modified")
     with pytest.raises(SourceUnavailable, match="status 304"):
         get(site)
+
+
+# Streams
+
+
+def test_a_stream_gives_its_chunks_while_they_come(site: Site) -> None:
+    size, waiting = 65_536, threading.Event()
+
+    def send(talk: Talk) -> None:
+        talk.send(written("200 OK", {"Content-Length": str(size + 3), "ETag": '"1"'}))
+        talk.send(b"x" * size)
+        waiting.wait(20)
+        talk.send(b"end")
+
+    site.routes["/x"] = send
+    with open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK) as stream:
+        assert next(stream.chunks) == b"x" * size
+        waiting.set()
+        assert b"".join(stream.chunks) == b"end"
+        assert (stream.etag, stream.length) == ('"1"', size + 3)
+
+
+def test_whoever_watches_a_stream_is_told_how_much_came_of_how_much(site: Site) -> None:
+    site.routes |= {"/x": answer(body=b"x" * 70_000), "/y": without_length(b"abc")}
+    told: list[tuple[int, int]] = []
+    for path in ("/x", "/y"):
+        with open_stream(site.url(path), at_most=LIMIT, policy=LOOPBACK) as stream:
+            assert b"".join(stream.watched(lambda *counts: told.append(counts)))
+    assert told[-2:] == [(70_000, 70_000), (3, 0)]
+
+
+def test_a_stream_over_the_limit_ends_in_an_error_after_what_the_limit_allows(site: Site) -> None:
+    site.routes["/x"] = endless(b"HTTP/1.1 200 OK\r\n\r\n")
+    told = [0]
+    with open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK) as stream:
+        chunks = stream.watched(lambda count, _: told.append(count))
+        with pytest.raises(TooLarge, match=str(LIMIT)):
+            list(chunks)
+    assert 0 < told[-1] <= LIMIT
+
+
+def test_a_stream_that_breaks_off_is_an_error_of_the_host(site: Site) -> None:
+    site.routes["/x"] = answer(body=b"abc", length=4)
+    with open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK) as stream:
+        assert next(stream.chunks) == b"abc"
+        with pytest.raises(SourceUnavailable):
+            next(stream.chunks)
+
+
+def test_a_fault_of_the_reader_is_not_blamed_on_the_host(site: Site) -> None:
+    site.routes["/x"] = answer(body=b"abc")
+    with (
+        pytest.raises(OSError, match="disk full"),
+        open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK),
+    ):
+        raise OSError("disk full")
 
 
 # Addresses

@@ -104,6 +104,7 @@ class Site:
     asked: list[Asked] = field(default_factory=list)
     talks: list[Talk] = field(default_factory=list)
     names: list[str | None] = field(default_factory=list)  # that TLS clients asked for
+    otherwise: Callable[[Asked], Route] = lambda _: answer("404 Not Found")  # without a route
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"{self.scheme}://{host}:{self.port}{path}"
@@ -160,9 +161,11 @@ def _serve(
         with closing(line):
             asked = _read(line)
             site.asked.append(asked)
-            site.talks.append(Talk(line, closed))
+            talk = Talk(line, closed)
+            site.talks.append(talk)
             path = asked.target.partition("?")[0]
-            site.routes.get(path, answer("404 Not Found"))(site.talks[-1])
+            route = site.routes.get(path) or site.otherwise(asked)
+            route(talk)
             if isinstance(line, ssl.SSLSocket):
                 line.unwrap()
 

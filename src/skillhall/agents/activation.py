@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from skillhall.policy.profiles import Profile
 
 
-def activate(skill: Skill, profile: Profile = LENIENT) -> str:
+def activate(skill: Skill, profile: Profile = LENIENT, directory: str = "") -> str:
     """The body of `skill`, where it stands, and the names of its other files.
 
+    `directory` is what the model is told instead of the absolute path.
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     body = read_body(skill, profile)
     files = () if skill.is_flat else bundle_of(skill, profile.scan).resources()
     resources = [file.path.text for file in files]
-    return render_activation(skill.name, skill.directory, body, resources)
+    return render_activation(skill.name, directory or skill.directory, body, resources)

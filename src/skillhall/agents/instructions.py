@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall.agents.stamps import take_stamps
 from skillhall.catalog.load import load_roots
 from skillhall.catalog.read import read_skill
+from skillhall.catalog.stamps import take_stamps
 from skillhall.errors import SkillhallError
 from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.precedence import settle
@@ -23,8 +23,8 @@ from skillhall.sources.roots import Root
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillhall.agents.stamps import Stamps
     from skillhall.catalog.catalog import Skill
+    from skillhall.catalog.stamps import Stamps
 
 logger = logging.getLogger("skillhall.agents")
 

@@ -24,6 +24,7 @@ from skillhall.sources.safety import Place
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from skillhall.skill.bundle import Bundle
     from skillhall.skill.model import Frontmatter
 
 MAX_BUNDLE = 100 * 1024 * 1024  # bytes of all files together, since a bundle is held in memory
@@ -142,12 +143,19 @@ def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
     Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
     """
     place = Place(str(Path(directory).expanduser().absolute()))
-    bundle = open_bundle(place, SKILLS_MODULE.scan)
+    return read_whole(open_bundle(place, SKILLS_MODULE.scan), place.path, os.sep)
+
+
+def read_whole(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
+    """All bytes of a bundle that came from `folder`, under the name in its SKILL.md.
+
+    Raises: SkillFileNotFound, SkillParseError, TooLarge.
+    """
     if sum(file.size for file in bundle.files.values()) > MAX_BUNDLE:
-        raise TooLarge(place.path, MAX_BUNDLE)
+        raise TooLarge(folder, MAX_BUNDLE)
     files = {path: file.read() for path, file in bundle.files.items()}
-    skill_md = skill_md_of(files, place.path)
-    metadata = parse_skill_metadata(files[skill_md], f"{place.path}{os.sep}{skill_md}")
+    skill_md = skill_md_of(files, folder)
+    metadata = parse_skill_metadata(files[skill_md], f"{folder}{separator}{skill_md}")
     return SkillBundle(metadata.name, files, bundle.findings)
 
 

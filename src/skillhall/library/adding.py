@@ -5,25 +5,32 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from skillhall.errors import SkillNotFound, UnsafePath
+from skillhall.library.shelf import read_folder, refuse_loss
 from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.profiles import LENIENT
-from skillhall.skill.bundle import RelativePath
+from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.checks import suggest_name
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall.skill.model import EMPTY
 from skillhall.skill.parse import parse_skill
+from skillhall.skill.risks.scan import scan_bundle
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from skillhall.skill.bundle import Bundle
+    from skillhall.skill.merging import FileState
+    from skillhall.skill.model import Frontmatter
 
 _FILE, _PROGRAM = 0o644, 0o755
+_WHAT_IT_HOLDS = "'skillhall add SOURCE --list' shows what it holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ class AddReport:
     added: list[Addition] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     findings: list[Judged] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what a person should know besides
 
 
 def choose(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bundle]:
@@ -65,7 +73,7 @@ def choose(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bundle]:
         by_name.update(dict.fromkeys((folder_of(bundle), name_of(bundle)), bundle))
     for name in wanted:
         if name not in by_name:
-            raise SkillNotFound(name, sorted(by_name))
+            raise SkillNotFound(name, get_close_matches(name, by_name), _WHAT_IT_HOLDS)
     return [by_name[name] for name in dict.fromkeys(wanted)]
 
 
@@ -74,22 +82,28 @@ def add(
 ) -> AddReport:
     """Put the bundles into `folder`, one folder each; it is made if it is missing.
 
-    A skill that is there already stays, unless it may be overwritten. Raises: OSError.
+    A skill that is there already stays, unless it may be overwritten.
+    Raises: WouldLose, NotASkill, OSError.
     """
     report = AddReport()
-    checked = (_check(bundle, folder, report) for bundle in bundles)
-    ready = _first_of_each_id([one for one in checked if one is not None], report)
+    ready = prepare(bundles, folder, report)
     if dry_run:
         for addition in ready:
-            _note(addition, report, is_free=overwrite or not os.path.lexists(addition.path))
+            note(addition, report, is_free=overwrite or not os.path.lexists(addition.path))
         return report
     if ready:
         os.makedirs(folder, exist_ok=True)
         with WritableFolder(folder) as target, target.locked():
             target.recover()
             for addition in ready:
-                _note(addition, report, is_free=_write(target, addition, overwrite=overwrite))
+                note(addition, report, is_free=_write(target, addition, overwrite=overwrite))
     return report
+
+
+def prepare(bundles: Iterable[Bundle], folder: str, report: AddReport) -> list[Addition]:
+    """The bundles that can be added to `folder`; what is wrong with others goes into the report."""
+    checked = (_check(bundle, folder, report) for bundle in bundles)
+    return _first_of_each_id([one for one in checked if one is not None], report)
 
 
 def _check(bundle: Bundle, folder: str, report: AddReport) -> Addition | None:
@@ -98,7 +112,8 @@ def _check(bundle: Bundle, folder: str, report: AddReport) -> Addition | None:
     if file is None:
         findings: tuple[Finding, ...] = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1),)
     else:
-        findings = parse_skill(file.read(), folder_of(bundle)).findings
+        parsed = parse_skill(file.read(), folder_of(bundle))
+        findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter))
     identity, name = folder_of(bundle), name_of(bundle)
     judged = LENIENT.load.judge(
         found.at(f"{identity}/{found.path or SKILL_MD}", name)
@@ -117,11 +132,18 @@ def _first_of_each_id(additions: list[Addition], report: AddReport) -> list[Addi
     for addition in additions:
         winner = first.setdefault(normalize("NFC", addition.id).casefold(), addition)
         if winner is not addition:
-            message = f"{winner.bundle.folder!r} of the same source takes the folder {winner.id!r}"
+            taker, place = _told_apart(winner.bundle.folder, addition.bundle.folder)
+            message = f"{taker!r} of the same source takes the folder {winner.id!r}"
             found = Finding(Code.SHADOWED, message, hint="add them into different folders")
-            report.findings += LENIENT.load.judge([found.at(addition.bundle.folder, addition.name)])
+            report.findings += LENIENT.load.judge([found.at(place, addition.name)])
             report.skipped.append(Skipped(addition.id, addition.name, "exists"))
     return list(first.values())
+
+
+def _told_apart(one: str, other: str) -> tuple[str, str]:
+    """Two folders of a source, without what both begin with: messages show no path of a machine."""
+    above = os.path.commonpath([one, other])
+    return os.path.relpath(one, above or "."), os.path.relpath(other, above or ".")
 
 
 def _write(target: WritableFolder, addition: Addition, *, overwrite: bool) -> bool:
@@ -133,11 +155,13 @@ def _write(target: WritableFolder, addition: Addition, *, overwrite: bool) -> bo
         target.put_folder(addition.id, files)
         return True
     if overwrite:
+        refuse_loss(addition.id, read_folder(addition.path, addition.id))
         target.swap_folder(addition.id, files)
     return overwrite
 
 
-def _note(addition: Addition, report: AddReport, *, is_free: bool) -> None:
+def note(addition: Addition, report: AddReport, *, is_free: bool) -> None:
+    """Report the addition as made, or as left out because something stands there."""
     if is_free:
         report.added.append(addition)
     else:
@@ -159,11 +183,33 @@ def name_of(bundle: Bundle) -> str:
     return _frontmatter_name(bundle) or folder_of(bundle)
 
 
+def description_of(bundle: Bundle) -> str:
+    """The description in the skill's frontmatter."""
+    return _frontmatter(bundle).description
+
+
+def bundle_of(folder: str, states: Mapping[str, FileState]) -> Bundle:
+    """Files as a bundle."""
+    files = {
+        path: SkillFile(
+            RelativePath.parse(path), len(state.data), state.executable, partial(_data, state)
+        )
+        for path, state in sorted(states.items())
+    }
+    return Bundle(folder, files)
+
+
+def _data(state: FileState) -> bytes:
+    return state.data
+
+
 def _frontmatter_name(bundle: Bundle) -> str:
-    for path, file in bundle.files.items():
-        if is_skill_md(path):
-            return parse_skill(file.read()).frontmatter.name
-    return ""
+    return _frontmatter(bundle).name
+
+
+def _frontmatter(bundle: Bundle) -> Frontmatter:
+    file = next((file for path, file in bundle.files.items() if is_skill_md(path)), None)
+    return EMPTY if file is None else parse_skill(file.read()).frontmatter
 
 
 def digest_of(bundle: Bundle) -> str:

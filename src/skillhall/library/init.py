@@ -50,7 +50,8 @@ def create_skill(
     Raises: SkillRejected with a suggestion if the name or description is not allowed, Conflict if
     something of that name is there, OSError if it cannot be written.
     """
-    data = _skill_md(name, description, body)
+    text = _BODY.format(title=name.replace("-", " ").capitalize()) if body is None else body
+    data = new_skill_md(name, description, text)
     _refuse_invalid(data, name)
     parent = Path(directory)
     parent.mkdir(parents=True, exist_ok=True)
@@ -61,11 +62,11 @@ def create_skill(
     return Created(name, str(parent / name), str(parent / name / SKILL_MD))
 
 
-def _skill_md(name: str, description: str, body: str | None) -> bytes:
-    text = _BODY.format(title=name.replace("-", " ").capitalize()) if body is None else body
+def new_skill_md(name: str, description: str, body: str) -> bytes:
+    """A SKILL.md that reads back as these three. Raises: SkillRejected."""
     try:
         document = Document(b"---\n---\n").with_field("name", name)
-        return document.with_field("description", description).with_body(text).data
+        return document.with_field("description", description).with_body(body).data
     except EditRefused as refusal:
         raise SkillRejected(name, [str(refusal)]) from None
 

@@ -3,57 +3,176 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
-from skillhall.errors import SkillFileNotFound, SourceRejected, TooLarge
+from skillhall.errors import ConfigInvalid, SkillFileNotFound, SourceRejected, TooLarge
 from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.frontmatter import SKILL_MD
-from skillhall.sources.addresses import PUBLIC
-from skillhall.sources.archive import LIMITS, read_archive
-from skillhall.sources.bundles import open_bundle
+from skillhall.sources.addresses import AddressPolicy
+from skillhall.sources.archive import LIMITS, read_archive, read_files
+from skillhall.sources.bundles import in_memory, open_bundle, read_bundle
 from skillhall.sources.directory import ScanContext, scan
 from skillhall.sources.fetch import fetch
-from skillhall.sources.reference import ArchiveRef, LocalRef, UrlRef, parse_reference
+from skillhall.sources.git import GitAccess, has_git, read_git
+from skillhall.sources.github import read_github
+from skillhall.sources.github_api import GitHubAccess
+from skillhall.sources.package import package_search_paths, read_package
+from skillhall.sources.reference import (
+    ArchiveRef,
+    GitHubRef,
+    GitRef,
+    LocalRef,
+    PackageRef,
+    SourceRef,
+    UrlRef,
+    parse_reference,
+)
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place, open_root, read_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from skillhall.settings import Settings
-    from skillhall.sources.addresses import AddressPolicy
+
+    Progress: TypeAlias = Callable[[str, int, int], None]  # what is done, how much, of how much
 
 _MARKDOWN = ".md"
+_NO_PLACES: Mapping[str, Place] = MappingProxyType({})
 _WHAT_TO_NAME = "name a skill's folder, a folder of skills, or a zip or tar.gz file"
 
 
-def open_source(
-    text: str, settings: Settings, policy: AddressPolicy = PUBLIC
-) -> tuple[Bundle, ...]:
-    """The bundles in the folder, archive or web address that `text` names.
+class Opened(NamedTuple):
+    """A source, and the bundles it holds."""
 
-    `policy` says which addresses may be called, and which of them without encryption.
-    Raises: SourceRejected, SkillFileNotFound, ArchiveRejected, TooLarge, and what `fetch` raises.
+    reference: SourceRef
+    bundles: tuple[Bundle, ...]
+    commit: str = ""  # of a repository
+    stale: str = ""  # why this is an older copy, if it is one
+    folder: str = ""  # of a source on this machine
+    places: Mapping[str, Place] = _NO_PLACES  # of bundles that can change meanwhile, by folder
+
+    def whole(self, bundle: Bundle) -> Bundle:
+        """The bundle with its bytes, all of one moment. Raises: SkillhallError."""
+        place = self.places.get(bundle.folder)
+        return in_memory(bundle) if place is None else read_bundle(place, LENIENT.scan)
+
+    def path_of(self, bundle: Bundle) -> str:
+        """Where the bundle lies in the source, in words that find it there again."""
+        if not self.folder:
+            return bundle.folder if bundle.path is None else bundle.path
+        path = os.path.relpath(bundle.folder, self.folder).replace(os.sep, "/")
+        return "" if path == "." else path
+
+    def bundle_at(self, path: str) -> Bundle | None:
+        """The bundle that lies there."""
+        return next((one for one in self.bundles if self.path_of(one) == path), None)
+
+
+def open_source(text: str, settings: Settings, progress: Progress | None = None) -> Opened:
+    """The bundles in the folder, archive, web address, repository or package that `text` names.
+
+    Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound, ArchiveRejected, TooLarge,
+    SourceUnavailable, RateLimited.
     """
-    reference = parse_reference(text, loopback_http=bool(policy.allowed))
+    reference = parse_reference(text, loopback_http=bool(settings.allowed_networks))
+    return open_reference(reference, settings, progress)
+
+
+def open_reference(
+    reference: SourceRef, settings: Settings, progress: Progress | None = None
+) -> Opened:
+    """The same for a text that was parsed already."""
     if isinstance(reference, LocalRef):
-        return _from_folder(_absolute(reference.path, settings), text)
+        path = _absolute(reference.path, settings)
+        return _opened_folder(reference, path, _places(path, reference.text))
     if isinstance(reference, ArchiveRef):
         path = _absolute(reference.path, settings)
-        return read_archive(_read_local(path), os.path.basename(path))
+        return Opened(reference, read_archive(_read_local(path), os.path.basename(path)))
     if isinstance(reference, UrlRef):
-        return _from_url(reference.url, policy)
-    problem = "only folders, archives and https addresses of them can be added so far"
-    raise SourceRejected("scheme", text, problem, "clone the repository and add its folder")
+        step = _step("Downloading", progress)
+        return Opened(reference, _from_url(reference.url, address_policy(settings), step))
+    if isinstance(reference, PackageRef):
+        found = read_package(reference, package_search_paths(settings))
+        return Opened(reference, found.bundles)
+    return _from_repository(reference, settings, progress)
+
+
+def address_policy(settings: Settings) -> AddressPolicy:
+    """Which addresses sources may have. Raises: ConfigInvalid."""
+    try:
+        return AddressPolicy.allowing(*settings.allowed_networks)
+    except ValueError as error:
+        hint = "write networks as 10.1.0.0/16, separated by spaces"
+        raise ConfigInvalid("SKILLHALL_ALLOW_NETWORKS", str(error), hint) from None
+
+
+def _from_repository(
+    reference: GitHubRef | GitRef, settings: Settings, progress: Progress | None
+) -> Opened:
+    policy = address_policy(settings)
+    if isinstance(reference, GitRef) or (settings.use_git and has_git()):
+        git = _as_git(reference, settings)
+        access = GitAccess(
+            settings.cache_directory,
+            policy,
+            settings.tokens,
+            ssh_agent=settings.variables.get("SSH_AUTH_SOCK", ""),
+            progress=progress,
+            github=urlsplit(settings.github_url).netloc.lower(),
+        )
+        found = read_git(git, access, text=reference.text)
+    else:
+        github = GitHubAccess(
+            settings.github_api_url,
+            policy,
+            settings.tokens,
+            settings.cache_directory,
+            progress=_step("Downloading", progress),
+        )
+        found = read_github(reference, github, text=reference.text)
+    meant = next((one for one in reference.readings() if one.ref == found.ref), reference)
+    return Opened(meant, found.bundles, found.commit, found.stale)
+
+
+def _as_git(reference: GitHubRef | GitRef, settings: Settings) -> GitRef:
+    if isinstance(reference, GitRef):
+        return reference
+    place = f"{settings.github_url}/{reference.owner}/{reference.repository}.git"
+    return GitRef(place, reference.path, reference.ref)
+
+
+def bundle_of_files(files: Mapping[str, bytes], name: str) -> Bundle:
+    """The one skill among loose files, as a browser's folder picker gives them: bytes by path.
+
+    A folder around all of them names the skill; without one, `name` does. No file is a program.
+    Raises: ArchiveRejected, TooLarge, SourceRejected.
+    """
+    bundles = read_files(files, name)
+    if len(bundles) > 1:
+        folders = ", ".join(bundle.folder for bundle in bundles)
+        raise SourceRejected("path", name, f"it holds several skills: {folders}", "choose one")
+    return bundles[0]
 
 
 def _absolute(path: str, settings: Settings) -> str:
     return Root.of(path, settings.working_directory).path
 
 
-def _from_folder(path: str, text: str) -> tuple[Bundle, ...]:
+def _opened_folder(reference: LocalRef, path: str, places: Iterable[Place]) -> Opened:
+    found = {place.path: place for place in places}
+    bundles = tuple(open_bundle(place, LENIENT.scan) for place in found.values())
+    return Opened(reference, bundles, folder=path, places=found)
+
+
+def _places(path: str, text: str) -> list[Place]:
     """The folder itself if it is a skill, else all below it that may be skills."""
     if not os.path.lexists(path):
-        raise SkillFileNotFound(text)
+        raise SkillFileNotFound(text, _WHAT_TO_NAME)
     if not os.path.isdir(path):
         raise SourceRejected("path", text, "it is neither a folder nor an archive", _WHAT_TO_NAME)
     root = Root(path)
@@ -62,7 +181,7 @@ def _from_folder(path: str, text: str) -> tuple[Bundle, ...]:
     places = [c.real or Place(path, c.folder) for c in candidates if c.file]
     if not places:
         raise SourceRejected("path", text, f"No {SKILL_MD} found", _WHAT_TO_NAME)
-    return tuple(open_bundle(place, LENIENT.scan) for place in places)
+    return places
 
 
 def _read_local(path: str) -> bytes:
@@ -78,8 +197,14 @@ def _read_local(path: str) -> bytes:
         folder.close()
 
 
-def _from_url(url: str, policy: AddressPolicy) -> tuple[Bundle, ...]:
-    fetched = fetch(url, at_most=LIMITS.total, policy=policy)
+def _step(what: str, progress: Progress | None) -> Callable[[int, int], None] | None:
+    return None if progress is None else partial(progress, what)
+
+
+def _from_url(
+    url: str, policy: AddressPolicy, progress: Callable[[int, int], None] | None
+) -> tuple[Bundle, ...]:
+    fetched = fetch(url, at_most=LIMITS.total, policy=policy, progress=progress)
     name = os.path.basename(fetched.url)
     if not name.lower().endswith(_MARKDOWN):
         return read_archive(fetched.data, name)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall.catalog.load import load_roots
 from skillhall.errors import SkillFileNotFound, SkillhallError
 from skillhall.policy.loading import Effect, Judged
-from skillhall.skill.bundle import Bundle, RelativePath
+from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import MAX_SKILL_MD, is_skill_md
 from skillhall.skill.model import EMPTY, ParsedSkill
 from skillhall.skill.parse import parse_skill
 from skillhall.skill.references import check_references
+from skillhall.skill.risks.scan import scan_bundle
 from skillhall.sources.bundles import open_bundle, read_in_place
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place
@@ -188,13 +189,16 @@ def _examine(spot: _Spot, profile: Profile) -> Examination:
     try:
         data = read_in_place(spot.place, RelativePath.parse(spot.file), MAX_SKILL_MD)
     except SkillhallError:
-        # The walk met the same obstacle and said so.
-        return Examination(_NOT_READ, Bundle(spot.place.path, {}), spot.known)
+        # The walk met the same obstacle and said so; the files beside it may still be risky.
+        beside = Bundle(spot.place.path, {}) if spot.is_flat else _bundle(spot.place, profile)
+        risks = profile.load.judge(_risks(spot, beside, _NOT_READ))
+        return Examination(_NOT_READ, Bundle(spot.place.path, {}), (*spot.known, *risks))
     folder = None if spot.is_flat else Path(spot.location).parent.name
     parsed = parse_skill(data, folder, profile.keys)
     bundle = Bundle(spot.place.path, {}) if spot.is_flat else _bundle(spot.place, profile)
     findings = [found.at(spot.location, spot.name) for found in parsed.findings]
     findings += _beside(data, spot, bundle, parsed)
+    findings += _risks(spot, _flat_bundle(spot, data) if spot.is_flat else bundle, parsed)
     judged = profile.load.judge(findings)
     said = {one.finding.code for one in judged}
     known = [one for one in spot.known if one.finding.code not in said]
@@ -218,3 +222,16 @@ def _beside(data: bytes, spot: _Spot, bundle: Bundle, parsed: ParsedSkill) -> It
     left_out = {found.path for found in bundle.findings}
     for missing in check_references(data, bundle.files.keys() | left_out):
         yield missing.at(spot.location, spot.name)
+
+
+def _risks(spot: _Spot, bundle: Bundle, parsed: ParsedSkill) -> Iterator[Finding]:
+    """What the static scan says about the skill's files."""
+    directory = Path(spot.location).parent
+    for found in scan_bundle(bundle, parsed.frontmatter):
+        yield found.at(str(directory / found.path), spot.name)
+
+
+def _flat_bundle(spot: _Spot, data: bytes) -> Bundle:
+    path = RelativePath.parse(spot.file)
+    file = SkillFile(path, len(data), executable=False, read=lambda: data)
+    return Bundle(spot.place.path, {spot.file: file})

@@ -29,7 +29,8 @@ def rename_file(folder: str, name: str, new: str) -> None:
 
 def create_folder(parent: str, name: str, files: dict[str, bytes]) -> None:
     """Make the folder `name` with `files` in it, all or nothing. Raises: OSError, Conflict."""
-    with WritableFolder(parent) as base:
+    # Whoever clears up in `parent` must not take what is staged here for a leftover.
+    with WritableFolder(parent) as base, base.locked():
         if base.kind(name) is not None:
             raise Conflict(name)
         try:

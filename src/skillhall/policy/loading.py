@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.risks.tiers import TIERS, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -90,6 +91,9 @@ NAME_PATTERN = frozenset(
     }
 )
 NO_NAME = frozenset({Code.NAME_MISSING, Code.FLAT_NAME_MISSING})
+# What the static scan notices informs a person. It never keeps a skill out, under no profile: some
+# of it is wrong, and a skill about security rightly quotes half of these codes.
+RISKS = {code: Effect.ACCEPT if tier is Tier.INFO else Effect.WARN for code, tier in TIERS.items()}
 
 
 class Judged(NamedTuple):
@@ -100,7 +104,7 @@ class Judged(NamedTuple):
 
 
 class LoadPolicy(NamedTuple):
-    """One effect for every code. Sets named later win over sets named earlier."""
+    """One effect for every code. Sets named later win over sets named earlier, risks over all."""
 
     otherwise: Effect
     effects: Mapping[Code, Effect]
@@ -120,7 +124,7 @@ class LoadPolicy(NamedTuple):
         effects |= dict.fromkeys(accept, Effect.ACCEPT)
         effects |= dict.fromkeys(warn, Effect.WARN)
         effects |= dict.fromkeys(reject, Effect.REJECT)
-        return cls(otherwise, effects)
+        return cls(otherwise, effects | RISKS)
 
     def effect(self, code: Code) -> Effect:
         """What `code` means here."""

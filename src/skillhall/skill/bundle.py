@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from unicodedata import category, normalize
 
 from skillhall.errors import SkillFileNotFound, UnsafePath
 from skillhall.skill.frontmatter import is_skill_md
@@ -74,6 +75,12 @@ def _reason_against_part(part: str) -> str | None:
     return None
 
 
+def folded(name: str) -> str:
+    """What equal names have in common on systems that know no case, or drop unseen characters."""
+    seen = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
+    return normalize("NFC", seen.casefold())
+
+
 @dataclass(frozen=True, slots=True)
 class SkillFile:
     """One file of a bundle."""
@@ -95,6 +102,7 @@ class Bundle:
     folder: str
     files: Mapping[str, SkillFile]
     findings: tuple[Finding, ...] = ()
+    path: str | None = None  # in its source, where it is called otherwise; "" is all of it
 
     def file(self, path: RelativePath) -> SkillFile:
         """The file at `path`. Raises: SkillFileNotFound."""

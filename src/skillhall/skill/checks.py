@@ -119,9 +119,14 @@ def _check_characters(name: str, line: int) -> Iterator[Finding]:
 
 def suggest_name(text: str) -> str:
     """The nearest name that follows the rules; "skill" if nothing of `text` can stay."""
+    return slug(text) or "skill"
+
+
+def slug(text: str) -> str:
+    """`text` as a name: lower-case letters and digits, single hyphens; "" if nothing can stay."""
     lower = unicodedata.normalize("NFKC", text).lower()
     kept = "".join(c if unicodedata.category(c)[0] in _LETTERS_AND_DIGITS else "-" for c in lower)
-    return re.sub("-+", "-", kept).strip("-")[:MAX_NAME].strip("-") or "skill"
+    return re.sub("-+", "-", kept).strip("-")[:MAX_NAME].strip("-")
 
 
 def check_description(front: Frontmatter, line: int) -> Iterator[Finding]:

@@ -84,6 +84,37 @@ class Code(StrEnum):
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
 
+    # Risky content: what the static scan notices. `tiers` ranks these codes.
+    HIDDEN_UNICODE = "hidden-unicode"
+    DECODE_AND_RUN = "decode-and-run"
+    PASTE_SITE = "paste-site"
+    PASSWORD_ARCHIVE = "password-archive"  # noqa: S105 - a code, not a password
+    BIDI_OR_ZERO_WIDTH = "bidi-or-zero-width"
+    PIPE_TO_SHELL = "pipe-to-shell"
+    CREDENTIAL_EXFIL = "credential-exfil"
+    REVERSE_SHELL = "reverse-shell"
+    PASTE_INTO_TERMINAL = "paste-into-terminal"
+    HARDCODED_SECRET = "hardcoded-secret"  # noqa: S105 - a code, not a secret
+    REMOTE_INSTRUCTIONS = "remote-instructions"
+    CONCEALMENT = "concealment"
+    INJECTION_PHRASE = "injection-phrase"
+    HIDDEN_COMMENT = "hidden-comment"
+    SCAN_INCOMPLETE = "scan-incomplete"
+    HAS_EXECUTABLES = "has-executables"
+    HAS_ARCHIVES = "has-archives"
+    HAS_SCRIPTS = "has-scripts"
+    EXECUTE_BITS = "execute-bits"
+    LINKS_DROPPED = "links-dropped"
+    LFS_FILES = "lfs-files"
+    HOOKS_FIELD = "hooks-field"
+    BROAD_TOOLS = "broad-tools"
+    DYNAMIC_COMMAND = "dynamic-command"
+    DANGEROUS_FLAG = "dangerous-flag"
+    AGENT_CONFIG_WRITE = "agent-config-write"
+    REMOTE_IMAGE = "remote-image"
+    PERSISTENCE = "persistence"
+    KNOWN_INSTALLER = "known-installer"
+
 
 class Finding(NamedTuple):
     """One fact about one place."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _MIB = 1024 * 1024
 _STEP = 64 * 1024  # bytes that go into or come out of zlib at once
 _GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # zlib's, with 16 added for the header of gzip
 _ENDINGS = re.compile(r"\.(?:(?P<zip>zip)|(?P<tar>tar\.gz|tgz|tar)|skill)$", re.IGNORECASE)
 _NO_NAME = "skill"  # for an archive whose own name cannot be a folder's
 _SHOWN = 80  # characters of a name in a message
@@ -58,6 +59,8 @@ class Limits:
 
 
 LIMITS = Limits()
+# A repository's archive is read past, not kept; only single files of it are.
+REPOSITORY = Limits(entries=200_000, total=2048 * _MIB, ratio_from=64 * _MIB)
 
 
 def read_archive(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[Bundle, ...]:
@@ -74,13 +77,32 @@ def read_archive(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[Bundl
         if kind == "zip":
             intake.refuse("confusion", "it is called a zip file, but is a tar file")
         gzip = data.startswith(_GZIP)
-        read_tar(intake.inflated(memoryview(data), 31) if gzip else intake.plain(data), intake)
+        read_tar(
+            intake.inflated(memoryview(data), _GZIP_WINDOW) if gzip else intake.plain(data), intake
+        )
     elif is_zip(data):
         if kind == "tar":
             intake.refuse("confusion", "it is called a tar file, but is a zip file")
         read_zip(data, intake)
     else:
         intake.refuse("malformed", "it is neither a zip nor a tar file")
+    return _bundles(intake)
+
+
+def read_files(
+    files: Mapping[str, bytes], name: str, limits: Limits = LIMITS
+) -> tuple[Bundle, ...]:
+    """The skills among loose files, by path, under the rules for archives; `name` names the whole.
+
+    Raises: ArchiveRejected, TooLarge.
+    """
+    intake = Intake(name, sum(map(len, files.values())), limits)
+    for path, data in files.items():
+        intake.count()
+        checked = intake.enter(path.encode("utf-8", "surrogatepass"), is_folder=False)
+        intake.weigh(checked, len(data))
+        intake.spend(len(data))
+        intake.keep(checked, data, executable=False)
     return _bundles(intake)
 
 
@@ -168,15 +190,30 @@ class Intake:
 
     def inflated(self, packed: memoryview, window: int) -> Iterator[bytes]:
         """The bytes of one deflate stream, counted. Raises: ArchiveRejected, TooLarge."""
+        steps = (packed[start : start + _STEP] for start in range(0, len(packed), _STEP))
+        return self._inflated(steps, window)
+
+    def arriving(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same of a gzip stream whose size is known when it ends."""
+        return self._inflated(self._weighed(chunks), _GZIP_WINDOW)
+
+    def _weighed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self.packed += len(chunk)
+            yield chunk
+
+    def _inflated(
+        self, packed: Iterator[bytes] | Iterator[memoryview], window: int
+    ) -> Iterator[bytes]:
         stream = zlib.decompressobj(window)
-        for start in range(0, len(packed), _STEP):
-            pending: bytes | memoryview = packed[start : start + _STEP]
+        for piece in packed:
+            pending: bytes | memoryview = piece
             while chunk := self._inflate(stream, pending):
                 self.spend(len(chunk))
                 yield chunk
                 pending = stream.unconsumed_tail
             if stream.eof:
-                if stream.unused_data or start + _STEP < len(packed):
+                if stream.unused_data or next(packed, b""):
                     self.refuse("confusion", "there is more after the end of compressed data")
                 return
         self.refuse("malformed", "compressed data ends too early")
@@ -222,7 +259,7 @@ class Intake:
             self.refuse("path", f"{_cut(text)!r} holds characters that nobody sees")
 
     def _claim(self, path: str, claim: _Claim) -> None:
-        key = _folded(path)
+        key = folded(path)
         taken, by = self._claims.get(key, (path, None))
         if taken != path:
             self.refuse("duplicate", f"{_cut(taken)!r} and {_cut(path)!r} are one name elsewhere")
@@ -236,15 +273,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _folded(path: str) -> str:
+def folded(path: str) -> str:
     """What equal names have in common on systems that know no case or compose letters."""
     composed = unicodedata.normalize("NFC", path.translate(_JOINERS))
     return unicodedata.normalize("NFC", composed.casefold())
 
 
 def _bundles(intake: Intake) -> tuple[Bundle, ...]:
-    kept = {path: file for path, file in sorted(intake.files.items()) if not _is_litter(path)}
-    wanted = {path: file for path, file in kept.items() if _left_out(path) is None}
+    kept = {path: file for path, file in sorted(intake.files.items()) if not is_litter(path)}
+    wanted = {path: file for path, file in kept.items() if version_control_of(path) is None}
     roots = skill_folders(wanted)
     if not roots:
         intake.refuse("no_skill", f"No {SKILL_MD} found")
@@ -259,19 +296,21 @@ def _bundles(intake: Intake) -> tuple[Bundle, ...]:
     findings = _findings(kept, roots)
     own = _own_name(intake.name)
     return tuple(
-        Bundle(root or own, files, tuple(findings.get(root, ()))) for root, files in bundled.items()
+        Bundle(root or own, files, tuple(findings.get(root, ())), root)
+        for root, files in bundled.items()
     )
 
 
-def _is_litter(path: str) -> bool:
+def is_litter(path: str) -> bool:
+    """Whether it is what macOS adds to archives."""
     return any(part.startswith("._") or part.lower() in _MACOS for part in path.split("/"))
 
 
-def _left_out(path: str) -> str | None:
+def version_control_of(path: str) -> str | None:
     """The folder of version control that the file lies in, if it does."""
     parts = path.split("/")
     for count, part in enumerate(parts, 1):
-        if _folded(part) in _VERSION_CONTROL:
+        if folded(part) in _VERSION_CONTROL:
             return "/".join(parts[:count])
     return None
 
@@ -286,7 +325,7 @@ def _inside(intake: Intake, path: str, root: str) -> RelativePath:
 def _findings(paths: Iterable[str], roots: set[str]) -> Mapping[str, list[Finding]]:
     message = "left out of the skill's files: it belongs to version control"
     found: dict[str, list[Finding]] = {}
-    for place in dict.fromkeys(_left_out(path) for path in paths):
+    for place in dict.fromkeys(version_control_of(path) for path in paths):
         root = None if place is None else folder_above(place, roots)
         if place is not None and root is not None:
             inside = place[len(root) + 1 :] if root else place

@@ -22,7 +22,8 @@ _ZEROS = bytes(_BLOCK)
 _MAGIC_AT = 257
 _USTAR = b"ustar"
 _POSIX = b"ustar\x00"  # GNU writes a space for the zero, and times where the prefix would be
-_FILES, _FOLDER, _LINKS = b"0\x00", b"5", b"12K"
+_FILES, _FOLDER, _LINKS, _DEVICES = b"0\x00", b"5", b"12K", b"346"
+_EXECUTABLE = 0o100
 _PAX, _GLOBAL, _LONG_NAME = b"x", b"g", b"L"
 # GNU tar 1.35 and bsdtar 3.7 write less than 1 KiB for a file.
 _MAX_EXTENSIONS = 8 * 1024 * 1024  # bytes of all headers that only describe other headers
@@ -31,6 +32,7 @@ _MAX_DIGITS = 20  # of a 64-bit number
 _MEANINGFUL = frozenset({b"path", b"size", b"linkpath", b"hdrcharset"})
 _SPARSE = b"GNU.sparse."
 _BASE_256 = 0x80
+_PART = 64 * 1024  # bytes of a file that is passed by
 
 
 def is_tar(data: bytes) -> bool:
@@ -42,7 +44,41 @@ def read_tar(chunks: Iterator[bytes], intake: Intake) -> None:
     """Hand every member to `intake`. Raises: ArchiveRejected, TooLarge."""
     tar = _Tar(_Stream(chunks), intake)
     while (header := tar.next_header()) is not None:
-        tar.take(header)
+        if not tar.describe(header):
+            tar.take_member(header)
+
+
+class Member(NamedTuple):
+    """A file or link of a repository's archive; `content` can be read until the next one."""
+
+    path: bytes  # as written, below the one folder at the top; checked by nobody
+    size: int
+    is_file: bool
+    executable: bool
+    content: Iterator[bytes]
+
+
+def walk_tar(chunks: Iterator[bytes], intake: Intake) -> Iterator[Member]:
+    """The members of a tar file with one folder at its top, as hosts of repositories pack it.
+
+    Nothing is kept and no name is believed: what is taken must be compared with what the
+    repository's tree says. Raises: ArchiveRejected, TooLarge.
+    """
+    tar = _Tar(_Stream(chunks), intake, passing=True)
+    top: bytes | None = None
+    while (header := tar.next_header()) is not None:
+        if not tar.describe(header):
+            name = tar.pass_member(header)
+            first, _, path = name.partition(b"/")
+            top = first if top is None else top
+            if first != top:
+                intake.refuse("confusion", "it has more than one folder at its top")
+            content = tar.content_chunks(header.size)
+            if path and header.kind != _FOLDER:
+                is_file = header.kind in _FILES
+                yield Member(path, header.size, is_file, bool(header.mode & _EXECUTABLE), content)
+            for _ in content:  # what nobody wanted
+                pass
 
 
 class _Header(NamedTuple):
@@ -74,6 +110,7 @@ class _Tar:
 
     stream: _Stream
     intake: Intake
+    passing: bool = False  # links are passed by, not a reason to refuse
     records: Mapping[bytes, bytes] | None = None
     long_name: bytes | None = None
     extensions: int = 0  # bytes
@@ -91,8 +128,11 @@ class _Tar:
             raise TooLarge(self.intake.name, self.intake.limits.file)
         return _Header(block[156:157], _name(block), self._octal(size), self._octal(block[100:108]))
 
-    def take(self, header: _Header) -> None:
-        """The member or extension after its header. Raises: ArchiveRejected, TooLarge."""
+    def describe(self, header: _Header) -> bool:
+        """Whether the header is an extension, read here, which describes a member.
+
+        Raises: ArchiveRejected, TooLarge.
+        """
         if header.kind == _PAX and self.records is None:
             self.records = self._records(header)
         elif header.kind == _LONG_NAME and self.long_name is None:
@@ -103,10 +143,20 @@ class _Tar:
         elif header.kind in (_PAX, _LONG_NAME):
             self.intake.refuse("confusion", "a member is described twice")
         else:
-            self._take_member(header)
-            self.records = self.long_name = None
+            return False
+        return True
 
-    def _take_member(self, header: _Header) -> None:
+    def pass_member(self, header: _Header) -> bytes:
+        """The name of a member of whatever kind, if its end is certain. Raises: ArchiveRejected."""
+        self.intake.count()
+        if header.kind not in _FILES and header.size:  # readers disagree about what follows
+            self.intake.refuse("confusion", "a member that is no file has content")
+        if header.kind not in _FILES + _FOLDER + _LINKS + _DEVICES:
+            self.intake.refuse("special", "it holds something of an unknown kind")
+        return self._final_name(header)
+
+    def take_member(self, header: _Header) -> None:
+        """Hand the member after its header to the intake. Raises: ArchiveRejected, TooLarge."""
         self.intake.count()
         if header.kind in _LINKS:
             self.intake.refuse("link", "it holds a link")
@@ -122,11 +172,14 @@ class _Tar:
             self.intake.refuse("confusion", "an entry is a folder by its name, but not by its kind")
         path = self.intake.enter(raw, is_folder=False)
         self.intake.weigh(path, header.size)
-        self.intake.keep(path, self._content(header.size), executable=bool(header.mode & 0o100))
+        self.intake.keep(
+            path, self._content(header.size), executable=bool(header.mode & _EXECUTABLE)
+        )
 
     def _final_name(self, header: _Header) -> bytes:
-        records = self.records or {}
-        if b"linkpath" in records:
+        records, long_name = self.records or {}, self.long_name
+        self.records = self.long_name = None
+        if b"linkpath" in records and not self.passing:
             self.intake.refuse("link", "it holds a link")
         if any(key.startswith(_SPARSE) for key in records):
             self.intake.refuse("special", "it holds a file with holes")
@@ -134,7 +187,7 @@ class _Tar:
         size = records.get(b"size", b"%d" % header.size)
         if b"hdrcharset" in records or size != b"%d" % header.size:
             self.intake.refuse("confusion", "the records of a member contradict its header")
-        names = [name for name in (records.get(b"path"), self.long_name) if name is not None]
+        names = [name for name in (records.get(b"path"), long_name) if name is not None]
         if len(names) > 1:
             self.intake.refuse("confusion", "a member has two names")
         return names[0] if names else header.raw
@@ -167,6 +220,15 @@ class _Tar:
 
     def _content(self, size: int) -> bytes:
         return self._exactly(size + -size % _BLOCK)[:size]
+
+    def content_chunks(self, size: int) -> Iterator[bytes]:
+        """The bytes of a member, a part at a time. Raises: ArchiveRejected, TooLarge."""
+        left = size
+        while left > 0:
+            part = min(left, _PART)
+            yield self._exactly(part)
+            left -= part
+        self._exactly(-size % _BLOCK)
 
     def _exactly(self, size: int) -> bytes:
         data = self.stream.read(size)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from skillhall.sources.safety import Folder, Kind, Place, opened_place, read_ben
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Iterator
 
     from skillhall.policy.scanning import ScanPolicy
 
@@ -23,6 +25,7 @@ MAX_FILE = 10 * 1024 * 1024  # bytes in one file
 MAX_TOTAL = 100 * 1024 * 1024  # bytes in all files of a skill
 MAX_DEPTH = 32  # folders inside a skill
 _EXECUTABLE = 0o100
+_TRIES = 20  # for a folder that is swapped again and again
 
 
 def open_bundle(place: Place, policy: ScanPolicy) -> Bundle:
@@ -30,14 +33,72 @@ def open_bundle(place: Place, policy: ScanPolicy) -> Bundle:
 
     Raises: SkillFileNotFound if there is no such folder.
     """
-    listing = _Listing(place, policy)
-    try:
-        with opened_place(place) as folder:
+    for _ in range(_TRIES):
+        try:
+            with _listed(place, policy) as bundle:
+                return bundle
+        except _Swapped:
+            continue
+    raise SkillFileNotFound(place.name)
+
+
+@contextmanager
+def _listed(place: Place, policy: ScanPolicy) -> Iterator[Bundle]:
+    """The files there; for as long as it is held, no other folder gets the number of this one.
+
+    Raises: SkillFileNotFound, _Swapped.
+    """
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(opened_place(place))
+            listing = _Listing(place, policy, folder.identity())
             listing.add(folder, "", 0)
-    except OSError:
-        raise SkillFileNotFound(place.name) from None
-    files = {file.path.text: file for file in sorted(listing.files, key=lambda f: f.path)}
-    return Bundle(place.path, files, tuple(listing.findings))
+            # What was swapped away may have lost files while they were listed.
+            stack.enter_context(_unchanged(place, listing.identity))
+        except _Swapped:
+            raise
+        except OSError:
+            raise SkillFileNotFound(place.name) from None
+        files = {file.path.text: file for file in sorted(listing.files, key=lambda f: f.path)}
+        yield Bundle(place.path, files, tuple(listing.findings))
+
+
+def read_bundle(place: Place, policy: ScanPolicy) -> Bundle:
+    """The same with all bytes, of one moment: a folder that is swapped meanwhile is read anew.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
+    for _ in range(_TRIES):
+        try:
+            with _listed(place, policy) as bundle:
+                return in_memory(bundle)
+        except (_Swapped, SkillFileNotFound):
+            continue
+    raise SkillFileNotFound(place.name)
+
+
+def in_memory(bundle: Bundle) -> Bundle:
+    """The bundle with the bytes that its files have now. Raises: SkillhallError."""
+    files = {path: _taken(file) for path, file in bundle.files.items()}
+    return replace(bundle, files=files)
+
+
+def _taken(file: SkillFile) -> SkillFile:
+    data = file.read()
+    return replace(file, size=len(data), read=lambda: data)
+
+
+class _Swapped(OSError):
+    """Another folder stands where one was listed."""
+
+
+@contextmanager
+def _unchanged(place: Place, identity: tuple[int, int]) -> Iterator[Folder]:
+    """The folder that was listed: files of two folders are no skill. Raises: OSError, _Swapped."""
+    with opened_place(place) as folder:
+        if folder.identity() != identity:
+            raise _Swapped
+        yield folder
 
 
 def open_flat(place: Place, name: str) -> Bundle:
@@ -48,12 +109,14 @@ def open_flat(place: Place, name: str) -> Bundle:
             stat = folder.peek(name)
     except OSError:
         raise SkillFileNotFound(name) from None
-    return Bundle(place.path, {name: _skill_file(place, relative, stat)})
+    return Bundle(place.path, {name: _skill_file(relative, stat, partial(read_in_place, place))})
 
 
-def _skill_file(place: Place, path: RelativePath, stat: os.stat_result) -> SkillFile:
-    read = partial(read_in_place, place, path)
-    return SkillFile(path, stat.st_size, bool(stat.st_mode & _EXECUTABLE), read)
+def _skill_file(
+    path: RelativePath, stat: os.stat_result, read: Callable[[RelativePath], bytes]
+) -> SkillFile:
+    is_program = bool(stat.st_mode & _EXECUTABLE)
+    return SkillFile(path, stat.st_size, is_program, partial(read, path))
 
 
 def read_in_place(place: Place, path: RelativePath, at_most: int = MAX_FILE) -> bytes:
@@ -65,10 +128,19 @@ def read_in_place(place: Place, path: RelativePath, at_most: int = MAX_FILE) -> 
         raise SkillFileNotFound(path.text) from None
 
 
+def _read_listed(place: Place, identity: tuple[int, int], path: RelativePath) -> bytes:
+    try:
+        with _unchanged(place, identity) as folder:
+            return read_beneath(folder, path, MAX_FILE)
+    except OSError:
+        raise SkillFileNotFound(path.text) from None
+
+
 @dataclass(slots=True)
 class _Listing:
     place: Place
     policy: ScanPolicy
+    identity: tuple[int, int]
     files: list[SkillFile] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     full: bool = False
@@ -142,7 +214,8 @@ class _Listing:
             message = f"the skill's files have more than {MAX_TOTAL} bytes; the rest is left out"
             self._note(Code.FILE_TOO_LARGE, message, path)
             return
-        self.files.append(_skill_file(self.place, RelativePath.parse(path), stat))
+        read = partial(_read_listed, self.place, self.identity)
+        self.files.append(_skill_file(RelativePath.parse(path), stat, read))
 
     def _leave_out(self, why: str, path: str, hint: str = "") -> None:
         self._note(Code.FILE_LEFT_OUT, f"left out of the skill's files: {why}", path, hint)

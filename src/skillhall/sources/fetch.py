@@ -1,52 +1,46 @@
 """One GET over https: from a checked address, under a size and a time, or not at all.
 
-A host is looked up once and the answer dialled as it is, so it cannot change after the check. Every
-redirect is a request like the first. Proxies that the environment names are not used: they would
-look the host up again.
+Every redirect is a request like the first. Proxies that the environment names are not used: they
+would look the host up again.
 """
 
 from __future__ import annotations
 
-import io
 import re
-import socket
-import ssl
-import threading
 import time
 import zlib
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cache
-from http.client import HTTPException, HTTPMessage, HTTPResponse
-from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, NamedTuple, cast
+from http.client import HTTPMessage, HTTPResponse
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 from urllib.parse import urljoin
 
 from skillhall.errors import (
     RateLimited,
     SourceNotFound,
     SourceRejected,
-    SourceTimedOut,
     SourceUnavailable,
     TooLarge,
 )
-from skillhall.sources.addresses import PUBLIC, checked_addresses, look_up
+from skillhall.sources.addresses import PUBLIC
 from skillhall.sources.reference import WebUrl, checked_characters
+from skillhall.sources.wire import Call, Network, Patience, Wire, open_line, told_of
 from skillhall.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import socket
+    from collections.abc import Callable, Iterator
 
-    from skillhall.sources.addresses import Address, AddressPolicy, Resolver
+    from skillhall.sources.addresses import AddressPolicy
+
+# Told of the bytes that came so far, and of how many; 0 if the host does not say.
+Progress: TypeAlias = "Callable[[int, int], None]"
 
 MAX_HOPS = 5  # redirects
-OVERALL = 30.0  # seconds for everything
-IDLE = 10.0  # seconds without a byte
 UNKNOWN_WAIT = 60  # seconds, for a host that says "too many" and not until when
 LONGEST_WAIT = 86_400  # seconds; a day is as good as any longer time
 _CHUNK = 64 * 1024  # bytes
-_ENVELOPE = 256 * 1024  # bytes of headers and chunk sizes, beside twice the body
 _HEADER = re.compile(r"[\x20-\x7e]{1,4096}")
 _REDIRECTS = {301, 302, 303, 307, 308}
 _GONE = {404, 410}
@@ -69,16 +63,6 @@ class Request:
                 raise ValueError(f"the {name} is not a line of ASCII characters")
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
-    """How hosts are found and trusted, and how long they may take."""
-
-    resolve: Resolver = look_up
-    tls: ssl.SSLContext | None = None  # `None` trusts whom the system trusts
-    overall: float = OVERALL
-    idle: float = IDLE
-
-
 class Fetched(NamedTuple):
     """What came; `url` is where from in the end, without a query."""
 
@@ -89,155 +73,88 @@ class Fetched(NamedTuple):
     unchanged: bool = False  # the host says that the copy with our etag is still good
 
 
-def fetch(
+class Stream(NamedTuple):
+    """What comes, while it comes: `chunks` can be read once, and only inside `open_stream`."""
+
+    chunks: Iterator[bytes]
+    url: str
+    etag: str
+    content_type: str
+    length: int = 0  # bytes, if the host says how many
+    unchanged: bool = False
+
+    def watched(self, progress: Progress | None) -> Iterator[bytes]:
+        """The chunks; `progress` is told of each."""
+        count = 0
+        for chunk in self.chunks:
+            count += len(chunk)
+            if progress is not None:
+                progress(count, self.length)
+            yield chunk
+
+
+def fetch(  # noqa: PLR0913 - each has a default that suits most
     url: str,
     *,
     at_most: int,
     policy: AddressPolicy = PUBLIC,
     request: Request = Request(),  # noqa: B008 - frozen
     network: Network = Network(),  # noqa: B008 - frozen
+    progress: Progress | None = None,
 ) -> Fetched:
     """The bytes at an https URL; http only to addresses that the policy allows by name.
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, TooLarge.
     """
-    hop = _Hop(WebUrl.parse(url), request, at_most, _Patience(network))
+    opened = open_stream(url, at_most=at_most, policy=policy, request=request, network=network)
+    with opened as stream:
+        data = b"".join(stream.watched(progress))
+        return Fetched(data, stream.url, stream.etag, stream.content_type, stream.unchanged)
+
+
+@contextmanager
+def open_stream(
+    url: str,
+    *,
+    at_most: int,
+    policy: AddressPolicy = PUBLIC,
+    request: Request = Request(),  # noqa: B008 - frozen
+    network: Network = Network(),  # noqa: B008 - frozen
+) -> Iterator[Stream]:
+    """The same as `fetch`, chunk by chunk: reading them raises what `fetch` would."""
+    hop = _Hop(Call(WebUrl.parse(url), Patience(network), network), request, at_most)
     for _ in range(MAX_HOPS + 1):
-        answer = _follow(hop, policy, network)
-        if isinstance(answer, Fetched):
-            return answer
-        hop = answer
+        with _answered(hop, policy) as response:
+            judged = _judged(response, hop)
+            if isinstance(judged, Stream):
+                yield judged
+                return
+        hop = judged
     raise SourceUnavailable(hop.url.host, f"it redirects more than {MAX_HOPS} times")
 
 
-class _Patience:
-    """The time that is left."""
-
-    def __init__(self, network: Network) -> None:
-        self._end = time.monotonic() + network.overall
-        self._idle = network.idle
-
-    def next(self) -> float:
-        """Seconds to wait for the next thing to happen. Raises: TimeoutError."""
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return min(left, self._idle)
-
-
 class _Hop(NamedTuple):
-    url: WebUrl
+    call: Call
     request: Request
     at_most: int
-    patience: _Patience
+
+    @property
+    def url(self) -> WebUrl:
+        return self.call.url
 
 
-def _follow(hop: _Hop, policy: AddressPolicy, network: Network) -> Fetched | _Hop:
-    """The answer to one request, or the request that it leads to."""
-    host = hop.url.host
-    try:
-        addresses = _find(hop, policy, network.resolve)
-        with closing(_connect(hop, addresses, network)) as line:
-            line.settimeout(hop.patience.next())
+@contextmanager
+def _answered(hop: _Hop, policy: AddressPolicy) -> Iterator[HTTPResponse]:
+    """The answer to one request, up to its body."""
+    with told_of(hop.url.host):
+        line = open_line(hop.call, policy)
+    with closing(line):
+        with told_of(hop.url.host):
+            line.settimeout(hop.call.patience.next())
             line.sendall(_written(hop))
-            with closing(_response(line, hop)) as response:
-                return _judged(response, hop)
-    except TimeoutError:
-        raise SourceTimedOut(host, "it takes too long") from None
-    except ssl.SSLCertVerificationError as error:
-        problem = f"its certificate is not valid: {error.verify_message}"
-        raise SourceUnavailable(host, problem) from None
-    except ssl.SSLError:
-        raise SourceUnavailable(host, "no safe connection to it is possible") from None
-    except OSError:
-        raise SourceUnavailable(host, "the connection to it broke") from None
-    except (HTTPException, ValueError):  # http.client lets some ValueErrors through
-        raise SourceUnavailable(host, "its answer cannot be read") from None
-
-
-def _find(hop: _Hop, policy: AddressPolicy, resolve: Resolver) -> tuple[Address, ...]:
-    url = hop.url
-    waiting = _Bounded(resolve, hop.patience)
-    addresses = checked_addresses(url.host, url.port, policy, waiting)
-    if url.scheme == "http" and not all(map(policy.allows_by_name, addresses)):
-        raise SourceRejected("scheme", url.place, "'http' is not safe", "use https")
-    return addresses
-
-
-class _Bounded:
-    """A resolver that gives up in time; the system's own may take minutes."""
-
-    def __init__(self, resolve: Resolver, patience: _Patience) -> None:
-        self._resolve = resolve
-        self._patience = patience
-
-    def __call__(self, host: str, port: int) -> list[str]:
-        found: list[str] = []
-        failed: list[Exception] = []
-
-        def work() -> None:
-            try:
-                found.extend(self._resolve(host, port))
-            except (OSError, ValueError) as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(self._patience.next())
-        if thread.is_alive():
-            raise TimeoutError
-        if failed:
-            raise failed[0]
-        return found
-
-
-def _connect(hop: _Hop, addresses: tuple[Address, ...], network: Network) -> socket.socket:
-    """A line to the first address that answers. Raises: OSError, SourceUnavailable."""
-    failure: OSError | None = None
-    for address in addresses:
-        try:
-            line = _dial(hop, address)
-        except OSError as error:
-            failure = error
-            continue
-        return line if hop.url.scheme == "http" else _secured(line, hop, network)
-    if isinstance(failure, TimeoutError):
-        raise failure
-    raise SourceUnavailable(hop.url.host, "it cannot be reached")
-
-
-def _dial(hop: _Hop, address: Address) -> socket.socket:
-    is_v4 = isinstance(address, IPv4Address)
-    line = socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, socket.SOCK_STREAM)
-    try:
-        line.settimeout(hop.patience.next())
-        line.connect((str(address), hop.url.port))
-    except OSError:
-        line.close()
-        raise
-    return line
-
-
-def _secured(line: socket.socket, hop: _Hop, network: Network) -> ssl.SSLSocket:
-    """The line under TLS, with the certificate of the host that was asked for."""
-    context = network.tls or _system_trust()
-    # Some builds of Python let OpenSSL take a cut line for an end; a body may then be cut unseen.
-    context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
-    name = hop.url.host.strip("[]")
-    try:
-        line.settimeout(hop.patience.next())
-        # A body that ends without a goodbye may have been cut by somebody on the way.
-        return context.wrap_socket(line, server_hostname=name, suppress_ragged_eofs=False)
-    except OSError:
-        line.close()
-        raise
-
-
-@cache
-def _system_trust() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+            response = _response(line, hop)
+        with closing(response):
+            yield response
 
 
 def _written(hop: _Hop) -> bytes:
@@ -257,35 +174,11 @@ def _written(hop: _Hop) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-class _Wire(io.RawIOBase):
-    """The bytes of a line, while there is time, and no more of them than any answer needs."""
-
-    def __init__(self, line: socket.socket, hop: _Hop) -> None:
-        self._line = line
-        self._hop = hop
-        # http.client reads a chunk of size -1 to the end of all things; here it ends earlier.
-        self._left = 2 * hop.at_most + _ENVELOPE
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """What http.client asks of a socket."""
-        return io.BufferedReader(self)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # io passes this one
-        self._line.settimeout(self._hop.patience.next())
-        count = self._line.recv_into(buffer)
-        self._left -= count
-        if self._left < 0:
-            raise TooLarge(self._hop.url.place, self._hop.at_most)
-        return count
-
-
 def _response(line: socket.socket, hop: _Hop) -> HTTPResponse:
     """The answer up to its body. Raises: OSError, HTTPException, ValueError, TooLarge."""
     # Of a socket, http.client uses `makefile` only.
-    response = HTTPResponse(cast("socket.socket", _Wire(line, hop)), method="GET")
+    wire = cast("socket.socket", Wire(line, hop.call, hop.at_most))
+    response = HTTPResponse(wire, method="GET")
     try:
         response.begin()
     except BaseException:
@@ -294,7 +187,7 @@ def _response(line: socket.socket, hop: _Hop) -> HTTPResponse:
     return response
 
 
-def _judged(response: HTTPResponse, hop: _Hop) -> Fetched | _Hop:
+def _judged(response: HTTPResponse, hop: _Hop) -> Stream | _Hop:
     status, url = response.status, hop.url
     if status in _REDIRECTS:
         return _redirected(response.headers, hop)
@@ -303,11 +196,11 @@ def _judged(response: HTTPResponse, hop: _Hop) -> Fetched | _Hop:
     if (seconds := _wait_asked(status, response.headers)) is not None:
         raise RateLimited(url.host, seconds)
     if status == _NOT_MODIFIED and hop.request.etag:
-        return Fetched(b"", url.place, hop.request.etag, "", unchanged=True)
+        return Stream(iter(()), url.place, hop.request.etag, "", unchanged=True)
     if status != _OK:
-        raise SourceUnavailable(url.host, f"it answers with status {status}")
+        raise SourceUnavailable(url.host, f"it answers with status {status}", status=status)
     etag, kind = _header(response.headers, "ETag"), _header(response.headers, "Content-Type")
-    return Fetched(_body(response, hop), url.place, etag, kind)
+    return _body(response, hop)._replace(etag=etag, content_type=kind)
 
 
 def _header(headers: HTTPMessage, name: str) -> str:
@@ -326,7 +219,7 @@ def _redirected(headers: HTTPMessage, hop: _Hop) -> _Hop:
     request = hop.request
     if following.origin != url.origin:
         request = Request(request.etag, "", request.accept)
-    return hop._replace(url=following, request=request)
+    return hop._replace(call=hop.call._replace(url=following), request=request)
 
 
 def _joined(url: WebUrl, place: str) -> WebUrl:
@@ -366,29 +259,39 @@ def _timestamp(text: str | None) -> float | None:
         return None
 
 
-def _body(response: HTTPResponse, hop: _Hop) -> bytes:
-    """The body, decoded, all of it. Raises: TooLarge, SourceUnavailable."""
-    if response.length is not None and response.length > hop.at_most:
+def _body(response: HTTPResponse, hop: _Hop) -> Stream:
+    """The body, decoded while it is read. Raises: TooLarge, SourceUnavailable."""
+    length = response.length or 0
+    if length > hop.at_most:
         raise TooLarge(hop.url.place, hop.at_most)
     encoding = str(response.headers.get("Content-Encoding", "identity")).strip().lower()
     pieces = _pieces(response, hop)
     if encoding in {"gzip", "x-gzip"}:
-        pieces = _unpacked(pieces, hop)
+        pieces, length = _unpacked(pieces, hop), 0
     elif encoding not in {"", "identity"}:
         raise SourceUnavailable(hop.url.host, "it packs its answer in an unknown way")
-    data = bytearray()
+    return Stream(_counted(pieces, hop), hop.url.place, "", "", length)
+
+
+def _counted(pieces: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
+    count = 0
     for piece in pieces:
-        data += piece
-        if len(data) > hop.at_most:
+        count += len(piece)
+        if count > hop.at_most:
             raise TooLarge(hop.url.place, hop.at_most)
-    return bytes(data)
+        yield piece
 
 
 def _pieces(response: HTTPResponse, hop: _Hop) -> Iterator[bytes]:
-    while piece := response.read(_CHUNK):
+    while piece := _piece(response, hop.url.host):
         yield piece
     if response.length:  # of what was announced, this is missing
         raise SourceUnavailable(hop.url.host, "its answer ends too early")
+
+
+def _piece(response: HTTPResponse, host: str) -> bytes:
+    with told_of(host):
+        return response.read(_CHUNK)
 
 
 def _unpacked(pieces: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ from skillhall.skill.bundle import RelativePath
 from skillhall.sources.addresses import is_loopback, parse_host
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 MAX_TEXT = 4096  # characters
 MAX_REF = 255  # characters; file systems hold no longer name
@@ -110,6 +110,13 @@ class GitHubRef:
         longer = _longer(self.path, self.ref)
         return GitHubRef(self.owner, self.repository, *longer) if longer else None
 
+    def readings(self) -> Iterator[GitHubRef]:
+        """All that it may mean: on pages, a ref with slashes looks like the start of a path."""
+        reading: GitHubRef | None = self
+        while reading is not None:
+            yield reading
+            reading = reading.with_longer_ref()
+
 
 @dataclass(frozen=True, slots=True)
 class GitRef:
@@ -128,6 +135,13 @@ class GitRef:
         """The next reading of a page whose branch may hold slashes: `a`, then `a/b`."""
         longer = _longer(self.path, self.ref)
         return GitRef(self.url, *longer) if longer else None
+
+    def readings(self) -> Iterator[GitRef]:
+        """All that it may mean: on pages, a ref with slashes looks like the start of a path."""
+        reading: GitRef | None = self
+        while reading is not None:
+            yield reading
+            reading = reading.with_longer_ref()
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,12 +533,13 @@ def _checked_ref(encoded: str | None, text: str) -> str:
     if encoded is None:
         return ""
     ref = _decoded(encoded, text)
-    if not _is_ref(ref):
+    if not is_ref(ref):
         raise SourceRejected("ref", text, "git has no such names for branches, tags and commits")
     return ref
 
 
-def _is_ref(ref: str) -> bool:
+def is_ref(ref: str) -> bool:
+    """Whether git takes the text for a branch, tag or commit, and for nothing else."""
     return len(ref) <= MAX_REF and ref.isprintable() and not _BAD_REF.search(ref)
 
 
@@ -547,6 +562,6 @@ def _encoded(text: str) -> str:
 def _longer(path: str, ref: str) -> _Place | None:
     first, _, rest = path.partition("/")
     longer = f"{ref}/{first}"
-    if not ref or not first or rest.startswith("-") or not _is_ref(longer):
+    if not ref or not first or rest.startswith("-") or not is_ref(longer):
         return None
     return _Place(rest, longer)

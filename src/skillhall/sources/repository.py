@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from skillhall.skill.bundle import Bundle
 
 _SHELF = "skills"  # where repositories of skills keep them
+_WHAT_IT_HOLDS = "'skillhall add REPOSITORY --list' shows what it holds"
 _NEVER = frozenset({".git", "node_modules", "__macosx"})
 
 
@@ -22,6 +23,7 @@ class Snapshot(NamedTuple):
 
     bundles: tuple[Bundle, ...]
     commit: str
+    ref: str = ""  # that has the commit; longer than the one of a page whose branch has slashes
     stale: str = ""  # why this is an older copy, if it is one
 
 
@@ -62,7 +64,7 @@ def find_skills(paths: Collection[str], wanted: str, text: str) -> list[str]:
     if any(path.startswith(f"{wanted}/") for path in paths):
         raise NoSkillThere(text)
     names = sorted({folder.rpartition("/")[2] for folder in folders if folder})
-    raise SkillNotFound(wanted, get_close_matches(wanted, names))
+    raise SkillNotFound(wanted, get_close_matches(wanted, names), _WHAT_IT_HOLDS)
 
 
 def _on_show(folders: set[str], text: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 import sys
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 STAGED = ".skillhall-"  # how everything begins that was not finished
 ASIDE = f"{STAGED}old-"  # a folder that is being replaced, with its name behind
+# Whole names: a lock of ours begins with the same letters and is finished.
+_UNFINISHED = re.compile(rf"{re.escape(STAGED)}[0-9a-f]{{16}}|{re.escape(ASIDE)}.*", re.DOTALL)
 _HAS_HANDLES = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -119,12 +122,16 @@ class WritableFolder:
     def swap_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
         """Put a folder with `files` where `name` stands; the old one stays until that is whole.
 
-        A process that is killed in between leaves the old folder aside: see `recover`. Call both
-        with the folder locked. Raises: OSError.
+        Where the system cannot exchange two names in one step, a process that is killed in between
+        leaves the old folder aside: see `recover`. Call both with the folder locked.
+        Raises: OSError.
         """
         aside = f"{ASIDE}{name}"
         with self.staged() as temporary:
             self._build(temporary, files)
+            if self._exchange(temporary, name):
+                self.sync()
+                return
             self.rename(name, aside)
             try:
                 self.rename(temporary, name)
@@ -132,7 +139,23 @@ class WritableFolder:
                 self.rename(aside, name)
                 raise
         self.sync()
-        self.remove(aside)
+        with contextlib.suppress(OSError):  # the new one stands; `recover` gets what is left
+            self.remove(aside)
+
+    def put_link(self, name: str, text: str) -> None:
+        """Make or replace a link to `text`, all or nothing. Raises: OSError, NotAFile."""
+        if self.kind(name) not in (None, Kind.LINK):
+            raise NotAFile(name)
+        with self.staged() as temporary:
+            os.symlink(text, self._name(temporary), dir_fd=self._handle)
+            self.rename(temporary, name)
+        self.sync()
+
+    def discard(self, name: str) -> None:
+        """Remove what stands there, whole or not at all. Raises: OSError."""
+        with self.staged() as temporary:
+            self.rename(name, temporary)
+            self.sync()
 
     def recover(self) -> None:
         """Undo or finish what a killed process left behind. Raises: OSError."""
@@ -140,8 +163,10 @@ class WritableFolder:
             name = entry.removeprefix(ASIDE)
             if name != entry and self.kind(name) is None:
                 self.rename(entry, name)
-            elif entry.startswith(STAGED):
-                self.remove(entry)
+            elif _UNFINISHED.fullmatch(entry):
+                # What cannot be removed must not stand in the way of every later change.
+                with contextlib.suppress(OSError):
+                    self.remove(entry)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -169,6 +194,12 @@ class WritableFolder:
         """Call what stands at `name` `new`; a file there is replaced. Raises: OSError."""
         handle = self._handle
         os.replace(self._name(name), self._name(new), src_dir_fd=handle, dst_dir_fd=handle)
+
+    def _exchange(self, name: str, other: str) -> bool:
+        # Imported here: only a replacement needs it, and it takes a while to load.
+        from skillhall.sources.exchange import exchange  # noqa: PLC0415
+
+        return self._handle is not None and exchange(self._handle, name, other)
 
     def remove(self, name: str) -> None:
         """Remove a file, a link, or a folder with all it holds. Raises: OSError."""

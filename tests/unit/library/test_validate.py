@@ -96,9 +96,10 @@ def test_files_that_are_left_out_are_reported_with_their_path(tmp_path: Path) ->
     place = make_skill(tmp_path, data=make_skill_md(body="[a](link.md)\n"))
     (place / "link.md").symlink_to("SKILL.md")
     (result,) = check(tmp_path, "pdf-tools").results
-    (judged,) = result.findings
+    judged, in_all = result.findings
     assert judged.finding.code is Code.FILE_LEFT_OUT
     assert judged.finding.path == str(place / "link.md")
+    assert in_all.finding.code is Code.LINKS_DROPPED
 
 
 def test_shadowed_copies_are_validated_as_well(tmp_path: Path) -> None:

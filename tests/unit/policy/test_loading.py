@@ -11,6 +11,7 @@ from skillhall.policy.loading import (
     LoadPolicy,
 )
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.risks.tiers import TIERS, Tier
 
 
 def finding(code: Code) -> Finding:
@@ -38,7 +39,7 @@ def test_a_set_named_later_wins() -> None:
 
 
 def test_no_code_belongs_to_two_groups() -> None:
-    groups = [UNREADABLE, ADVICE, QUIET, NAME_PATTERN, NO_NAME]
+    groups = [UNREADABLE, ADVICE, QUIET, NAME_PATTERN, NO_NAME, frozenset(TIERS)]
     assert sum(map(len, groups)) == len(frozenset[Code]().union(*groups))
 
 
@@ -60,5 +61,14 @@ def test_one_rejected_finding_keeps_a_skill_out() -> None:
 
 
 def test_quiet_codes_are_those_that_need_no_mention() -> None:
-    assert LoadPolicy.of(Effect.WARN).quiet_codes == QUIET
-    assert LoadPolicy.of(Effect.REJECT, warn=QUIET).quiet_codes == frozenset()
+    facts = {code for code, tier in TIERS.items() if tier is Tier.INFO}
+    assert LoadPolicy.of(Effect.WARN).quiet_codes == QUIET | facts
+    assert LoadPolicy.of(Effect.REJECT, warn=QUIET).quiet_codes == facts
+
+
+@pytest.mark.parametrize("otherwise", list(Effect))
+def test_what_the_scan_finds_never_rejects_whatever_a_policy_names(otherwise: Effect) -> None:
+    policy = LoadPolicy.of(otherwise, reject=TIERS)
+    assert policy.accepts(map(finding, TIERS))
+    for code, tier in TIERS.items():
+        assert policy.effect(code) is (Effect.ACCEPT if tier is Tier.INFO else Effect.WARN)

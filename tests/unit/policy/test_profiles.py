@@ -9,6 +9,7 @@ from skillhall.policy.scanning import Links
 from skillhall.skill.finding import Code
 from skillhall.skill.model import KeyCase
 from skillhall.skill.parse import parse_skill
+from skillhall.skill.risks.tiers import TIERS, Tier
 from tests.support.skills import make_skill_md
 
 ORDER = (
@@ -275,3 +276,10 @@ def test_what_is_missing_is_replaced_as_the_table_says(
     assert label("", "d", "folder") == nameless
     assert label("n", "", "folder") == undescribed
     assert label("n", "d", "folder") == ("n", "d")
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_no_profile_rejects_for_what_the_scan_finds(profile: Profile) -> None:
+    for code, tier in TIERS.items():
+        expected = Effect.ACCEPT if tier is Tier.INFO else Effect.WARN
+        assert profile.load.effect(code) is expected

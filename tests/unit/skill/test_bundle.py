@@ -1,7 +1,7 @@
 import pytest
 
 from skillhall.errors import SkillFileNotFound, UnsafePath
-from skillhall.skill.bundle import MAX_PATH, Bundle, RelativePath, SkillFile
+from skillhall.skill.bundle import MAX_PATH, Bundle, RelativePath, SkillFile, folded
 
 
 def make_file(path: str, content: bytes = b"x") -> SkillFile:
@@ -101,3 +101,8 @@ def test_a_missing_file_is_an_error_that_names_it() -> None:
 def test_resources_are_all_files_but_the_root_skill_md() -> None:
     bundle = make_bundle("SKILL.md", "a", "nested/SKILL.md")
     assert [file.path.text for file in bundle.resources()] == ["a", "nested/SKILL.md"]
+
+
+@pytest.mark.parametrize("name", ["PDF", "ｐｄｆ", "p\u200ddf", "pdf"])
+def test_names_that_some_system_takes_for_one_fold_to_one(name: str) -> None:
+    assert folded(name) == "pdf"

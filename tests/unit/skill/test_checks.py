@@ -1,6 +1,12 @@
 import pytest
 
-from skillhall.skill.checks import check_body, check_description, check_frontmatter, suggest_name
+from skillhall.skill.checks import (
+    check_body,
+    check_description,
+    check_frontmatter,
+    slug,
+    suggest_name,
+)
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.model import Frontmatter
 from skillhall.skill.values import Fields, Value
@@ -255,3 +261,9 @@ def test_a_suggested_name_follows_the_rules(text: str, name: str) -> None:
 )
 def test_a_body_above_500_lines_or_5000_tokens_is_large(body: str, large: bool) -> None:
     assert [found.code for found in check_body(body)] == ([Code.BODY_LARGE] if large else [])
+
+
+@pytest.mark.parametrize("text", ["", "..", "---", "~/!", "🙂"])
+def test_a_text_without_letters_and_digits_has_no_slug(text: str) -> None:
+    assert slug(text) == ""
+    assert suggest_name(text) == "skill"

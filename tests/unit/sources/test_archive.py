@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from skillhall.errors import ArchiveRejected, TooLarge
 from skillhall.skill.bundle import Bundle
-from skillhall.sources.archive import LIMITS, Limits, read_archive
+from skillhall.sources.archive import LIMITS, REPOSITORY, Intake, Limits, read_archive
+from skillhall.sources.archive_tar import walk_tar
 from tests.support.archives import (
     SKILL,
     STORED,
@@ -866,3 +867,52 @@ def test_what_is_packed_comes_back(tree: dict[str, bytes], executable: bool) -> 
     for (bundle,) in (read(zipped), read(tarred)):
         assert contents(bundle) == files
         assert {file.executable for file in bundle.files.values()} == {executable}
+
+
+# Archives of repositories, walked while they come
+
+
+def walked(data: bytes, limits: Limits = REPOSITORY) -> list[tuple[bytes, bool, bool, bytes]]:
+    intake = Intake("acme/skills", 0, limits)
+    chunks = (data[start : start + 100] for start in range(0, len(data), 100))
+    return [
+        (member.path, member.is_file, member.executable, b"".join(member.content))
+        for member in walk_tar(intake.arriving(chunks), intake)
+    ]
+
+
+def test_files_and_links_of_a_repository_are_met_in_order() -> None:
+    data = make_tgz(
+        pax({"comment": "1" * 40}, b"g"),
+        TarEntry("top/", b"", b"5"),
+        TarEntry("top/a", b"A" * 1000),
+        TarEntry("top/run", b"", mode=b"0000775\x00"),
+        pax({"linkpath": "/" + "x" * 200}),
+        TarEntry("top/link", b"", b"2"),
+        TarEntry("top/device", b"", b"3"),
+    )
+    assert walked(data) == [
+        (b"a", True, False, b"A" * 1000),
+        (b"run", True, True, b""),
+        (b"link", False, False, b""),
+        (b"device", False, False, b""),
+    ]
+
+
+def test_content_that_nobody_reads_is_passed_by() -> None:
+    data = make_tgz(TarEntry("top/a", b"A" * 200_000), TarEntry("top/b", b"B"))
+    intake = Intake("acme/skills", 0, REPOSITORY)
+    members = walk_tar(intake.arriving(iter([data])), intake)
+    assert [member.path for member in members] == [b"a", b"b"]
+
+
+def test_a_walk_counts_entries_bytes_and_the_ratio() -> None:
+    many = make_tgz(*(TarEntry(f"top/{number}") for number in range(11)))
+    for limits in (Limits(entries=10), Limits(total=9 * 1024), Limits(ratio=2, ratio_from=1)):
+        with pytest.raises(TooLarge):
+            walked(many, limits)
+
+
+def test_a_file_larger_than_a_skill_may_have_is_passed_by_in_a_walk() -> None:
+    data = make_tgz(TarEntry("top/a", b"x" * 5000), TarEntry("top/b"))
+    assert len(walked(data, Limits(file=10))) == 2

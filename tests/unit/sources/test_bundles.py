@@ -10,7 +10,14 @@ from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 from skillhall.policy.profiles import PROFILES
 from skillhall.policy.scanning import ScanPolicy
 from skillhall.skill.bundle import Bundle, RelativePath
-from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES, open_bundle, read_in_place
+from skillhall.sources.bundles import (
+    MAX_DEPTH,
+    MAX_FILE,
+    MAX_FILES,
+    open_bundle,
+    read_bundle,
+    read_in_place,
+)
 from skillhall.sources.safety import Place
 from tests.support.trees import open_descriptors, ordinary_user, write_skill
 
@@ -270,3 +277,24 @@ def test_a_skill_of_more_than_a_hundred_megabytes_is_reported(skill: Path) -> No
     opened = bundle(skill)
     assert sum(file.size for file in opened.files.values()) <= 100 * 1024 * 1024
     assert opened.findings != ()
+
+
+def test_a_folder_that_was_swapped_since_gives_no_file_of_the_new_one(skill: Path) -> None:
+    opened = bundle(skill)
+    skill.rename(skill.with_name("old"))
+    write_skill(skill)
+    with pytest.raises(SkillFileNotFound):
+        opened.files["SKILL.md"].read()
+    assert bundle(skill).files["SKILL.md"].read()
+
+
+def test_a_bundle_that_was_read_keeps_its_bytes(skill: Path) -> None:
+    write(skill, "a.txt", b"old")
+    opened = read_bundle(Place(str(skill.parent), skill.name), ScanPolicy())
+    write(skill, "a.txt", b"newer")
+    assert (opened.files["a.txt"].read(), opened.files["a.txt"].size) == (b"old", 3)
+
+
+def test_a_folder_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SkillFileNotFound):
+        read_bundle(Place(str(tmp_path), "none"), ScanPolicy())

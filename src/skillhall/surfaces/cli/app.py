@@ -21,9 +21,19 @@ COMMANDS = {
     "show": "Show everything about one skill.",
     "read": "Print a skill, or one of its files, for an agent.",
     "validate": "Check skills and say what is wrong, line by line.",
+    "scan": "Look for risky content in skills.",
     "prompt": "Print the text that tells a model about skills.",
     "init": "Create a new skill.",
-    "add": "Add skills from a folder, an archive or a web address.",
+    "add": "Add skills from a folder, an archive, a repository or the web.",
+    "install": "Install what the lock names.",
+    "update": "Bring skills up to date, keeping local edits.",
+    "outdated": "Show which skills have changed in their source.",
+    "verify": "Compare installed skills with the lock.",
+    "remove": "Remove skills.",
+    "rollback": "Take back the last change of a skill.",
+    "agents": "List the agents that skills can be added for.",
+    "local": "Keep the skills of a run directory: list, add, import, delete, setup.",
+    "tool": "Call the tools that agents are given.",
     "why": "Explain which copy of a skill is used, and why.",
     "path": "Show the folders that are searched, and the index.",
     "profiles": "Show the profiles and what they make of each finding.",
@@ -34,6 +44,12 @@ ALIASES = {
     "to-prompt": "prompt",
     "new": "init",
     "create": "init",
+    "i": "install",
+    "sync": "install",
+    "upgrade": "update",
+    "check": "outdated",
+    "rm": "remove",
+    "uninstall": "remove",
 }
 
 
@@ -125,4 +141,5 @@ def _failure(error: click.ClickException) -> CommandFailed:
     path = context.command_path if context else "skillhall"
     message = error.format_message().rstrip(".")
     hint = f"see '{path} --help'"
-    return CommandFailed("usage", message[:1].lower() + message[1:], hint, path.rpartition(" ")[2])
+    command = path.partition(" ")[2] or path
+    return CommandFailed("usage", message[:1].lower() + message[1:], hint, command)

@@ -45,6 +45,7 @@ EXIT_CODES: Mapping[str, int] = {
     "internal": FAILED,
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_GROUPS = (["local"], ["tool"])  # commands that have commands
 _DEBUG = "SKILLHALL_DEBUG"
 
 
@@ -84,7 +85,9 @@ def failure_of(error: Exception) -> Failure:
         return Failure(error.code, str(error), error.hint)
     if isinstance(error, OSError):
         code = "storage_full" if error.errno in _FULL else "storage_unavailable"
-        where = f": {error.filename}" if isinstance(error.filename, str) else ""
+        # Where a folder of ours lies is nobody's business, and may name the person.
+        name = error.filename.rpartition(os.sep)[2] if isinstance(error.filename, str) else ""
+        where = f": {name}" if name else ""
         return Failure(code, f"{(error.strerror or 'the disk failed').lower()}{where}")
     return Failure(
         "internal",
@@ -106,10 +109,15 @@ def report_error(error: Exception, words: Sequence[str]) -> int:
         print_error(getattr(error, "command", "") or _command(words), failure.as_json())
     else:
         _flush_what_can_be()
-        say(f"error: {failure.message}")
-        if failure.hint:
-            say(f"hint: {failure.hint}")
+        tell_failure(failure)
     return failure.exit_code
+
+
+def tell_failure(failure: Failure, about: str = "") -> None:
+    """The failure and what to do about it, for a person."""
+    say(f"error: {about}: {failure.message}" if about else f"error: {failure.message}")
+    if failure.hint:
+        say(f"hint: {failure.hint}")
 
 
 def _flush_what_can_be() -> None:
@@ -131,4 +139,5 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def _command(words: Sequence[str]) -> str:
-    return next((word for word in words if not word.startswith("-")), "")
+    named = [word for word in words if not word.startswith("-")]
+    return " ".join(named[: 2 if named[:1] in _GROUPS else 1])

@@ -33,7 +33,7 @@ def read_settings(*, no_index: bool = False) -> Settings:
         ) from None
     if not no_index:
         return settings
-    return Settings(settings.working_directory, settings.cache_directory, use_index=False)
+    return settings._replace(use_index=False)
 
 
 def load(roots: Sequence[str], profile: str, *, no_index: bool = False) -> Catalog:

@@ -104,3 +104,20 @@ def no_index_option(function: _F) -> _F:
     return click.option(
         "--no-index", is_flag=True, help="Read every file, without the index of earlier runs."
     )(function)
+
+
+def run_directory_option(function: _F) -> _F:
+    """`--root`: the run directory of an agent."""
+    return click.option(
+        "--root",
+        default=".",
+        metavar="DIR",
+        type=click.Path(exists=True, file_okay=False),
+        help="The run directory; the working directory if not given.",
+    )(function)
+
+
+def show_help(ctx: click.Context) -> None:
+    """What a group of commands says when none of them is named."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -26,6 +26,12 @@ def test_each_class_of_error_has_its_exit_code(error: Exception, code: int) -> N
     assert failure_of(error).exit_code == code
 
 
+@pytest.mark.parametrize("path", ["/home/ada/notes/x.md", "x.md"])
+def test_a_fault_of_the_disk_names_the_file_and_not_where_it_lies(path: str) -> None:
+    error = PermissionError(13, "Permission denied", path)
+    assert failure_of(error).message == "permission denied: x.md"
+
+
 def test_every_error_of_the_tree_has_a_class_in_the_table() -> None:
     classes = {
         error.code

@@ -1,36 +1,66 @@
-"""`skillhall add`: skills from a folder, an archive or a web address."""
+"""`skillhall add`: skills from anywhere, into a project, a home, or any folder."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from skillhall.surfaces.cli.errors import CONFLICT, REFUSED
-from skillhall.surfaces.cli.loading import counted, read_settings
+from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.shelves import global_option, open_shelf, print_shelf_rows
 from skillhall.surfaces.cli.terminal import clean, is_terminal, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillhall.library.adding import AddReport
+    from skillhall.library.intake import Opened
+    from skillhall.library.shelf import Shelf
     from skillhall.skill.bundle import Bundle
 
+EVERY = "*"
 
-@click.command("add", epilog="Example: skillhall add skills.zip --dir .claude/skills")
+
+class Wish(NamedTuple):
+    """Where the skills should go, and how."""
+
+    shelf: Shelf
+    directory: str | None
+    agents: tuple[str, ...]
+    copy: bool
+    overwrite: bool
+
+
+@click.command("add", epilog="Example: skillhall add acme/skills/pdf@v2 --agent claude-code")
 @click.argument("source")
+@click.option(
+    "-a",
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="AGENT",
+    help="For this agent too; '*' is all that are used here.",
+)
+@global_option
 @click.option(
     "--dir",
     "directory",
-    default=".agents/skills",
-    show_default=True,
     metavar="DIR",
-    help="The folder of skills to add to.",
+    help="The folder of skills to add to.  [default: .agents/skills]",
 )
-@click.option("-s", "--skill", "names", multiple=True, metavar="NAME", help="Only this skill.")
+@click.option(
+    "-s", "--skill", "names", multiple=True, metavar="NAME", help="Only this skill; '*' is all."
+)
+@click.option(
+    "--copy", is_flag=True, help="Copy into each agent's folder, instead of linking to one copy."
+)
+@click.option(
+    "-l", "--list", "is_listing", is_flag=True, help="Show what SOURCE holds, and add nothing."
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--overwrite", is_flag=True, help="Replace skills that are there already.")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
@@ -38,49 +68,123 @@ if TYPE_CHECKING:
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     source: str,
-    directory: str,
+    agents: tuple[str, ...],
+    is_user: bool,
+    directory: str | None,
     names: tuple[str, ...],
+    copy: bool,
+    is_listing: bool,
     yes: bool,
     overwrite: bool,
     dry_run: bool,
     as_json: bool,
     form: str,
 ) -> int:
-    """Add the skills in SOURCE: a folder, a zip or tar.gz file, or an https address of one.
+    r"""Add the skills in SOURCE.
+
+    \b
+    SOURCE is one of
+      ./folder, skills.zip, skills.tar.gz
+      owner/repo, owner/repo/skill, owner/repo/path@ref, a page of GitHub or GitLab
+      https://host/group/repo.git, git@host:owner/repo.git
+      https://host/SKILL.md, https://host/skills.zip
+      python:package, for skills that an installed package brings along
 
     Everything is checked before anything is written. A skill that is there already stays, unless
-    --overwrite is given. Nothing that comes with a skill is ever run.
+    --overwrite is given; 'skillhall rollback' brings the old one back. Nothing that comes with a
+    skill is ever run.
     """
-    from skillhall.library.adding import add, choose
     from skillhall.library.intake import open_source
+    from skillhall.surfaces.cli.progress import transfer_progress
 
+    if directory is not None and (agents or is_user):
+        raise click.UsageError(
+            "--dir goes without --agent and --global", click.get_current_context()
+        )
     is_json = as_json or form == "json"
-    settings = read_settings()
-    bundles = choose(open_source(source, settings), names)
-    if not (yes or dry_run or names):
-        _confirm(bundles, can_ask=not is_json and is_terminal(sys.stdin))
-    target = os.path.join(settings.working_directory, os.path.expanduser(directory))  # noqa: PTH111, PTH118
-    report = add(bundles, os.path.normpath(target), overwrite=overwrite, dry_run=dry_run)
+    wish = Wish(open_shelf(is_user=is_user), directory, agents, copy, overwrite)
+    with transfer_progress() as progress:
+        opened = open_source(source, wish.shelf.settings, progress)
+    if opened.stale:
+        say(f"warning: {opened.stale}")
+    can_ask = not (yes or dry_run or is_json or is_listing) and _is_attended()
+    bundles = _chosen(opened, names, is_all=yes or dry_run or is_listing, can_ask=can_ask)
+    if can_ask:
+        _confirm(_add(wish, opened, bundles, dry_run=True))
+    report = _add(wish, opened, bundles, dry_run=dry_run or is_listing)
     if is_json:
         _print_json(report)
+    elif is_listing:
+        _tell_findings(report)
+        _print_listing(bundles)
     else:
-        _print_text(report, dry_run=dry_run)
-    return _exit_code(report)
+        _print_text(report, is_plan=dry_run, is_told=can_ask)
+    return 0 if is_listing else _exit_code(report)
 
 
-def _confirm(bundles: Sequence[Bundle], *, can_ask: bool) -> None:
-    from skillhall.library.adding import name_of
+def _is_attended() -> bool:
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not os.environ.get("CI")
 
-    if len(bundles) == 1:
-        return
-    names = ", ".join(clean(name_of(bundle)) for bundle in bundles)
-    if not can_ask:
-        raise click.UsageError(
-            f"the source holds {counted(len(bundles), 'skill')} ({names}); "
-            "name some with --skill, or take all with --yes",
-            click.get_current_context(),
-        )
-    click.confirm(f"Add {counted(len(bundles), 'skill')} ({names})?", abort=True, err=True)
+
+def _chosen(
+    opened: Opened, names: tuple[str, ...], *, is_all: bool, can_ask: bool
+) -> Sequence[Bundle]:
+    """The bundles that the person wants: by name, all, or marked on a list."""
+    from skillhall.library.adding import choose, name_of
+
+    if names and EVERY not in names:
+        return choose(opened.bundles, names)
+    if is_all or EVERY in names or len(opened.bundles) == 1:
+        return opened.bundles
+    if can_ask:
+        return _marked(opened.bundles)
+    told = ", ".join(clean(name_of(bundle)) for bundle in opened.bundles)
+    raise click.UsageError(
+        f"the source holds {counted(len(opened.bundles), 'skill')} ({told}); "
+        "name some with --skill, or take all with --yes",
+        click.get_current_context(),
+    )
+
+
+def _marked(bundles: Sequence[Bundle]) -> list[Bundle]:
+    from skillhall.library.adding import description_of, name_of
+    from skillhall.surfaces.cli.checklist import Row, choose_rows
+
+    rows = [Row(f"{name_of(bundle)}  {description_of(bundle)}") for bundle in bundles]
+    return [bundles[at] for at in choose_rows("Which skills?", rows)]
+
+
+def _print_listing(bundles: Sequence[Bundle]) -> None:
+    from skillhall.library.adding import description_of, name_of
+
+    rows = [(clean(name_of(one)), clean(description_of(one))) for one in bundles]
+    print_shelf_rows(["skill", "description"], rows)
+
+
+def _confirm(plan: AddReport) -> None:
+    """Show what was found before anything is written, and ask if there is something to think of."""
+    _tell_findings(plan)
+    if plan.findings and plan.added:
+        names = ", ".join(one.id for one in plan.added)
+        click.confirm(f"Add {clean(names)} all the same?", abort=True, err=True)
+
+
+def _add(wish: Wish, opened: Opened, bundles: Sequence[Bundle], *, dry_run: bool) -> AddReport:
+    from skillhall.library.adding import add
+    from skillhall.library.installing import install
+    from skillhall.library.placing import Placement, place_for_agents
+
+    shelf, overwrite = wish.shelf, wish.overwrite
+    if wish.directory is None:
+        placement = place_for_agents(shelf, wish.agents, copy=wish.copy)
+    else:
+        path = os.path.join(shelf.root, os.path.expanduser(wish.directory))  # noqa: PTH111, PTH118
+        key = shelf.key(os.path.normpath(path))
+        if key is None:  # a folder of somebody else's: filled, not kept
+            whole = [opened.whole(bundle) for bundle in bundles]
+            return add(whole, os.path.normpath(path), overwrite=overwrite, dry_run=dry_run)
+        placement = Placement(key)
+    return install(shelf, opened, bundles, placement, overwrite=overwrite, dry_run=dry_run)
 
 
 def _print_json(report: AddReport) -> None:
@@ -91,8 +195,8 @@ def _print_json(report: AddReport) -> None:
         for one in report.added
     ]
     skipped = [{"id": one.id, "name": one.name, "reason": one.reason} for one in report.skipped]
-    error = _error(report)
-    print_report("add", {"added": added, "skipped": skipped}, report.findings, error)
+    data = {"added": added, "skipped": skipped, "notes": report.notes}
+    print_report("add", data, report.findings, _error(report))
 
 
 def _error(report: AddReport) -> dict[str, object] | None:
@@ -104,16 +208,23 @@ def _error(report: AddReport) -> dict[str, object] | None:
     return {"code": "invalid_skill", "message": f"rejected: {names}"}
 
 
-def _print_text(report: AddReport, *, dry_run: bool) -> None:
+def _tell_findings(report: AddReport) -> None:
     for judged in report.findings:
         found = judged.finding
         say(f"{found.path}:{found.line or 1}: {judged.effect}[{found.code}]: {found.message}")
+
+
+def _print_text(report: AddReport, *, is_plan: bool, is_told: bool) -> None:
+    if not is_told:
+        _tell_findings(report)
     for addition in report.added:
         sys.stdout.write(f"{clean(addition.path)}\n")
+    for note in report.notes:
+        say(f"note: {note}")
     for skipped in report.skipped:
         why = "is there already; --overwrite replaces it"
         say(f"not added: {skipped.id} {why if skipped.reason == 'exists' else 'is rejected'}")
-    verb = "would be added" if dry_run else "added"
+    verb = "would be added" if is_plan else "added"
     say(f"{counted(len(report.added), 'skill')} {verb}, {len(report.skipped)} left out")
 
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from skillhall.agents.stamps import Stamps, take_stamps
+from skillhall.catalog.stamps import Stamps, take_stamps
 from skillhall.policy.profiles import INSTRUCTION_SKILLS
 from tests.support.skills import make_skill
 

@@ -96,4 +96,4 @@ def _signature(path: str) -> Signature | None:
 
 
 def _stat(path: str) -> os.stat_result:
-    return os.stat(path)  # noqa: PTH116 - thousands of paths; a Path costs more than the call
+    return os.stat(path)

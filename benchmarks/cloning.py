@@ -1,0 +1,78 @@
+"""Two skills out of a large repository against a shallow clone: bytes moved, and time."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.harness import BenchmarkError, Contender, Rounds, run_rounds, run_to_file
+from benchmarks.plan import Plan
+from benchmarks.report import Bar, Judged, Report, Row
+from benchmarks.texts import name_at
+from benchmarks.trees import TreeSpec, ensure_tree
+from tests.support.git_site import GitSite, git_site
+
+SKILLS = 60
+BASELINE = "git clone --depth 1"
+FIRST, AGAIN = "two skills, first time", "two skills, again"
+BARS = {FIRST: Bar(2.0, Judged.MOVED), AGAIN: Bar(1.0, Judged.MOVED)}
+
+READ = """
+import sys
+from skillhall.sources.addresses import AddressPolicy
+from skillhall.sources.git import GitAccess, read_git
+from skillhall.sources.reference import GitRef
+url, cache, *names = sys.argv[1:]
+access = GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8"))
+for name in names:
+    [bundle] = read_git(GitRef(url, name), access, text=url).bundles
+    assert bundle.files["SKILL.md"].read()
+"""
+
+
+def run(plan: Plan) -> Iterator[Report]:
+    """The report on reading from git."""
+    if shutil.which("git") is None:
+        raise BenchmarkError("there is no git")
+    tree = ensure_tree(plan.data, TreeSpec("git", SKILLS))
+    with git_site(tree.root) as site, tempfile.TemporaryDirectory(prefix="skillhall-git-") as work:
+        contenders = _contenders(site.url("skills.git"), work)
+        moved = {one.name: _moved(one, site, Path(work) / "output") for one in contenders}
+        rounds = run_rounds(contenders, plan.rounds, "cloning")
+    rows = tuple(_row(rounds, one.name, moved[one.name]) for one in contenders)
+    yield Report(f"two of {SKILLS} skills out of 50 MB of git, against {BASELINE}", rows)
+
+
+def _contenders(url: str, work: str) -> list[Contender]:
+    read = (sys.executable, "-c", READ, url)
+    names = (name_at(3), name_at(41))
+    return [
+        Contender(BASELINE, _anew(f"{work}/clone", "git", "clone", "-q", "--depth=1", url)),
+        Contender(FIRST, _anew(f"{work}/first", *read, last=names)),
+        Contender(AGAIN, (*read, f"{work}/again", *names)),
+    ]
+
+
+def _anew(folder: str, *command: str, last: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """A command that makes `folder`, which is removed first."""
+    return ("sh", "-c", 'rm -rf "$0" && exec "$@"', folder, *command, folder, *last)
+
+
+def _moved(contender: Contender, site: GitSite, output: Path) -> float:
+    """Megabytes that one run is sent; a first run fills what it keeps."""
+    run_to_file(contender, output)
+    before = site.bytes_sent
+    run_to_file(contender, output)
+    return (site.bytes_sent - before) / 1e6
+
+
+def _row(rounds: Rounds, name: str, moved: float) -> Row:
+    return Row(
+        name=name,
+        wall=rounds.wall_ratio(name, BASELINE),
+        cpu=rounds.cpu_ratio(name, BASELINE),
+        moved_mb=moved,
+        median_ms=rounds.wall(name) * 1e3,
+        bar=BARS.get(name),
+    )

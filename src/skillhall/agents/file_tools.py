@@ -1,0 +1,256 @@
+"""ReadFile, ReadSkill and ListSkillFiles: what an agent may read below its run directory.
+
+Whatever a model sends, the answer is text: what was asked for, or one line that begins "Error: ".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall.agents.activation import activate
+from skillhall.catalog.read import bundle_of
+from skillhall.errors import SkillhallError, SkillRejected, TooLarge, UnsafePath
+from skillhall.library.local_skills import LocalSkills
+from skillhall.policy.readable import DEFAULT_EXTENSIONS, has_extension, is_private
+from skillhall.render.escape import one_line
+from skillhall.settings import Settings
+from skillhall.skill.bundle import RelativePath, folded
+from skillhall.sources.safety import read_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillhall.catalog.catalog import Catalog, Skill
+
+MAX_ANSWER = 1024 * 1024  # bytes of one file
+MAX_FILES = 200  # files that one answer names
+_MAX_NAMES = 100  # skills that an error names
+_SHOWN = 80  # characters of a wrong name that an error repeats
+
+REQUIRED = "path is required."
+OUTSIDE = "path must be under the run directory."
+NOT_FOUND = "file not found."
+LARGE = "file too large."
+NOT_TEXT = "file is not UTF-8 text."
+
+
+class Answer(NamedTuple):
+    """What a tool says, and whether it could not do what it was asked."""
+
+    content: str | Mapping[str, object]
+    is_error: bool = False
+
+
+class _Refused(Exception):
+    """The one line that a model gets instead; nobody outside meets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTool:
+    """A tool with one argument that answers in text, whatever it is called with."""
+
+    name: str
+    description: str
+    argument: str
+    about: str  # the argument
+    read: Callable[[object], str]
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The JSON Schema of the call."""
+        return {
+            "type": "object",
+            "properties": {self.argument: {"type": "string", "description": self.about}},
+            "required": [self.argument],
+            "additionalProperties": False,
+        }
+
+    def answer(self, arguments: object) -> Answer:
+        """The text, or the line that says why there is none."""
+        given = arguments.get(self.argument) if isinstance(arguments, Mapping) else None
+        try:
+            return Answer(self.read(given))
+        except _Refused as refusal:
+            return Answer(f"Error: {refusal}", is_error=True)
+
+    def __call__(self, arguments: object) -> str:
+        """The answer alone."""
+        return str(self.answer(arguments).content)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTools:
+    """The reading tools of one run directory; every call sees the files as they are then."""
+
+    run_directory: str
+    extensions: tuple[str, ...] = DEFAULT_EXTENSIONS
+    catalog: Callable[[], Catalog] | None = None  # where skills are found; else the local ones
+    settings: Settings = field(default_factory=Settings.read)
+
+    def read_file(self, path: object) -> str:
+        """The text of a file, or a line that begins with "Error: "."""
+        return self.tools[0]({"path": path})
+
+    def read_skill(self, name: object) -> str:
+        """The instructions of a skill, marked as such, or an error."""
+        return self.tools[1]({"name": name})
+
+    def list_skill_files(self, name: object) -> str:
+        """The files of a skill, one in a line, or an error."""
+        return self.tools[2]({"name": name})
+
+    @property
+    def tools(self) -> tuple[TextTool, TextTool, TextTool]:
+        """The three as tools for a model."""
+        allowed = " ".join(self.extensions)
+        return (
+            TextTool(
+                "ReadFile",
+                f"Returns the text of a file below the run directory. Allowed types: {allowed}. "
+                "Reads only; runs nothing.",
+                "path",
+                "The path, relative to the run directory: .agents/skills/<id>/SKILL.md",
+                partial(_file_text, self),
+            ),
+            TextTool(
+                "ReadSkill",
+                "Returns the instructions of a skill, where it stands, and the names of its "
+                "files. Call it before a task that matches the skill's description.",
+                "name",
+                "The id or the name of the skill.",
+                partial(_skill_text, self),
+            ),
+            TextTool(
+                "ListSkillFiles",
+                "Returns the paths and sizes of a skill's files, one in a line; ReadFile takes "
+                "the paths.",
+                "name",
+                "The id or the name of the skill.",
+                partial(_skill_files, self),
+            ),
+        )
+
+
+def _file_text(tools: ReadTools, path: object) -> str:
+    """The text at `path`: its shape is judged first, then its place and type, then the disk."""
+    asked = _asked_path(path)
+    admit = partial(_refuse_private, _own_folders(tools))
+    admit(asked.text)
+    _refuse_type(asked.text, tools.extensions)
+    try:
+        found = read_inside(tools.run_directory, asked, MAX_ANSWER, admit)
+    except UnsafePath:
+        raise _Refused(OUTSIDE) from None
+    except TooLarge:
+        raise _Refused(LARGE) from None
+    except SkillhallError:
+        raise _Refused(NOT_FOUND) from None
+    _refuse_type(found.path, tools.extensions)
+    return _decoded(found.data)
+
+
+def _asked_path(path: object) -> RelativePath:
+    if not isinstance(path, str) or not path.strip():
+        raise _Refused(REQUIRED)
+    try:
+        return RelativePath.parse(path)
+    except UnsafePath:
+        raise _Refused(OUTSIDE) from None
+
+
+def _own_folders(tools: ReadTools) -> tuple[tuple[str, ...], ...]:
+    """The folders in the run directory that Skillhall keeps for itself, name by name."""
+    kept = [tools.settings.cache_directory, tools.settings.data_directory]
+    return tuple(filter(None, (_names_below(tools.run_directory, folder) for folder in kept)))
+
+
+def _names_below(run_directory: str, folder: str) -> tuple[str, ...]:
+    """The way from the run directory to `folder`, if that lies in it."""
+    try:
+        relative = Path(folder).resolve().relative_to(Path(run_directory).resolve())
+    except (OSError, ValueError):
+        return ()
+    return tuple(map(folded, relative.parts))
+
+
+def _refuse_private(own: tuple[tuple[str, ...], ...], path: str) -> None:
+    """Answer for a private place as for one that is not there, whether or not it is."""
+    parts = path.split("/")
+    names = tuple(map(folded, parts))
+    if is_private(parts) or any(names[: len(folder)] == folder for folder in own):
+        raise _Refused(NOT_FOUND)
+
+
+def _refuse_type(path: str, extensions: tuple[str, ...]) -> None:
+    if not has_extension(path, extensions):
+        raise _Refused(f"file type not allowed. Allowed: {', '.join(extensions)}")
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _Refused(NOT_TEXT) from None
+    if "\0" in text:
+        raise _Refused(NOT_TEXT)
+    return text
+
+
+def _skill_text(tools: ReadTools, name: object) -> str:
+    catalog, skill = _find_skill(tools, name)
+    try:
+        return activate(skill, catalog.profile, _directory(tools, skill))
+    except SkillRejected as error:
+        raise _Refused(f"skill {skill.id!r} is broken: {'; '.join(error.reasons)}") from None
+    except SkillhallError:
+        raise _Refused(f"skill {skill.id!r} cannot be read.") from None
+
+
+def _skill_files(tools: ReadTools, name: object) -> str:
+    catalog, skill = _find_skill(tools, name)
+    try:
+        files = bundle_of(skill, catalog.profile.scan).files
+    except SkillhallError:
+        raise _Refused(f"skill {skill.id!r} cannot be read.") from None
+    directory = _directory(tools, skill)
+    lines = [
+        f"{directory}/{one_line(path)} ({file.size} bytes)"
+        for path, file in islice(files.items(), MAX_FILES)
+    ]
+    left = len(files) - len(lines)
+    more = [f"({left} more {'file is' if left == 1 else 'files are'} not listed here)"]
+    return "\n".join(lines + more * (left > 0))
+
+
+def _find_skill(tools: ReadTools, name: object) -> tuple[Catalog, Skill]:
+    """The skill of that id, else of that name, if a model may know it."""
+    catalog = (
+        LocalSkills(tools.run_directory).catalog() if tools.catalog is None else tools.catalog()
+    )
+    if not isinstance(name, str) or not name.strip():
+        raise _Refused(f"name is required. {_available(catalog)}")
+    for skill in sorted(catalog.visible, key=lambda one: one.id != name):
+        if name in (skill.id, skill.name):
+            return catalog, skill
+    raise _Refused(f"there is no skill {name[:_SHOWN]!r}. {_available(catalog)}")
+
+
+def _available(catalog: Catalog) -> str:
+    ids = [one_line(skill.id) for skill in catalog.visible]
+    if not ids:
+        return "No skills are available."
+    more = f" and {len(ids) - _MAX_NAMES} more" if len(ids) > _MAX_NAMES else ""
+    return f"Available skills: {', '.join(ids[:_MAX_NAMES])}{more}"
+
+
+def _directory(tools: ReadTools, skill: Skill) -> str:
+    """Where the skill stands, as ReadFile takes it."""
+    try:
+        return Path(skill.directory).relative_to(Path(tools.run_directory).absolute()).as_posix()
+    except ValueError:
+        return skill.directory

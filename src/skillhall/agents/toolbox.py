@@ -1,0 +1,86 @@
+"""The toolbox: every tool that an agent in a run directory is given, under one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from skillhall.agents.file_tools import Answer, ReadTools
+from skillhall.agents.skills_module import discover_skills
+from skillhall.agents.tool import create_skill_tool
+from skillhall.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
+from skillhall.settings import Settings
+
+if TYPE_CHECKING:
+    from skillhall.agents.tool import SkillTool
+
+
+class Tool(Protocol):
+    """What a framework needs to know of a tool. No call raises, whatever it is given."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+
+    @property
+    def description(self) -> str:
+        """What it does and when to call it."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The JSON Schema of its arguments."""
+
+    def answer(self, arguments: object) -> Answer:
+        """The answer, and whether it is an error."""
+
+    def __call__(self, arguments: object) -> str | Mapping[str, object]:
+        """What the model sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCall:
+    """The Skill tool, called with a mapping of arguments as the other tools are."""
+
+    tool: SkillTool
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        """What it does and when to call it."""
+        return self.tool.description
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The JSON Schema of its arguments."""
+        return self.tool.parameters
+
+    def answer(self, arguments: object) -> Answer:
+        """The instructions, or an error that lists the names there are."""
+        name = arguments.get("name") if isinstance(arguments, Mapping) else None
+        content: Mapping[str, object] = {**self.tool(name if isinstance(name, str) else "")}
+        return Answer(content, is_error="error" in content)
+
+    def __call__(self, arguments: object) -> str | Mapping[str, object]:
+        """What the model sees."""
+        return self.answer(arguments).content
+
+
+def tools_for(run_directory: str, settings: Settings | None = None) -> Mapping[str, Tool]:
+    """The tools of an agent that runs in `run_directory`, by name.
+
+    The Skill tool is there if there are skills for it: those of the run directory and of the home
+    folder whose names follow the specification.
+    """
+    given = settings or Settings.read()
+    tools: list[Tool] = [*ReadTools(run_directory, settings=given).tools]
+    roots = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
+    skill_tool = create_skill_tool(discover_skills(roots, Path(run_directory)))
+    if skill_tool is not None:
+        tools.append(SkillCall(skill_tool))
+    return {tool.name: tool for tool in tools}

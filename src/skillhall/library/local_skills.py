@@ -1,0 +1,227 @@
+"""Local skills: the system and user skills of one run directory, and the verbs on them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import ExitStack, contextmanager, suppress
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall.catalog.load import load_roots
+from skillhall.catalog.stamps import take_stamps
+from skillhall.errors import Conflict, ReadOnly, SkillhallError, SkillNotFound, UnsafePath
+from skillhall.library import shipped
+from skillhall.library.local_intake import (
+    SYSTEM,
+    USER,
+    LocalSkill,
+    checked_id,
+    prepare_all,
+    prepare_new,
+)
+from skillhall.policy.exposing import shown_to_models
+from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.render.local import render_local
+from skillhall.skill.bundle import Bundle, RelativePath, folded
+from skillhall.skill.frontmatter import MAX_SKILL_MD, is_skill_md
+from skillhall.sources.roots import Root
+from skillhall.sources.safety import Kind, read_inside
+from skillhall.sources.writing import WritableFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from skillhall.catalog.catalog import Catalog
+    from skillhall.catalog.stamps import Stamps
+    from skillhall.library.local_intake import Prepared
+    from skillhall.library.shipped import InstallReport
+    from skillhall.policy.loading import Judged
+
+_FOLDERS = {source: path for path, source in LOCAL_SKILLS.roots}
+
+
+class LocalListing(NamedTuple):
+    """The skills of a run directory in order, system skills first, and what was noticed."""
+
+    items: tuple[LocalSkill, ...]
+    findings: tuple[Judged, ...]
+
+
+class ImportReport(NamedTuple):
+    """What was imported, which ids had a skill before, and everything that was noticed."""
+
+    imported: tuple[LocalSkill, ...]
+    replaced: tuple[str, ...]
+    findings: tuple[Judged, ...]
+
+
+class LocalSkills:
+    """The skills below `.agents` in a run directory; nothing is kept but the last revision."""
+
+    def __init__(self, run_directory: str | os.PathLike[str]) -> None:
+        self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
+        self._last: tuple[Stamps, str] | None = None
+
+    def catalog(self) -> Catalog:
+        """Everything about both folders, as they are at this moment."""
+        return load_roots(self._roots(), LOCAL_SKILLS)
+
+    def list(self) -> LocalListing:
+        """Every skill; a user skill with the id of a system skill is a finding instead."""
+        catalog = self.catalog()
+        items = (LocalSkill(s.id, s.name, s.description, s.source, s.hidden) for s in catalog)
+        return LocalListing(tuple(items), catalog.findings)
+
+    def prompt_block(self) -> str:
+        """What a model is told about the skills; "" if there are none."""
+        return render_local(item for item in self.list().items if shown_to_models(item))
+
+    def add(self, id: str, name: str, description: str, body: str = "") -> LocalSkill:  # noqa: A002 - what everybody calls it
+        """Make a new user skill. Raises: UnsafePath, SkillRejected, Conflict, OSError."""
+        new = prepare_new(checked_id(id), name, description, body)
+        with self._opened(USER, make=True) as target:
+            self._place(target, new, replace=False)
+            _write(target, new, None)
+        return new.item
+
+    def import_(
+        self,
+        bundles: Bundle | Iterable[Bundle],
+        id: str | None = None,  # noqa: A002 - what everybody calls it
+        *,
+        replace: bool = False,
+    ) -> ImportReport:
+        """Take bundles in as user skills: all are checked before the first is written.
+
+        Raises: SkillRejected, UnsafePath, Conflict, ReadOnly, OSError, and what reading raises.
+        """
+        given = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
+        prepared = prepare_all(given, id)
+        with self._opened(USER, make=True) as target:
+            places = [self._place(target, one, replace=replace) for one in prepared]
+            items = [_write(target, *pair) for pair in zip(prepared, places, strict=True)]
+        findings = tuple(judged for one in prepared for judged in one.findings)
+        return ImportReport(tuple(items), tuple(filter(None, places)), findings)
+
+    def delete(self, id: str) -> None:  # noqa: A002 - what everybody calls it
+        """Remove a user skill. Raises: ReadOnly, SkillNotFound, UnsafePath, OSError."""
+        self._sweep(USER)
+        catalog = self.catalog()
+        if id not in self._deletable(catalog):
+            if any(skill.id == id for skill in catalog):
+                raise ReadOnly(id)
+            raise SkillNotFound(id, get_close_matches(id, self._deletable(catalog)))
+        with self._opened(USER) as target:
+            if target.kind(id) is None:  # somebody was faster
+                raise SkillNotFound(id)
+            target.discard(id)
+
+    def sweep(self) -> None:
+        """Clear up what killed processes left behind. Raises: OSError."""
+        for source in _FOLDERS:
+            self._sweep(source)
+
+    def install_system_skills(self) -> InstallReport:
+        """Bring the skills that Skillhall ships up to date. Raises: UnsafePath, OSError."""
+        with self._opened(SYSTEM, make=True) as target:
+            return shipped.install(target, self._path(SYSTEM))
+
+    def revision(self) -> str:
+        """A text that is another one as soon as a skill came, went or was edited."""
+        if self._last is None or not self._last[0].still_hold():
+            stamps = take_stamps([root.path for root in self._roots()], LOCAL_SKILLS.scan)
+            self._last = stamps, self._digest(stamps)
+        return self._last[1]
+
+    def _sweep(self, source: str) -> None:
+        """Opening a folder clears it up; one behind a link is not ours to clear."""
+        if os.path.isdir(self._path(source)):
+            with suppress(UnsafePath), self._opened(source):
+                pass
+
+    def _roots(self) -> tuple[Root, ...]:
+        return tuple(Root(self._path(source), source, expected=False) for source in _FOLDERS)
+
+    def _path(self, source: str) -> str:
+        return os.path.join(self.run_directory, *_FOLDERS[source].split("/"))
+
+    @contextmanager
+    def _opened(self, source: str, *, make: bool = False) -> Iterator[WritableFolder]:
+        """One of the two folders: open, locked, and cleared up. Raises: UnsafePath, OSError."""
+        with ExitStack() as held:
+            folder = held.enter_context(WritableFolder(self.run_directory))
+            for name in _FOLDERS[source].split("/"):
+                if folder.kind(name) is Kind.LINK:
+                    raise UnsafePath(_FOLDERS[source], f"{name!r} is a link; nothing is written")
+                parent, is_new = folder, folder.kind(name) is None
+                folder = held.enter_context(parent.folder(name, make=make))
+                if is_new:
+                    parent.sync()
+            held.enter_context(folder.locked())
+            folder.recover()
+            yield folder
+
+    def _place(self, target: WritableFolder, one: Prepared, *, replace: bool) -> str | None:
+        """The folder that `one` replaces, if it may. Raises: Conflict, ReadOnly."""
+        own = _same(target.names(), one.item.id)
+        system = _same(self._system_ids(), one.item.id)
+        if not replace and (own or system):
+            raise Conflict(one.item.id, "choose another id, or replace it by an import")
+        if system:
+            raise ReadOnly(system)
+        return own
+
+    def _system_ids(self) -> tuple[str, ...]:
+        try:
+            return tuple(sorted(os.listdir(self._path(SYSTEM))))
+        except OSError:
+            return ()
+
+    def _deletable(self, catalog: Catalog) -> set[str]:
+        """The ids of user skills, also of shadowed and of broken ones."""
+        shadowed = (lost.skill for lost in catalog.shadowed)
+        ids = {skill.id for skill in (*catalog, *shadowed) if skill.source == USER}
+        broken = (one for one in catalog.rejected if is_skill_md(os.path.basename(one.location)))
+        return ids | {
+            one.id for one in broken if one.location.startswith(self._path(USER) + os.sep)
+        }
+
+    def _digest(self, stamps: Stamps) -> str:
+        """The folders that are there, and the bytes of every SKILL.md."""
+        digest = hashlib.sha256()
+        for path, signature in sorted(stamps.signatures.items()):
+            text = os.path.relpath(path, self.run_directory).replace(os.sep, "/")
+            content = repr(signature is None).encode()
+            if is_skill_md(os.path.basename(path)):
+                content = self._content(text) or repr(signature).encode()
+            digest.update(f"{text!a}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()
+
+    def _content(self, path: str) -> bytes:
+        try:
+            return read_inside(self.run_directory, RelativePath.parse(path), MAX_SKILL_MD).data
+        except SkillhallError:
+            return b""
+
+
+def _same(names: Iterable[str], identity: str) -> str | None:
+    """The name that is the same as `identity` on some system."""
+    return next((name for name in names if folded(name) == folded(identity)), None)
+
+
+def _put(target: WritableFolder, one: Prepared) -> None:
+    try:
+        target.put_folder(one.item.id, one.files)
+    except OSError:
+        if target.kind(one.item.id) is not None:  # somebody was faster, where nothing can be locked
+            raise Conflict(one.item.id) from None
+        raise
+
+
+def _write(target: WritableFolder, one: Prepared, place: str | None) -> LocalSkill:
+    if place is None:
+        _put(target, one)
+        return one.item
+    target.swap_folder(place, one.files)
+    return one.item._replace(id=place)

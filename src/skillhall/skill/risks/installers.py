@@ -1,0 +1,74 @@
+"""Installers that many guides hand to a shell: known by their whole address, never by a part."""
+
+from __future__ import annotations
+
+import re
+
+_URL = re.compile(r"\bhttps?://[^\s\"'`<>|)\\]{1,300}")
+_SECURE = "https://"
+# Host and the start of the path. A host stands here if its owner alone decides what it serves.
+_KNOWN = (
+    "aka.ms/installazurecli",
+    "astral.sh/",
+    "awscli.amazonaws.com/",
+    "bootstrap.pypa.io/get-pip.py",
+    "bun.com/install",
+    "bun.sh/install",
+    "claude.ai/install",
+    "cli.doppler.com/install.sh",
+    "community.chocolatey.org/install.ps1",
+    "cursor.com/install",
+    "deb.nodesource.com/setup_",
+    "deno.land/install",
+    "deno.land/x/install/",
+    "direnv.net/install.sh",
+    "fly.io/install.sh",
+    "fnm.vercel.app/install",
+    "foundry.paradigm.xyz",
+    "get.docker.com",
+    "get.helm.sh/",
+    "get.k3s.io",
+    "get.pnpm.io/install",
+    "get.pulumi.com",
+    "get.rvm.io",
+    "get.scoop.sh",
+    "get.sdkman.io",
+    "get.volta.sh",
+    "gh.io/copilot-install",
+    "install.determinate.systems/",
+    "install.duckdb.org",
+    "install.python-poetry.org",
+    "just.systems/install.sh",
+    "mise.run",
+    "nixos.org/nix/install",
+    "ollama.com/install.sh",
+    "opencode.ai/install",
+    "pyenv.run",
+    "raw.githubusercontent.com/helm/helm/",
+    "raw.githubusercontent.com/homebrew/install/",
+    "raw.githubusercontent.com/nvm-sh/nvm/",
+    "raw.githubusercontent.com/ohmyzsh/ohmyzsh/",
+    "sdk.cloud.google.com",
+    "sh.rustup.rs",
+    "starship.rs/install.sh",
+    "tailscale.com/install.sh",
+    "zed.dev/install.sh",
+)
+
+
+def is_well_known(line: str) -> bool:
+    """Whether a line (in lower case) has addresses, and all are those of known installers."""
+    addresses = _URL.findall(line)
+    return bool(addresses) and all(map(_is_known, addresses))
+
+
+def _is_known(address: str) -> bool:
+    if not address.startswith(_SECURE) or ".." in address or "$" in address:
+        return False
+    rest = address.removeprefix(_SECURE).rstrip(".,;")
+    host, slash, path = rest.partition("/")
+    for known in _KNOWN:
+        known_host, _, known_path = known.partition("/")
+        if host == known_host and (slash + path).startswith(f"/{known_path}" if known_path else ""):
+            return True
+    return False

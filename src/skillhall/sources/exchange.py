@@ -1,0 +1,57 @@
+"""Two names in a folder, exchanged in one step, where the system has a call for it."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    _Call: TypeAlias = Callable[[int, bytes, int, bytes, int], int]
+
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+_NAMES = {"linux": "renameat2", "darwin": "renameatx_np"}
+# The kernel or the file system cannot do it; nothing has happened.
+_CANNOT = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV, errno.EPERM}
+
+
+def exchange(folder: int, first: str, second: str) -> bool:
+    """Let both names change places; False, and nothing done, if the system cannot.
+
+    Raises: OSError.
+    """
+    call = _call()
+    if call is None:
+        return False
+    if call(folder, os.fsencode(first), folder, os.fsencode(second), _EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), second)
+
+
+@cache
+def _call() -> _Call | None:
+    name = _NAMES.get(sys.platform)
+    if name is None:
+        return None
+    found = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if found is None:
+        return None
+    found.argtypes = [
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_uint,
+    ]
+    found.restype = ctypes.c_int
+    call: _Call = found
+    return call

@@ -1,0 +1,306 @@
+"""Skills out of any git repository, by the git program and a partial copy that is kept.
+
+The copy is bare: no file of a repository is ever written to a work tree, so links, filters, hooks
+and submodules have nothing to act on. First come the commit and its trees, without a single file;
+then, in one more request, the files of the skills that are wanted, read out of git's own store.
+
+A ref is looked up as git does it: a tag before a branch of the same name, `""` is the HEAD. Whole
+commit ids are pinned, and need no network once they were read; short ones are not commits here.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from skillhall.errors import (
+    NoSkillThere,
+    RateLimited,
+    SkillhallError,
+    SkillNotFound,
+    SourceNotFound,
+    SourceRejected,
+    SourceTimedOut,
+    SourceUnavailable,
+    TooLarge,
+)
+from skillhall.sources.commit_tree import draft_skills, files_of, searchable_paths
+from skillhall.sources.git_cache import file_name, is_cached, opened_cache
+from skillhall.sources.git_failures import GitFailed, Trouble, explained
+from skillhall.sources.git_program import has_git
+from skillhall.sources.git_remote import (
+    Endpoint,
+    GitAccess,
+    GitLimits,
+    Remote,
+    cache_key,
+    follow_redirect,
+    open_remote,
+    parse_endpoint,
+)
+from skillhall.sources.git_store import Damaged, Store
+from skillhall.sources.reference import GitRef, is_commit, is_ref
+from skillhall.sources.repository import Snapshot, find_skills
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillhall.sources.git_cache import Cache, Seen
+
+T = TypeVar("T")
+
+__all__ = ["GitAccess", "GitLimits", "has_git", "read_git", "resolve_commit"]
+
+_NOWHERE = "/nonexistent"  # for a question that needs no repository of ours
+_LONG = 64  # hexadecimal digits of an id by SHA-256
+
+
+def read_git(reference: GitRef, access: GitAccess, *, text: str) -> Snapshot:
+    """The skills at a place in a repository, of the commit that its ref has now.
+
+    When the host cannot be asked, they are those of the last time, and marked. `text` names the
+    source. Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, TooLarge,
+    NoSkillThere, SkillNotFound; OSError if the cache cannot be written.
+    """
+    line = _Line(_checked(reference), access, text)
+    key, base = cache_key(line.endpoint, access), access.cache_directory
+    if not (is_commit(reference.ref) and is_cached(base, key)):
+        line.refuse_early()
+    asked = time.time()
+    try:
+        with opened_cache(base, key, line.until) as cache:
+            return _Reading(reference, line, cache, asked).snapshot()
+    except TimeoutError:
+        raise SourceTimedOut(
+            line.endpoint.authority, "others are reading it for too long"
+        ) from None
+
+
+def resolve_commit(reference: GitRef, access: GitAccess) -> str:
+    """The commit that the ref has now; nothing is kept.
+
+    Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited.
+    """
+    line = _Line(_checked(reference), access, reference.text)
+    if is_commit(reference.ref):
+        return reference.ref
+    store = line.store(_NOWHERE)
+    try:
+        for reading in reference.readings():
+            found = line.ask(partial(store.ask_for, ref=reading.ref))
+            if found is not None:
+                return found
+    except GitFailed as failure:
+        raise line.explained(failure) from None
+    raise SourceNotFound(reference.text)
+
+
+def _checked(reference: GitRef) -> Endpoint:
+    """The repository's URL, if it and the ref are what they seem. Raises: SourceRejected."""
+    if reference.ref and not is_ref(reference.ref):
+        raise SourceRejected("ref", reference.text, "git has no such names for refs")
+    return parse_endpoint(reference.url)
+
+
+class _Line:
+    """The way to one repository, and the time that is left; looked up when it is first needed."""
+
+    def __init__(self, endpoint: Endpoint, access: GitAccess, text: str) -> None:
+        self.endpoint = endpoint
+        self.access = access
+        self.text = text
+        self.until = time.monotonic() + access.limits.overall
+        self._remote: Remote | None = None
+        self._failure: SourceUnavailable | None = None
+
+    def refuse_early(self) -> None:
+        """Refuse hosts that we do not call, before anything is made. Raises: SourceRejected."""
+        try:
+            self._remote = open_remote(self.endpoint, self.access, self.until)
+        except SourceUnavailable as error:
+            self._failure = error  # an older copy may do
+
+    def store(self, folder: str) -> Store:
+        """A repository on our disk that is filled over this line."""
+        size, progress = self.access.limits.size, self.access.progress
+        return Store(folder, self.endpoint.authority, self.text, self.until, size, progress)
+
+    def ask(self, question: Callable[[Remote], T]) -> T:
+        """What the repository answers, at its new place if it has moved.
+
+        Raises: GitFailed, and as `read_git` does.
+        """
+        remote = self._open()
+        try:
+            return question(remote)
+        except GitFailed as failure:
+            if failure.trouble is not Trouble.MOVED:
+                raise
+        self._remote = self._moved(remote)
+        return question(self._remote)
+
+    def explained(self, failure: GitFailed) -> SkillhallError:
+        """The error for a question that failed."""
+        return explained(failure, self._open(), self.text)
+
+    def _open(self) -> Remote:
+        if self._failure is not None:
+            raise self._failure
+        if self._remote is None:
+            self._remote = open_remote(self.endpoint, self.access, self.until)
+        return self._remote
+
+    def _moved(self, remote: Remote) -> Remote:
+        try:
+            return follow_redirect(remote, self.access, self.until)
+        except (SourceNotFound, TooLarge):  # without a token, private ones are not seen
+            raise explained(GitFailed("returned error: 301"), remote, self.text) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One reading of a repository, with its copy locked."""
+
+    reference: GitRef
+    line: _Line
+    cache: Cache
+    asked: float  # seconds since 1970
+
+    def snapshot(self) -> Snapshot:
+        """The skills. Raises: as `read_git` does."""
+        pinned = self._pinned()
+        if pinned is not None:
+            return pinned
+        try:
+            return self._current()
+        except (SourceUnavailable, RateLimited) as error:
+            older = self._older(error)
+            if older is None:
+                raise
+            return older
+
+    def _pinned(self) -> Snapshot | None:
+        """The skills of a commit that never changes, if it is here."""
+        ref = self.reference.ref
+        if not is_commit(ref) or self.cache.seen(ref) is None:
+            return None
+        try:
+            return self._read(self.reference, ref)
+        except (Damaged, GitFailed):
+            return None
+
+    def _current(self) -> Snapshot:
+        """The skills of today."""
+        for reading in self.reference.readings():
+            try:
+                return self._of(reading)
+            except GitFailed as failure:
+                if failure.trouble is not Trouble.NO_REF:
+                    raise self.line.explained(failure) from None
+                self.cache.forget(reading.ref)
+        raise SourceNotFound(self.line.text)
+
+    def _of(self, reading: GitRef) -> Snapshot:
+        commit = self._commit(reading.ref)
+        try:
+            snapshot = self._read(reading, commit)
+        except Damaged:
+            snapshot = self._read_again(reading)
+        except (NoSkillThere, SkillNotFound, SourceRejected):
+            self.cache.note(reading.ref, commit)
+            raise
+        for known in {reading.ref, snapshot.commit}:  # a lock asks for the commit itself
+            self.cache.note(known, snapshot.commit)
+        return snapshot
+
+    def _read_again(self, reading: GitRef) -> Snapshot:
+        """The skills out of a new copy; the old one is damaged."""
+        try:
+            return self._read(reading, self._afresh(reading.ref))
+        except Damaged:
+            host = self.line.endpoint.authority
+            raise SourceUnavailable(host, "what it sends is not whole") from None
+
+    def _commit(self, ref: str) -> str:
+        """The commit of a ref, fetched."""
+        seen = self.cache.seen(ref)
+        if seen is not None and self.asked <= seen.when <= time.time() and self.cache.exists:
+            return seen.commit  # somebody else asked while we waited for them
+        store = self.line.store(self.cache.repository)
+        if not self.cache.exists or store.size() > self.line.access.limits.size:
+            return self._afresh(ref)
+        try:
+            return self.line.ask(partial(store.fetch, ref=ref, name=file_name(ref)))
+        except Damaged:
+            return self._afresh(ref)
+        except GitFailed as failure:
+            if failure.trouble not in (Trouble.UNKNOWN, Trouble.OTHER_FORMAT):
+                raise
+        return self._afresh(ref)  # whether our copy or the host is at fault shows there
+
+    def _afresh(self, ref: str) -> str:
+        """The commit of a ref, fetched into a copy that is new."""
+        with self.cache.renewed() as folder:
+            store = self.line.store(folder)
+            question = partial(store.fetch, ref=ref, name=file_name(ref))
+            store.make(is_long=is_commit(ref) and len(ref) == _LONG)
+            try:
+                return self.line.ask(question)
+            except GitFailed as failure:
+                if failure.trouble is not Trouble.OTHER_FORMAT:
+                    raise
+            store.make(is_long=True)
+            return self.line.ask(question)
+
+    def _older(self, error: SkillhallError) -> Snapshot | None:
+        """The skills of the last time, if they are still here."""
+        for reading in self.reference.readings():
+            seen = self.cache.seen(reading.ref)
+            if seen is None:
+                continue
+            try:
+                found = self._read(reading, seen.commit)
+            except (Damaged, GitFailed, SourceUnavailable, RateLimited):
+                return None
+            return found._replace(stale=_why(error, seen))
+        return None
+
+    def _read(self, reading: GitRef, commit: str) -> Snapshot:
+        """The skills of a commit. Raises: Damaged, GitFailed, and as `read_git` does."""
+        store = self.line.store(self.cache.repository)
+        entries = store.tree(commit)
+        folders = find_skills(searchable_paths(entries), reading.path, self.line.text)
+        drafts = draft_skills(entries, folders)
+        sizes = self._sizes(store, reading.ref, {entry.id for entry in files_of(drafts)})
+        for draft in drafts:
+            draft.weigh(sizes)
+        chosen = {entry.id: sizes[entry.id] for entry in files_of(drafts)}
+        limit = self.line.access.limits.size
+        if sum(chosen.values()) > limit:
+            raise TooLarge(self.line.text, limit)
+        contents = store.contents(chosen)
+        bundles = tuple(draft.bundle(contents) for draft in drafts)
+        return Snapshot(bundles, commit, reading.ref)
+
+    def _sizes(self, store: Store, ref: str, ids: set[str]) -> dict[str, int]:
+        """The sizes of files, which are fetched if they are not here."""
+        missing = ids - store.sizes(ids).keys()
+        if missing:
+            try:
+                self.line.ask(partial(store.fill, ids=missing))
+            except GitFailed as failure:
+                if failure.trouble not in (Trouble.BY_NAME_ONLY, Trouble.NO_REF):
+                    raise
+                self.line.ask(partial(store.fetch_whole, ref=ref, name=file_name(ref)))
+        sizes = store.sizes(ids)
+        if ids - sizes.keys():
+            raise Damaged
+        return sizes
+
+
+def _why(error: SkillhallError, seen: Seen) -> str:
+    when = datetime.fromtimestamp(seen.when, UTC)
+    return f"{error}; this copy is of {when:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,312 @@
+"""The git program: the one place that starts it, bare of everybody's configuration, and bounded.
+
+Nothing of the caller's environment reaches git but where its programs are. Each run has a session
+of its own, so that what git itself starts ends with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+OLDEST = (2, 39)  # `http.curloptResolve` is of 2.37, and 2.39 is the oldest that we test with
+_TICK = 0.1  # seconds between looks at the clock and the disk
+_GRACE = 5.0  # seconds until the streams of a process that was ended are at their end
+_CHUNK = 64 * 1024  # bytes
+_SAID = 16 * 1024  # bytes of what git says that are kept: its end
+_OUT = 64 * 1024 * 1024  # bytes; the paths of a repository with half a million files
+_VERSION = re.compile(rb"git version (\d+)\.(\d+)")
+_PROGRESS = re.compile(r"(?:remote: )?([A-Z][A-Za-z -]{2,40}): +(?:\d+% \((\d+)/(\d+)\)|(\d+))")
+_NOBODY = "/nonexistent"
+
+Progress: TypeAlias = "Callable[[str, int, int], None]"  # what is done, how much, of how much
+
+# Each refuses something that a repository, a host or a person's own configuration could ask for.
+_CONFIGURATION = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.symlinks=false",
+    "core.askPass=",
+    "credential.helper=",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.unpackLimit=1",  # one pack per fetch, never thousands of files
+    "transfer.fsckObjects=true",
+    "transfer.bundleURI=false",
+    # A header with a token would follow a redirect to any host.
+    "http.followRedirects=false",
+    "http.proxy=",
+    "http.lowSpeedLimit=1",  # bytes a second
+    "http.lowSpeedTime=30",  # seconds; also ends a git whose starter was killed
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "safe.bareRepository=explicit",
+)
+_ENVIRONMENT = {
+    "HOME": _NOBODY,
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # empty: nobody is asked, not even by another program
+    "SSH_ASKPASS": "",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_SSH_VARIANT": "ssh",
+}
+
+
+class OutOfTime(Exception):
+    """A run that was ended because its time was over."""
+
+
+class OutOfBounds(Exception):
+    """A run that was ended because it wrote too much."""
+
+
+class NoGit(Exception):
+    """There is no git here, or one that is too old to be told which address to call."""
+
+
+class Ran(NamedTuple):
+    """How a run ended, what it printed, and the end of what it said."""
+
+    status: int
+    out: bytes
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long a run may take, and how much it may write."""
+
+    until: float  # on the monotonic clock
+    out: int = _OUT  # bytes on standard output
+    folder: str = ""  # whose files are counted
+    size: int = 0  # bytes that they may have
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one run has besides its arguments; the environment may hold secrets."""
+
+    configuration: Sequence[str] = ()
+    environment: Mapping[str, str] | None = None
+    given: bytes | None = None  # on standard input
+    progress: Progress | None = None
+
+
+def has_git() -> bool:
+    """Whether there is a git that is new enough."""
+    program = shutil.which("git")
+    return program is not None and _version(program) >= OLDEST
+
+
+@cache
+def _version(program: str) -> tuple[int, int]:
+    try:
+        done = subprocess.run(  # noqa: S603 - git, found on PATH
+            [program, "version"],
+            env=_environment(program, {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0, 0
+    found = _VERSION.match(done.stdout)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def run_git(
+    repository: str,
+    arguments: Sequence[str],
+    bounds: Bounds,
+    options: Options = Options(),  # noqa: B008 - frozen
+) -> Ran:
+    """Run git on a repository, named by its path and by nothing else, to its end.
+
+    Raises: OutOfTime, OutOfBounds, NoGit.
+    """
+    program = shutil.which("git")
+    if program is None or not has_git():
+        raise NoGit
+    configuration = [
+        word for pair in (*_CONFIGURATION, *options.configuration) for word in ("-c", pair)
+    ]
+    command = [program, f"--git-dir={repository}", "--no-pager", *configuration, *arguments]
+    with _standard_input(options.given) as given:
+        process = _start(command, _environment(program, options.environment or {}), given)
+        try:
+            return _Watch(process, bounds, options.progress).follow()
+        finally:
+            _end(process)
+
+
+def _environment(program: str, more: Mapping[str, str]) -> dict[str, str]:
+    path = os.pathsep.join((os.path.dirname(program), os.defpath))
+    return {**_ENVIRONMENT, "PATH": path, **_system(), **more}
+
+
+def _system() -> dict[str, str]:
+    # Windows opens no socket without it.
+    return {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {}
+
+
+@contextlib.contextmanager
+def _standard_input(data: bytes | None) -> Iterator[IO[bytes] | int]:
+    if data is None:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield file
+
+
+def _start(
+    command: list[str], environment: dict[str, str], given: IO[bytes] | int
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - no shell; what comes from outside was checked
+            command,
+            env=environment,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=os.path.dirname(command[0]),  # a folder that is no repository of anyone's
+            start_new_session=True,
+        )
+    except OSError:
+        raise NoGit from None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Make sure that neither git nor anything that it started is left."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+_Piece: TypeAlias = tuple[bool, bytes]  # whether it is standard output; empty at the end
+
+
+class _Watch:
+    """Reads both streams of a process while it keeps to its bounds."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], bounds: Bounds, progress: Progress | None
+    ) -> None:
+        self._process = process
+        self._bounds = bounds
+        self._progress = progress
+        self._pieces: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
+        self._out: list[bytes] = []
+        self._size = 0
+        self._said = b""
+        self._told = b""  # of a line that has not ended
+
+    def follow(self) -> Ran:
+        """The end of the run. Raises: OutOfTime, OutOfBounds."""
+        streams = (self._process.stdout, True), (self._process.stderr, False)
+        readers = [self._reader(stream, is_out=is_out) for stream, is_out in streams if stream]
+        try:
+            self._listen(len(readers))
+            self._process.wait(max(self._bounds.until - time.monotonic(), _TICK))
+        except subprocess.TimeoutExpired:
+            raise OutOfTime from None
+        finally:
+            _end(self._process)
+            for reader in readers:
+                reader.join(_GRACE)
+        self._look_at_folder()
+        return Ran(
+            self._process.returncode, b"".join(self._out), self._said.decode(errors="replace")
+        )
+
+    def _reader(self, stream: IO[bytes], *, is_out: bool) -> threading.Thread:
+        def read() -> None:
+            with stream:
+                while piece := os.read(stream.fileno(), _CHUNK):
+                    self._pieces.put((is_out, piece))
+            self._pieces.put((is_out, b""))
+
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        return thread
+
+    def _listen(self, streams: int) -> None:
+        look = time.monotonic()
+        while streams:
+            with contextlib.suppress(queue.Empty):
+                is_out, piece = self._pieces.get(timeout=_TICK)
+                streams -= not piece
+                self._take(piece, is_out=is_out)
+            if time.monotonic() >= look:
+                self._look()
+                look = time.monotonic() + _TICK
+
+    def _take(self, piece: bytes, *, is_out: bool) -> None:
+        if not is_out:
+            self._said = (self._said + piece)[-_SAID:]
+            self._tell(piece)
+            return
+        self._size += len(piece)
+        if self._size > self._bounds.out:
+            raise OutOfBounds
+        self._out.append(piece)
+
+    def _tell(self, piece: bytes) -> None:
+        """Pass on how far git says that it is."""
+        if self._progress is None:
+            return
+        *lines, self._told = re.split(rb"[\r\n]", (self._told + piece)[-_SAID:])
+        for line in lines:
+            if found := _PROGRESS.match(line[:200].decode(errors="replace")):
+                what, done, total, count = found.groups()
+                self._progress(what, int(done or count), int(total or 0))
+
+    def _look(self) -> None:
+        if time.monotonic() > self._bounds.until:
+            raise OutOfTime
+        self._look_at_folder()
+
+    def _look_at_folder(self) -> None:
+        bounds = self._bounds
+        if bounds.folder and size_of(bounds.folder) > bounds.size:
+            raise OutOfBounds
+
+
+def size_of(folder: str) -> int:
+    """The bytes of the files in a folder and below it."""
+    size = 0
+    for above, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):  # git removes files as it goes
+                size += os.lstat(os.path.join(above, name)).st_size
+    return size

@@ -1,0 +1,1 @@
+"""The cellar: what is kept between runs. File contents by digest, and a history of changes."""

@@ -1,0 +1,32 @@
+"""`skillhall outdated`: which skills have news."""
+
+from __future__ import annotations
+
+import click
+
+from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.shelves import global_option, open_shelf
+from skillhall.surfaces.cli.updates import as_json as results_as_json
+from skillhall.surfaces.cli.updates import exit_code, print_results, tell_details
+
+
+@click.command("outdated", epilog="Example: skillhall outdated --json")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@global_option
+@json_option
+def command(*, names: tuple[str, ...], is_user: bool, as_json: bool, form: str) -> int:
+    """Show which skills of the lock have changed in their source. Nothing is changed here.
+
+    The exit code is 1 if something is newer.
+    """
+    from skillhall.library.updating import outdated
+    from skillhall.surfaces.cli.progress import transfer_progress
+
+    with transfer_progress() as progress:
+        results = outdated(open_shelf(is_user=is_user), names, progress)
+    if as_json or form == "json":
+        results_as_json("outdated", results)
+    else:
+        print_results(results)
+        tell_details(results)
+    return exit_code(results)

@@ -1,0 +1,45 @@
+"""`skillhall remove`: skills that are not needed any more."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.shelves import global_option, open_shelf
+from skillhall.surfaces.cli.terminal import clean, is_terminal, print_lines
+
+
+@click.command("remove", epilog="Example: skillhall remove pdf --yes")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@global_option
+@click.option("-f", "--force", is_flag=True, help="Also if it was edited, or is in no lock.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+def command(  # noqa: PLR0913 - one parameter for each option
+    *, names: tuple[str, ...], is_user: bool, force: bool, yes: bool, as_json: bool, form: str
+) -> int:
+    """Remove the skills NAME... from every agent's folder, and from the lock.
+
+    'skillhall rollback NAME' brings a skill back.
+    """
+    from skillhall.library.removing import remove
+
+    is_json = as_json or form == "json"
+    shelf = open_shelf(is_user=is_user)
+    if not yes:
+        if is_json or not is_terminal(sys.stdin) or os.environ.get("CI"):
+            raise click.UsageError(
+                "say --yes to remove without being asked", click.get_current_context()
+            )
+        click.confirm(f"Remove {clean(', '.join(names))}?", abort=True, err=True)
+    keys = remove(shelf, names, force=force)
+    if is_json:
+        from skillhall.surfaces.cli.output import print_report
+
+        print_report("remove", {"removed": keys})
+    else:
+        print_lines(clean(key) for key in keys)
+    return 0

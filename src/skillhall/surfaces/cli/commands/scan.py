@@ -1,0 +1,103 @@
+"""`skillhall scan`: what is risky in skills, the gravest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall.surfaces.cli.loading import counted, read_settings
+from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.terminal import clean, print_lines, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall.library.scanning import Risk, Scanned, ScanReport
+
+
+@click.command("scan", epilog="Example: skillhall scan .agents/skills")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@json_option
+def command(*, paths: tuple[str, ...], as_json: bool, form: str) -> int:
+    """Look for risky content in the skills at each PATH; nothing of them is run.
+
+    Without PATH the folders are scanned where agents keep skills. The exit code is 1 if a finding
+    is high or medium, or if something could not be read. No finding proves that a skill is bad, and
+    none that it is good: read what you are told about.
+    """
+    from skillhall.library.scanning import scan
+    from skillhall.surfaces.cli.progress import scan_progress
+
+    settings = read_settings()
+    with scan_progress() as progress:
+        report = scan(paths, settings, progress)
+    if as_json or form == "json":
+        _print_json(report)
+    else:
+        print_lines(_lines(report, settings.working_directory))
+    say(_summary(report))
+    return 0 if report.clean else 1
+
+
+def _lines(report: ScanReport, base: str) -> Iterator[str]:
+    from skillhall.surfaces.cli.formats import shown_path
+
+    for note in report.unread:
+        where = clean(shown_path(note.finding.path, base))
+        yield f"not scanned: {where}: {clean(note.finding.message)}"
+    tier = ""
+    for risk in report.risks:
+        if risk.tier != tier:
+            tier = risk.tier
+            yield f"{tier}:"
+        yield from _risk_lines(risk, base)
+
+
+def _risk_lines(risk: Risk, base: str) -> Iterator[str]:
+    from skillhall.surfaces.cli.formats import shown_path
+
+    found = risk.judged.finding
+    line = f":{found.line}" if found.line is not None else ""
+    where = clean(shown_path(found.path, base)) + line
+    yield f"  {risk.id} {where}: {found.code}: {clean(found.message)}"
+    if found.hint:
+        yield f"      hint: {clean(found.hint)}"
+
+
+def _print_json(report: ScanReport) -> None:
+    from skillhall.surfaces.cli.output import print_report
+
+    data: dict[str, object] = {"results": (_skill_as_json(skill) for skill in report.skills)}
+    data["summary"] = _counts(report)
+    error = None
+    if not report.clean:
+        error = {"code": "risky_content", "message": _summary(report)}
+    findings = (*report.unread, *(risk.judged for risk in report.risks))
+    print_report("scan", data, findings, error)
+
+
+def _skill_as_json(skill: Scanned) -> dict[str, object]:
+    name = {"name": skill.name} if skill.name else {}
+    return {"path": skill.path, **name, "findings": [_risk_as_json(one) for one in skill.risks]}
+
+
+def _risk_as_json(risk: Risk) -> dict[str, object]:
+    from skillhall.surfaces.cli.output import finding_as_json
+
+    return {"id": risk.id, "tier": risk.tier.value, **finding_as_json(risk.judged)}
+
+
+def _counts(report: ScanReport) -> dict[str, int]:
+    from skillhall.skill.risks.tiers import Tier
+
+    tiers = [risk.tier for risk in report.risks]
+    return {"skills": len(report.skills), **{tier.value: tiers.count(tier) for tier in Tier}}
+
+
+def _summary(report: ScanReport) -> str:
+    counts = _counts(report)
+    told = counted(counts.pop("skills"), "skill") + " scanned"
+    found = ", ".join(f"{count} {tier}" for tier, count in counts.items() if count)
+    unread = f", {len(report.unread)} not scanned" if report.unread else ""
+    return f"{told}: {found or 'nothing found'}{unread}"

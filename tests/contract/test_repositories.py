@@ -1,0 +1,215 @@
+"""A repository read by git and by GitHub's API: the same commit gives the same skills."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import pytest
+
+from skillhall.errors import NoSkillThere, SkillhallError, SkillNotFound
+from skillhall.skill.bundle import Bundle
+from skillhall.skill.finding import Code, Finding
+from skillhall.sources.addresses import AddressPolicy
+from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES
+from skillhall.sources.git import GitAccess, read_git
+from skillhall.sources.github import read_github
+from skillhall.sources.github_api import GitHubAccess
+from skillhall.sources.reference import GitHubRef, GitRef
+from skillhall.sources.repository import Snapshot
+from tests.support.git_site import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, git_site
+from tests.support.github_site import github_site, repository_of_git
+from tests.support.skills import make_skill_md
+
+LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")
+TEXT = "acme/skills"
+SKILL = make_skill_md("pdf")
+FINE = {
+    "README.md": b"Hello",
+    "skills/pdf/SKILL.md": SKILL,
+    "skills/pdf/run.sh": b"#!/bin/sh\n",
+    "skills/pdf/empty": b"",
+    "skills/pdf/again.sh": b"#!/bin/sh\n",
+    "skills/pdf/.hidden/\xfcn\xefcode.md": b"\x00\xff\r\n",
+}
+MANY = {f"skills/pdf/references/{number}.md": b"%d" % number for number in range(12)}
+ODD = {
+    "skills/pdf/link": b"/etc/passwd",
+    "skills/pdf/module": b"1" * 40,
+    "skills/pdf/.DS_Store": b"x",
+    "skills/pdf/._run.sh": b"x",
+    "skills/pdf/.svn/entries": b"x",
+    "skills/pdf/.svn/format": b"x",
+    "skills/pdf/.hg": b"/elsewhere",
+    "skills/pdf/README": b"1",
+    "skills/pdf/readme": b"2",
+    "skills/pdf/Data/x": b"3",
+    "skills/pdf/data/x": b"4",
+    "skills/pdf/data/y": b"5",
+    "skills/pdf/caf\xe9": b"6",
+    "skills/pdf/cafe\u0301": b"7",
+    f"skills/pdf/{'d/' * MAX_DEPTH}x": b"deep",
+    f"skills/pdf/{'d/' * MAX_DEPTH}d/x": b"too deep",
+    "skills/pdf/a\\b": b"x",
+    "skills/pdf/c:x": b"x",
+    "skills/pdf/con.txt": b"x",
+    "skills/pdf/ends ": b"x",
+    "skills/pdf/nul/link": b"/etc/passwd",
+    "skills/pdf/huge": bytes(MAX_FILE + 1),
+    "skills/pdf/large": bytes(MAX_FILE),
+}
+MODES = {
+    "skills/pdf/run.sh": EXECUTABLE,
+    "skills/pdf/link": LINK,
+    "skills/pdf/nul/link": LINK,
+    "skills/pdf/.hg": LINK,
+    "skills/pdf/module": SUBMODULE,
+}
+Told: TypeAlias = tuple[str, list[tuple[str, bytes, int, bool]], tuple[Finding, ...]]
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+class Answer(NamedTuple):
+    """What came of a reading: a commit and its skills, or an error."""
+
+    commit: str
+    bundles: list[Told]
+    error: tuple[type[SkillhallError], str] | None = None
+
+
+def told(bundle: Bundle) -> Told:
+    files = [(path, f.read(), f.size, f.executable) for path, f in bundle.files.items()]
+    return bundle.folder, files, bundle.findings
+
+
+def answer(read: Callable[[], Snapshot]) -> Answer:
+    try:
+        found = read()
+    except SkillhallError as error:
+        return Answer("", [], (type(error), str(error)))
+    return Answer(found.commit, [told(bundle) for bundle in found.bundles])
+
+
+def by_git(repo: GitRepo, path: str, cache: Path) -> Answer:
+    with git_site(repo.folder.parents[1]) as site:
+        reference = GitRef(site.url(f"{TEXT}.git"), path)
+        access = GitAccess(str(cache), LOOPBACK)
+        return answer(lambda: read_git(reference, access, text=TEXT))
+
+
+def by_github(repo: GitRepo, path: str, cache: Path, *, truncated: bool = False) -> Answer:
+    with github_site() as site:
+        site.repositories[TEXT] = repository_of_git(repo.folder, TEXT)
+        site.repositories[TEXT].truncated = truncated
+        reference = GitHubRef("acme", "skills", path)
+        access = GitHubAccess(site.api_url, LOOPBACK, cache_directory=str(cache))
+        return answer(lambda: read_github(reference, access, text=TEXT))
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> GitRepo:
+    return GitRepo(tmp_path / f"served/{TEXT}.git")
+
+
+def read_both(repo: GitRepo, cache: Path, path: str = "") -> Answer:
+    """What both readings give, which is one answer."""
+    found = by_git(repo, path, cache)
+    assert by_github(repo, path, cache) == found
+    return found
+
+
+def paths(one: Told) -> list[str]:
+    return [path for path, *_ in one[1]]
+
+
+def noted(one: Told) -> list[tuple[Code, str]]:
+    return [(finding.code, finding.path) for finding in one[2]]
+
+
+@pytest.mark.parametrize("more", [{}, MANY], ids=["few files", "an archive"])
+def test_plain_files_and_programs(repo: GitRepo, tmp_path: Path, more: dict[str, bytes]) -> None:
+    commit = repo.commit(FINE | more, MODES)
+    found = read_both(repo, tmp_path)
+    assert (found.commit, len(found.bundles)) == (commit, 1)
+    assert len(found.bundles[0][1]) == 5 + len(more)
+    assert found.bundles[0][2] == ()
+
+
+def test_everything_that_is_odd(repo: GitRepo, tmp_path: Path) -> None:
+    repo.commit(FINE | MANY | ODD, MODES)
+    [pdf] = read_both(repo, tmp_path).bundles
+    kept = {"README", "readme", "Data/x", "data/x", "data/y", "caf\xe9", "cafe\u0301", "large"}
+    assert kept | {"d/" * MAX_DEPTH + "x"} <= set(paths(pdf))
+    assert paths(pdf) == sorted(paths(pdf))
+    assert len(paths(pdf)) == 5 + len(MANY) + len(kept) + 1
+    assert noted(pdf) == [
+        (Code.FILE_LEFT_OUT, ".hg"),
+        (Code.FILE_LEFT_OUT, ".svn"),
+        (Code.FILE_LEFT_OUT, ""),  # a\b
+        (Code.FILE_LEFT_OUT, ""),  # c:x
+        (Code.CASE_COLLISION, "caf\xe9"),
+        (Code.FILE_LEFT_OUT, ""),  # con.txt
+        (Code.FILE_LEFT_OUT, "d/" * MAX_DEPTH + "d/x"),
+        (Code.CASE_COLLISION, "data"),
+        (Code.FILE_LEFT_OUT, ""),  # ends in a space
+        (Code.FILE_LEFT_OUT, "link"),
+        (Code.FILE_LEFT_OUT, "module"),
+        (Code.FILE_LEFT_OUT, ""),  # nul/link
+        (Code.CASE_COLLISION, "readme"),
+        (Code.FILE_TOO_LARGE, "huge"),
+    ]
+
+
+def test_a_tree_that_github_cuts(repo: GitRepo, tmp_path: Path) -> None:
+    # An archive shows a submodule as an empty folder, as it does any other one.
+    files = {path: data for path, data in (FINE | MANY | ODD).items() if "module" not in path}
+    repo.commit(files, MODES)
+    whole = by_git(repo, "", tmp_path)
+    assert len(whole.bundles) == 1
+    assert by_github(repo, "", tmp_path, truncated=True) == whole
+
+
+def test_a_skill_at_the_top_with_another_inside(repo: GitRepo, tmp_path: Path) -> None:
+    repo.commit({"SKILL.md": SKILL, "a/b.md": b"b", "skills/inner/SKILL.md": SKILL})
+    [top] = read_both(repo, tmp_path).bundles
+    assert top[0] == ""
+    assert paths(top) == ["SKILL.md", "a/b.md", "skills/inner/SKILL.md"]
+
+
+def test_several_skills_and_what_lies_between_them(repo: GitRepo, tmp_path: Path) -> None:
+    places = ["b/c/d", "a", "b", ".claude/skills/x", "node_modules/y", "B", "skills/.curated/z"]
+    repo.commit({"x.md": b"x", "n/x.md": b"x"} | {f"{one}/SKILL.md": SKILL for one in places})
+    found = read_both(repo, tmp_path).bundles
+    assert [one[0] for one in found] == ["B", "a", "b", "skills/.curated/z"]
+    assert paths(found[2]) == ["SKILL.md", "c/d/SKILL.md"]
+
+
+@pytest.mark.parametrize("folder", ["con", "a:b", "a\\b", "end.", "~", "x/nul", ".svn", "x/.hg"])
+def test_a_skill_in_a_folder_that_is_not_safe(repo: GitRepo, tmp_path: Path, folder: str) -> None:
+    repo.commit({f"{folder}/SKILL.md": SKILL, "skills/pdf/SKILL.md": SKILL})
+    assert [one[0] for one in read_both(repo, tmp_path).bundles] == ["skills/pdf"]
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [("pdf", NoSkillThere), ("fdp", SkillNotFound), ("skills/fdp", SkillNotFound), ("", None)],
+)
+def test_what_is_not_there(
+    repo: GitRepo, tmp_path: Path, path: str, error: type[SkillhallError] | None
+) -> None:
+    files = {"pdf/SKILL.md": b"/etc/passwd", "pdf/x": b"x", "skills/csv/SKILL.md": SKILL}
+    repo.commit(files, {"pdf/SKILL.md": LINK})
+    found = read_both(repo, tmp_path, path)
+    assert (found.error[0] if found.error else None) is error
+
+
+def test_more_files_than_a_skill_may_have(repo: GitRepo, tmp_path: Path) -> None:
+    huge, small = repo.blob(bytes(MAX_FILE + 1)), repo.blob(b"x")
+    names = [f"{number:04}" for number in range(MAX_FILES)]
+    many = repo.tree([("100644", huge if name == "0000" else small, name) for name in names])
+    skill = repo.tree([("100644", repo.blob(SKILL), "SKILL.md"), (FOLDER, many, "many")])
+    repo.commit_tree(repo.tree([(FOLDER, skill, "a")]))
+    [found] = read_both(repo, tmp_path).bundles
+    assert len(found[1]) == MAX_FILES - 1
+    assert noted(found) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]

@@ -1,0 +1,65 @@
+"""Many processes on one shelf at once: nothing is lost, and no skill is ever half of two."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillhall.library.lock import read_lock
+from skillhall.library.shelf import Shelf
+from skillhall.library.updating import Status, update
+from skillhall.library.verifying import verify
+from tests.support.crowd import SKILLS, VERSIONS, prepare, run_crowd, shelf_in
+from tests.support.races import quick_folder
+from tests.support.shelves import tree
+
+WORKERS, ROUNDS = 8, 3
+OWN = {f"own-{worker}-{at}" for worker in range(WORKERS) for at in range(ROUNDS)}
+PDF = f"{SKILLS}/pdf"
+ALIEN = {"source": "acme/alien", "sourceType": "github", "computedHash": "0", "dear": "field"}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with quick_folder() as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_a_crowd_loses_no_entry_and_tears_no_skill(folder: Path, scope: str) -> None:
+    prepare(folder)
+    shelf = shelf_in(folder, scope)
+    foreign = Path(shelf.foreign.folder, shelf.foreign.name)
+    foreign.parent.mkdir(parents=True, exist_ok=True)
+    before = {"version": shelf.foreign.layout.version, "skills": {"alien": ALIEN}}
+    foreign.write_text(json.dumps(before), encoding="utf-8")
+    *workers, reader = run_crowd(folder, scope, WORKERS, ROUNDS)
+    assert sum(one["done"] for one in workers) > 0
+    assert reader.get("torn", 0) == 0
+    told = set(json.loads(foreign.read_text(encoding="utf-8"))["skills"])
+    check_locks(shelf, told, scope)
+    check_skill(shelf)
+    assert not [path for path in Path(shelf.root).rglob(".skillhall-*") if path.suffix != ".json"]
+
+
+def check_locks(shelf: Shelf, told: set[str], scope: str) -> None:
+    """Everybody's own skill is on disk and in both locks; the other tool has none for a person."""
+    known = set(read_lock(shelf.lock_folder, shelf.lock_name).entries)
+    assert known - {PDF} == {f"{SKILLS}/{name}" for name in OWN}
+    there = {path.name for path in Path(shelf.path(SKILLS)).iterdir()}
+    assert there - {"pdf"} == OWN
+    assert (PDF in known) == ("pdf" in there)
+    assert told - {"pdf"} == ({"alien"} | OWN if scope == "project" else {"alien"})
+    assert scope == "user" or ("pdf" in told) == ("pdf" in there)
+
+
+def check_skill(shelf: Shelf) -> None:
+    """It is gone, or one of its versions; an update makes it the source's."""
+    place = Path(shelf.path(PDF))
+    if place.exists():
+        assert tree(place) in VERSIONS
+        assert all(one.is_right for one in verify(shelf))
+        assert update(shelf, ["pdf"])[0].status in {Status.CURRENT, Status.UPDATED}
+        assert tree(place) == tree(Path(shelf.settings.working_directory).parent / "source/pdf")
+    assert all(one.is_right for one in verify(shelf))

@@ -1,0 +1,20 @@
+"""Whatever breaks at whatever step, the old skill or the new one is whole."""
+
+import pytest
+
+from tests.support.faults import run_faults
+
+CASES = [
+    *("Add", "Replace", "Update", "Remove", "Rollback"),
+    *("Plain", "LocalImport", "LocalReplace", "LocalDelete", "Setup"),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_process_killed_at_any_step_leaves_a_whole_skill(case: str) -> None:
+    assert run_faults("tests.support.fault_cases", case, "kill") > 5
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_disk_that_is_full_at_any_step_leaves_a_whole_skill(case: str) -> None:
+    assert run_faults("tests.support.fault_cases", case, "full") > 5

@@ -1,0 +1,748 @@
+"""Skills from a stand-in for GitHub: what arrives, what is asked, and what is refused."""
+
+import gzip
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from skillhall.errors import (
+    ArchiveRejected,
+    NoSkillThere,
+    RateLimited,
+    SkillhallError,
+    SkillNotFound,
+    SourceNotFound,
+    SourceRejected,
+    SourceTimedOut,
+    SourceUnavailable,
+    TooLarge,
+)
+from skillhall.settings import Secret
+from skillhall.skill.bundle import Bundle
+from skillhall.skill.finding import Code
+from skillhall.sources.addresses import PUBLIC, AddressPolicy
+from skillhall.sources.github import read_github
+from skillhall.sources.github_api import GitHubAccess
+from skillhall.sources.reference import GitHubRef, parse_reference
+from skillhall.sources.repository import Snapshot
+from skillhall.sources.wire import Network
+from tests.support.archives import TarEntry, make_tar, make_tgz, pax
+from tests.support.github_site import (
+    EXECUTABLE,
+    FILE,
+    LINK,
+    SUBMODULE,
+    GitHubSite,
+    RepoFile,
+    Repository,
+    archive_of,
+    github_site,
+    repository_of_git,
+    tree_of,
+)
+from tests.support.http_site import Route, answer, endless, silent
+from tests.support.skills import make_skill_md
+
+LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")
+TOKEN, OTHER = "s3cr3t-t0ken", "0ther-t0ken"
+HASTY = Network(overall=0.5, idle=0.2)
+SKILL = make_skill_md("pdf")
+MANY = {f"skills/pdf/references/{n}.md": b"%d" % n for n in range(20)}
+FEW: dict[str, bytes | RepoFile] = {"README.md": b"Hello", "skills/pdf/SKILL.md": SKILL}
+Reader = Callable[..., Snapshot]
+
+
+@pytest.fixture
+def github() -> Iterator[GitHubSite]:
+    with github_site() as site:
+        site.repositories["acme/skills"] = Repository()
+        yield site
+
+
+@pytest.fixture
+def read(github: GitHubSite, tmp_path: Path) -> Reader:
+    """Reads what a text names, with a cache."""
+
+    def read(text: str, token: str = "", **changes: object) -> Snapshot:
+        tokens = {f"127.0.0.1:{github.api.port}": Secret(token)} if token else {}
+        fields: dict[str, object] = {"policy": LOOPBACK, "tokens": tokens}
+        fields |= {"cache_directory": str(tmp_path / "cache"), **changes}
+        access = GitHubAccess(github.api_url, **fields)  # type: ignore[arg-type] # fields by name
+        reference = parse_reference(text)
+        assert isinstance(reference, GitHubRef)
+        return read_github(reference, access, text=text)
+
+    return read
+
+
+def commit(github: GitHubSite, files: Mapping[str, bytes | RepoFile], ref: str = "main") -> str:
+    return github.repositories["acme/skills"].commit(files, ref)
+
+
+def contents(bundle: Bundle) -> dict[str, bytes]:
+    return {path: file.read() for path, file in bundle.files.items()}
+
+
+def only(snapshot: Snapshot) -> Bundle:
+    [bundle] = snapshot.bundles
+    return bundle
+
+
+# What arrives
+
+
+def test_a_skill_of_few_files_takes_a_request_for_each(github: GitHubSite, read: Reader) -> None:
+    script = RepoFile(b"\x00\xff", EXECUTABLE)
+    sha = commit(github, FEW | {"skills/pdf/run": script, "skills/other/SKILL.md": b"x"})
+    found = read("acme/skills/pdf")
+    assert (found.commit, found.stale) == (sha, "")
+    assert only(found).folder == "skills/pdf"
+    assert contents(only(found)) == {"SKILL.md": SKILL, "run": b"\x00\xff"}
+    assert [file.executable for file in only(found).files.values()] == [False, True]
+    assert github.targets[:2] == ["commits/HEAD", f"git/trees/{sha}?recursive=1"]
+    assert len(github.targets) == 4
+
+
+def test_a_skill_of_many_files_comes_as_one_archive(github: GitHubSite, read: Reader) -> None:
+    sha = commit(github, FEW | MANY | {"other/big": b"x" * 500_000})
+    bundle = only(read("acme/skills/skills/pdf"))
+    wanted = {path.removeprefix("skills/pdf/"): data for path, data in MANY.items()}
+    assert contents(bundle) == wanted | {"SKILL.md": SKILL}
+    assert github.targets[2:] == [f"tarball/{sha}"]
+
+
+def test_an_archive_that_git_itself_makes_is_read(
+    github: GitHubSite, read: Reader, tmp_path: Path
+) -> None:
+    folder = tmp_path / "repository"
+    skill = folder / "skills" / "pdf"
+    (skill / ("deep" * 20) / ("deeper" * 20)).mkdir(parents=True)
+    (skill / "SKILL.md").write_bytes(SKILL)
+    for number in range(12):
+        (skill / f"{number}.txt").write_text(f"{number}\n", encoding="utf-8")
+    (skill / ("deep" * 20) / ("deeper" * 20) / "ünïcode.md").write_bytes(b"deep")
+    (skill / "run.sh").write_bytes(b"#!/bin/sh\n")
+    (skill / "run.sh").chmod(0o755)
+    (skill / "link").symlink_to("/etc/passwd" + "x" * 150)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q", "-b", "trunk"], ["add", "."], [*identity, "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=folder, check=True, timeout=20)
+    github.repositories["acme/skills"] = repository_of_git(folder)
+    bundle = only(read("acme/skills/pdf"))
+    assert len(bundle.files) == 15
+    assert bundle.files["run.sh"].executable
+    assert bundle.files[f"{'deep' * 20}/{'deeper' * 20}/ünïcode.md"].read() == b"deep"
+    assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_LEFT_OUT, "link")]
+    assert "blobs" not in " ".join(github.targets)
+
+
+def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
+    github: GitHubSite, read: Reader
+) -> None:
+    commit(github, {"SKILL.md": SKILL, "a/b.md": b"b"})
+    bundle = only(read("acme/skills"))
+    assert (bundle.folder, sorted(bundle.files)) == ("", ["SKILL.md", "a/b.md"])
+
+
+def test_all_skills_of_a_repository_arrive_in_order(github: GitHubSite, read: Reader) -> None:
+    commit(github, {f"skills/{name}/SKILL.md": make_skill_md(name) for name in "cab"})
+    found = read("acme/skills")
+    assert [bundle.folder for bundle in found.bundles] == ["skills/a", "skills/b", "skills/c"]
+
+
+@pytest.mark.parametrize("ref", ["v1", "feature/new", "0.1.x"])
+def test_a_branch_or_tag_is_followed(github: GitHubSite, read: Reader, ref: str) -> None:
+    commit(github, {"pdf/SKILL.md": b"old"}, ref)
+    commit(github, {"pdf/SKILL.md": b"new"})
+    assert contents(only(read(f"acme/skills/pdf@{ref}"))) == {"SKILL.md": b"old"}
+
+
+def test_a_whole_commit_id_is_not_looked_up(github: GitHubSite, read: Reader) -> None:
+    sha = commit(github, FEW)
+    assert read(f"acme/skills/pdf@{sha}").commit == sha
+    assert github.targets[0].startswith("git/trees/")
+
+
+def test_a_page_of_a_branch_with_slashes_is_understood(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW, "release/2.x")
+    found = read("https://github.com/acme/skills/tree/release/2.x/skills/pdf")
+    assert only(found).folder == "skills/pdf"
+    assert github.targets[:2] == ["commits/release", "commits/release/2.x"]
+
+
+def test_a_renamed_repository_is_found(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW | MANY)
+    github.renamed["acme/former"] = "acme/skills"
+    assert len(only(read("acme/former/pdf")).files) == 21
+
+
+def test_a_server_of_ones_own_has_its_api_below_a_path(tmp_path: Path) -> None:
+    with github_site("/api/v3") as site:
+        site.repositories["acme/skills"] = Repository()
+        commit(site, FEW)
+        access = GitHubAccess(site.api_url, LOOPBACK)
+        found = read_github(GitHubRef("acme", "skills", "pdf"), access, text="acme/skills/pdf")
+        assert contents(only(found)) == {"SKILL.md": SKILL}
+
+
+def test_progress_is_told_while_an_archive_comes(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW | MANY)
+    told: list[tuple[int, int]] = []
+    read("acme/skills/pdf", progress=lambda *counts: told.append(counts))
+    assert told
+    assert all(0 < count <= size for count, size in told)
+
+
+# What is left out
+
+
+def test_links_and_submodules_are_left_out_with_findings(github: GitHubSite, read: Reader) -> None:
+    odd = {
+        "skills/pdf/link": RepoFile(b"/etc/passwd", LINK),
+        "skills/pdf/module": RepoFile(b"1" * 40, SUBMODULE),
+        "skills/pdf/odd": RepoFile(b"x", "100000"),
+    }
+    commit(github, FEW | MANY | odd)
+    bundle = only(read("acme/skills/pdf"))
+    assert not {"link", "module", "odd"} & set(bundle.files)
+    found = [(finding.code, finding.path) for finding in bundle.findings]
+    assert found == [(Code.FILE_LEFT_OUT, path) for path in ("link", "module", "odd")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../up",
+        "a/../../up",
+        "/etc/passwd",
+        "a//b",
+        "./a",
+        "C:\\x",
+        "a\\b",
+        "nul.txt",
+        "a\x00b",
+        ".git/config",
+        ".GIT/hooks/x",
+        "d/" * 33 + "x",
+        "ends ",
+    ],
+)
+def test_an_unsafe_path_is_left_out_with_a_finding(
+    github: GitHubSite, read: Reader, path: str
+) -> None:
+    commit(github, FEW | {f"skills/pdf/{path}": b"x"})
+    bundle = only(read("acme/skills/pdf"))
+    assert sorted(bundle.files) == ["SKILL.md"]
+    assert [finding.code for finding in bundle.findings] == [Code.FILE_LEFT_OUT]
+
+
+def test_names_that_are_one_on_some_systems_all_arrive_and_are_told(
+    github: GitHubSite, read: Reader
+) -> None:
+    commit(github, FEW | {"skills/pdf/A/x": b"1", "skills/pdf/a/x": b"2", "skills/pdf/a/y": b"3"})
+    bundle = only(read("acme/skills/pdf"))
+    assert sorted(bundle.files) == ["A/x", "SKILL.md", "a/x", "a/y"]
+    assert [(f.code, f.path) for f in bundle.findings] == [(Code.CASE_COLLISION, "a")]
+
+
+def test_a_file_that_is_too_large_is_left_out_and_not_asked_for(
+    github: GitHubSite, read: Reader
+) -> None:
+    sha = commit(github, FEW | {"skills/pdf/huge": b""})
+    tree = tree_of(github.repositories["acme/skills"].commits[sha])
+    huge = [
+        e | ({"size": 11 << 20, "sha": "2" * 40} if e["path"] == "skills/pdf/huge" else {})
+        for e in tree
+    ]
+    github.instead[f"/repos/acme/skills/git/trees/{sha}"] = told({"tree": huge, "truncated": False})
+    bundle = only(read("acme/skills/pdf"))
+    assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_TOO_LARGE, "huge")]
+    assert len(github.targets) == 3
+
+
+def test_skills_that_are_too_large_together_are_refused_before_they_are_asked_for(
+    github: GitHubSite, read: Reader
+) -> None:
+    sha = commit(github, FEW)
+    tree = [
+        {"path": f"{name}/{file}", "mode": FILE, "sha": f"{n:040x}", "size": 9 << 20}
+        for name in "abc"
+        for n, file in enumerate(["SKILL.md", *"123456789"])
+    ]
+    github.instead[f"/repos/acme/skills/git/trees/{sha}"] = told({"tree": tree, "truncated": False})
+    with pytest.raises(TooLarge):
+        read("acme/skills")
+    assert len(github.targets) == 2
+
+
+def told(value: object) -> Route:
+    return answer(body=json.dumps(value).encode())
+
+
+# What is not there
+
+
+def test_a_repository_that_is_not_there_is_named(github: GitHubSite, read: Reader) -> None:
+    with pytest.raises(SourceNotFound, match="acme/nothing") as caught:
+        read("acme/nothing/pdf")
+    assert "GITHUB_TOKEN" in caught.value.hint
+
+
+def test_a_ref_that_is_not_there_is_named(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW)
+    with pytest.raises(SourceNotFound, match="acme/skills@v9'"):
+        read("acme/skills/pdf@v9")
+
+
+def test_a_commit_that_is_not_there_is_named(github: GitHubSite, read: Reader) -> None:
+    with pytest.raises(SourceNotFound, match=f"acme/skills@{'1' * 40}"):
+        read(f"acme/skills/pdf@{'1' * 40}")
+
+
+def test_a_skill_that_is_not_there_is_told_with_the_nearest(
+    github: GitHubSite, read: Reader
+) -> None:
+    commit(github, FEW)
+    with pytest.raises(SkillNotFound) as caught:
+        read("acme/skills/pdg")
+    assert caught.value.close == ("pdf",)
+
+
+def test_a_folder_without_a_skill_is_told_apart(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW | {"docs/a.md": b"x"})
+    with pytest.raises(NoSkillThere, match=r"No SKILL.md found in 'acme/skills/docs'"):
+        read("acme/skills/docs")
+
+
+def test_a_repository_without_a_commit_has_no_skill(github: GitHubSite, read: Reader) -> None:
+    with pytest.raises(NoSkillThere):
+        read("acme/skills")
+
+
+# Tokens
+
+
+def test_a_private_repository_is_shown_to_a_token_only(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW)
+    github.private.add("acme/skills")
+    github.tokens.add(TOKEN)
+    with pytest.raises(SourceNotFound):
+        read("acme/skills/pdf")
+    assert contents(only(read("acme/skills/pdf", TOKEN))) == {"SKILL.md": SKILL}
+    with pytest.raises(SourceNotFound):
+        read("acme/skills/pdf")
+
+
+@pytest.mark.parametrize("ref", ["main", "commit"])
+def test_what_one_token_read_is_not_given_to_another(
+    github: GitHubSite, read: Reader, ref: str
+) -> None:
+    sha = commit(github, FEW)
+    text = f"acme/skills/pdf@{sha if ref == 'commit' else ref}"
+    github.private.add("acme/skills")
+    github.tokens.add(TOKEN)
+    read(text, TOKEN)
+    github.down = answer("503 Down")
+    assert only(read(text, TOKEN)).files
+    for stranger in ("", OTHER):
+        with pytest.raises(SourceUnavailable):
+            read(text, stranger)
+
+
+def test_a_token_does_not_follow_to_where_archives_are(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW | MANY)
+    github.tokens.add(TOKEN)
+    read("acme/skills/pdf", TOKEN)
+    assert all(asked.headers["authorization"] == f"Bearer {TOKEN}" for asked in github.api.asked)
+    [asked] = github.archives.asked
+    assert "authorization" not in asked.headers
+
+
+def test_a_token_for_another_host_is_not_sent(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW)
+    read("acme/skills/pdf", tokens={"api.github.com": Secret(TOKEN), "127.0.0.1": Secret(TOKEN)})
+    assert not any("authorization" in asked.headers for asked in github.api.asked)
+
+
+def test_a_token_that_is_refused_is_said_so_and_nothing_old_is_given(
+    github: GitHubSite, read: Reader
+) -> None:
+    commit(github, FEW)
+    github.tokens.add(TOKEN)
+    read("acme/skills/pdf", TOKEN)
+    github.tokens.clear()
+    with pytest.raises(SourceUnavailable, match="refuses the token") as caught:
+        read("acme/skills/pdf", TOKEN)
+    assert "GITHUB_TOKEN" in caught.value.hint
+    assert TOKEN not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_token_with_a_line_break_is_refused_without_repeating_it(
+    github: GitHubSite, read: Reader
+) -> None:
+    with pytest.raises(SourceUnavailable, match="not a line") as caught:
+        read("acme/skills/pdf", f"{TOKEN}\n")
+    assert TOKEN not in str(caught.value)
+    assert github.api.asked == []
+
+
+def test_no_file_of_the_cache_names_or_holds_the_token(
+    github: GitHubSite, read: Reader, tmp_path: Path
+) -> None:
+    commit(github, FEW)
+    github.tokens.add(TOKEN)
+    read("acme/skills/pdf", TOKEN)
+    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(TOKEN.encode() in path.read_bytes() + str(path).encode() for path in kept)
+    assert {path.stat().st_mode & 0o077 for path in kept} == {0} or os.name == "nt"
+
+
+# The second time
+
+
+def test_an_unchanged_skill_costs_one_conditional_request(github: GitHubSite, read: Reader) -> None:
+    sha = commit(github, FEW | MANY)
+    first = read("acme/skills/pdf")
+    del github.api.asked[:], github.archives.asked[:]
+    second = read("acme/skills/pdf")
+    assert contents(only(second)) == contents(only(first))
+    assert github.targets == ["commits/HEAD"]
+    assert github.api.asked[0].headers["if-none-match"] == f'"{sha}"'
+
+
+def test_a_new_commit_is_noticed_and_unchanged_skills_are_not_fetched_again(
+    github: GitHubSite, read: Reader
+) -> None:
+    commit(github, FEW | MANY)
+    read("acme/skills/pdf")
+    new = commit(github, FEW | MANY | {"README.md": b"New"})
+    del github.api.asked[:]
+    assert read("acme/skills/pdf").commit == new
+    assert github.targets == ["commits/HEAD", f"git/trees/{new}?recursive=1"]
+
+
+def test_without_a_cache_everything_is_asked_again(
+    github: GitHubSite, read: Reader, tmp_path: Path
+) -> None:
+    commit(github, FEW)
+    for _ in range(2):
+        read("acme/skills/pdf", cache_directory="")
+    assert len(github.targets) == 6
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["nothing", "noise", "folder", "unwritable"])
+def test_a_damaged_cache_counts_as_none(
+    github: GitHubSite, read: Reader, tmp_path: Path, what: str
+) -> None:
+    commit(github, FEW)
+    read("acme/skills/pdf")
+    for path in list((tmp_path / "cache" / "github").iterdir()):
+        path.unlink()
+        if what == "noise":
+            path.write_bytes(b"noise" * 20)
+        elif what == "folder":
+            path.mkdir()
+    if what == "unwritable":
+        (tmp_path / "cache" / "github").rmdir()
+        (tmp_path / "cache" / "github").write_bytes(b"")
+    assert contents(only(read("acme/skills/pdf"))) == {"SKILL.md": SKILL}
+
+
+# When GitHub does not answer
+
+
+@pytest.mark.parametrize(
+    "down",
+    [
+        answer("503 Down"),
+        answer("429 Slow down", headers={"Retry-After": "7"}),
+        answer(body=b"<!DOCTYPE html><p>Sign in"),
+        silent,
+        lambda _: None,
+    ],
+)
+@pytest.mark.parametrize("text", ["acme/skills/pdf", "acme/skills/pdf@main"])
+def test_what_was_read_before_is_given_and_marked_as_old(
+    github: GitHubSite, read: Reader, text: str, down: Route
+) -> None:
+    sha = commit(github, FEW | MANY)
+    first = read(text)
+    github.down = down
+    second = read(text, network=HASTY)
+    assert (second.commit, contents(only(second))) == (sha, contents(only(first)))
+    assert "127.0.0.1" in second.stale
+
+
+def test_a_new_commit_whose_files_do_not_come_leaves_the_old_one(
+    github: GitHubSite, read: Reader
+) -> None:
+    old = commit(github, FEW)
+    read("acme/skills/pdf")
+    new = commit(github, {"skills/pdf/SKILL.md": SKILL + b"new"})
+    github.instead[f"/repos/acme/skills/git/trees/{new}"] = answer("500 Broken")
+    found = read("acme/skills/pdf")
+    assert (found.commit, "status 500" in found.stale) == (old, True)
+
+
+def test_what_was_never_read_is_not_made_up(github: GitHubSite, read: Reader) -> None:
+    commit(github, FEW | {"skills/docx/SKILL.md": make_skill_md("docx")})
+    read("acme/skills/pdf")
+    github.limited = True
+    with pytest.raises(RateLimited) as caught:
+        read("acme/skills/docx")
+    assert caught.value.seconds > 0
+    assert "GITHUB_TOKEN" in caught.value.hint
+
+
+def test_a_limit_with_a_token_does_not_advise_a_token(github: GitHubSite, read: Reader) -> None:
+    github.tokens.add(TOKEN)
+    github.limited = True
+    with pytest.raises(RateLimited) as caught:
+        read("acme/skills/pdf", TOKEN)
+    assert "GITHUB_TOKEN" not in caught.value.hint
+
+
+def test_a_repository_that_was_removed_is_not_given_from_the_cache(
+    github: GitHubSite, read: Reader
+) -> None:
+    commit(github, FEW)
+    read("acme/skills/pdf")
+    del github.repositories["acme/skills"]
+    with pytest.raises(SourceNotFound):
+        read("acme/skills/pdf")
+
+
+def test_a_silent_api_runs_out_of_time(github: GitHubSite, read: Reader) -> None:
+    github.down = silent
+    with pytest.raises(SourceTimedOut):
+        read("acme/skills/pdf", network=HASTY)
+
+
+# Hostile answers
+
+
+def test_an_api_at_a_private_address_is_refused_before_connecting(
+    github: GitHubSite, read: Reader
+) -> None:
+    commit(github, FEW)
+    with pytest.raises(SourceRejected) as caught:
+        read("acme/skills/pdf", policy=PUBLIC)
+    assert caught.value.reason == "host"
+    assert github.api.asked == []
+
+
+def test_an_archive_is_not_followed_to_a_private_address(github: GitHubSite, read: Reader) -> None:
+    sha = commit(github, FEW | MANY)
+    place = {"Location": "http://169.254.169.254/latest"}
+    github.instead[f"/repos/acme/skills/tarball/{sha}"] = answer("302 Found", headers=place)
+    with pytest.raises(SourceRejected):
+        read("acme/skills/pdf")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<!DOCTYPE html><title>Sign in</title>", b"main", b"\xff" * 40, b"{}", b"a" * 39],
+)
+def test_no_commit_id_cannot_be_read(github: GitHubSite, read: Reader, body: bytes) -> None:
+    github.instead["/repos/acme/skills/commits/HEAD"] = answer(body=body)
+    with pytest.raises(SourceUnavailable, match="its answer cannot be read"):
+        read("acme/skills/pdf")
+
+
+ENTRY = {"path": "skills/pdf/SKILL.md", "mode": FILE, "sha": "1" * 40, "size": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!DOCTYPE html><title>Sign in</title>",
+        b"",
+        b"null",
+        b"[]",
+        b'{"tree": {}}',
+        b'{"tree": [1], "truncated": false}',
+        b"[" * 200_000,
+        json.dumps({"tree": [ENTRY, ENTRY], "truncated": False}).encode(),
+        json.dumps({"tree": [ENTRY | {"sha": "../../x"}], "truncated": False}).encode(),
+        json.dumps({"tree": [ENTRY | {"size": -1}], "truncated": False}).encode(),
+        json.dumps({"tree": [ENTRY | {"size": "1"}], "truncated": False}).encode(),
+        json.dumps({"tree": [ENTRY | {"path": None}], "truncated": False}).encode(),
+        json.dumps({"tree": [{"path": "x"}], "truncated": False}).encode(),
+        b'{"tree": [], "truncated": false, "x": ' + b"9" * 5000 + b"}",
+    ],
+)
+def test_no_tree_cannot_be_read(github: GitHubSite, read: Reader, body: bytes) -> None:
+    sha = commit(github, FEW)
+    github.instead[f"/repos/acme/skills/git/trees/{sha}"] = answer(body=body)
+    with pytest.raises(SourceUnavailable, match="its answer cannot be read"):
+        read("acme/skills/pdf")
+
+
+@pytest.mark.parametrize("path", ["commits/HEAD", "git/trees/{sha}", "git/blobs/{blob}"])
+def test_an_endless_answer_is_cut(github: GitHubSite, read: Reader, path: str) -> None:
+    sha = commit(github, FEW)
+    target = path.format(sha=sha, blob=RepoFile(SKILL).sha)
+    github.instead[f"/repos/acme/skills/{target}"] = endless(b"HTTP/1.1 200 OK\r\n\r\n")
+    with pytest.raises(SkillhallError) as caught:
+        read("acme/skills/pdf")
+    assert caught.value.code in {"too_large", "upstream_error"}
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        answer(body=b"x" * len(SKILL)),
+        answer(body=SKILL[:-1]),
+        answer(body=SKILL + b"x"),
+        answer(body=b""),
+        answer(body=b"<!DOCTYPE html>"),
+        answer("404 Gone"),
+        answer("500 Broken"),
+    ],
+)
+def test_a_file_that_is_not_what_the_commit_holds_fails_the_skill(
+    github: GitHubSite, read: Reader, route: Route
+) -> None:
+    commit(github, FEW | {"skills/pdf/a": b"a"})
+    github.instead[f"/repos/acme/skills/git/blobs/{RepoFile(SKILL).sha}"] = route
+    with pytest.raises(SourceUnavailable):
+        read("acme/skills/pdf")
+
+
+TOP = "acme-skills-1234567"
+WHOLE = FEW | MANY
+
+
+def members(*more: TarEntry) -> list[TarEntry]:
+    files = [
+        TarEntry(f"{TOP}/{path}", data) for path, data in WHOLE.items() if isinstance(data, bytes)
+    ]
+    return [*more, *files]
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        TarEntry(f"{TOP}/skills/pdf/link", b"", b"2", link=b"/etc/passwd"),
+        TarEntry(f"{TOP}/skills/pdf/SKILL.md", b"", b"2", link=b"/etc/passwd"),
+        TarEntry(f"{TOP}/skills/pdf/SKILL.md", b"", b"1", link=b"/etc/passwd"),
+        TarEntry(f"{TOP}/other/device", b"", b"3"),
+        TarEntry(f"{TOP}/skills/pdf/pipe", b"", b"6"),
+        TarEntry(f"{TOP}/../../etc/passwd", b"x"),
+        TarEntry(f"{TOP}/skills/pdf/../../../up", b"x"),
+        TarEntry(f"{TOP}/skills/pdf/SKILL.md", b"another content"),
+        TarEntry(f"{TOP}/skills/pdf/not-in-the-tree", b"x"),
+        TarEntry(TOP.encode() + b"/\xff\xfe", b"x"),
+    ],
+)
+def test_strange_members_of_an_archive_are_passed_by(
+    github: GitHubSite, read: Reader, strange: TarEntry
+) -> None:
+    sha = commit(github, WHOLE)
+    github.repositories["acme/skills"].archives[sha] = make_tgz(*members(strange))
+    bundle = only(read("acme/skills/pdf"))
+    assert contents(bundle)["SKILL.md"] == SKILL
+    assert len(bundle.files) == 21
+    assert len(github.targets) == 3
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<!DOCTYPE html><title>Sign in</title>",
+        make_tar(*members()),
+        gzip.compress(make_tar(*members()))[:-100],
+        gzip.compress(make_tar(*members()[:5], end=b"")),
+        make_tgz(TarEntry("elsewhere/x"), *members()),
+        make_tgz(TarEntry(f"{TOP}/x", kind=b"S"), *members()),
+        make_tgz(TarEntry(f"{TOP}/x", kind=b"2", link=b"x"), *members()),
+        make_tgz(pax({"GNU.sparse.map": "0,1"}), *members()),
+        make_tgz(pax({"size": "7"}), *members()),
+        make_tgz(pax({"path": f"{TOP}/skills/pdf/SKILL.md"}, b"g"), *members()),
+        make_tgz(TarEntry(f"{TOP}/x", checksum=b"000000\x00 "), *members()),
+        gzip.compress(b"") + gzip.compress(make_tar(*members())),
+    ],
+)
+def test_an_archive_that_makes_no_sense_is_refused(
+    github: GitHubSite, read: Reader, data: bytes
+) -> None:
+    sha = commit(github, WHOLE)
+    github.repositories["acme/skills"].archives[sha] = data
+    with pytest.raises(ArchiveRejected):
+        read("acme/skills/pdf")
+
+
+def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(
+    github: GitHubSite, read: Reader
+) -> None:
+    sha = commit(github, WHOLE)
+    bomb = make_tgz(*members(TarEntry(f"{TOP}/a", bytes(66 << 20))))
+    github.repositories["acme/skills"].archives[sha] = bomb
+    with pytest.raises(TooLarge, match="times its packed size"):
+        read("acme/skills/pdf")
+
+
+def test_files_that_an_archive_lacks_are_asked_for(github: GitHubSite, read: Reader) -> None:
+    sha = commit(github, WHOLE)
+    github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-3])
+    assert len(only(read("acme/skills/pdf")).files) == 21
+    assert len([target for target in github.targets if "blobs" in target]) == 3
+
+
+def test_a_file_that_is_nowhere_fails_the_skill(github: GitHubSite, read: Reader) -> None:
+    sha = commit(github, WHOLE)
+    github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-1])
+    lost = RepoFile(MANY["skills/pdf/references/19.md"]).sha
+    github.instead[f"/repos/acme/skills/git/blobs/{lost}"] = answer("404 Not Found")
+    with pytest.raises(SourceUnavailable, match=r"references/19\.md"):
+        read("acme/skills/pdf")
+
+
+def test_an_archive_that_lacks_nearly_everything_fails_the_skill(
+    github: GitHubSite, read: Reader
+) -> None:
+    sha = commit(github, FEW | {f"skills/pdf/{n}": b"%d" % n for n in range(50)})
+    github.repositories["acme/skills"].archives[sha] = make_tgz(TarEntry(f"{TOP}/x"))
+    with pytest.raises(SourceUnavailable, match="lacks 51 files"):
+        read("acme/skills/pdf")
+
+
+def test_an_archive_that_never_ends_is_not_waited_for_when_all_is_there(
+    github: GitHubSite, read: Reader
+) -> None:
+    sha = commit(github, WHOLE)
+    data = archive_of(github.repositories["acme/skills"].commits[sha], sha, TOP)
+    github.instead[f"/acme/skills/legacy.tar.gz/{sha}"] = endless(b"HTTP/1.1 200 OK\r\n\r\n" + data)
+    assert len(only(read("acme/skills/pdf")).files) == 21
+
+
+def test_a_tree_that_was_cut_is_completed_from_the_archive(
+    github: GitHubSite, read: Reader
+) -> None:
+    odd = {"skills/pdf/run": RepoFile(b"r", EXECUTABLE), "skills/pdf/l": RepoFile(b"x", LINK)}
+    commit(github, WHOLE | odd)
+    github.repositories["acme/skills"].truncated = True
+    bundle = only(read("acme/skills/pdf"))
+    assert len(bundle.files) == 22
+    assert bundle.files["run"].executable
+    assert [finding.path for finding in bundle.findings] == ["l"]
+
+
+def test_many_readers_at_once_share_one_cache(github: GitHubSite, read: Reader) -> None:
+    commit(github, WHOLE)
+    found: list[Snapshot] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(read("acme/skills/pdf"))) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert [len(only(snapshot).files) for snapshot in found] == [21] * 6

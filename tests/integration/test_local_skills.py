@@ -1,0 +1,143 @@
+"""Local skills under faults: killed processes, many writers, swapped folders."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from skillhall.agents.file_tools import ReadTools
+from skillhall.library.local_skills import LocalSkills
+from tests.support.shelves import tree
+from tests.support.skills import make_skill_md
+from tests.support.trees import DEADLINE, running
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ADD = """
+import sys
+from skillhall.errors import Conflict
+from skillhall.library.local_skills import LocalSkills
+local = LocalSkills(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(10):
+    try:
+        print(local.add(f"skill-{number}", sys.argv[2], "Reads.").id)
+    except Conflict:
+        pass
+"""
+
+
+def test_of_four_processes_that_add_one_id_one_wins(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADD, str(tmp_path), name], stdin=pipe, stdout=pipe, text=True
+        )
+        for name in "abcd"
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=DEADLINE)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
+    winners = {identity: name for name, ids in zip("abcd", said, strict=True) for identity in ids}
+    assert sum(map(len, said)) == len(winners) == 10
+    assert {item.id: item.name for item in LocalSkills(tmp_path).list().items} == winners
+
+
+SWAP = """
+os.rename(arguments[0], arguments[0] + ".aside")
+os.symlink(arguments[1], arguments[0])
+os.remove(arguments[0])
+os.rename(arguments[0] + ".aside", arguments[0])
+"""
+TURN = """
+for target in arguments[1:]:
+    os.symlink(target, arguments[0] + ".new")
+    os.rename(arguments[0] + ".new", arguments[0])
+"""
+
+
+@pytest.fixture
+def run_directory(tmp_path: Path) -> Path:
+    run = tmp_path / "run"
+    for folder in (run / "docs", run / ".git", tmp_path / "outside"):
+        folder.mkdir(parents=True)
+        (folder / "a.md").write_text("SECRET", encoding="utf-8")
+    (run / "docs" / "a.md").write_text("open", encoding="utf-8")
+    (run / "link").symlink_to("docs")
+    return run
+
+
+def test_a_folder_swapped_for_a_link_lets_nothing_out(run_directory: Path, tmp_path: Path) -> None:
+    tools = ReadTools(str(run_directory))
+    with running(SWAP, run_directory / "docs", tmp_path / "outside"):
+        seen = {tools.read_file(path) for _ in range(400) for path in ("docs/a.md", "link/a.md")}
+    assert "open" in seen
+    assert "SECRET" not in seen
+
+
+@pytest.mark.parametrize("target", ["../outside", ".git"])
+def test_a_link_that_turns_lets_nothing_out(run_directory: Path, target: str) -> None:
+    tools = ReadTools(str(run_directory))
+    with running(TURN, run_directory / "link", target, "docs"):
+        seen = {tools.read_file("link/a.md") for _ in range(800)}
+    assert "open" in seen
+    assert "SECRET" not in seen
+
+
+def test_an_agent_sees_a_change_of_another_process(tmp_path: Path) -> None:
+    local = LocalSkills(tmp_path)
+    before, block = local.revision(), local.prompt_block()
+    command = [sys.executable, "-m", "skillhall", "local", "add", "pdf", "--description", "Reads."]
+    subprocess.run([*command, "--root", tmp_path], check=True, capture_output=True)
+    assert local.revision() != before
+    assert block == ""
+    assert "- id: pdf; name: pdf; description: Reads." in local.prompt_block()
+
+
+def test_the_shipped_skills_are_in_the_wheel(tmp_path: Path) -> None:
+    uv = Path(sys.executable).parent / "uv"
+    if not uv.exists():
+        pytest.skip("no builder here")
+    options = ["--wheel", "--offline", "--no-build-isolation"]
+    command = [str(uv), "build", *options, "-o", str(tmp_path), str(ROOT)]
+    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {
+            name for name in archive.namelist() if "/system_skills/" in name and name[-1] != "/"
+        }
+    own = files("skillhall.library") / "system_skills"
+    expected = {f"skillhall/library/system_skills/{path}" for path in tree(Path(str(own)))}
+    assert names == expected
+
+
+def test_a_skill_goes_from_a_zip_to_the_answer_of_a_tool(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "pdf.zip", "w") as archive:
+        archive.writestr("SKILL.md", make_skill_md("PDF Tools", body="Read it."))
+        archive.writestr("references/a.md", "More.")
+    run = tmp_path / "run"
+    run.mkdir()
+    skillhall = [sys.executable, "-m", "skillhall"]
+
+    def call(*words: str) -> str:
+        done = subprocess.run(
+            [*skillhall, *words, "--root", run], capture_output=True, check=True, cwd=tmp_path
+        )
+        return done.stdout.decode()
+
+    imported = json.loads(call("local", "import", "./pdf.zip", "--json"))
+    assert imported["data"]["imported"][0]["id"] == "pdf"
+    listed = call("tool", "call", "ListSkillFiles", '{"name": "pdf"}')
+    path = listed.splitlines()[1].partition(" (")[0]
+    assert call("tool", "call", "ReadFile", json.dumps({"path": path})) == "More.\n"

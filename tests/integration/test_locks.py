@@ -1,0 +1,76 @@
+"""Locks that several processes change at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillhall.library.foreign_locks import project_place, read_foreign
+from skillhall.library.lock import read_lock
+
+DEADLINE = 60  # seconds; a process that takes longer hangs
+OURS = """
+import sys
+from skillhall.library.lock import LockEntry, changing_lock, set_digest
+new = LockEntry("a/b", "", "", set_digest(()), ())
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(10):
+    with changing_lock(sys.argv[1]) as edit:
+        edit.entries[f"skills/{sys.argv[2]}-{number}"] = new
+"""
+THEIRS = """
+import sys
+from datetime import UTC, datetime
+from skillhall.library.foreign_locks import ForeignEntry, project_place, upsert
+place = project_place(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(10):
+    new = ForeignEntry(f"skills/{sys.argv[2]}-{number}", "a/b", "github")
+    assert upsert(place, [new], datetime.now(UTC), create=True).written
+"""
+
+
+def run_at_once(script: str, folder: Path) -> None:
+    """Start eight processes, and let them go when the last one is ready."""
+    pipe = subprocess.PIPE
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(folder), str(number)],
+            stdin=pipe,
+            stdout=pipe,
+            text=True,
+        )
+        for number in range(8)
+    ]
+    try:
+        for child in children:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+        for child in children:
+            assert child.stdin is not None
+            child.stdin.write("go\n")
+            child.stdin.flush()
+        for child in children:
+            child.communicate(timeout=DEADLINE)
+    finally:
+        for child in children:
+            child.kill()
+    assert [child.returncode for child in children] == [0] * 8
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
+def test_eight_processes_that_add_to_our_lock_lose_no_entry(tmp_path: Path) -> None:
+    run_at_once(OURS, tmp_path)
+    expected = {f"skills/{process}-{number}" for process in range(8) for number in range(10)}
+    assert set(read_lock(str(tmp_path)).entries) == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["skillhall-lock.json"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
+def test_eight_processes_that_add_to_a_foreign_lock_lose_no_entry(tmp_path: Path) -> None:
+    run_at_once(THEIRS, tmp_path)
+    assert len(read_foreign(project_place(str(tmp_path))).entries) == 80
+    assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]

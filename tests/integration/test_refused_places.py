@@ -1,0 +1,288 @@
+"""What is refused leaves one clear error and every folder as it was: folders, links and locks."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.support.sandbox import ADD, IMPORT, SECRET_TEXT, Sandbox, snapshot
+from tests.support.skills import make_skill, make_skill_md
+
+Build: TypeAlias = Callable[[Path, Path], object]  # of a place, and of what lies outside
+GIANT = 1 << 33  # bytes, none of which is on the disk
+CLAUDE, BOTH = ("-a", "claude-code"), ("-a", "claude-code", "-a", "windsurf")
+SKILLS = ".agents/skills"
+PDF = f"{SKILLS}/pdf"
+
+
+def link(place: Path, outside: Path) -> None:
+    place.symlink_to(outside)
+
+
+def dangling_link(place: Path, outside: Path) -> None:
+    place.symlink_to(outside / "nowhere")
+
+
+def file(place: Path, _outside: Path) -> None:
+    place.write_bytes(b"mine")
+
+
+def folder(place: Path, outside: Path) -> None:
+    place.mkdir()
+    file(place / "mine.txt", outside)
+
+
+def pipe(place: Path, _outside: Path) -> None:
+    os.mkfifo(place)
+
+
+def giant(place: Path, _outside: Path) -> None:
+    place.touch()
+    os.truncate(place, GIANT)
+
+
+def device(place: Path, _outside: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+def itself(place: Path, _outside: Path) -> None:
+    place.symlink_to(place.name)
+
+
+def secret(place: Path, outside: Path) -> None:
+    place.symlink_to(outside / "secret.txt")
+
+
+def text(data: bytes) -> Build:
+    return lambda place, _: place.write_bytes(data)
+
+
+def make(sandbox: Sandbox, path: str, build: Build) -> None:
+    place = sandbox.folder / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    build(place, sandbox.outside)
+
+
+# Sources on this machine
+
+
+@pytest.mark.parametrize("build", [pipe, link, secret, folder, itself, device, giant, text(b"no")])
+def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: Sandbox, build: Build) -> None:
+    make(sandbox, "sources/pdf/SKILL.md", build)
+    told = sandbox.refuses(ADD, ["../sources/pdf"], "invalid_skill")
+    assert told.answer["data"] == {
+        "added": [],
+        "skipped": [{"id": "pdf", "name": "pdf", "reason": "rejected"}],
+        "notes": [],
+    }
+    assert told.answer["findings"]
+    sandbox.refuses(IMPORT, ["../sources/pdf"], "invalid_skill")
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "code"),
+    [
+        ("all/pdf", link, "source_rejected"),
+        ("all/readme.txt", file, "source_rejected"),
+        ("all/\x1b[31m", folder, "source_rejected"),
+    ],
+)
+def test_a_folder_without_a_skill_of_its_own_is_refused(
+    sandbox: Sandbox, name: str, build: Build, code: str
+) -> None:
+    (sandbox.outside / "SKILL.md").write_bytes(make_skill_md())
+    make(sandbox, f"sources/{name}", build)
+    for command in (ADD, IMPORT):
+        sandbox.refuses(command, ["../sources/all"], code)
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "code"),
+    [
+        ("pdf", dangling_link, "source_rejected"),
+        ("pdf", file, "source_rejected"),
+        ("pdf", pipe, "source_rejected"),
+        ("pdf.zip", pipe, "not_a_file"),
+        ("pdf.zip", folder, "not_a_file"),
+        ("pdf.zip", giant, "too_large"),
+        ("pdf.zip", dangling_link, "not_found"),
+        ("pdf.zip", device, "not_found"),
+    ],
+)
+def test_what_is_neither_a_folder_nor_an_archive_is_refused(
+    sandbox: Sandbox, name: str, build: Build, code: str
+) -> None:
+    make(sandbox, f"sources/{name}", build)
+    for command in (ADD, IMPORT):
+        for source in (f"../sources/{name}", str(sandbox.sources / name)):
+            sandbox.refuses(command, [source], code)
+
+
+@pytest.mark.parametrize("name", ["none", "none.zip", "none/below.tar.gz"])
+def test_what_is_not_there_is_not_found(sandbox: Sandbox, name: str) -> None:
+    for command in (ADD, IMPORT):
+        for source in (f"../sources/{name}", str(sandbox.sources / name)):
+            sandbox.refuses(command, [source], "not_found")
+
+
+def test_a_link_in_a_skill_is_left_out_and_what_it_leads_to_is_copied_nowhere(
+    sandbox: Sandbox,
+) -> None:
+    source = sandbox.skill()
+    make(sandbox, "sources/pdf/link.txt", secret)
+    make(sandbox, "sources/pdf/linked", link)
+    make(sandbox, "sources/pdf/pipe", pipe)
+    told = sandbox.run(*ADD, "--json", source)
+    assert told.code == 0
+    findings = _list(told.answer["findings"])
+    assert {one["path"] for one in findings if one["code"] == "file-left-out"} == {
+        f"pdf/{name}" for name in ("link.txt", "linked", "pipe")
+    }
+    assert [path.name for path in (sandbox.project / PDF).iterdir()] == ["SKILL.md"]
+    kept = [
+        path for path, (_, data) in snapshot(sandbox.folder).items() if SECRET_TEXT in str(data)
+    ]
+    assert kept == ["outside/secret.txt"]
+
+
+def test_two_skills_of_one_name_are_told_apart_without_a_path_of_the_machine(
+    sandbox: Sandbox,
+) -> None:
+    for place in "ab":
+        make_skill(sandbox.sources / place, "pdf")
+    told = sandbox.run(*ADD, "--json", "../sources", "--dry-run")
+    [found] = [one for one in _list(told.answer["findings"]) if one["code"] == "shadowed"]
+    assert (found["path"], "'a/pdf'" in found["message"]) == ("b/pdf", True)
+    assert str(sandbox.sources) not in str(found)
+    sandbox.refuses(IMPORT, ["../sources"], "conflict")
+
+
+def _list(value: object) -> list[dict[str, str]]:
+    assert isinstance(value, list)
+    return value
+
+
+# Places to write to
+
+
+@pytest.mark.parametrize("build", [link, dangling_link])
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (".agents", ()),
+        (SKILLS, ()),
+        (".claude", CLAUDE),
+        (".claude/skills", CLAUDE),
+        (".claude", BOTH),
+        (".windsurf", BOTH),
+        (".windsurf/skills", (*BOTH, "--copy")),
+        (".claude", (*BOTH, "--copy")),
+        (".windsurf", (*BOTH, "--overwrite")),
+        ("away", ("--dir", "away")),
+        ("away", ("--dir", "away/below")),
+    ],
+)
+def test_nothing_is_written_through_a_link_out_of_the_project(
+    sandbox: Sandbox, path: str, words: Sequence[str], build: Build
+) -> None:
+    make(sandbox, f"project/{path}", build)
+    told = sandbox.refuses(ADD, [sandbox.skill(), *words], "invalid_path")
+    assert path in told.error["message"]
+    if path in (".agents", SKILLS):
+        sandbox.refuses(IMPORT, [sandbox.skill("other")], "invalid_path")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (".agents", ()),
+        (SKILLS, ()),
+        (".windsurf", BOTH),
+        (".claude/skills", (*BOTH, "--copy")),
+        ("there", ("--dir", "there")),
+        ("../outside/there", ("--dir", "../outside/there")),
+    ],
+)
+def test_a_file_where_a_folder_should_be_is_named_without_its_path(
+    sandbox: Sandbox, path: str, words: Sequence[str]
+) -> None:
+    make(sandbox, f"project/{path}", file)
+    told = sandbox.refuses(ADD, [sandbox.skill(), *words], "storage_unavailable")
+    assert told.error["message"].endswith(f": {Path(path).name}")
+
+
+@pytest.mark.parametrize("build", [file, link, dangling_link, folder, pipe])
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (PDF, ()),
+        (".claude/skills/pdf", CLAUDE),
+        (".windsurf/skills/pdf", BOTH),
+        (".windsurf/skills/pdf", (*BOTH, "--copy")),
+    ],
+)
+def test_what_stands_where_a_skill_should_go_stays(
+    sandbox: Sandbox, path: str, words: Sequence[str], build: Build
+) -> None:
+    make(sandbox, f"project/{path}", build)
+    source = sandbox.skill()
+    sandbox.refuses(ADD, [source, *words], "conflict")
+    if path == PDF:
+        sandbox.refuses(IMPORT, [source], "conflict")
+
+
+@pytest.mark.parametrize("build", [file, pipe])
+def test_even_by_force_nothing_is_replaced_that_could_not_be_brought_back(
+    sandbox: Sandbox, build: Build
+) -> None:
+    for name in ("a", "b"):
+        make(sandbox, f"project/{SKILLS}/{name}/SKILL.md", text(make_skill_md(name, "Old.")))
+        sandbox.skill(name)
+    make(sandbox, "project/.windsurf/skills/b", build)
+    told = sandbox.refuses(ADD, ["../sources", *BOTH, "--overwrite"], "conflict")
+    assert ".windsurf/skills/b" in told.error["message"]
+
+
+def test_one_skill_that_cannot_be_replaced_keeps_the_others_from_it(sandbox: Sandbox) -> None:
+    for name in ("a", "b"):
+        sandbox.skill(name)
+    assert sandbox.run(*ADD, "../sources").code == 0
+    for name in ("a", "b"):
+        (sandbox.sources / name / "SKILL.md").write_bytes(make_skill_md(name, "New."))
+    make(sandbox, f"project/{SKILLS}/b/.git", folder)
+    sandbox.refuses(ADD, ["../sources", "--overwrite"], "conflict")
+
+
+def test_a_folder_of_somebody_else_is_filled_if_it_is_named(sandbox: Sandbox) -> None:
+    source = sandbox.skill()
+    before = snapshot(sandbox.folder)
+    assert sandbox.run(*ADD, source, "--dir", "../outside/skills").code == 0
+    made = ["outside/skills", "outside/skills/pdf", "outside/skills/pdf/SKILL.md"]
+    assert {*snapshot(sandbox.folder)} - {*before} == {*made}
+
+
+# Locks
+
+EVIL_KEY = b'{"version": 1, "skills": {"../../evil": {}}}'
+EVIL_SOURCE = b'{"version": 1, "skills": {"a": {"source": "ext::sh -c evil", "path": ""}}}'
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        *(secret, dangling_link, folder, pipe, text(b"{"), text(b"\xff"), text(b"[]")),
+        *(text(b'{"version": 99, "skills": {}}'), text(EVIL_KEY), text(EVIL_SOURCE)),
+    ],
+)
+def test_a_lock_that_cannot_be_read_stops_the_command(sandbox: Sandbox, build: Build) -> None:
+    make(sandbox, "project/skillhall-lock.json", build)
+    told = sandbox.refuses(ADD, [sandbox.skill()], "invalid_config")
+    assert "skillhall-lock.json" in told.error["message"]
+    for command in ("install", "update", "outdated", "verify"):
+        sandbox.refuses([command], [], "invalid_config")
+
+
+def test_an_agent_that_nobody_knows_is_not_found(sandbox: Sandbox) -> None:
+    sandbox.refuses(ADD, [sandbox.skill(), "-a", "../evil"], "not_found")

@@ -1,0 +1,92 @@
+"""A repository that is itself one skill: added, updated and brought back, by git and without it."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from skillhall.errors import SkillNotFound
+from skillhall.library.installing import install
+from skillhall.library.intake import open_source
+from skillhall.library.placing import place_for_agents
+from skillhall.library.restoring import restore
+from skillhall.library.shelf import Shelf
+from skillhall.library.updating import Status, outdated, update
+from tests.support.git_site import GitRepo, git_site
+from tests.support.github_site import GitHubSite, github_site, repository_of_git
+from tests.support.shelves import settings_in, tree
+from tests.support.skills import make_skill_md
+
+PDF = ".agents/skills/pdf-tools"  # as its frontmatter calls it
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """The repository acme/repo at a host, and a shelf that reads it in one of two ways."""
+
+    repo: GitRepo
+    github: GitHubSite
+    shelf: Shelf
+
+    def commit(self, files: dict[str, bytes]) -> None:
+        self.repo.commit(files)
+        self.github.repositories["acme/repo"] = repository_of_git(self.repo.folder, "acme/repo")
+
+    def add(self) -> None:
+        opened = open_source("acme/repo", self.shelf.settings)
+        install(self.shelf, opened, opened.bundles, place_for_agents(self.shelf, ()))
+
+    def installed(self, path: str) -> Path:
+        return Path(self.shelf.root) / path
+
+
+@pytest.fixture(params=[True, False], ids=["git", "GitHub"])
+def hosted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hosted]:
+    repo = GitRepo(tmp_path / "served/acme/repo.git")
+    with git_site(tmp_path / "served") as git, github_site() as github:
+        settings = settings_in(tmp_path)._replace(
+            use_git=request.param, github_url=git.url("").rstrip("/"), github_api_url=github.api_url
+        )
+        made = Hosted(repo, github, Shelf.of(settings))
+        made.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"one"})
+        yield made
+
+
+def test_it_is_called_after_its_frontmatter_and_both_locks_know_its_place(hosted: Hosted) -> None:
+    hosted.add()
+    assert sorted(tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
+    entry = hosted.shelf.lock().entries[PDF]
+    assert (entry.source, entry.path) == ("acme/repo", "")
+    noted = json.loads(hosted.installed("skills-lock.json").read_bytes())["skills"]["pdf-tools"]
+    assert (noted["source"], noted["skillPath"]) == ("acme/repo", "SKILL.md")
+
+
+def test_it_is_found_again_for_an_update(hosted: Hosted) -> None:
+    hosted.add()
+    assert [one.status for one in outdated(hosted.shelf)] == [Status.CURRENT]
+    hosted.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"two"})
+    assert [one.status for one in update(hosted.shelf)] == [Status.UPDATED]
+    assert hosted.installed(f"{PDF}/a/b.md").read_bytes() == b"two"
+
+
+@pytest.mark.parametrize("lost", ["", "skillhall-lock.json"])
+def test_it_is_brought_back_from_either_lock(hosted: Hosted, lost: str) -> None:
+    hosted.add()
+    shutil.rmtree(hosted.installed(PDF))
+    if lost:
+        hosted.installed(lost).unlink()
+    assert [one.status for one in restore(hosted.shelf, frozen=True)] == ["installed"]
+    assert sorted(tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
+
+
+def test_when_it_has_moved_the_error_names_it(hosted: Hosted) -> None:
+    hosted.add()
+    hosted.commit({"skills/pdf-tools/SKILL.md": make_skill_md("pdf-tools")})
+    [found] = outdated(hosted.shelf)
+    assert isinstance(found.error, SkillNotFound)
+    assert found.error.name == "pdf-tools"

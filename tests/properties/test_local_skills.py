@@ -1,0 +1,115 @@
+"""Local skills: what is written reads back, and no path leads to what an agent may not read."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall.agents.file_tools import ReadTools
+from skillhall.errors import SkillhallError
+from skillhall.library.local_intake import checked_id, prepare_new
+from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.settings import Settings
+from skillhall.skill.bundle import RelativePath
+from skillhall.skill.parse import parse_skill
+from tests.support.skills import make_skill
+from tests.support.strategies import any_text
+
+# Printable text, and what YAML, Markdown and people trip over.
+_printable = st.characters(categories=("L", "M", "N", "P", "S", "Zs"))
+_tricky = st.sampled_from(
+    ["- a", "a: b", "#", "'", '"', "---", "null", "0123", "[a", "{a", "|", ">", "\\", "🙂", " x "]
+)
+_names = st.lists(st.one_of(_tricky, st.text(_printable, max_size=10)), max_size=4).map("".join)
+_descriptions = st.lists(
+    st.one_of(_tricky, st.just("\n"), st.just("\t"), st.text(_printable, max_size=20)), max_size=8
+).map("".join)
+
+
+@given(_names.filter(str.strip), _descriptions.filter(str.strip), any_text)
+def test_a_new_skill_reads_back_as_it_was_given(name: str, description: str, body: str) -> None:
+    try:
+        prepared = prepare_new("pdf", name, description, body)
+    except SkillhallError:
+        assert any(c == "\0" or "\ud800" <= c <= "\udfff" for c in body)
+        return
+    data, mode = prepared.files["SKILL.md"]
+    parsed = parse_skill(data, "pdf", LOCAL_SKILLS.keys)
+    assert parsed.frontmatter.name == name.strip()
+    assert parsed.frontmatter.description == description.rstrip()
+    assert (prepared.item.name, prepared.item.description) == parsed.frontmatter[1:]
+    assert data.endswith(body.encode())
+    assert mode == 0o644
+
+
+@given(any_text, any_text)
+def test_whatever_a_form_sends_is_written_as_meant_or_refused(name: str, description: str) -> None:
+    try:
+        prepared = prepare_new("pdf", name, description, "")
+    except SkillhallError:
+        return
+    front = parse_skill(prepared.files["SKILL.md"][0]).frontmatter
+    assert (front.name, front.description) == (name.strip(), description.rstrip())
+
+
+@given(any_text)
+def test_an_id_is_one_safe_name_or_refused(text: str) -> None:
+    try:
+        identity = checked_id(text)
+    except SkillhallError:
+        return
+    assert RelativePath.parse(identity).parts == (identity,)
+    assert not identity.startswith(".")
+    assert checked_id(identity) == identity
+
+
+HIDDEN = "Nobody should read this."
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[ReadTools]:
+    """A run directory with secrets beside it and in every place that is not for agents."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        run = top / "run"
+        make_skill(run / ".agents" / "skills", "pdf", files={"a.md": b"open"})
+        for path in (
+            *("secret.md", "run-x/a.md", "run/.git/a.md", "run/.env.json", "run/.env", "run/.a.md"),
+            *("run/sub/.git/a.md", "run/.agents/.env.md", "run/.agents/skills/pdf/.a.md"),
+            *("run/skillhall.toml", "run/skillhall.db.json", "run/skillhall-lock.json"),
+            *("run/cache/a.md", "run/.skillhall/a.md", "run/key.pem", "run/sub/skillhall.db.md"),
+        ):
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            (top / path).write_text(HIDDEN, encoding="utf-8")
+        (run / "a.md").write_text("open", encoding="utf-8")
+        links = {"out": "..", "up.md": "../secret.md", "g": ".git", "e.md": ".env.json", "l": "sub"}
+        links |= {"c": "cache", "k.md": "key.pem", "here": ".", "sub/up": "..", "abs": str(top)}
+        for name, target in links.items():
+            (run / name).symlink_to(target)
+        yield ReadTools(str(run), settings=Settings(str(run), str(run / "cache")))
+
+
+_parts = st.sampled_from(
+    [
+        *("..", ".", "", "run", "run-x", "secret.md", ".git", ".GIT", ".env.json", ".env", "a.md"),
+        *(".agents", "skills", "pdf", ".a.md", "sub", "cache", "Cache", "skillhall.toml", "A.MD"),
+        *("skillhall.db.json", "skillhall-lock.json", ".skillhall", "out", "up.md", "g", "e.md"),
+        *("l", "c", "k.md", "key.pem", "here", "up", "abs", ".env.md", "skillhall.db.md", "~"),
+        *("%2e%2e", "..\\", "\0", "a.md ", "a.md.", "a.md::$DATA", "C:", "file:", "\u200b"),
+    ]
+)
+_paths = st.one_of(
+    st.lists(_parts, min_size=1, max_size=7).map("/".join),
+    st.lists(st.one_of(_parts, any_text), max_size=4).map("/".join),
+    any_text,
+)
+
+
+@given(_paths)
+def test_no_path_leads_to_a_secret(tools: ReadTools, path: str) -> None:
+    answer = tools.read_file(path)
+    assert HIDDEN not in answer
+    assert answer == "open" or answer.startswith(("Error: ", "---\nname: pdf\n"))

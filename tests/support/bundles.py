@@ -1,0 +1,27 @@
+"""A bundle in memory."""
+
+from skillhall.errors import SkillFileNotFound
+from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall.skill.finding import Finding
+
+
+def make_bundle(
+    files: dict[str, bytes],
+    *,
+    executable: frozenset[str] = frozenset(),
+    unreadable: frozenset[str] = frozenset(),
+    findings: tuple[Finding, ...] = (),
+) -> Bundle:
+    """The bundle of these files, in path order."""
+
+    def skill_file(path: str, data: bytes) -> SkillFile:
+        def read() -> bytes:
+            if path in unreadable:
+                raise SkillFileNotFound(path)
+            return data
+
+        return SkillFile(RelativePath.parse(path), len(data), path in executable, read)
+
+    return Bundle(
+        "skill", {path: skill_file(path, files[path]) for path in sorted(files)}, findings
+    )

@@ -1,0 +1,146 @@
+"""Faults at every step of a piece of work: killed there, or told there that the disk is full.
+
+`python -m tests.support.faults MODULE CASE KIND` runs in one process of its own: for each step it
+lets a forked child do the work, which is killed or fails there, and then checks what is left. A
+case is a class in MODULE with `prepare()`, `work()` and `check(failed: bool)`.
+"""
+
+import builtins
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+ROOT = Path(__file__).parents[2]
+ENDED = "the work went through"
+_KILLED = 9
+_MEMORY = Path("/dev/shm")
+_MOST = 2000  # steps; work that takes more goes in circles
+# Whatever changes a disk. `open` is every way to open a file, `write` goes through it.
+_STEPS = (
+    "mkdir",
+    "replace",
+    "rename",
+    "unlink",
+    "rmdir",
+    "fsync",
+    "fchmod",
+    "symlink",
+    "link",
+    "utime",
+)
+
+
+class Case(Protocol):
+    """One piece of work in a folder of its own."""
+
+    def prepare(self, folder: Path) -> None: ...
+
+    def work(self, folder: Path) -> None: ...
+
+    def check(self, folder: Path) -> None: ...
+
+
+def run_faults(module: str, case: str, kind: str) -> int:
+    """How many steps the work has; each of them was a fault once. Fails with what went wrong."""
+    command = [sys.executable, "-m", "tests.support.faults", module, case, kind]
+    ended = subprocess.run(
+        command, cwd=ROOT, check=False, timeout=240, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    return int(ended.stdout.split()[-1])
+
+
+def _main(module: str, name: str, kind: str) -> None:
+    case: Case = getattr(import_module(module), name)()
+    fault = {"kill": _kill, "full": _full}[kind]
+    with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
+        folder, prepared = Path(place) / "here", Path(place) / "prepared"
+        folder.mkdir()
+        case.prepare(folder)
+        folder.rename(prepared)
+        for step in range(1, _MOST):
+            shutil.copytree(prepared, folder, symlinks=True)
+            is_over = _work_with_fault(case, folder, step, fault)
+            case.check(folder)
+            shutil.rmtree(folder)
+            if is_over:
+                sys.stdout.write(f"{ENDED} after {step - 1}\n")
+                return
+    raise AssertionError(f"more than {_MOST} steps")
+
+
+def _work_with_fault(case: Case, folder: Path, step: int, fault: Callable[[], None]) -> bool:
+    """Whether the work got to its end before the fault's turn came."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            counter = _Counter(step, fault)
+            counter.install()
+            try:
+                case.work(folder)
+            except OSError as error:
+                code = _KILLED if error.errno == errno.ENOSPC and counter.seen >= step else 1
+                if code == 1:
+                    sys.excepthook(*sys.exc_info())
+            else:
+                code = 0 if counter.seen < step else _KILLED
+        except BaseException:  # noqa: BLE001 - a forked child must not go on into the parent's code
+            sys.excepthook(*sys.exc_info())
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, _KILLED), f"step {step} ended with {status}"
+    return status == 0
+
+
+class _Counter:
+    """Counts the calls that change a disk, and lets one of them fail."""
+
+    def __init__(self, step: int, fault: Callable[[], None]) -> None:
+        self.seen = 0
+        self._step = step
+        self._fault = fault
+
+    def install(self) -> None:
+        for name in _STEPS:
+            setattr(os, name, self._counted(getattr(os, name)))
+        opens = os.open
+        os.open = lambda path, flags, *rest, **more: (
+            self._before(opens)(path, flags, *rest, **more)
+            if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            else opens(path, flags, *rest, **more)
+        )
+        builtins.open = self._counted(builtins.open)
+
+    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever the call takes
+            return self._before(function)(*arguments, **named)
+
+        return call
+
+    def _before(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        self.seen += 1
+        if self.seen == self._step:
+            self._fault()
+        return function
+
+
+def _kill() -> None:
+    os._exit(_KILLED)
+
+
+def _full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

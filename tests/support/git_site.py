@@ -1,0 +1,291 @@
+"""Real git repositories, and a real smart-HTTP server on this machine that gives them out."""
+
+import base64
+import hashlib
+import io
+import os
+import ssl
+import subprocess
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.http_site import Asked, Route, Talk
+
+DEADLINE = 20  # seconds; an answer that takes longer hangs
+LINK, SUBMODULE, EXECUTABLE, PLAIN, FOLDER = "120000", "160000", "100755", "100644", "40000"
+_PATH = os.environ["PATH"]  # before a test puts a git of its own there
+_SOMEBODY = "Ada <ada@example.com> 1700000000 +0000"
+
+
+class GitRepo:
+    """A bare repository, written object by object: nothing is too odd for it, and it is quick."""
+
+    def __init__(self, folder: Path, object_format: str = "sha1") -> None:
+        self.folder = folder
+        self._format = object_format
+        for name in ("objects", "refs/heads", "refs/tags"):
+            (folder / name).mkdir(parents=True)
+        (folder / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+        version = f"[core]\nbare = true\nrepositoryformatversion = {int(object_format != 'sha1')}\n"
+        if object_format != "sha1":
+            version += f"[extensions]\nobjectFormat = {object_format}\n"
+        (folder / "config").write_text(version, encoding="ascii")
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(
+            ["git", "--git-dir", str(self.folder), *words],
+            env=_environment(),
+            check=True,
+            capture_output=True,
+            timeout=DEADLINE,
+        )
+        return done.stdout.decode().strip()
+
+    def blob(self, data: bytes) -> str:
+        return self._object("blob", data)
+
+    def tree(self, entries: Iterable[tuple[str, str, str]]) -> str:
+        """A tree of (mode, id, name), as odd as they may be."""
+        lines = []
+        for mode, one, name in entries:
+            raw = name.encode("utf-8", "surrogateescape")
+            order = raw + b"/" if mode == FOLDER else raw
+            lines.append((order, b"%s %s\0" % (mode.encode(), raw) + bytes.fromhex(one)))
+        return self._object("tree", b"".join(line for _, line in sorted(lines)))
+
+    def files(self, files: Mapping[str, bytes], modes: Mapping[str, str] | None = None) -> str:
+        """A tree of files by path; a link's bytes are its target, a submodule's its commit."""
+        entries, below = [], dict[str, dict[str, bytes]]()
+        modes = modes or {}
+        for path, data in files.items():
+            first, slash, rest = path.partition("/")
+            if slash:
+                below.setdefault(first, {})[rest] = data
+                continue
+            mode = modes.get(path, PLAIN)
+            entries.append((mode, data.decode() if mode == SUBMODULE else self.blob(data), first))
+        for name, inner in below.items():
+            start = f"{name}/"
+            given = {p.removeprefix(start): m for p, m in modes.items() if p.startswith(start)}
+            entries.append((FOLDER, self.files(inner, given), name))
+        return self.tree(entries)
+
+    def commit_tree(self, tree: str, ref: str = "refs/heads/main", parent: str = "") -> str:
+        """A commit of a tree, which the ref then has."""
+        parents = f"parent {parent}\n" if parent else ""
+        people = f"author {_SOMEBODY}\ncommitter {_SOMEBODY}\n"
+        commit = self._object("commit", f"tree {tree}\n{parents}{people}\nA change\n".encode())
+        (self.folder / ref).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / ref).write_text(f"{commit}\n", encoding="ascii")
+        return commit
+
+    def commit(
+        self,
+        files: Mapping[str, bytes],
+        modes: Mapping[str, str] | None = None,
+        *,
+        ref: str = "refs/heads/main",
+        parent: str = "",
+    ) -> str:
+        """A commit of exactly these files, which the ref then has."""
+        return self.commit_tree(self.files(files, modes), ref, parent)
+
+    def _object(self, kind: str, data: bytes) -> str:
+        whole = f"{kind} {len(data)}\0".encode() + data
+        name = hashlib.new(self._format, whole).hexdigest()
+        place = self.folder / "objects" / name[:2] / name[2:]
+        if not place.exists():
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(zlib.compress(whole, 1))
+        return name
+
+
+def _environment() -> dict[str, str]:
+    plain = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    people = {f"GIT_COMMITTER_{name}": "ada@example.com" for name in ("NAME", "EMAIL")}
+    return {"PATH": _PATH, **plain, **people}
+
+
+def git_repo(
+    folder: Path, files: Mapping[str, bytes], modes: Mapping[str, str] | None = None
+) -> GitRepo:
+    """A repository with one commit of these files on its branch `main`."""
+    repo = GitRepo(folder)
+    repo.commit(files, modes)
+    return repo
+
+
+class GitAsked(NamedTuple):
+    """A request; the names of headers in small letters."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+
+
+@dataclass
+class GitSite:
+    """A running server, and how it behaves."""
+
+    root: Path
+    port: int = 0
+    scheme: str = "http"
+    token: str = ""  # that everybody has to bring
+    status: int = 0  # that every question gets instead of an answer
+    redirects: dict[str, str] = field(default_factory=dict)  # by how a path begins
+    instead: Callable[[Asked], Route | None] = lambda _: None  # of git's answer
+    filters: bool = True
+    newest_protocol: bool = True
+    asked: list[GitAsked] = field(default_factory=list)
+    bytes_sent: int = 0  # of bodies
+    waiting: threading.Event = field(default_factory=threading.Event)  # somebody is held
+    hold: threading.Event | None = None  # until it is set nobody gets an answer
+    closed: threading.Event = field(default_factory=threading.Event)
+    gate: threading.Lock = field(default_factory=threading.Lock)
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"{self.scheme}://{host}:{self.port}/{path}"
+
+
+@contextmanager
+def git_site(root: Path, context: ssl.SSLContext | None = None) -> Iterator[GitSite]:
+    """A site that gives out the repositories below `root`, by TLS if there is a context."""
+    site = GitSite(root, scheme="https" if context else "http")
+
+    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"site": site}))
+    site.port = server.server_address[1]
+    if context:
+        # Each line shakes hands in its own thread, so that a bad one does not stop the others.
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield site
+    finally:
+        site.closed.set()
+        server.shutdown()
+        server.server_close()
+        thread.join(DEADLINE)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing waits for them, and nothing runs into the next test
+
+    def server_bind(self) -> None:
+        """Bind without asking anybody for the name of this machine."""
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = "localhost", self.server_address[1]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that are ended hang up; that is what many tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    site: GitSite
+    timeout = DEADLINE
+
+    def do_GET(self) -> None:
+        self._serve(b"")
+
+    def do_POST(self) -> None:
+        self._serve(self._body())
+
+    def log_message(self, *_: object) -> None:
+        """Requests are in `site.asked`."""
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = io.BytesIO()
+        while size := int(self.rfile.readline(), 16):
+            body.write(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return body.getvalue()
+
+    def _serve(self, body: bytes) -> None:
+        site = self.site
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        with site.gate:
+            site.asked.append(GitAsked(self.command, self.path, headers))
+        if site.hold is not None:
+            site.waiting.set()
+            while not site.hold.wait(0.02) and not site.closed.is_set():
+                pass
+        if site.closed.is_set():
+            return
+        place = next(
+            (to for start, to in site.redirects.items() if self.path.startswith(start)), ""
+        )
+        if (route := site.instead(Asked(self.path, headers))) is not None:
+            with suppress(OSError):
+                route(Talk(self.connection, site.closed))
+        elif site.status:
+            self._answer(site.status, {}, b"")
+        elif place:
+            self._answer(301, {"Location": f"{place}/info/refs{self._query()}"}, b"")
+        elif site.token and headers.get("authorization") != _basic(site.token):
+            self._answer(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
+        else:
+            self._backend(body)
+
+    def _query(self) -> str:
+        return self.path.partition("/info/refs")[2]
+
+    def _backend(self, body: bytes) -> None:
+        path, _, query = self.path.partition("?")
+        site = self.site
+        environment = {
+            **_environment(),
+            "GIT_PROJECT_ROOT": str(site.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", "") if site.newest_protocol else "",
+            "GIT_CONFIG_COUNT": "2",
+            "GIT_CONFIG_KEY_0": "uploadpack.allowFilter",
+            "GIT_CONFIG_VALUE_0": str(site.filters).lower(),
+            "GIT_CONFIG_KEY_1": "safe.directory",
+            "GIT_CONFIG_VALUE_1": "*",
+        }
+        done = subprocess.run(
+            ["git", "http-backend"],
+            input=body,
+            env=environment,
+            check=False,
+            capture_output=True,
+            timeout=DEADLINE,
+        )
+        head, _, answer = done.stdout.partition(b"\r\n\r\n")
+        lines = [line.split(": ", 1) for line in head.decode("latin-1").split("\r\n") if line]
+        headers = dict(pair for pair in lines if len(pair) == 2)
+        status = int(headers.pop("Status", "200").split(" ")[0])
+        self._answer(status, headers, answer)
+
+    def _answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        with self.site.gate:
+            self.site.bytes_sent += len(body)
+        with suppress(OSError):
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+
+def _basic(token: str) -> str:
+    return f"Basic {base64.b64encode(f'x-access-token:{token}'.encode()).decode()}"

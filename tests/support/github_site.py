@@ -1,0 +1,243 @@
+"""A stand-in for GitHub on this machine: its API, and the second host that its archives come from.
+
+`GitHubSite.answer_for` gives the route for a request and knows nothing of sockets.
+"""
+
+import gzip
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.support.archives import TarEntry, make_tar, pax
+from tests.support.http_site import Asked, Route, Site, answer, http_site, redirect
+
+FILE, EXECUTABLE, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
+RESET = 1_900_000_000
+
+
+class RepoFile(NamedTuple):
+    """A file of a commit; the data of a link is where it leads."""
+
+    data: bytes
+    mode: str = FILE
+
+    @property
+    def sha(self) -> str:
+        if self.mode == SUBMODULE:
+            return self.data.decode()
+        return hashlib.sha1(b"blob %d\x00%s" % (len(self.data), self.data)).hexdigest()  # noqa: S324 - git's
+
+
+Files = Mapping[str, RepoFile]
+
+
+class Repository:
+    """Commits by id, and the refs that lead to them."""
+
+    def __init__(self, default: str = "main") -> None:
+        self.default = default
+        self.refs: dict[str, str] = {}
+        self.commits: dict[str, Files] = {}
+        self.archives: dict[str, bytes] = {}  # in place of those that are made
+        self.truncated = False
+
+    def commit(self, files: Mapping[str, bytes | RepoFile], ref: str = "main") -> str:
+        """A new commit of these files, with the ref moved to it; its id."""
+        whole = {
+            path: file if isinstance(file, RepoFile) else RepoFile(file)
+            for path, file in sorted(files.items())
+        }
+        text = repr([(path, file.mode, file.sha) for path, file in whole.items()])
+        sha = hashlib.sha1(text.encode()).hexdigest()  # noqa: S324 - as long as git's
+        self.commits[sha] = whole
+        self.refs[ref] = sha
+        return sha
+
+    def find(self, ref: str) -> str | None:
+        """The id of the commit that a ref names."""
+        ref = self.default if ref == "HEAD" else ref
+        if ref in self.refs:
+            return self.refs[ref]
+        return next((sha for sha in self.commits if len(ref) > 6 and sha.startswith(ref)), None)
+
+    def archive(self, sha: str, top: str) -> bytes:
+        """The archive, as GitHub makes it."""
+        return self.archives.get(sha) or archive_of(self.commits[sha], sha, top)
+
+
+def archive_of(files: Files, sha: str, top: str) -> bytes:
+    members = [pax({"comment": sha}, kind=b"g"), TarEntry(f"{top}/", b"", b"5")]
+    for path, file in files.items():
+        name = f"{top}/{path}"
+        if file.mode == LINK:
+            members.append(TarEntry(name, b"", b"2", link=file.data))
+        elif file.mode == SUBMODULE:
+            members.append(TarEntry(f"{name}/", b"", b"5"))
+        else:
+            mode = b"0000775\x00" if file.mode == EXECUTABLE else b"0000664\x00"
+            members.append(TarEntry(name, file.data, mode=mode))
+    return gzip.compress(make_tar(*members), mtime=0)
+
+
+def repository_of_git(folder: Path, owner_and_name: str = "acme/skills") -> Repository:
+    """What a real git repository holds, with the archives that git makes."""
+
+    def git(*words: str) -> bytes:
+        command = ["git", "-C", str(folder), *words]
+        return subprocess.run(command, check=True, capture_output=True, timeout=20).stdout
+
+    content = cache(partial(git, "cat-file"))  # many files may have the same
+    found = Repository(git("symbolic-ref", "--short", "HEAD").decode().strip())
+    shown = git("for-each-ref", "--format=%(refname:short) %(objectname)").decode()
+    for name, sha in (line.split() for line in shown.splitlines()):
+        found.refs[name] = sha
+        files = {}
+        for line in git("ls-tree", "-r", "-z", sha).decode().split("\0")[:-1]:
+            (mode, kind, blob), path = line.partition("\t")[0].split(), line.partition("\t")[2]
+            is_blob = kind == "blob"
+            files[path] = RepoFile(content(kind, blob) if is_blob else blob.encode(), mode)
+        found.commits[sha] = files
+        top = f"{owner_and_name.replace('/', '-')}-{sha[:7]}"
+        found.archives[sha] = git("archive", "--format=tar.gz", f"--prefix={top}/", sha)
+    return found
+
+
+@dataclass
+class GitHubSite:
+    """The API of a GitHub that holds the given repositories, by `owner/name`."""
+
+    api: Site
+    archives: Site
+    prefix: str = ""  # of the API's paths, as "/api/v3" on a company's own server
+    repositories: dict[str, Repository] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    private: set[str] = field(default_factory=set)
+    tokens: set[str] = field(default_factory=set)  # that are good
+    limited: bool = False
+    down: Route | None = None  # the answer to everything
+    instead: dict[str, Route] = field(default_factory=dict)  # of the usual answer, by path
+
+    @property
+    def api_url(self) -> str:
+        return self.api.url(self.prefix)
+
+    @property
+    def targets(self) -> list[str]:
+        """What the API was asked, after the name of the repository."""
+        return ["/".join(asked.target.split("/")[4:]) for asked in self.api.asked]
+
+    def answer_for(self, asked: Asked) -> Route:
+        """The answer to a request, with the limits and permissions of whoever asks."""
+        path = unquote(urlsplit(asked.target).path).removeprefix(self.prefix)
+        if self.down is not None:
+            return self.down
+        if path in self.instead:
+            return self.instead[path]
+        token = asked.headers.get("authorization", "").removeprefix("Bearer ")
+        if token and token not in self.tokens:
+            return _message("401 Unauthorized", "Bad credentials")
+        if self.limited:
+            headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(RESET)}
+            return _message("403 Forbidden", "API rate limit exceeded", headers)
+        return self._routed(path, asked, is_known=bool(token))
+
+    def _routed(self, path: str, asked: Asked, *, is_known: bool) -> Route:
+        parts = path.strip("/").split("/")
+        if len(parts) == 4 and parts[2] == "legacy.tar.gz":
+            return self._archive(parts)
+        if len(parts) < 4 or parts[0] != "repos":
+            return _missing()
+        name, verb, rest = "/".join(parts[1:3]), parts[3], "/".join(parts[4:])
+        if name in self.renamed:
+            place = asked.target.replace(f"/repos/{name}/", f"/repos/{self.renamed[name]}/")
+            return redirect(self.api.url(place), "301 Moved Permanently")
+        repository = self.repositories.get(name)
+        if repository is None or (name in self.private and not is_known):
+            return _missing()
+        verbs: dict[str, Callable[[Repository, str, Asked], Route]] = {
+            "commits": _commit,
+            "git": _git_object,
+            "contents": _contents,
+        }
+        if verb == "tarball":
+            sha = repository.find(rest)
+            return redirect(self.archives.url(f"/{name}/legacy.tar.gz/{sha}?token=short-lived"))
+        return verbs[verb](repository, rest, asked) if verb in verbs else _missing()
+
+    def _archive(self, parts: list[str]) -> Route:
+        owner, name, _, sha = parts
+        data = self.repositories[f"{owner}/{name}"].archive(sha, f"{owner}-{name}-{sha[:7]}")
+        return answer(body=data, headers={"Content-Type": "application/x-gzip"})
+
+
+def _message(status: str, text: str, headers: Mapping[str, str] | None = None) -> Route:
+    return answer(status, json.dumps({"message": text}).encode(), headers or {})
+
+
+def _missing() -> Route:
+    return _message("404 Not Found", "Not Found")
+
+
+def _commit(repository: Repository, ref: str, asked: Asked) -> Route:
+    if not repository.commits:
+        return _message("409 Conflict", "Git Repository is empty.")
+    sha = repository.find(ref)
+    if sha is None:
+        return _message("422 Unprocessable Entity", f"No commit found for SHA: {ref}")
+    headers = {"ETag": f'"{sha}"', "Content-Type": "application/vnd.github.sha; charset=utf-8"}
+    if asked.headers.get("if-none-match") == headers["ETag"]:
+        return answer("304 Not Modified", headers=headers)
+    assert asked.headers["accept"] == "application/vnd.github.sha"
+    return answer(body=sha.encode(), headers=headers)
+
+
+def _git_object(repository: Repository, rest: str, asked: Asked) -> Route:
+    kind, _, sha = rest.partition("/")
+    if kind == "trees" and sha in repository.commits:
+        assert parse_qs(urlsplit(asked.target).query) == {"recursive": ["1"]}
+        tree = {"sha": sha, "tree": tree_of(repository.commits[sha])}
+        if repository.truncated:
+            tree["tree"] = tree_of(repository.commits[sha])[:1]
+        return answer(body=json.dumps({**tree, "truncated": repository.truncated}).encode())
+    blobs = {file.sha: file for files in repository.commits.values() for file in files.values()}
+    if kind == "blobs" and sha in blobs:
+        assert "raw" in asked.headers["accept"]
+        return answer(body=blobs[sha].data)
+    return _missing()
+
+
+def tree_of(files: Files) -> list[dict[str, object]]:
+    """The entries of a tree, folders among them."""
+    folders = {path.rpartition("/")[0] for path in files} - {""}
+    found: list[dict[str, object]] = [
+        {"path": folder, "mode": "040000", "type": "tree", "sha": "0" * 40} for folder in folders
+    ]
+    for path, file in files.items():
+        entry: dict[str, object] = {"path": path, "mode": file.mode, "sha": file.sha}
+        is_commit = file.mode == SUBMODULE
+        found.append(
+            entry | ({"type": "commit"} if is_commit else {"type": "blob", "size": len(file.data)})
+        )
+    return sorted(found, key=lambda entry: str(entry["path"]))
+
+
+def _contents(repository: Repository, path: str, asked: Asked) -> Route:
+    [ref] = parse_qs(urlsplit(asked.target).query).get("ref", ["HEAD"])
+    file = repository.commits.get(repository.find(ref) or "", {}).get(path)
+    return _missing() if file is None else answer(body=file.data)
+
+
+@contextmanager
+def github_site(prefix: str = "") -> Iterator[GitHubSite]:
+    """A running GitHub without repositories; archives come from another port."""
+    with http_site() as api, http_site() as archives:
+        site = GitHubSite(api, archives, prefix)
+        api.otherwise = archives.otherwise = site.answer_for
+        yield site

@@ -1,0 +1,366 @@
+"""Readers and writers below a root, while a process swaps what lies there for links outwards.
+
+`python -m tests.support.races FOLDER` is that process. Nothing from outside may ever be read, and
+nothing be written there; a reader and a writer that check first and open then show that it matters.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+from skillhall import load_catalog
+from skillhall.agents.file_tools import ReadTools
+from skillhall.catalog.catalog import Catalog
+from skillhall.catalog.read import read_skill, read_skill_file
+from skillhall.errors import SkillhallError
+from skillhall.library.shelf import Shelf, read_installed
+from skillhall.policy.profiles import LENIENT
+from skillhall.settings import Settings
+from skillhall.skill.bundle import RelativePath
+from skillhall.sources.bundles import open_bundle, read_bundle
+from skillhall.sources.exchange import exchange
+from skillhall.sources.safety import Place, open_root, read_beneath, read_inside
+from skillhall.sources.writing import WritableFolder
+from tests.support.skills import make_skill_md
+
+REPOSITORY = Path(__file__).parents[2]
+SECRET, INSIDE = "SECRET", "inside"
+SKILL = "a/b/pdf"
+NOTES = f"{SKILL}/notes.md"
+_SWAPPED = ("a", "a/b", SKILL, NOTES, f"{SKILL}/SKILL.md")
+_MOST = 1000  # bytes
+READS = 10  # in a round; writers bring all to the disk, and take as long with one
+NAIVE = 50  # they are quick, and must be seen to lose
+_STOP, _READY = "stop", "ready"
+_NAIVE = "naive.md"
+_MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A root with a skill, and the same outside of it with a secret in every file."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "root"
+
+    @property
+    def outside(self) -> Path:
+        return self.folder / "outside"
+
+    @property
+    def shelf(self) -> Shelf:
+        return Shelf.of(Settings(str(self.root), str(self.folder / "cache"), use_index=False))
+
+    def prepare(self) -> None:
+        for top, word in ((self.root, INSIDE), (self.outside, SECRET)):
+            skill = top / SKILL
+            skill.mkdir(parents=True)
+            (skill / "SKILL.md").write_bytes(make_skill_md("pdf", word, body=word))
+            (skill / "notes.md").write_text(word, encoding="utf-8")
+        for path in _SWAPPED:
+            _link_of(self.root / path).symlink_to(self.outside / path)
+
+
+def _link_of(path: Path) -> Path:
+    """The link that takes turns with what stands at `path`."""
+    return path.with_name(f".{path.name}-link")
+
+
+@contextmanager
+def quick_folder() -> Iterator[Path]:
+    """An empty folder in memory, where the system has that: a busy disk would slow writers down."""
+    with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+# Swapping
+
+
+def swap(folder: Path) -> None:
+    """Swap folders and files for links, at every depth, until there is a file called `stop`."""
+    root = folder / "root"
+    # By handles: when a folder is swapped away, what lies in it is swapped all the same.
+    places = [(os.open((root / path).parent, os.O_RDONLY), Path(path).name) for path in _SWAPPED]
+    turns = random.Random(4711)  # noqa: S311 - the same turns every time
+    swaps = 0
+    (folder / _READY).touch()
+    while not (folder / _STOP).exists():
+        handle, name = turns.choice(places)
+        for _ in range(2):  # there and back, so that the whole way is inside half of the time
+            _swap(handle, name, in_one_step=turns.random() < 0.5)
+        swaps += 2
+    sys.stdout.write(f"{swaps}\n")
+
+
+def _swap(handle: int, name: str, *, in_one_step: bool) -> None:
+    link, away = f".{name}-link", f".{name}-away"
+    if in_one_step and exchange(handle, name, link):
+        return
+    for old, new in ((name, away), (link, name), (away, link)):
+        _rename(handle, old, new)
+
+
+def _rename(handle: int, old: str, new: str) -> None:
+    while True:
+        try:
+            os.rename(old, new, src_dir_fd=handle, dst_dir_fd=handle)
+        except OSError:  # a writer has made a folder where nothing was for a moment
+            shutil.rmtree(new, ignore_errors=True, dir_fd=handle)
+        else:
+            return
+
+
+@contextmanager
+def swapping(scene: Scene) -> Iterator[Callable[[], int]]:
+    """A process that swaps meanwhile; what is yielded ends it, and says how often it did."""
+    command = [sys.executable, "-m", "tests.support.races", str(scene.folder)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            while not (scene.folder / _READY).exists() and process.poll() is None:
+                os.sched_yield()
+            yield lambda: _ended(scene, process)
+        finally:
+            (scene.folder / _STOP).touch()
+            process.kill()
+
+
+def _ended(scene: Scene, process: subprocess.Popen[str]) -> int:
+    (scene.folder / _STOP).touch()
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    return int(out)
+
+
+# Reading: each returns all that it was given
+
+
+Reader: TypeAlias = Callable[[Scene], str]
+
+
+def _catalog(scene: Scene) -> Catalog:
+    return load_catalog([str(scene.root)], settings=scene.shelf.settings)
+
+
+def _with_a_tool(scene: Scene) -> str:
+    tools = ReadTools(str(scene.root), settings=scene.shelf.settings)
+    said = tools.read_file(NOTES)
+    if said.startswith("Error: "):
+        raise SkillhallError(said)
+    return said
+
+
+def _skill_tools(scene: Scene) -> str:
+    found = _catalog(scene)
+    tools = ReadTools(str(scene.root), catalog=lambda: found, settings=scene.shelf.settings)
+    return tools.read_skill("pdf") + tools.list_skill_files("pdf")
+
+
+def _beneath(scene: Scene) -> str:
+    root = open_root(str(scene.root))
+    try:
+        return read_beneath(root, RelativePath.parse(NOTES), _MOST).decode()
+    finally:
+        root.close()
+
+
+def _inside(scene: Scene) -> str:
+    return read_inside(str(scene.root), RelativePath.parse(NOTES), _MOST).data.decode()
+
+
+def _bundle(scene: Scene) -> str:
+    bundle = open_bundle(Place(str(scene.root), SKILL), LENIENT.scan)
+    return "".join(file.read().decode() for file in bundle.files.values())
+
+
+def _whole_bundle(scene: Scene) -> str:
+    bundle = read_bundle(Place(str(scene.root), SKILL), LENIENT.scan)
+    return "".join(file.read().decode() for file in bundle.files.values())
+
+
+def _installed(scene: Scene) -> str:
+    found = read_installed(scene.shelf, SKILL)
+    return "" if found is None else "".join(one.data.decode() for one in found.files.values())
+
+
+def _discovery(scene: Scene) -> str:
+    catalog = _catalog(scene)
+    return f"{[skill.description for skill in catalog]} {catalog.rejected} {catalog.findings}"
+
+
+def _skill_of_a_catalog(scene: Scene) -> str:
+    texts = []
+    for skill in _catalog(scene):
+        texts += [repr(read_skill(skill)), read_skill_file(skill, "notes.md").decode()]
+    return "".join(texts)
+
+
+def _naive(scene: Scene) -> str:
+    """The mistake that all the others avoid."""
+    path = os.path.realpath(scene.root / NOTES)
+    if not path.startswith(f"{os.path.realpath(scene.root)}/"):
+        raise SkillhallError("outside")
+    return Path(path).read_text(encoding="utf-8")
+
+
+READERS: Mapping[str, Reader] = {
+    "ReadFile": _with_a_tool,
+    "ReadSkill, ListSkillFiles": _skill_tools,
+    "read_beneath": _beneath,
+    "read_inside": _inside,
+    "open_bundle": _bundle,
+    "read_bundle": _whole_bundle,
+    "read_installed": _installed,
+    "load_catalog": _discovery,
+    "read_skill, read_skill_file": _skill_of_a_catalog,
+}
+
+
+# Writing
+
+
+Writer: TypeAlias = Callable[[Scene], None]
+
+
+def _by_handles(scene: Scene) -> None:
+    with (
+        WritableFolder(str(scene.root)) as root,
+        root.folder("a") as a,
+        a.folder("b", make=True) as b,
+        b.folder("pdf") as skill,
+    ):
+        _write_all(skill)
+
+
+def _on_a_shelf(scene: Scene) -> None:
+    with scene.shelf.opened(SKILL) as skill:
+        _write_all(skill)
+
+
+def _write_all(skill: WritableFolder) -> None:
+    skill.put("own.md", b"own")
+    skill.put_folder("own", {"deep/file.md": (b"own", 0o644)})
+    skill.swap_folder("own", {"file.md": (b"new", 0o644)})
+    skill.discard("own")
+
+
+def _naively(scene: Scene) -> None:
+    folder = os.path.realpath(scene.root / SKILL)
+    if folder.startswith(f"{os.path.realpath(scene.root)}/"):
+        Path(scene.root / SKILL / _NAIVE).write_text("naive", encoding="utf-8")
+
+
+WRITERS: Mapping[str, Writer] = {"WritableFolder": _by_handles, "Shelf.opened": _on_a_shelf}
+
+
+# The race
+
+
+@dataclass
+class Score:
+    """How often somebody tried, found what was inside, was refused, and came to the outside."""
+
+    name: str
+    tries: int = 0
+    reached: int = 0
+    refused: int = 0
+    leaks: int = 0
+
+
+@dataclass
+class Race:
+    """What came of it all."""
+
+    scores: list[Score] = field(default_factory=list)
+    controls: list[Score] = field(default_factory=list)
+    swaps: int = 0
+
+    @property
+    def leaks(self) -> int:
+        return sum(score.leaks for score in self.scores)
+
+
+def run_race(
+    folder: Path, *, rounds: int = sys.maxsize, seconds: float = 0, naive: bool = False
+) -> Race:
+    """Everybody in turn, for so many rounds, or so long; with the naive ones if asked."""
+    scene = Scene(folder)
+    scene.prepare()
+    known = _files(scene.outside)
+    entrants = [(Score(name), _reading(one), READS) for name, one in READERS.items()]
+    entrants += [(Score(name), _writing(one, known), 1) for name, one in WRITERS.items()]
+    controls = [
+        (Score("reader"), _reading(_naive), NAIVE),
+        (Score("writer"), _writing(_naively, known), NAIVE),
+    ]
+    until = time.monotonic() + seconds
+    with swapping(scene) as end:
+        for _ in range(rounds):
+            for score, attempt, times in [*entrants, *(controls if naive else ())]:
+                for _ in range(times):
+                    _try(score, attempt, scene)
+            if seconds and time.monotonic() > until:
+                break
+        swaps = end()
+    return Race([one[0] for one in entrants], [one[0] for one in controls], swaps)
+
+
+Attempt: TypeAlias = Callable[[Scene], bool]  # whether it came to the outside
+
+
+def _try(score: Score, attempt: Attempt, scene: Scene) -> None:
+    score.tries += 1
+    try:
+        leaked = attempt(scene)
+    except (SkillhallError, OSError):
+        score.refused += 1
+        return
+    score.leaks += leaked
+    score.reached += not leaked
+
+
+def _reading(reader: Reader) -> Attempt:
+    def attempt(scene: Scene) -> bool:
+        text = reader(scene)
+        if SECRET not in text and INSIDE not in text:
+            raise SkillhallError("nothing was found")
+        return SECRET in text
+
+    return attempt
+
+
+def _writing(writer: Writer, known: set[str]) -> Attempt:
+    def attempt(scene: Scene) -> bool:
+        failure = None
+        try:
+            writer(scene)
+        except (SkillhallError, OSError) as error:
+            failure = error
+        new = _files(scene.outside) - known
+        for path in new:
+            with suppress(OSError):
+                (scene.outside / path).unlink()
+        if failure is not None and not new:
+            raise failure
+        return bool(new)
+
+    return attempt
+
+
+def _files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+if __name__ == "__main__":
+    swap(Path(sys.argv[1]))
