@@ -29,8 +29,9 @@ from skillhall.library.updating import Status, update
 from skillhall.library.verifying import verify
 from skillhall.sources.reference import GitHubRef
 from tests.support.archives import zip_of
-from tests.support.http_site import Route, answer, http_site
+from tests.support.http_site import Route, Talk, answer, http_site
 from tests.support.shelves import Workbench, tree, workbench
+from tests.support.skills import make_skill_md
 
 PDF, CLAUDE, WINDSURF = ".agents/skills/pdf", ".claude/skills/pdf", ".windsurf/skills/pdf"
 
@@ -412,3 +413,22 @@ def test_a_lock_of_the_other_tool_that_cannot_be_written_is_a_note(bench: Workbe
     assert [one.id for one in report.added] == ["pdf"]
     assert ".skill-lock.json" in report.notes[0]
     remove(shelf, ["pdf"])
+
+
+def test_a_skill_that_is_removed_while_news_are_fetched_is_not_brought_back(
+    bench: Workbench,
+) -> None:
+    data = make_skill_md(name="pdf", body="one\n")
+    with http_site() as site:
+        site.routes["/SKILL.md"] = answer(body=data)
+        opened = open_source(site.url("/SKILL.md"), bench.settings)
+        install(bench.shelf, opened, opened.bundles, Placement())
+
+        def removed(talk: Talk) -> None:
+            remove(bench.shelf, ["pdf"])
+            answer(body=make_skill_md(name="pdf", body="two\n"))(talk)
+
+        site.routes["/SKILL.md"] = removed
+        result = update(bench.shelf)[0]
+    assert (result.status, result.error and result.error.code) == (Status.FAILED, "not_found")
+    assert not bench.installed(".agents/skills/pdf").exists()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from skillhall import load_catalog
@@ -67,11 +67,13 @@ def prepare(folder: Path) -> None:
 
 def run_crowd(folder: Path, scope: str, workers: int, rounds: int) -> list[dict[str, int]]:
     """What everybody saw: the workers in order, then the reader."""
-    with (
-        _started("flip", folder, scope) as flipper,
-        _started("read", folder, scope) as reader,
-    ):
-        crowd = [_start("work", folder, scope, str(n), str(rounds)) for n in range(workers)]
+    with ExitStack() as ended:
+        flipper = ended.enter_context(_started("flip", folder, scope))
+        reader = ended.enter_context(_started("read", folder, scope))
+        crowd = [
+            ended.enter_context(_started("work", folder, scope, str(n), str(rounds)))
+            for n in range(workers)
+        ]
         for one in (flipper, reader, *crowd):
             assert one.stdin is not None
             one.stdin.close()

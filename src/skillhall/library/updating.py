@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from skillhall.errors import SkillhallError
+from skillhall.errors import SkillhallError, SkillNotFound
 from skillhall.library.adding import AddReport, bundle_of, digest_of, name_of, prepare
 from skillhall.library.changing import changing
 from skillhall.library.installing import states_of
@@ -90,7 +90,9 @@ def _bring_up(key: str, entry: LockEntry, upstream: Upstream, take: Take | None)
         base = _base(upstream.shelf, key, entry, upstream)
         with changing(upstream.shelf, "update") as work:
             now = work.entries.get(key)
-            if now is None or now == entry:
+            if now is None:  # somebody removed it while we fetched
+                raise SkillNotFound(key)
+            if now == entry:
                 return _update(work, seen, found, base, take)
     except SkillhallError as error:
         return seen._replace(status=Status.FAILED, error=error)
