@@ -28,7 +28,8 @@ from skillhall.settings import Settings
 from skillhall.skill.bundle import RelativePath
 from skillhall.sources.bundles import open_bundle, read_bundle
 from skillhall.sources.exchange import exchange
-from skillhall.sources.safety import Place, open_root, read_beneath, read_inside
+from skillhall.sources.links import read_inside
+from skillhall.sources.safety import Place, open_root, read_beneath
 from skillhall.sources.writing import WritableFolder
 from tests.support.skills import make_skill_md
 

@@ -20,7 +20,7 @@ from skillhall.policy.readable import DEFAULT_EXTENSIONS, has_extension, is_priv
 from skillhall.render.escape import one_line
 from skillhall.settings import Settings
 from skillhall.skill.bundle import RelativePath, folded
-from skillhall.sources.safety import read_inside
+from skillhall.sources.links import read_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable

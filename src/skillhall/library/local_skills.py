@@ -25,8 +25,9 @@ from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.render.local import render_local
 from skillhall.skill.bundle import Bundle, RelativePath, folded
 from skillhall.skill.frontmatter import MAX_SKILL_MD, is_skill_md
+from skillhall.sources.links import read_inside
 from skillhall.sources.roots import Root
-from skillhall.sources.safety import Kind, read_inside
+from skillhall.sources.safety import Kind
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 from skillhall.skill.bundle import RelativePath
-from skillhall.sources.safety import MAX_LINKS, Inside, read_inside
+from skillhall.sources.links import MAX_LINKS, Inside, read_inside
 from tests.support.trees import open_descriptors
 
 
