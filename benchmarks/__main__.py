@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import cloning, discovery, races, startup
+from benchmarks import cloning, discovery, races, searching, serving, startup
 from benchmarks.harness import DEFAULT_ROUNDS, BenchmarkError
 from benchmarks.plan import SCALES, Plan, check_executable, installed_executable
 from benchmarks.report import Report, render_json, render_table
@@ -16,6 +16,8 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "discovery": discovery.run,
     "startup": startup.run,
     "cloning": cloning.run,
+    "searching": searching.run,
+    "serving": serving.run,
 }
 
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 NOTHING = "–"
-HEADER = ("name", "wall ratio", "cpu ratio", "bar", "verdict", "peak MB", "moved MB", "median ms")
+HEADER = (
+    "name",
+    "wall ratio",
+    "cpu ratio",
+    "bar",
+    "verdict",
+    "peak MB",
+    "moved MB",
+    "rate",
+    "median ms",
+)
 
 
 class Judged(StrEnum):
@@ -18,17 +28,20 @@ class Judged(StrEnum):
     CPU = "cpu"
     MEMORY = "memory"
     MOVED = "moved"  # over the network
+    RATE = "rate"  # requests per second, in units of the baseline's; the only one to be high
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The most a figure may be."""
+    """The most a figure may be; of a rate, the least."""
 
     limit: float
     judged: Judged = Judged.RATIO
 
     def __str__(self) -> str:
         """The bar as the table shows it."""
+        if self.judged is Judged.RATE:
+            return f"≥ {self.limit:.2f}"
         is_size = self.judged in (Judged.MEMORY, Judged.MOVED)
         return f"≤ {self.limit:.0f} MB" if is_size else f"≤ {self.limit:.1f}"
 
@@ -42,6 +55,7 @@ class Row:
     cpu: float | None = None
     peak_mb: float | None = None
     moved_mb: float | None = None
+    rate: float | None = None
     median_ms: float | None = None
     bar: Bar | None = None
 
@@ -51,6 +65,8 @@ class Row:
         figures = self._judged_figures()
         if self.bar is None or not figures:
             return ""
+        if self.bar.judged is Judged.RATE:
+            return "ok" if min(figures) >= self.bar.limit else "MISSED"
         return "ok" if max(figures) <= self.bar.limit else "MISSED"
 
     def _judged_figures(self) -> list[float]:
@@ -60,6 +76,7 @@ class Row:
             Judged.CPU: (self.cpu,),
             Judged.MEMORY: (self.peak_mb,),
             Judged.MOVED: (self.moved_mb,),
+            Judged.RATE: (self.rate,),
         }
         figures = by_bar[self.bar.judged] if self.bar else ()
         return [figure for figure in figures if figure is not None]
@@ -104,6 +121,7 @@ def _record(row: Row) -> dict[str, str | float | None]:
         "verdict": row.verdict or None,
         "peak_mb": _rounded(row.peak_mb),
         "moved_mb": _rounded(row.moved_mb),
+        "rate": _rounded(row.rate),
         "median_ms": _rounded(row.median_ms),
     }
 
@@ -115,7 +133,7 @@ def _rounded(figure: float | None) -> float | None:
 def _cells(row: Row) -> tuple[str, ...]:
     bar = str(row.bar) if row.bar else NOTHING
     figures = (_shown(row.wall, 2), _shown(row.cpu, 2), bar, row.verdict or NOTHING)
-    sizes = (_shown(row.peak_mb, 1), _shown(row.moved_mb, 2))
+    sizes = (_shown(row.peak_mb, 1), _shown(row.moved_mb, 2), _shown(row.rate, 2))
     return (row.name, *figures, *sizes, _shown(row.median_ms, 1))
 
 

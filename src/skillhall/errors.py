@@ -29,15 +29,24 @@ SkillhallError
 ├── NoSkillThere(text)                the source is there, without any SKILL.md
 ├── SourceUnavailable(host, problem)  the host cannot be reached, or answers badly
 │   └── SourceTimedOut                it takes too long
-└── RateLimited(host, seconds)        the host asks to wait
+├── RateLimited(host, seconds)        the host asks to wait
+├── PromptNotFound(name)              the source has no such prompt
+├── MissingArguments(names)           a prompt was asked for without what it needs
+├── InvalidArguments(names)           a prompt was given arguments that are not text
+├── SourceUnknown(name)               nobody has uploaded a source of that name
+├── UploadRejected(problem)           an upload that breaks a rule
+├── PromptsSourceError(source, …)     a repository of prompts that cannot be read
+├── NotAuthenticated(host, variable)  a server that asks who we are
+└── ServerRefused(host, status, …)    a server that says why it does not do what it was asked
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 ArchiveReason: TypeAlias = Literal[
     "path",  # a name that is no plain relative path
@@ -400,6 +409,105 @@ class RateLimited(SkillhallError):
         self.host = host
         self.seconds = seconds
         self.hint = hint or "try again then"
+
+
+class PromptNotFound(SkillhallError):
+    """The source has no prompt of that name."""
+
+    code = "prompt_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Prompt not found: {name}")
+        self.name = name
+
+
+class MissingArguments(SkillhallError):
+    """A prompt was asked for without arguments that it needs; empty ones count as missing."""
+
+    code = "invalid_argument"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"Missing required arguments: {', '.join(names)}")
+        self.names = tuple(names)
+
+
+class InvalidArguments(SkillhallError):
+    """A prompt was given arguments that are not text."""
+
+    code = "invalid_argument"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"Arguments must be text: {', '.join(names)}")
+        self.names = tuple(names)
+
+
+class SourceUnknown(SkillhallError):
+    """Nobody has uploaded a source of that name, or it was the one that nobody used longest."""
+
+    code = "invalid_argument"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Unknown source: {_shortened(name)}")
+        self.name = name
+        self.hint = "upload it first: POST /api/v1/prompts/sources"
+
+
+class UploadRejected(SkillhallError):
+    """An upload that breaks a rule; nothing of it is kept."""
+
+    code = "invalid_argument"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+class PromptsSourceError(SkillhallError):
+    """A repository of prompts that cannot be read, and of which there is no earlier copy."""
+
+    code = "upstream_error"
+
+    def __init__(self, source: str, problem: str, hint: str = "") -> None:
+        self.source = without_credentials(source)
+        super().__init__(f"{_shortened(self.source)!r} cannot be read: {problem}")
+        self.problem = problem
+        self.hint = hint
+
+
+class NotAuthenticated(SkillhallError):
+    """A server that asks who we are; `variable` is where its token belongs."""
+
+    code = "unauthenticated"
+
+    def __init__(self, host: str, variable: str) -> None:
+        super().__init__(f"{host} asks for a token, or for another one")
+        self.host = host
+        self.hint = f"put the server's token into {variable}"
+
+
+class ServerRefused(SkillhallError):
+    """A server that does not do what it was asked, and says why."""
+
+    _CODES: Mapping[int, str] = MappingProxyType(
+        {
+            400: "invalid_argument",
+            403: "forbidden",
+            404: "not_found",
+            409: "conflict",
+            413: "too_large",
+            415: "invalid_argument",
+            422: "invalid_argument",
+            429: "rate_limited",
+            504: "upstream_timeout",
+        }
+    )
+
+    def __init__(self, host: str, status: int, problem: str) -> None:
+        super().__init__(f"{host}: {_shortened(problem)}")
+        self.host = host
+        self.status = status
+        self.problem = _shortened(problem)
+        self.code = self._CODES.get(status, "upstream_error")
 
 
 def without_credentials(text: str) -> str:

@@ -45,6 +45,66 @@ class Secret:
         return "***"
 
 
+class PromptSettings(NamedTuple):
+    """Where a server's prompts come from: texts as written, checked where they are used."""
+
+    repo: str = ""
+    branch: str = "main"
+    path: str = ""
+    cache_ttl: str = "86400"  # seconds; 0 looks every time
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> PromptSettings:
+        """The settings under our names, or those of the prompt server that we follow."""
+        found = {}
+        for field, default in cls._field_defaults.items():
+            name = field.upper()
+            theirs = env.get(f"DOT_AI_USER_PROMPTS_{name}")
+            found[field] = env.get(f"SKILLHALL_PROMPTS_{name}") or theirs or default
+        return cls(**found)
+
+
+class ServerSettings(NamedTuple):
+    """How a server is reached, and by whom."""
+
+    host: str = "127.0.0.1"
+    port: str = "8321"
+    auth_token: Secret | None = None
+    webhook_secret: Secret | None = None
+    public_url: str = ""  # what clients call it, if that differs
+    allowed_hosts: tuple[str, ...] = ()  # further names that clients may call it by
+    folder_scan: bool = False  # whether the web page may read folders of this machine
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> ServerSettings:
+        """The server's settings."""
+        return cls(
+            host=env.get("SKILLHALL_HOST") or cls().host,
+            port=env.get("SKILLHALL_PORT") or cls().port,
+            auth_token=_secret(env, "SKILLHALL_AUTH_TOKEN"),
+            webhook_secret=_secret(env, "SKILLHALL_WEBHOOK_SECRET"),
+            public_url=(env.get("SKILLHALL_PUBLIC_URL") or "").rstrip("/"),
+            allowed_hosts=_words(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
+            folder_scan=_is_on(env, "SKILLHALL_FOLDER_SCAN", "off"),
+        )
+
+
+class ClientSettings(NamedTuple):
+    """Which server the commands on prompts ask, and what lets them in."""
+
+    server: str = "http://127.0.0.1:8321"
+    token: Secret | None = None
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> ClientSettings:
+        """The client's settings; on one machine, the server's own token serves both."""
+        own = _secret(env, "SKILLHALL_SERVER_TOKEN")
+        return cls(
+            server=env.get("SKILLHALL_SERVER") or cls().server,
+            token=own or _secret(env, "SKILLHALL_AUTH_TOKEN"),
+        )
+
+
 class Settings(NamedTuple):
     """The settings of one process."""
 
@@ -57,10 +117,12 @@ class Settings(NamedTuple):
     allowed_networks: tuple[str, ...] = ()  # in CIDR notation; the rest of the private ones is not
     github_url: str = GITHUB
     github_api_url: str = GITHUB_API
-    tokens: Mapping[str, Secret] = MappingProxyType(
-        {}
-    )  # by host, with its port if that is an unusual one
-    variables: Mapping[str, str] = MappingProxyType({})  # of other programs, by name
+    # Tokens by host, with its port if that is an unusual one; variables of other programs by name.
+    tokens: Mapping[str, Secret] = MappingProxyType({})
+    variables: Mapping[str, str] = MappingProxyType({})
+    prompts: PromptSettings = PromptSettings()
+    server: ServerSettings = ServerSettings()
+    client: ClientSettings = ClientSettings()
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -78,11 +140,18 @@ class Settings(NamedTuple):
             github_api_url=_github_api(env),
             tokens=_tokens(env),
             variables={name: env[name] for name in _OTHERS if env.get(name)},
+            prompts=PromptSettings.read(env),
+            server=ServerSettings.read(env),
+            client=ClientSettings.read(env),
         )
 
 
-def _is_on(env: Mapping[str, str], name: str) -> bool:
-    return env.get(name, "on").lower() not in ("off", "0", "no", "false")
+def _is_on(env: Mapping[str, str], name: str, default: str = "on") -> bool:
+    return env.get(name, default).lower() not in ("off", "0", "no", "false")
+
+
+def _secret(env: Mapping[str, str], name: str) -> Secret | None:
+    return Secret(env[name]) if env.get(name) else None
 
 
 def _default_cache(env: Mapping[str, str]) -> str:
@@ -122,6 +191,7 @@ def _tokens(env: Mapping[str, str]) -> dict[str, Secret]:
     ]
     # The last one that is set counts: the host's own beats the general one.
     offers = (
+        ("DOT_AI_GIT_TOKEN", _words(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or github),
         ("SKILLHALL_GIT_TOKEN", _words(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or github),
         ("GITLAB_TOKEN", ["gitlab.com"]),
         ("GH_TOKEN", github),

@@ -12,10 +12,12 @@ from skillhall.settings import Settings
 from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from skillhall.catalog.catalog import Catalog
+    from skillhall.catalog.catalog import Catalog, Skill
+    from skillhall.library.collection import Collection
     from skillhall.policy.profiles import Profile
+    from skillhall.prompts.counter import PromptCounter
     from skillhall.sources.directory import Progress
 
 
@@ -34,6 +36,33 @@ def load_catalog(
     chosen = profile_named(profile) if isinstance(profile, str) else profile
     index = HeadIndex(settings.cache_directory) if settings.use_index else None
     return load_roots(roots_for(paths, chosen, settings), chosen, index, progress)
+
+
+def open_counter(settings: Settings, *, watch: bool = True) -> PromptCounter:
+    """The prompts that a server hands out; `close` it. With a watch, news are looked for meanwhile.
+
+    Raises: ConfigInvalid.
+    """
+    # Imported here: no other command needs them.
+    from skillhall.prompts.configured import read_supply  # noqa: PLC0415
+    from skillhall.prompts.counter import PromptCounter  # noqa: PLC0415
+
+    return PromptCounter(read_supply(settings), watch=watch)
+
+
+def open_collection(settings: Settings, counter: PromptCounter) -> Collection:
+    """The skills that a server shows: of its run directory, and of the repository it serves."""
+    # Imported here: no other command needs them.
+    from skillhall.library.collection import Collection  # noqa: PLC0415
+    from skillhall.library.local_skills import LocalSkills  # noqa: PLC0415
+
+    def repository() -> tuple[str, Iterable[Skill]]:
+        snapshot = counter.current() or counter.snapshot()
+        return snapshot.digest, snapshot.contents.skills
+
+    local = LocalSkills(settings.working_directory)
+    local.sweep()
+    return Collection(local, settings, repository)
 
 
 def index_directory(settings: Settings) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillhall.errors import SkillFileNotFound
 from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import RelativePath
-from skillhall.skill.frontmatter import MAX_SKILL_MD
+from skillhall.skill.frontmatter import MAX_SKILL_MD, Block, find_block
 from skillhall.skill.parse import parse_skill
 from skillhall.sources.bundles import open_bundle, open_flat, read_in_place
 from skillhall.sources.safety import Place
@@ -28,6 +28,16 @@ def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
     data = _read_own_file(skill)
     folder = None if skill.is_flat else skill.directory.replace("\\", "/").rpartition("/")[2]
     return parse_skill(data, folder, profile.keys)
+
+
+def read_body(skill: Skill) -> str:
+    """What follows the frontmatter, and nothing else looked at: for a search over many skills.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
+    data = _read_own_file(skill)
+    block = find_block(data)
+    return data[block.body if isinstance(block, Block) else 0 :].decode("utf-8", "replace")
 
 
 def _read_own_file(skill: Skill) -> bytes:

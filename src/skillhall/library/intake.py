@@ -8,16 +8,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from skillhall.errors import ConfigInvalid, SkillFileNotFound, SourceRejected, TooLarge
+from skillhall.errors import SkillFileNotFound, SourceRejected, TooLarge
 from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.frontmatter import SKILL_MD
-from skillhall.sources.addresses import AddressPolicy
+from skillhall.sources.addresses import AddressPolicy, address_policy
 from skillhall.sources.archive import LIMITS, read_archive, read_files
 from skillhall.sources.bundles import in_memory, open_bundle, read_bundle
 from skillhall.sources.directory import ScanContext, scan
 from skillhall.sources.fetch import fetch
-from skillhall.sources.git import GitAccess, has_git, read_git
+from skillhall.sources.git import GitAccess, as_git, has_git, read_git
 from skillhall.sources.github import read_github
 from skillhall.sources.github_api import GitHubAccess
 from skillhall.sources.package import package_search_paths, read_package
@@ -95,28 +95,20 @@ def open_reference(
         return Opened(reference, read_archive(_read_local(path), os.path.basename(path)))
     if isinstance(reference, UrlRef):
         step = _step("Downloading", progress)
-        return Opened(reference, _from_url(reference.url, address_policy(settings), step))
+        policy = address_policy(settings.allowed_networks)
+        return Opened(reference, _from_url(reference.url, policy, step))
     if isinstance(reference, PackageRef):
         found = read_package(reference, package_search_paths(settings))
         return Opened(reference, found.bundles)
     return _from_repository(reference, settings, progress)
 
 
-def address_policy(settings: Settings) -> AddressPolicy:
-    """Which addresses sources may have. Raises: ConfigInvalid."""
-    try:
-        return AddressPolicy.allowing(*settings.allowed_networks)
-    except ValueError as error:
-        hint = "write networks as 10.1.0.0/16, separated by spaces"
-        raise ConfigInvalid("SKILLHALL_ALLOW_NETWORKS", str(error), hint) from None
-
-
 def _from_repository(
     reference: GitHubRef | GitRef, settings: Settings, progress: Progress | None
 ) -> Opened:
-    policy = address_policy(settings)
+    policy = address_policy(settings.allowed_networks)
     if isinstance(reference, GitRef) or (settings.use_git and has_git()):
-        git = _as_git(reference, settings)
+        git = as_git(reference, settings.github_url)
         access = GitAccess(
             settings.cache_directory,
             policy,
@@ -137,13 +129,6 @@ def _from_repository(
         found = read_github(reference, github, text=reference.text)
     meant = next((one for one in reference.readings() if one.ref == found.ref), reference)
     return Opened(meant, found.bundles, found.commit, found.stale)
-
-
-def _as_git(reference: GitHubRef | GitRef, settings: Settings) -> GitRef:
-    if isinstance(reference, GitRef):
-        return reference
-    place = f"{settings.github_url}/{reference.owner}/{reference.repository}.git"
-    return GitRef(place, reference.path, reference.ref)
 
 
 def bundle_of_files(files: Mapping[str, bytes], name: str) -> Bundle:

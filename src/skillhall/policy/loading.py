@@ -66,6 +66,7 @@ ADVICE = frozenset(
         Code.NOT_TEXT,
         Code.KEY_CASE,
         Code.ALLOWED_TOOLS_FORM,
+        Code.ARGUMENTS_FORM,
         Code.BODY_LARGE,
         Code.REFERENCE_MISSING,
         Code.FILE_LEFT_OUT,
@@ -73,11 +74,14 @@ ADVICE = frozenset(
         Code.TOO_MANY_FILES,
         Code.ROOT_MISSING,
         Code.BOUND_REACHED,
+        Code.BRANCH_MISSING,
         Code.SHADOWED,
         Code.SAME_NAME,
         Code.CASE_COLLISION,
         Code.INLINE_WINS,
         Code.PATTERN_UNMATCHED,
+        Code.FOLDER_TAKEN,
+        Code.EDITED_SINCE,
     }
 )
 # The rules for how a name is written.

@@ -59,6 +59,7 @@ class Code(StrEnum):
     METADATA_NOT_A_MAP = "metadata-not-a-map"
     METADATA_NOT_TEXT = "metadata-not-text"
     ALLOWED_TOOLS_FORM = "allowed-tools-form"
+    ARGUMENTS_FORM = "arguments-form"
 
     # The body and the files beside it.
     BODY_LARGE = "body-large"
@@ -76,6 +77,7 @@ class Code(StrEnum):
     LINK_BROKEN = "link-broken"
     SAME_FILE = "same-file"
     BOUND_REACHED = "bound-reached"
+    BRANCH_MISSING = "branch-missing"
 
     # Several skills together.
     SHADOWED = "shadowed"
@@ -83,6 +85,8 @@ class Code(StrEnum):
     CASE_COLLISION = "case-collision"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
+    FOLDER_TAKEN = "folder-taken"
+    EDITED_SINCE = "edited-since"
 
     # Risky content: what the static scan notices. `tiers` ranks these codes.
     HIDDEN_UNICODE = "hidden-unicode"

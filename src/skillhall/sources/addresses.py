@@ -15,7 +15,7 @@ from ipaddress import (
 )
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillhall.errors import SourceRejected, SourceTimedOut, SourceUnavailable
+from skillhall.errors import ConfigInvalid, SourceRejected, SourceTimedOut, SourceUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,6 +82,15 @@ class AddressPolicy:
 
 
 PUBLIC = AddressPolicy()
+
+
+def address_policy(networks: Iterable[str]) -> AddressPolicy:
+    """The policy for networks that an operator allows. Raises: ConfigInvalid."""
+    try:
+        return AddressPolicy.allowing(*networks)
+    except ValueError as error:
+        hint = "write networks as 10.1.0.0/16, separated by spaces"
+        raise ConfigInvalid("SKILLHALL_ALLOW_NETWORKS", str(error), hint) from None
 
 
 def _reason_against(address: Address) -> str | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import UnsafePath
+from skillhall.errors import SourceNotFound, UnsafePath
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import is_skill_md
@@ -23,6 +23,8 @@ from skillhall.sources.repository import folder_above
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from skillhall.policy.scanning import ScanPolicy
+
 LINK, SUBMODULE, FOLDER = "120000", "160000", "040000"
 PLAIN, EXECUTABLE = "100644", "100755"
 _FILES = frozenset({PLAIN, "100664", EXECUTABLE})  # early versions of git wrote the second
@@ -30,6 +32,7 @@ _NO_FILE = {
     LINK: ("it is a link", "copy the file instead"),
     SUBMODULE: ("it is another repository", "copy its files instead"),
 }
+_LONGEST_NAME = 255  # bytes; file systems hold no longer one
 _ODD = ("it is not a regular file", "remove it")
 
 
@@ -64,10 +67,13 @@ def _is_usable(entry: Entry) -> bool:
 
 def _reason_against(path: str) -> str | None:
     try:
-        shortest = RelativePath.parse(path).text
+        checked = RelativePath.parse(path)
     except UnsafePath as error:
         return error.reason
-    return None if path == shortest else "it is not in its shortest form"
+    if path != checked.text:
+        return "it is not in its shortest form"
+    is_long = any(len(part.encode()) > _LONGEST_NAME for part in checked.parts)
+    return "one of its names is too long for a file system" if is_long else None
 
 
 @dataclass(slots=True)
@@ -175,6 +181,45 @@ def draft_skills(entries: Iterable[Entry], folders: Iterable[str]) -> list[Draft
         if folder is not None:
             drafts[folder].add(entry)
     return list(drafts.values())
+
+
+def draft_level(
+    entries: Iterable[Entry], path: str, policy: ScanPolicy, text: str
+) -> tuple[list[Draft], list[Finding]]:
+    """What a scan of the one level below `path` reads: flat files, and each folder with a SKILL.md.
+
+    `text` names the source. Raises: SourceNotFound if there is nothing at `path`.
+    """
+    prefix = f"{path}/" if path else ""
+    below = sorted((e for e in entries if e.path.startswith(prefix)), key=lambda e: e.path)
+    if path and not below:
+        raise SourceNotFound(text, f"there is no folder {path!r} in the repository")
+    flat, drafts, findings = Draft(path), list[Draft](), list[Finding]()
+    for name, group in groupby(below, key=lambda e: e.path[len(prefix) :].partition("/")[0]):
+        inner, folder = list(group), f"{prefix}{name}"
+        if policy.reason_to_skip(name) is not None:
+            continue
+        if inner[0].path == folder:
+            if name.endswith(".md") or not inner[0].is_file:
+                flat.add(inner[0])
+        elif (against := _reason_against(name)) is not None:
+            message = f"the folder {name!a} is left out: {against}"
+            findings.append(Finding(Code.UNSAFE_PATH, message, hint="rename it"))
+        elif any(entry.is_file and is_skill_md(entry.path[len(folder) + 1 :]) for entry in inner):
+            drafts.append(_draft_folder(folder, inner, policy))
+        else:
+            message = "the folder holds no SKILL.md"
+            findings.append(Finding(Code.NO_SKILL_MD, message, hint="add one", path=name))
+    return [flat, *drafts], findings
+
+
+def _draft_folder(folder: str, entries: Iterable[Entry], policy: ScanPolicy) -> Draft:
+    draft = Draft(folder)
+    for entry in entries:
+        names = entry.path[len(folder) + 1 :].split("/")
+        if policy.hidden_in_bundles or not any(name.startswith(".") for name in names):
+            draft.add(entry)
+    return draft
 
 
 def files_of(drafts: Iterable[Draft]) -> Iterator[Entry]:

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall.errors import (
     NoSkillThere,
@@ -27,7 +27,7 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from skillhall.sources.commit_tree import draft_skills, files_of, searchable_paths
+from skillhall.sources.commit_tree import draft_level, draft_skills, files_of, searchable_paths
 from skillhall.sources.git_cache import file_name, is_cached, opened_cache
 from skillhall.sources.git_failures import GitFailed, Trouble, explained
 from skillhall.sources.git_program import has_git
@@ -42,17 +42,31 @@ from skillhall.sources.git_remote import (
     parse_endpoint,
 )
 from skillhall.sources.git_store import Damaged, Store
-from skillhall.sources.reference import GitRef, is_commit, is_ref
-from skillhall.sources.repository import Snapshot, find_skills
+from skillhall.sources.reference import GitHubRef, GitRef, is_commit, is_ref
+from skillhall.sources.repository import Snapshot, Tree, find_skills
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from skillhall.policy.scanning import ScanPolicy
+    from skillhall.skill.finding import Finding
+    from skillhall.sources.commit_tree import Draft, Entry
     from skillhall.sources.git_cache import Cache, Seen
+
+    # What of a commit's tree is wanted at a path, and what was noticed on the way.
+    Choice = Callable[[list[Entry], str], tuple[list[Draft], list[Finding]]]
 
 T = TypeVar("T")
 
-__all__ = ["GitAccess", "GitLimits", "has_git", "read_git", "resolve_commit"]
+__all__ = [
+    "GitAccess",
+    "GitLimits",
+    "as_git",
+    "has_git",
+    "read_git",
+    "read_git_level",
+    "resolve_commit",
+]
 
 _NOWHERE = "/nonexistent"  # for a question that needs no repository of ours
 _LONG = 64  # hexadecimal digits of an id by SHA-256
@@ -65,14 +79,62 @@ def read_git(reference: GitRef, access: GitAccess, *, text: str) -> Snapshot:
     source. Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, TooLarge,
     NoSkillThere, SkillNotFound; OSError if the cache cannot be written.
     """
-    line = _Line(_checked(reference), access, text)
+
+    def choose(entries: list[Entry], path: str) -> tuple[list[Draft], list[Finding]]:
+        return draft_skills(entries, find_skills(searchable_paths(entries), path, text)), []
+
+    found = _found(reference, _Line(_checked(reference), access, text), choose)
+    bundles = tuple(draft.bundle(found.contents) for draft in found.drafts)
+    return Snapshot(bundles, found.commit, found.ref, found.stale)
+
+
+def read_git_level(reference: GitRef, access: GitAccess, policy: ScanPolicy, *, text: str) -> Tree:
+    """What a scan of the one level below the reference's path looks at, of the ref's commit.
+
+    Raises: as `read_git`, but for skills that are missing.
+    """
+
+    def choose(entries: list[Entry], path: str) -> tuple[list[Draft], list[Finding]]:
+        return draft_level(entries, path, policy, text)
+
+    found = _found(reference, _Line(_checked(reference), access, text), choose)
+    files, findings = dict[str, bytes](), list(found.findings)
+    for draft in found.drafts:
+        top = "" if draft is found.drafts[0] else f"{draft.folder.rpartition('/')[2]}/"
+        files |= {f"{top}{path}": found.contents[e.id] for path, e in draft.entries.items()}
+        findings += [one._replace(path=f"{top}{one.path}".rstrip("/")) for one in draft.findings]
+    return Tree(files, found.commit, tuple(findings), found.stale, found.seen)
+
+
+def as_git(reference: GitHubRef | GitRef, github_url: str) -> GitRef:
+    """The reference for git; `github_url` is where repositories of GitHub are."""
+    if isinstance(reference, GitRef):
+        return reference
+    place = f"{github_url}/{reference.owner}/{reference.repository}.git"
+    return GitRef(place, reference.path, reference.ref)
+
+
+class _Found(NamedTuple):
+    """What was wanted of a commit, with the files' bytes by id."""
+
+    drafts: list[Draft]
+    findings: list[Finding]
+    contents: Mapping[str, bytes]
+    commit: str
+    ref: str  # the one of the readings that it was
+    seen: float  # when the ref had this commit, in seconds since 1970
+    stale: str = ""
+
+
+def _found(reference: GitRef, line: _Line, choose: Choice) -> _Found:
+    access = line.access
     key, base = cache_key(line.endpoint, access), access.cache_directory
     if not (is_commit(reference.ref) and is_cached(base, key)):
         line.refuse_early()
     asked = time.time()
     try:
         with opened_cache(base, key, line.until) as cache:
-            return _Reading(reference, line, cache, asked).snapshot()
+            return _Reading(reference, line, cache, asked, choose).found()
     except TimeoutError:
         raise SourceTimedOut(
             line.endpoint.authority, "others are reading it for too long"
@@ -168,8 +230,9 @@ class _Reading:
     line: _Line
     cache: Cache
     asked: float  # seconds since 1970
+    choose: Choice
 
-    def snapshot(self) -> Snapshot:
+    def found(self) -> _Found:
         """The skills. Raises: as `read_git` does."""
         pinned = self._pinned()
         if pinned is not None:
@@ -182,7 +245,7 @@ class _Reading:
                 raise
             return older
 
-    def _pinned(self) -> Snapshot | None:
+    def _pinned(self) -> _Found | None:
         """The skills of a commit that never changes, if it is here."""
         ref = self.reference.ref
         if not is_commit(ref) or self.cache.seen(ref) is None:
@@ -192,7 +255,7 @@ class _Reading:
         except (Damaged, GitFailed):
             return None
 
-    def _current(self) -> Snapshot:
+    def _current(self) -> _Found:
         """The skills of today."""
         for reading in self.reference.readings():
             try:
@@ -203,20 +266,20 @@ class _Reading:
                 self.cache.forget(reading.ref)
         raise SourceNotFound(self.line.text)
 
-    def _of(self, reading: GitRef) -> Snapshot:
+    def _of(self, reading: GitRef) -> _Found:
         commit = self._commit(reading.ref)
         try:
-            snapshot = self._read(reading, commit)
+            found = self._read(reading, commit)
         except Damaged:
-            snapshot = self._read_again(reading)
-        except (NoSkillThere, SkillNotFound, SourceRejected):
+            found = self._read_again(reading)
+        except (NoSkillThere, SkillNotFound, SourceNotFound, SourceRejected):
             self.cache.note(reading.ref, commit)
             raise
-        for known in {reading.ref, snapshot.commit}:  # a lock asks for the commit itself
-            self.cache.note(known, snapshot.commit)
-        return snapshot
+        for known in {reading.ref, found.commit}:  # a lock asks for the commit itself
+            self.cache.note(known, found.commit)
+        return found
 
-    def _read_again(self, reading: GitRef) -> Snapshot:
+    def _read_again(self, reading: GitRef) -> _Found:
         """The skills out of a new copy; the old one is damaged."""
         try:
             return self._read(reading, self._afresh(reading.ref))
@@ -255,7 +318,7 @@ class _Reading:
             store.make(is_long=True)
             return self.line.ask(question)
 
-    def _older(self, error: SkillhallError) -> Snapshot | None:
+    def _older(self, error: SkillhallError) -> _Found | None:
         """The skills of the last time, if they are still here."""
         for reading in self.reference.readings():
             seen = self.cache.seen(reading.ref)
@@ -265,15 +328,14 @@ class _Reading:
                 found = self._read(reading, seen.commit)
             except (Damaged, GitFailed, SourceUnavailable, RateLimited):
                 return None
-            return found._replace(stale=_why(error, seen))
+            return found._replace(stale=_why(error, seen), seen=seen.when)
         return None
 
-    def _read(self, reading: GitRef, commit: str) -> Snapshot:
+    def _read(self, reading: GitRef, commit: str) -> _Found:
         """The skills of a commit. Raises: Damaged, GitFailed, and as `read_git` does."""
         store = self.line.store(self.cache.repository)
         entries = store.tree(commit)
-        folders = find_skills(searchable_paths(entries), reading.path, self.line.text)
-        drafts = draft_skills(entries, folders)
+        drafts, findings = self.choose(entries, reading.path)
         sizes = self._sizes(store, reading.ref, {entry.id for entry in files_of(drafts)})
         for draft in drafts:
             draft.weigh(sizes)
@@ -282,8 +344,7 @@ class _Reading:
         if sum(chosen.values()) > limit:
             raise TooLarge(self.line.text, limit)
         contents = store.contents(chosen)
-        bundles = tuple(draft.bundle(contents) for draft in drafts)
-        return Snapshot(bundles, commit, reading.ref)
+        return _Found(drafts, findings, contents, commit, reading.ref, time.time())
 
     def _sizes(self, store: Store, ref: str, ids: set[str]) -> dict[str, int]:
         """The sizes of files, which are fetched if they are not here."""

@@ -144,6 +144,14 @@ def opened_cache(base: str, key: str, until: float) -> Iterator[Cache]:
             os.rmdir(os.path.dirname(cache.folder))
 
 
+def discard_copy(base: str, key: str) -> None:
+    """Remove what is kept under the key, unless somebody uses it."""
+    folder = os.path.join(base, "git", key)
+    if os.path.isdir(folder):
+        with contextlib.suppress(OSError), _locked(folder, time.monotonic()):
+            _remove(folder)
+
+
 @contextlib.contextmanager
 def _locked(folder: str, until: float) -> Iterator[None]:
     path = os.path.join(folder, "lock")

@@ -9,9 +9,10 @@ from skillhall.errors import NoSkillThere, SkillNotFound, SourceRejected
 from skillhall.skill.frontmatter import is_skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from skillhall.skill.bundle import Bundle
+    from skillhall.skill.finding import Finding
 
 _SHELF = "skills"  # where repositories of skills keep them
 _WHAT_IT_HOLDS = "'skillhall add REPOSITORY --list' shows what it holds"
@@ -25,6 +26,16 @@ class Snapshot(NamedTuple):
     commit: str
     ref: str = ""  # that has the commit; longer than the one of a page whose branch has slashes
     stale: str = ""  # why this is an older copy, if it is one
+
+
+class Tree(NamedTuple):
+    """The files of one folder as they are in one commit, or were at one moment."""
+
+    files: Mapping[str, bytes]  # by path below the folder
+    commit: str = ""
+    findings: tuple[Finding, ...] = ()
+    stale: str = ""  # why this is an older copy, if it is one
+    seen: float = 0.0  # when the source was last known to be so, in seconds since 1970
 
 
 def skill_folders(paths: Iterable[str]) -> set[str]:

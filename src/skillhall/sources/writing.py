@@ -87,7 +87,7 @@ class WritableFolder:
         handle = os.open(path, _FOLDER | _NO_FOLLOW, dir_fd=self._handle)
         return WritableFolder(os.path.join(self._path, name), handle)
 
-    def create(self, name: str, data: bytes, mode: int = 0o644) -> None:
+    def create(self, name: str, data: bytes, mode: int = 0o644, *, synced: bool = True) -> None:
         """Make a new file and bring it to the disk. Raises: OSError if the name is taken."""
         descriptor = os.open(self._name(name), _NEW, 0o600, dir_fd=self._handle)
         with open(descriptor, "wb") as file:
@@ -95,7 +95,8 @@ class WritableFolder:
             file.flush()
             if hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+            if synced:
+                os.fsync(descriptor)
 
     def put(self, name: str, data: bytes, mode: int = 0o644) -> None:
         """Make or replace a regular file, all or nothing. Raises: OSError, NotAFile."""
@@ -106,18 +107,27 @@ class WritableFolder:
             self.rename(temporary, name)
         self.sync()
 
-    def put_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
-        """Make a new folder with files, by path and mode, all or nothing. Raises: OSError."""
-        with self.staged() as temporary:
-            self._build(temporary, files)
-            self.rename(temporary, name)
-        self.sync()
+    def put_folder(
+        self, name: str, files: Mapping[str, tuple[bytes, int]], *, synced: bool = True
+    ) -> None:
+        """Make a new folder with files, by path and mode, all or nothing. Raises: OSError.
 
-    def _build(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
+        What nobody reads after a crash need not be synced.
+        """
+        with self.staged() as temporary:
+            self._build(temporary, files, synced=synced)
+            self.rename(temporary, name)
+        if synced:
+            self.sync()
+
+    def _build(
+        self, name: str, files: Mapping[str, tuple[bytes, int]], *, synced: bool = True
+    ) -> None:
         with self.folder(name, make=True) as staging:
             for path, (data, mode) in files.items():
-                staging.create_below(path, data, mode)
-            staging.sync()
+                staging.create_below(path, data, mode, synced=synced)
+            if synced:
+                staging.sync()
 
     def swap_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
         """Put a folder with `files` where `name` stands; the old one stays until that is whole.
@@ -180,15 +190,16 @@ class WritableFolder:
         else:
             yield
 
-    def create_below(self, path: str, data: bytes, mode: int) -> None:
+    def create_below(self, path: str, data: bytes, mode: int, *, synced: bool = True) -> None:
         """Make a new file and the folders above it. Raises: OSError."""
         first, slash, rest = path.partition("/")
         if not slash:
-            self.create(first, data, mode)
+            self.create(first, data, mode, synced=synced)
             return
         with self.folder(first, make=True) as below:
-            below.create_below(rest, data, mode)
-            below.sync()
+            below.create_below(rest, data, mode, synced=synced)
+            if synced:
+                below.sync()
 
     def rename(self, name: str, new: str) -> None:
         """Call what stands at `name` `new`; a file there is replaced. Raises: OSError."""

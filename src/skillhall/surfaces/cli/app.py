@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Help texts stand here, so that `skillhall --help` imports no command.
 COMMANDS = {
     "list": "List skills.",
+    "search": "Search skills by words.",
     "show": "Show everything about one skill.",
     "read": "Print a skill, or one of its files, for an agent.",
     "validate": "Check skills and say what is wrong, line by line.",
@@ -31,9 +32,12 @@ COMMANDS = {
     "verify": "Compare installed skills with the lock.",
     "remove": "Remove skills.",
     "rollback": "Take back the last change of a skill.",
+    "generate": "Write the prompts of a server as skills for agents.",
+    "prompts": "Ask a prompt server: list, get, refresh, upload.",
     "agents": "List the agents that skills can be added for.",
     "local": "Keep the skills of a run directory: list, add, import, delete, setup.",
     "tool": "Call the tools that agents are given.",
+    "serve": "Serve prompts and skills over HTTP.",
     "why": "Explain which copy of a skill is used, and why.",
     "path": "Show the folders that are searched, and the index.",
     "profiles": "Show the profiles and what they make of each finding.",
@@ -41,6 +45,7 @@ COMMANDS = {
 }
 ALIASES = {
     "ls": "list",
+    "find": "search",
     "to-prompt": "prompt",
     "new": "init",
     "create": "init",
@@ -105,7 +110,7 @@ def cli(ctx: click.Context) -> None:
 
     Data goes to stdout, everything else to stderr. With --json, every command prints one object.
     Exit codes: 0 fine, 1 something is rejected, 2 wrong usage, 3 refused, 4 not found,
-    5 a host failed, 6 conflict, 7 the disk failed.
+    5 a host failed, 6 conflict, 7 the disk failed, 8 not let in.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -30,7 +30,9 @@ EXIT_CODES: Mapping[str, int] = {
     "too_many": REFUSED,
     "archive_rejected": REFUSED,
     "source_rejected": REFUSED,
+    "invalid_argument": REFUSED,
     "not_found": NOT_FOUND,
+    "prompt_not_found": NOT_FOUND,
     "upstream_error": UPSTREAM,
     "upstream_timeout": UPSTREAM,
     "rate_limited": UPSTREAM,
@@ -45,7 +47,7 @@ EXIT_CODES: Mapping[str, int] = {
     "internal": FAILED,
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_GROUPS = (["local"], ["tool"])  # commands that have commands
+_GROUPS = (["local"], ["prompts"], ["tool"])  # commands that have commands
 _DEBUG = "SKILLHALL_DEBUG"
 
 

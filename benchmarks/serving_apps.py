@@ -1,0 +1,64 @@
+"""The two servers that `serving` compares; each runs in a process of its own."""
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from skillhall.prompts.model import Prompt
+from skillhall.settings import ServerSettings, Settings
+from skillhall.surfaces.http.answer import success
+from skillhall.surfaces.server import Server, Services, listen, log_to_stderr
+from tests.support.counters import ReadyCounter, ReadySnapshot, make_prompt
+
+BODY = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
+JSON = "application/json"
+
+
+def serve(name: str, prompts: int) -> None:
+    """Serve that many prompts by the server of that name; the port goes to stdout."""
+    counter = ReadyCounter([_prompt(number) for number in range(prompts)])
+    settings = Settings(".", ".", server=ServerSettings(port="0"))
+    log_to_stderr("INFO")
+    listening = listen(settings.server)
+    print(listening.getsockname()[1], flush=True)
+    if name == "starlette":
+        _bare_server(ReadySnapshot(counter.source, {p.name: p for p in counter.prompts})).run(
+            [listening]
+        )
+    else:
+        Server(Services(counter), settings).run([listening])
+
+
+def _prompt(number: int) -> Prompt:
+    told = f"Number {number}: what a person would write about it in two lines. " * 4
+    return make_prompt(f"prompt-{number}", BODY, description=told)
+
+
+def _bare_server(snapshot: ReadySnapshot) -> uvicorn.Server:
+    """The least that a framework does for the same bytes, in the same server."""
+    listed = b"".join(success(snapshot.list_data(), "0" * 24).parts)
+    one = b"".join(success(snapshot.get_data("prompt-7"), "0" * 24).parts)
+
+    async def list_prompts(request: Request) -> Response:
+        if request.headers.get("if-none-match"):
+            return Response(status_code=304, headers={"etag": 'W/"x"'})
+        return Response(listed, media_type=JSON)
+
+    async def one_prompt(_: Request) -> Response:
+        return Response(one, media_type=JSON)
+
+    routes = [
+        Route("/api/v1/prompts", list_prompts),
+        Route("/api/v1/prompts/{name}", one_prompt, methods=["POST"]),
+    ]
+    config = uvicorn.Config(
+        Starlette(routes=routes),
+        http="httptools",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,250 @@
+"""The collection: every skill that a server shows, of its run directory and of its repository.
+
+A skill of the run directory can change at any moment; what is told about it is read when it is
+asked for. One of the repository belongs to a commit, and what was found out about it stays true.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall.catalog.catalog import Catalog
+from skillhall.catalog.read import bundle_of, read_skill_file
+from skillhall.catalog.search import SearchIndex
+from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
+from skillhall.library.adding import digest_of
+from skillhall.library.intake import open_reference
+from skillhall.library.validate import examine_skill
+from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.skill.finding import Code, Finding
+from skillhall.skill.tokens import estimate_tokens
+from skillhall.sources.archive import read_archive
+from skillhall.sources.packing import pack_bundle
+from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import TypeAlias
+
+    from skillhall.catalog.catalog import Skill
+    from skillhall.library.local_skills import ImportReport, LocalSkills
+    from skillhall.policy.loading import Judged
+    from skillhall.settings import Settings
+    from skillhall.skill.bundle import Bundle, SkillFile
+
+    Repository: TypeAlias = Callable[[], tuple[str, Iterable[Skill]]]  # a digest, and of what
+
+REPOSITORY = "repository"  # the source of skills that are not the run directory's own
+EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
+MAX_PAGE = 1000  # skills
+
+
+class Listed(NamedTuple):
+    """A skill as a list shows it."""
+
+    id: str
+    name: str
+    description: str
+    source: str  # system, user or repository
+    hidden: bool
+
+
+class Page(NamedTuple):
+    """A part of the list, and where the next part begins."""
+
+    skills: tuple[Listed, ...]
+    total: int
+    following: str = ""  # the id after which it goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Everything about one skill at this moment."""
+
+    listed: Listed
+    frontmatter: Mapping[str, object]
+    body: str
+    tokens: int
+    digest: str
+    files: tuple[SkillFile, ...]
+    findings: tuple[Judged, ...]
+
+
+class Found(NamedTuple):
+    """What a search found, the best first."""
+
+    skills: tuple[Listed, ...]
+    total: int
+
+
+class Artifact(NamedTuple):
+    """A skill as one file for installers: its SKILL.md alone, or an archive."""
+
+    listed: Listed
+    is_archive: bool
+    digest: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The collection at one moment."""
+
+    revision: str
+    skills: Mapping[str, Skill]
+    findings: tuple[Judged, ...]
+
+    def listed(self, identity: str) -> Listed:
+        """One row of the list."""
+        skill = self.skills[identity]
+        return Listed(identity, skill.name, skill.description, skill.source, skill.hidden)
+
+    def page(self, after: str = "", limit: int = MAX_PAGE) -> Page:
+        """Up to `limit` skills that come after an id, in order."""
+        ids = sorted(self.skills)
+        rest = [identity for identity in ids if identity > after] if after else ids
+        taken = rest[: min(limit, MAX_PAGE)]
+        following = taken[-1] if taken and len(rest) > len(taken) else ""
+        return Page(tuple(map(self.listed, taken)), len(ids), following)
+
+
+@dataclass(slots=True)
+class Collection:
+    """The verbs on a server's skills; safe to use from several threads."""
+
+    local: LocalSkills
+    settings: Settings
+    repository: Repository = field(default=lambda: ("", ()))
+    _shown: Shown | None = None
+    _index: tuple[str, SearchIndex] | None = None
+    _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def show(self) -> Shown:
+        """What there is now; looked up again only if something changed."""
+        digest, skills = self.repository()
+        revision = f"{self.local.revision()}{digest}"
+        with self._lock:
+            if self._shown is None or self._shown.revision != revision:
+                self._shown = _shown(revision, self.local.catalog(), skills)
+            return self._shown
+
+    def search(self, text: str, limit: int = MAX_PAGE) -> Found:
+        """The skills that a text finds in names and descriptions."""
+        shown = self.show()
+        with self._lock:
+            if self._index is None or self._index[0] != shown.revision:
+                catalog = Catalog(LOCAL_SKILLS, (), shown.skills.values())
+                self._index = shown.revision, SearchIndex.build(catalog)
+            index = self._index[1]
+        result = index.search(text, limit)
+        return Found(tuple(shown.listed(hit.skill.id) for hit in result.hits), result.total)
+
+    def import_source(
+        self, text: str, identity: str | None = None, *, replace: bool = False
+    ) -> ImportReport:
+        """Take in the skills of a repository or web address: nothing of this machine.
+
+        Raises: SourceRejected, and what opening the source and importing raise.
+        """
+        reference = parse_reference(text)
+        if not isinstance(reference, GitHubRef | GitRef | UrlRef):
+            problem = "a server takes skills of repositories and web addresses only"
+            raise SourceRejected("path", text, problem, "send an archive instead")
+        opened = open_reference(reference, self.settings)
+        return self.local.import_(opened.bundles, identity, replace=replace)
+
+    def import_archive(
+        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+    ) -> ImportReport:
+        """Take in the skills of an archive. Raises: what reading it and importing raise."""
+        return self.local.import_(read_archive(data, name), identity, replace=replace)
+
+    def find(self, identity: str) -> Skill:
+        """The skill with that id. Raises: SkillNotFound."""
+        skills = self.show().skills
+        if identity not in skills:
+            raise SkillNotFound(identity, get_close_matches(identity, skills))
+        return skills[identity]
+
+    def details(self, identity: str) -> Details:
+        """Everything about one skill. Raises: SkillNotFound, SkillFileNotFound."""
+        skill, bundle = self.find(identity), self.bundle(identity)
+        seen = examine_skill(skill, LOCAL_SKILLS)
+        return Details(
+            self.show().listed(identity),
+            seen.parsed.frontmatter.fields,
+            seen.parsed.body,
+            estimate_tokens(seen.parsed.body),
+            digest_of(bundle),
+            tuple(bundle.files.values()),
+            tuple(_told_inside(one, skill) for one in seen.findings),
+        )
+
+    def bundle(self, identity: str) -> Bundle:
+        """All files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
+        return bundle_of(self.find(identity), EVERY_FILE)
+
+    def read_file(self, identity: str, path: str) -> bytes:
+        """One file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        return read_skill_file(self.find(identity), path)
+
+    def archive(self, identity: str) -> bytes:
+        """All files as one zip file. Raises: as `bundle`, and what reading raises."""
+        return pack_bundle(self.bundle(identity))
+
+    def delete(self, identity: str) -> None:
+        """Remove a user skill. Raises: ReadOnly, SkillNotFound, UnsafePath, OSError."""
+        if self.find(identity).source == REPOSITORY:
+            raise ReadOnly(identity)
+        self.local.delete(identity)
+
+    def artifacts(self) -> Iterator[Artifact]:
+        """Every skill that a model may see, as installers get it, in order of their ids."""
+        shown = self.show()
+        for identity in sorted(shown.skills):
+            if not shown.skills[identity].hidden:
+                yield self._artifact(shown, identity)
+
+    def _artifact(self, shown: Shown, identity: str) -> Artifact:
+        known = self._artifacts.get(identity)
+        is_settled = shown.skills[identity].source == REPOSITORY
+        if known is not None and is_settled and known[0] == shown.revision:
+            return known[1]
+        artifact = self._packed(shown.listed(identity))
+        self._artifacts[identity] = shown.revision, artifact
+        return artifact
+
+    def _packed(self, listed: Listed) -> Artifact:
+        bundle = self.bundle(listed.id)
+        paths = tuple(sorted(bundle.files))
+        is_archive = len(paths) > 1
+        data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
+        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        return Artifact(listed, is_archive, digest, paths)
+
+
+def _shown(revision: str, local: Catalog, repository: Iterable[Skill]) -> Shown:
+    """The skills by id: the run directory's own come first."""
+    skills = {skill.id: skill for skill in local}
+    findings = [*local.findings]
+    for skill in repository:
+        if skill.id in skills:
+            message = f"{skill.id!r} of the repository is hidden by one of the run directory"
+            lost = Finding(Code.SHADOWED, message, path=skill.id, skill=skill.name)
+            findings += LOCAL_SKILLS.load.judge([lost])
+        else:
+            root = skill.root._replace(source=REPOSITORY)
+            skills[skill.id] = skill._replace(root=root)
+    return Shown(revision, skills, tuple(findings))
+
+
+def _told_inside(judged: Judged, skill: Skill) -> Judged:
+    """The finding with a path in the skill: where that stands is nobody's business."""
+    found = judged.finding
+    path = found.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
+    return judged._replace(finding=found._replace(path=path))

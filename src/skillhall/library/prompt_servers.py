@@ -1,0 +1,100 @@
+"""A prompt server seen by a client: opening it, sending it a folder, keeping a prompt's files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from skillhall.errors import (
+    Conflict,
+    SourceRejected,
+    TooLarge,
+    UploadRejected,
+    without_credentials,
+)
+from skillhall.library.generated import Origin
+from skillhall.library.prompt_skills import is_script
+from skillhall.policy.scanning import ScanPolicy
+from skillhall.sources.api import Server
+from skillhall.sources.bundles import open_bundle
+from skillhall.sources.prompt_server import Asked, FileToSend
+from skillhall.sources.prompt_server import PromptServer as PromptServer  # noqa: PLC0414 - for surfaces
+from skillhall.sources.safety import Place
+from skillhall.sources.writing import WritableFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillhall.settings import Settings
+    from skillhall.skill.finding import Finding
+
+MAX_UPLOAD_FILES: Final = 100  # the contract of the server
+MAX_UPLOAD: Final = 256 * 1024  # bytes of all files
+_FILE, _PROGRAM = 0o644, 0o755
+
+
+def open_prompt_server(
+    settings: Settings, address: str = "", asked: Mapping[str, str] | None = None
+) -> PromptServer:
+    """The server at an address, or the one of the settings; nothing is sent yet.
+
+    Raises: SourceRejected, ConfigInvalid.
+    """
+    override = Asked(**(asked or {}))
+    for text in override:
+        if without_credentials(text) != text:
+            problem = "it holds a user name, a password or a query"
+            raise SourceRejected("url", text, problem, "the server has a token of its own for it")
+    client = settings.client
+    return PromptServer(Server.at(address or client.server, client.token), override)
+
+
+def origin_of(server: PromptServer) -> Origin:
+    """How generated skills remember the server."""
+    return Origin(server.server.address, server.asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A folder's files, ready to be sent, and what of it stays behind."""
+
+    files: tuple[FileToSend, ...]
+    digest: str
+    findings: tuple[Finding, ...]
+
+
+def pack(folder: str) -> Packed:
+    """The files of a folder of prompts. Raises: SkillFileNotFound, TooLarge, UploadRejected."""
+    bundle = open_bundle(Place(os.path.realpath(folder)), ScanPolicy())
+    if not bundle.files:
+        raise UploadRejected("there is no file to send in that folder")
+    if len(bundle.files) > MAX_UPLOAD_FILES:
+        raise TooLarge(os.path.basename(folder), MAX_UPLOAD_FILES, "files")
+    if sum(file.size for file in bundle.files.values()) > MAX_UPLOAD:
+        raise TooLarge(os.path.basename(folder), MAX_UPLOAD)
+    files = tuple(
+        FileToSend(path, file.read(), _PROGRAM if file.executable else _FILE)
+        for path, file in bundle.files.items()
+    )
+    return Packed(files, _digest_of(files), bundle.findings)
+
+
+def _digest_of(files: tuple[FileToSend, ...]) -> str:
+    """One digest for all files: their paths, modes and own digests."""
+    lines = (f"{f.path}\0{f.mode:o}\0{hashlib.sha256(f.data).hexdigest()}\n" for f in files)
+    return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+
+
+def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+    """Make a new folder with a prompt's files, all or nothing. Raises: Conflict, OSError."""
+    parent, name = os.path.split(os.path.abspath(folder))
+    written = {
+        path: (data, _PROGRAM if is_script(path, data) else _FILE) for path, data in files.items()
+    }
+    os.makedirs(parent, exist_ok=True)
+    with WritableFolder(parent) as base, base.locked():
+        if base.kind(name) is not None:
+            raise Conflict(folder, "name a folder that is not there yet")
+        base.put_folder(name, written)

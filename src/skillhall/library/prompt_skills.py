@@ -1,0 +1,222 @@
+"""The prompts of a server as skills: chosen, fetched, named, written out and checked; not stored.
+
+The server has checked all this before. It is somebody else's, so it is checked again.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from skillhall.errors import SkillRejected, TooLarge, UnsafePath
+from skillhall.library.adding import AddReport, bundle_of, prepare
+from skillhall.library.init import new_skill_md
+from skillhall.policy.loading import Effect
+from skillhall.policy.profiles import LENIENT
+from skillhall.policy.scanning import LITTER
+from skillhall.policy.selecting import matches
+from skillhall.skill.bundle import RelativePath, folded
+from skillhall.skill.checks import suggest_name
+from skillhall.skill.document import Document, EditRefused
+from skillhall.skill.finding import Code, Finding
+from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.skill.merging import FileState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    from skillhall.policy.loading import Judged
+    from skillhall.sources.prompt_server import Argument, Given, Listed, PromptServer
+
+    Progress: TypeAlias = Callable[[str, int, int], None]  # a step, how much is done, of how much
+
+AT_ONCE: Final = 4  # requests
+MAX_BATCH: Final = 512 * 1024 * 1024  # bytes of all skills of one run, which are held in memory
+MAX_FOLDER: Final = 200  # bytes; file systems take 255, and a name that is staged gets longer
+_STEP = "prompts"
+_SHEBANG = b"#!"
+_SHELL_SCRIPTS = (".sh", ".bash")
+
+
+class Wanted(NamedTuple):
+    """Which prompts, by globs over their names: all that some include has and no exclude."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def takes(self, name: str) -> bool:
+        """Whether the prompt of that name is chosen."""
+        is_in = not self.include or any(matches(pattern, name) for pattern in self.include)
+        return is_in and not any(matches(pattern, name) for pattern in self.exclude)
+
+
+EVERY_PROMPT: Final = Wanted()
+
+
+class PromptSkill(NamedTuple):
+    """A prompt that is ready to be written as a skill."""
+
+    prompt: str
+    folder: str
+    files: Mapping[str, FileState]
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The files that can be run."""
+        return tuple(path for path, state in self.files.items() if state.executable)
+
+
+class NotWritten(NamedTuple):
+    """A prompt that cannot be a skill here, and why."""
+
+    prompt: str
+    folder: str
+    reason: str  # "shadowed", "rejected" or "reserved"
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one server gave: skills, and everything that was noticed."""
+
+    source: str = ""  # what the server calls it
+    listed: frozenset[str] = frozenset()  # every prompt that the server has, chosen or not
+    skills: list[PromptSkill] = field(default_factory=list)
+    left: list[NotWritten] = field(default_factory=list)
+    findings: list[Judged] = field(default_factory=list)
+
+    def note(self, finding: Finding) -> None:
+        """Keep a finding, if it means anything to somebody who generates."""
+        judged = LENIENT.load.judge([finding])
+        self.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
+
+
+class _Choice(NamedTuple):
+    listed: Listed
+    folder: str
+
+
+def fetch_skills(
+    server: PromptServer, wanted: Wanted = EVERY_PROMPT, progress: Progress | None = None
+) -> Batch:
+    """The prompts of a server as skills. One answer that breaks the rules ends it all.
+
+    Raises: SourceUnavailable, SourceRejected, NotAuthenticated, ServerRefused, TooLarge.
+    """
+    listing = server.list()
+    batch = Batch(listing.source, frozenset(one.name for one in listing.prompts))
+    _tell_unmatched(listing.prompts, wanted, batch)
+    choices = list(_chosen(listing.prompts, wanted, batch))
+    size = 0
+    for done, (choice, given) in enumerate(_fetched(server, choices), start=1):
+        size += len(given.text) + sum(map(len, given.files.values()))
+        if size > MAX_BATCH:
+            raise TooLarge("all prompts together", MAX_BATCH)
+        _take(choice, given, batch)
+        if progress is not None:
+            progress(_STEP, done, len(choices))
+    return batch
+
+
+def _chosen(prompts: Sequence[Listed], wanted: Wanted, batch: Batch) -> Iterator[_Choice]:
+    """The prompts to fetch, each with a folder of its own; the first of two keeps it."""
+    winners: dict[str, str] = {}
+    for one in prompts:
+        if not wanted.takes(one.name):
+            continue
+        folder = folder_for(one.name)
+        key = folded(folder)
+        if not one.has_route:
+            message = f"the prompt {one.name!r} cannot be asked for: its name is a route"
+            batch.note(Finding(Code.NAME_RESERVED, message, path=folder, skill=one.name))
+            batch.left.append(NotWritten(one.name, folder, "reserved"))
+        elif key in winners:
+            message = f"the prompt {winners[key]!r} takes the folder {folder!r}"
+            hint = "rename one of them, or leave the other out with --exclude"
+            batch.note(Finding(Code.SHADOWED, message, None, hint, folder, one.name))
+            batch.left.append(NotWritten(one.name, folder, "shadowed"))
+        else:
+            winners[key] = one.name
+            yield _Choice(one, folder)
+
+
+def _tell_unmatched(prompts: Sequence[Listed], wanted: Wanted, batch: Batch) -> None:
+    for pattern in dict.fromkeys((*wanted.include, *wanted.exclude)):
+        if not any(matches(pattern, one.name) for one in prompts):
+            hint = "check its spelling; '*' and '?' are wildcards, case counts"
+            message = f"the pattern {pattern!r} matches no prompt"
+            batch.note(Finding(Code.PATTERN_UNMATCHED, message, hint=hint))
+
+
+def folder_for(name: str) -> str:
+    """The one folder name that a prompt's name leads to: it follows the specification."""
+    text = suggest_name(name).encode()[:MAX_FOLDER].decode(errors="ignore").strip("-")
+    try:
+        return RelativePath.parse(text).text
+    except UnsafePath:  # a device name
+        return f"{text}-skill"
+
+
+def _fetched(server: PromptServer, choices: Sequence[_Choice]) -> Iterator[tuple[_Choice, Given]]:
+    """Each prompt in order, several asked for at once. A failure lets nobody wait for the rest."""
+    pool = ThreadPoolExecutor(AT_ONCE, "prompts")
+    try:
+        answers = pool.map(lambda choice: server.fetch(*_request(choice.listed)), choices)
+        yield from zip(choices, answers, strict=True)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _request(listed: Listed) -> tuple[str, dict[str, str]]:
+    """The name, and each argument that must be given filled by its own placeholder: it stays."""
+    required = (one.name for one in listed.arguments if one.required)
+    return listed.name, {name: f"{{{{{name}}}}}" for name in required}
+
+
+def _take(choice: _Choice, given: Given, batch: Batch) -> None:
+    """Put the prompt into the batch, if agents would load it."""
+    listed, folder = choice
+    if folder != listed.name:
+        message = f"the prompt {listed.name!r} is written as {folder!r}"
+        batch.note(Finding(Code.NAME_NOT_FOLDER, message, path=folder, skill=listed.name))
+    try:
+        data = skill_md(folder, given.description, given.text, listed.arguments)
+    except SkillRejected as error:
+        batch.note(Finding(Code.YAML_INVALID, str(error), path=folder, skill=listed.name))
+        batch.left.append(NotWritten(listed.name, folder, "rejected"))
+        return
+    files = {SKILL_MD: FileState(data, executable=False), **dict(_states(choice, given, batch))}
+    report = AddReport()
+    if prepare([bundle_of(folder, files)], "", report):
+        batch.skills.append(PromptSkill(listed.name, folder, dict(sorted(files.items()))))
+    else:
+        batch.left.append(NotWritten(listed.name, folder, "rejected"))
+    batch.findings += report.findings
+
+
+def skill_md(name: str, description: str, body: str, arguments: Sequence[Argument] = ()) -> bytes:
+    """A SKILL.md for a prompt; its body is the text as it is. Raises: SkillRejected."""
+    data = new_skill_md(name, description, body)
+    if not arguments:
+        return data
+    hint = " ".join(f"<{one.name}>" if one.required else f"[{one.name}]" for one in arguments)
+    try:
+        return Document(data).with_field("argument-hint", hint).data
+    except EditRefused as refusal:
+        raise SkillRejected(name, [str(refusal)]) from None
+
+
+def _states(choice: _Choice, given: Given, batch: Batch) -> Iterator[tuple[str, FileState]]:
+    for path, data in given.files.items():
+        if any(part.startswith(".") or part in LITTER for part in path.split("/")):
+            message = "left out of the skill's files: hidden files are not written"
+            place = f"{choice.folder}/{path}"
+            batch.note(Finding(Code.FILE_LEFT_OUT, message, path=place, skill=choice.listed.name))
+        else:
+            yield path, FileState(data, is_script(path, data))
+
+
+def is_script(path: str, data: bytes) -> bool:
+    """Whether a file is there to be run: it says so in its first line, or by its name."""
+    return data.startswith(_SHEBANG) or path.lower().endswith(_SHELL_SCRIPTS)

@@ -1,0 +1,1 @@
+"""The counter: the verbs on prompts and skills that a server hands out."""

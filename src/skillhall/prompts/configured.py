@@ -1,0 +1,83 @@
+"""The operator's texts, checked: where prompts come from, and how often that is looked at."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+from skillhall.errors import ConfigInvalid, SourceRejected
+from skillhall.prompts.counter import Supply
+from skillhall.prompts.repositories import (
+    MAIN,
+    GitHosts,
+    LocalFolder,
+    checked_branch,
+    checked_path,
+    named_repository,
+)
+from skillhall.sources.addresses import address_policy
+from skillhall.sources.git import GitAccess
+from skillhall.sources.reference import LocalRef
+from skillhall.sources.roots import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillhall.prompts.repositories import Repository
+    from skillhall.settings import PromptSettings, Settings
+
+T = TypeVar("T")
+
+_NAMES = "SKILLHALL_PROMPTS"
+_LONGEST_TTL = 10**9  # seconds
+
+
+def read_supply(settings: Settings) -> Supply:
+    """Where prompts come from. Raises: ConfigInvalid."""
+    prompts = settings.prompts
+    hosts = GitHosts(settings.github_url, loopback_http=bool(settings.allowed_networks))
+    access = GitAccess(
+        settings.cache_directory,
+        address_policy(settings.allowed_networks),
+        settings.tokens,
+        ssh_agent=settings.variables.get("SSH_AUTH_SOCK", ""),
+    )
+    return Supply(
+        access,
+        settings.data_directory,
+        hosts,
+        _configured(prompts, hosts, settings.working_directory),
+        _seconds(prompts.cache_ttl),
+    )
+
+
+def _configured(
+    prompts: PromptSettings, hosts: GitHosts, working_directory: str
+) -> Repository | LocalFolder | None:
+    path = _checked("PATH", lambda: checked_path(prompts.path))
+    _checked("BRANCH", lambda: checked_branch(prompts.branch))
+    if not prompts.repo:
+        return None
+    place = prompts.repo, prompts.path, prompts.branch
+    found = _checked("REPO", lambda: named_repository(*place, hosts))
+    if not isinstance(found, LocalRef):
+        return found
+    if prompts.branch != MAIN:
+        raise ConfigInvalid(f"{_NAMES}_BRANCH", "a folder has no branches", "leave it out")
+    folder = Root.of(found.path, working_directory).path
+    below = os.path.join(folder, *path.split("/"))
+    return LocalFolder(below.rstrip(os.sep), os.path.basename(folder))
+
+
+def _checked(name: str, check: Callable[[], T]) -> T:
+    try:
+        return check()
+    except SourceRejected as error:
+        raise ConfigInvalid(f"{_NAMES}_{name}", error.problem, error.hint) from None
+
+
+def _seconds(text: str) -> float:
+    if not (text.isascii() and text.isdigit()) or int(text[:20]) > _LONGEST_TTL:
+        problem, hint = f"{text[:20]!r} is no number of seconds", "0 looks every time"
+        raise ConfigInvalid(f"{_NAMES}_CACHE_TTL", problem, hint)
+    return float(text)

@@ -1,0 +1,246 @@
+"""The counter: which source a call is about, and what is handed out from it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected, without_credentials
+from skillhall.prompts.copies import Copies
+from skillhall.prompts.feed import Clock, Feed, Looked, words
+from skillhall.prompts.model import BUILT_IN, Asked, SourceStatus, Stale
+from skillhall.prompts.repositories import GitHosts, LocalFolder, Repository, asked_repository
+from skillhall.prompts.snapshot import ANSWERS, Contents, Snapshot
+from skillhall.prompts.uploads import MAX_SOURCES, Uploads
+from skillhall.prompts.watching import Watch
+from skillhall.sources.git_cache import discard_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from skillhall.prompts.feed import Look
+    from skillhall.prompts.model import Ingested, Upload
+    from skillhall.sources.git import GitAccess
+
+    Call: TypeAlias = Callable[[Feed, Look], Snapshot]
+
+_CONFIGURED = Asked()
+MAX_OVERRIDES = 32  # repositories that calls asked for and that are kept
+_OVERRIDE_ANSWERS = 8 * 1024 * 1024  # bytes of answers that are kept of each of them
+_SHORTEST_PAUSE = 1.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Where prompts come from, and how it is reached."""
+
+    access: GitAccess  # for the configured repository
+    data_directory: str
+    hosts: GitHosts
+    configured: Repository | LocalFolder | None = None
+    ttl: float = 86400.0  # seconds
+    overrides: int = MAX_OVERRIDES
+    clock: Clock = field(default_factory=Clock)
+
+
+class PromptCounter:
+    """The verbs of a prompt server, over the built-in prompts and one supply; thread-safe."""
+
+    def __init__(self, supply: Supply, *, watch: bool = False) -> None:
+        self._supply = supply
+        self._copies = Copies(supply.access.cache_directory)
+        self._uploads = Uploads(supply.data_directory)
+        self._built_in = Contents(BUILT_IN)
+        self._configured = Feed(supply.ttl, supply.clock, rests=True)
+        self._gate = threading.Lock()
+        self._overrides: OrderedDict[tuple[str, ...], tuple[Repository, Feed]] = OrderedDict()
+        self._uploaded: OrderedDict[str, tuple[str, Snapshot]] = OrderedDict()
+        is_watched = watch and supply.configured is not None
+        self._watch = Watch(self._look_around, self._pause) if is_watched else None
+
+    def snapshot(self, asked: Asked = _CONFIGURED) -> Snapshot:
+        """What is handed out now; read at the first call, and again when its time is over.
+
+        Raises: PromptsSourceError, SourceUnknown, SourceRejected.
+        """
+        return self._answer(asked, Feed.snapshot)
+
+    def current(self, asked: Asked = _CONFIGURED) -> Snapshot | None:
+        """What is handed out now, if nothing must be read for it."""
+        if asked != _CONFIGURED:
+            return None
+        if self._supply.configured is None:
+            return Snapshot(self._built_in)
+        return self._configured.kept if self._configured.seconds_left else None
+
+    def refresh(self, asked: Asked = _CONFIGURED) -> Snapshot:
+        """The newest, now. Raises: as `snapshot`."""
+        return self._answer(asked, Feed.refresh)
+
+    def ingest(self, upload: Upload) -> Ingested:
+        """Keep an upload under its name. Raises: UploadRejected, TooLarge, OSError."""
+        return self._uploads.ingest(upload)
+
+    def pushed(self, urls: Sequence[str], branch: str) -> bool:
+        """Note that a repository has news; whether it is one of ours. It is refreshed soon."""
+        with self._gate:
+            known = list(self._overrides.values())
+        configured = self._supply.configured
+        if isinstance(configured, Repository):
+            known.append((configured, self._configured))
+        ours = [feed for repository, feed in known if repository.is_pushed(urls, branch)]
+        for feed in ours:
+            feed.expire()
+        if self._watch is not None and self._configured in ours:
+            self._watch.wake()
+        return bool(ours)
+
+    def status(self) -> Sequence[SourceStatus]:
+        """Every source that is in use, the configured one first."""
+        with self._gate:
+            others = list(self._overrides.values())
+            uploaded = [snapshot for _, snapshot in self._uploaded.values()]
+        found = [self._configured_status()]
+        found += [_status(feed.kept, feed.checked) for _, feed in others if feed.kept is not None]
+        return [*found, *(_status(snapshot, "") for snapshot in uploaded)]
+
+    def close(self) -> None:
+        """Stop looking, and remove what was only kept for this process."""
+        if self._watch is not None:
+            self._watch.close()
+        self._copies.close()
+
+    def _answer(self, asked: Asked, call: Call) -> Snapshot:
+        names_place = bool(asked.repo or asked.path or asked.branch)
+        if asked.source:
+            if names_place:
+                problem = "an uploaded source has no repository, path or branch"
+                raise SourceRejected("url", asked.source, problem, "ask for one or the other")
+            return self._from_upload(asked.source)
+        has_own_token = asked.token and isinstance(self._supply.configured, Repository)
+        if names_place or has_own_token:
+            return self._from_override(asked, call)
+        return self._from_configured(call)
+
+    def _from_configured(self, call: Call) -> Snapshot:
+        """The configured prompts; without them the built-in ones, and why."""
+        if self._supply.configured is None:
+            return Snapshot(self._built_in)
+        try:
+            return call(self._configured, self._look)
+        except (SkillhallError, OSError) as error:
+            return Snapshot(self._built_in, self._why(words(error)))
+
+    def _from_override(self, asked: Asked, call: Call) -> Snapshot:
+        repository, access = self._override(asked)
+        key = repository.key(access)
+        feed = self._feed(key, repository)
+
+        def look(kept: Contents | None) -> Looked:
+            return repository.look(kept, access, self._copies, _OVERRIDE_ANSWERS)
+
+        try:
+            return call(feed, look)
+        except SourceRejected:
+            self._drop(key, feed)
+            raise
+        except (SkillhallError, OSError) as error:
+            self._drop(key, feed)
+            hint = error.hint if isinstance(error, SkillhallError) else ""
+            raise PromptsSourceError(repository.source, words(error), hint) from None
+
+    def _override(self, asked: Asked) -> tuple[Repository, GitAccess]:
+        """The repository that a call is about, and how it may be reached."""
+        if asked.repo:
+            hosts = self._supply.hosts
+            repository = asked_repository(asked.repo, asked.path, asked.branch, hosts)
+        else:
+            configured = self._supply.configured
+            if not isinstance(configured, Repository):
+                text, hint = asked.path or asked.branch, "name the repository too"
+                raise SourceRejected("path", text, "no repository is configured", hint)
+            repository = configured.at(asked.path, asked.branch)
+        return repository, repository.access(self._supply.access, asked.token)
+
+    def _feed(self, key: tuple[str, ...], repository: Repository) -> Feed:
+        """The feed of an override, which is now the last one that would go."""
+        with self._gate:
+            if key not in self._overrides:
+                feed = Feed(self._supply.ttl, self._supply.clock)
+                self._overrides[key] = repository, feed
+            self._overrides.move_to_end(key)
+            feed = self._overrides[key][1]
+            too_many = len(self._overrides) - self._supply.overrides
+            lost = [self._overrides.popitem(last=False)[0] for _ in range(max(too_many, 0))]
+            used = {kept[0] for kept in self._overrides}
+        configured = self._supply.configured
+        if isinstance(configured, Repository):
+            used.add(configured.copy_key(self._supply.access))
+        for copy in {one[0] for one in lost} - used:
+            discard_copy(self._supply.access.cache_directory, copy)
+        return feed
+
+    def _drop(self, key: tuple[str, ...], feed: Feed) -> None:
+        """Forget an override that was never read: it must not push others out."""
+        with self._gate:
+            if feed.kept is None and self._overrides.get(key, (None, None))[1] is feed:
+                del self._overrides[key]
+
+    def _from_upload(self, source: str) -> Snapshot:
+        version = self._uploads.version(source)
+        with self._gate:
+            known = self._uploaded.get(source)
+        if known is not None and known[0] == version and known[1].contents.is_whole:
+            return known[1]
+        try:
+            version, tree = self._uploads.read(source)
+            copy = self._copies.put(tree)
+        except OSError as error:
+            raise PromptsSourceError(source, words(error)) from None
+        name = without_credentials(source)
+        contents = Contents(name, copy, notes=tree.findings, answers=_OVERRIDE_ANSWERS)
+        with self._gate:
+            self._uploaded[source] = version, Snapshot(contents)
+            self._uploaded.move_to_end(source)
+            while len(self._uploaded) > MAX_SOURCES:
+                self._uploaded.popitem(last=False)
+        return Snapshot(contents)
+
+    def _look(self, kept: Contents | None) -> Looked:
+        """A look at the configured source."""
+        configured = self._supply.configured
+        if isinstance(configured, Repository):
+            return configured.look(kept, self._supply.access, self._copies, ANSWERS)
+        if configured is None:
+            return Looked(self._built_in)
+        return configured.look(kept, self._copies)
+
+    def _look_around(self) -> None:
+        """A look at the configured source if it is time, by the watch."""
+        if not self._configured.seconds_left:
+            # What goes wrong is noted; whatever else it is, the next caller meets it too.
+            with contextlib.suppress(Exception):
+                self._configured.refresh(self._look)
+
+    def _pause(self) -> float | None:
+        """Until the watch looks again; callers look themselves if it is every time."""
+        return max(self._configured.seconds_left, _SHORTEST_PAUSE) if self._supply.ttl else None
+
+    def _configured_status(self) -> SourceStatus:
+        feed, configured = self._configured, self._supply.configured
+        if feed.kept is not None or configured is None:
+            return _status(feed.kept or Snapshot(self._built_in), feed.checked)
+        why = self._why(feed.failure) if feed.failure else None
+        return SourceStatus(configured.source, "", len(self._built_in.names), why, feed.checked)
+
+    def _why(self, problem: str) -> Stale:
+        source = "" if self._supply.configured is None else self._supply.configured.source
+        return Stale(str(PromptsSourceError(source, problem)), "")
+
+
+def _status(snapshot: Snapshot, checked: str) -> SourceStatus:
+    names = len(snapshot.names)
+    return SourceStatus(snapshot.source, snapshot.commit, names, snapshot.stale, checked)

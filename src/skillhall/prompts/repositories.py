@@ -1,0 +1,190 @@
+"""Which repository prompts come from: what an operator configures, and what a call asks for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall.errors import SourceNotFound, SourceRejected, UnsafePath, without_credentials
+from skillhall.policy.profiles import PROMPT_REPOSITORY
+from skillhall.prompts.feed import Looked
+from skillhall.prompts.folders import read_folder
+from skillhall.prompts.snapshot import Contents
+from skillhall.skill.bundle import RelativePath
+from skillhall.skill.finding import Code, Finding
+from skillhall.sources.git import as_git, read_git_level, resolve_commit
+from skillhall.sources.git_remote import cache_key, parse_endpoint
+from skillhall.sources.reference import GitHubRef, GitRef, LocalRef, is_ref, parse_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillhall.prompts.copies import Copies
+    from skillhall.settings import Secret
+    from skillhall.sources.git import GitAccess
+    from skillhall.sources.repository import Tree
+
+MAIN = "main"  # the branch that is meant when none is named; the HEAD if there is none
+_PLACE = re.compile(
+    r"(?:[a-z+]+://)?(?:[^@/]*@)?(\[[^\]]*\]|[^/:]+)(?::[0-9]+(?=/))?[:/]+(.+)", re.IGNORECASE
+)
+
+
+class GitHosts(NamedTuple):
+    """How texts that name repositories are read."""
+
+    github_url: str
+    loopback_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A folder of a repository at a branch, and what answers call it."""
+
+    reference: GitRef
+    source: str
+    may_fall_back: bool = False  # to the HEAD, if there is no such branch
+
+    def key(self, access: GitAccess) -> tuple[str, ...]:
+        """What tells it from others; what one token reads is nothing for another."""
+        return self.copy_key(access), self.reference.ref, self.reference.path, self.source
+
+    def copy_key(self, access: GitAccess) -> str:
+        """What git's own copy is kept under."""
+        return cache_key(parse_endpoint(self.reference.url), access)
+
+    def access(self, access: GitAccess, token: Secret | None) -> GitAccess:
+        """The access with a token for this repository's host alone."""
+        if token is None:
+            return access
+        return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})
+
+    def at(self, path: str, branch: str) -> Repository:
+        """Another folder or branch of the same repository. Raises: SourceRejected."""
+        place = replace(
+            self.reference,
+            path=checked_path(path) if path else self.reference.path,
+            ref=checked_branch(branch) if branch else self.reference.ref,
+        )
+        return Repository(place, self.source, may_fall_back=self.may_fall_back and not branch)
+
+    def is_pushed(self, urls: Sequence[str], branch: str) -> bool:
+        """Whether a push to that branch is news for us."""
+        ref = branch.removeprefix("refs/heads/")
+        is_ours = not ref or self.may_fall_back or ref == self.reference.ref
+        return is_ours and place_of(self.reference.url) in map(place_of, urls)
+
+    def look(self, kept: Contents | None, access: GitAccess, copies: Copies, size: int) -> Looked:
+        """What is there now; nothing is fetched if the commit is known. Raises: as `read_git`."""
+        reference, notes = self.reference, tuple[Finding, ...]()
+        try:
+            commit = resolve_commit(reference, access) if kept else ""
+        except SourceNotFound:
+            reference, notes = self._fallen_back()
+            commit = resolve_commit(reference, access)
+        if kept is not None and kept.commit == commit:
+            return Looked(kept)
+        tree, notes = self._tree(reference, access, notes)
+        contents = Contents(
+            self.source,
+            copies.put(tree),
+            commit=tree.commit,
+            notes=(*tree.findings, *notes),
+            answers=size,
+        )
+        return Looked(contents, tree.stale, tree.seen)
+
+    def _tree(
+        self, reference: GitRef, access: GitAccess, notes: tuple[Finding, ...]
+    ) -> tuple[Tree, tuple[Finding, ...]]:
+        scan, text = PROMPT_REPOSITORY.scan, reference.text
+        try:
+            return read_git_level(reference, access, scan, text=text), notes
+        except SourceNotFound:
+            if reference != self.reference or self._has_branch(access):
+                raise
+            other, notes = self._fallen_back()
+        return read_git_level(other, access, scan, text=text), notes
+
+    def _has_branch(self, access: GitAccess) -> bool:
+        try:
+            resolve_commit(self.reference, access)
+        except SourceNotFound:
+            return False
+        return True
+
+    def _fallen_back(self) -> tuple[GitRef, tuple[Finding, ...]]:
+        """The HEAD instead of a branch that nobody named and that is not there."""
+        if not self.may_fall_back:
+            raise SourceNotFound(self.reference.text)
+        head = replace(self.reference, ref="")
+        message = f"there is no branch {self.reference.ref!r}; the default branch is used"
+        return head, (Finding(Code.BRANCH_MISSING, message, hint="name the branch"),)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """A folder of this machine, which only an operator can name."""
+
+    path: str
+    source: str
+
+    def look(self, kept: Contents | None, copies: Copies) -> Looked:
+        """What is there now. Raises: SourceNotFound, TooLarge, OSError."""
+        tree = read_folder(self.path, self.source)
+        if kept is not None and kept.is_of(tree.files):
+            return Looked(kept)
+        return Looked(Contents(self.source, copies.put(tree), notes=tree.findings))
+
+
+def named_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:
+    """What an operator's texts name: a repository, or a folder. Raises: SourceRejected."""
+    reference = parse_reference(text, loopback_http=hosts.loopback_http)
+    if isinstance(reference, LocalRef):
+        return reference
+    if not isinstance(reference, GitHubRef | GitRef):
+        raise SourceRejected("url", text, "it names no git repository")
+    git = as_git(reference, hosts.github_url)
+    is_default = branch in ("", MAIN)
+    if (path and git.path) or (not is_default and git.ref):
+        problem = "the path or branch is named twice"
+        raise SourceRejected("url", text, problem, "name it in one place only")
+    place = GitRef(git.url, checked_path(path or git.path), git.ref or checked_branch(branch))
+    return Repository(place, without_credentials(text), may_fall_back=is_default and not git.ref)
+
+
+def asked_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
+    """What a call names: a repository by https, nothing else. Raises: SourceRejected."""
+    found = named_repository(text, path, branch, hosts)
+    if isinstance(found, LocalRef):
+        raise SourceRejected("path", text, "it names no git repository")
+    if parse_endpoint(found.reference.url).scheme == "ssh":
+        raise SourceRejected("scheme", text, "'ssh' is for the operator only", "use https")
+    return found
+
+
+def checked_path(path: str) -> str:
+    """A path below the top of a repository. Raises: SourceRejected."""
+    inner = path.strip("/")
+    if inner in ("", "."):
+        return ""
+    try:
+        return RelativePath.parse(inner).text
+    except UnsafePath as error:
+        raise SourceRejected("path", path, f"of its path, {error.reason}") from None
+
+
+def checked_branch(branch: str) -> str:
+    """A branch, tag or commit; `main` if none is named. Raises: SourceRejected."""
+    if branch and not is_ref(branch):
+        raise SourceRejected("ref", branch, "git has no such names for branches")
+    return branch or MAIN
+
+
+def place_of(url: str) -> tuple[str, str]:
+    """Host and path of a repository, whatever way leads there; ways differ in scheme and port."""
+    found = _PLACE.fullmatch(url[:4096].strip())
+    if found is None:
+        return "", url
+    return found[1].lower(), found[2].strip("/").removesuffix(".git").casefold()

@@ -1,0 +1,114 @@
+"""`skillhall serve`: prompts and skills over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall.errors import without_credentials
+from skillhall.prompts.model import BUILT_IN
+from skillhall.surfaces.cli.errors import CommandFailed
+from skillhall.surfaces.cli.loading import read_settings
+from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.terminal import clean, say
+
+if TYPE_CHECKING:
+    from skillhall.settings import Settings
+
+_EXTRA = frozenset({"fastapi", "uvicorn", "httptools", "prometheus_client", "pydantic", "anyio"})
+
+
+@click.command("serve", epilog="Example: skillhall serve --repo https://github.com/acme/prompts")
+@click.option("--host", metavar="ADDRESS", help="Where to listen; 127.0.0.1 if not set.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="8321 if not set; 0 takes a free one.")
+@click.option("--repo", metavar="URL", help="The git repository whose prompts are served.")
+@click.option("--branch", metavar="NAME", help="Its branch; main if not set.")
+@click.option("--path", metavar="DIR", help="The folder in it.")
+@click.option(
+    "--run-dir",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="The run directory; the working directory if not given.",
+)
+@click.option("--verbose", is_flag=True, help="Log health checks too.")
+@json_option
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    host: str | None,
+    port: int | None,
+    repo: str | None,
+    branch: str | None,
+    path: str | None,
+    run_dir: str | None,
+    verbose: bool,
+    as_json: bool,
+    form: str,
+) -> int:
+    """Serve prompts and skills by REST until Ctrl-C or SIGTERM.
+
+    Options come before the settings in the environment. Without SKILLHALL_AUTH_TOKEN only this
+    machine is served.
+    """
+    settings = read_settings()
+    server, prompts = settings.server, settings.prompts
+    settings = settings._replace(
+        working_directory=run_dir or settings.working_directory,
+        server=server._replace(
+            host=server.host if host is None else host,
+            port=server.port if port is None else str(port),
+        ),
+        prompts=prompts._replace(
+            repo=prompts.repo if repo is None else repo,
+            branch=prompts.branch if branch is None else branch,
+            path=prompts.path if path is None else path,
+        ),
+    )
+    return _serve(settings, "DEBUG" if verbose else "INFO", as_json=as_json or form == "json")
+
+
+def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
+    import gc
+
+    try:
+        from skillhall.surfaces.server import Services, listen, log_to_stderr, serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        raise CommandFailed(
+            "usage", "the server is not installed", "pip install 'skillhall[server]'"
+        ) from None
+    from skillhall.wiring import open_collection, open_counter
+
+    listening = listen(settings.server)
+    gc.enable()  # a server lives long enough to make garbage
+    log_to_stderr(level)
+    counter = open_counter(settings)
+    url = _url(listening.getsockname())
+    services = Services(counter, open_collection(settings, counter))
+    try:
+        serve(services, settings, listening, lambda: _tell(url, settings, as_json=as_json))
+    finally:
+        counter.close()
+    return 0
+
+
+def _url(address: tuple[str, int]) -> str:
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    return f"http://{host}:{address[1]}"
+
+
+def _tell(url: str, settings: Settings, *, as_json: bool) -> None:
+    """Where it is served, what, and to whom: a line for people, an object for scripts."""
+    source = without_credentials(settings.prompts.repo) or BUILT_IN
+    has_token = settings.server.auth_token is not None
+    if as_json:
+        from skillhall.surfaces.cli.output import print_report
+
+        print_report("serve", {"url": url, "source": source, "token": has_token})
+        sys.stdout.flush()
+        return
+    what = "the built-in prompts" if source == BUILT_IN else source
+    who = "a bearer token is needed" if has_token else "no token, this machine only"
+    say(clean(f"{url} serves {what} ({who})"))

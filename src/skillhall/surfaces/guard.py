@@ -1,0 +1,217 @@
+"""Who may ask at all: the right name, the right origin, the right token. It protects every path."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from skillhall.surfaces.http.exchange import HEADERS, REQUEST_ID
+from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.rest.errors import error_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from urllib.parse import SplitResult
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from skillhall.settings import ServerSettings
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json"})
+SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # their signature says who asks
+ORIGIN_ALWAYS = ("/mcp",)  # what paths begin with where a foreign page may not even read
+
+MAX_FAILURES = 30
+WINDOW = 900.0  # seconds in which failures add up
+_MAX_ADDRESSES = 10_000
+_MAX_NAMES = 64
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_SITE = (b"same-origin", b"none")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_PORTS = {"http": 80, "https": 443}
+_WANTED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization"})
+_AMBIGUOUS = b"\0"  # stands for a header that came more than once
+_CHALLENGE = ((b"www-authenticate", b"Bearer"),)
+
+
+class _Place(NamedTuple):
+    """A host, in small letters, and its port."""
+
+    host: str
+    port: int | None
+
+    @classmethod
+    def parse(cls, text: str, default_port: int) -> _Place | None:
+        """The place that a Host header names, or None."""
+        host, port = text, str(default_port)
+        if not host.endswith("]") and ":" in host:
+            host, _, port = host.rpartition(":")
+        if not host or not port.isascii() or not port.isdigit():
+            return None
+        return cls(host, int(port[:6]))
+
+
+class Guard:
+    """Lets through what may be answered, and refuses the rest in our own shape."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app = app
+        self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
+        self._public = urlsplit(settings.public_url)
+        self._public_names = _names(self._public)
+        self._token = _digest(settings.auth_token.reveal()) if settings.auth_token else None
+        self._failures = Failures(clock)
+        self._known: set[tuple[bytes, tuple[str, int]]] = set()  # hosts that were found right
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer for the app, or let it answer."""
+        if scope["type"] == "http":
+            try:
+                self._check(scope)
+            except Refused as refusal:
+                await error_answer(refusal, scope[REQUEST_ID]).send(send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        headers = scope[HEADERS]
+        if len(headers) < len(scope["headers"]):
+            headers = _without_doubles(scope)
+        if not self._is_our_name(headers.get(b"host"), scope):
+            raise Refused("misdirected", "this server is not known by that name")
+        path = scope["path"]
+        if path in SIGNED_PATHS:
+            return
+        if self._is_foreign(headers, scope):
+            raise Refused("cross_origin", "pages of other sites may not do that")
+        if self._token is None or (path in OPEN_PATHS and scope["method"] in _SAFE_METHODS):
+            return
+        self._authenticate(headers.get(b"authorization"), scope)
+
+    def _is_our_name(self, host: bytes | None, scope: Scope) -> bool:
+        """Whether Host names this server; a page that points its own name here says another."""
+        server = scope["server"]
+        if host is None or (host, server) in self._known:
+            return host is not None
+        text = host.decode("latin-1").lower()
+        if text in self._public_names:
+            return True
+        place = _Place.parse(text, _PORTS.get(scope["scheme"], 80))
+        if place is None or not self._is_known(place, str(server[0]), server[1]):
+            return False
+        if len(self._known) < _MAX_NAMES:  # one name can be written in many ways
+            self._known.add((host, server))
+        return True
+
+    def _is_known(self, place: _Place, address: str, port: int) -> bool:
+        own = f"[{address}]" if ":" in address else address
+        if (place.host in _LOOPBACK or place.host == own) and place.port == port:
+            return True
+        return not self._hosts.isdisjoint({place.host, f"{place.host}:{place.port}"})
+
+    def _is_foreign(self, headers: Mapping[bytes, bytes], scope: Scope) -> bool:
+        """Whether a page of another site asks for more than it may."""
+        origin = headers.get(b"origin")
+        if scope["path"].startswith(ORIGIN_ALWAYS):
+            return origin is not None and not self._is_own(origin, headers[b"host"], scope)
+        if scope["method"] in _SAFE_METHODS or _bearer(headers.get(b"authorization")) is not None:
+            return False
+        site = headers.get(b"sec-fetch-site")
+        if site is not None:
+            return site not in _OWN_SITE
+        return origin is not None and not self._is_own(origin, headers[b"host"], scope)
+
+    def _is_own(self, origin: bytes, host: bytes, scope: Scope) -> bool:
+        text = origin.lower().decode("latin-1")
+        if text == f"{scope['scheme']}://{host.decode('latin-1').lower()}":
+            return True
+        scheme, _, name = text.partition("://")
+        return scheme == self._public.scheme and name in self._public_names
+
+    def _authenticate(self, authorization: bytes | None, scope: Scope) -> None:
+        given = _bearer(authorization)
+        if given is not None and hmac.compare_digest(_digest_of(given), self._token or b""):
+            return
+        if given is not None:
+            self._failures.note(_address(scope))
+        raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
+
+
+class Failures:
+    """Wrong tokens by address; whoever has a right one is never kept waiting."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._first: dict[str, tuple[float, int]] = {}  # when the window began, and how many since
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def note(self, address: str) -> None:
+        """One more. Raises: Refused if there were too many."""
+        now = self._clock()
+        began, count = self._first.pop(address, (now, 0))
+        if now - began >= WINDOW:
+            began, count = now, 0
+        self._first[address] = (began, count + 1)
+        if len(self._first) > _MAX_ADDRESSES:
+            del self._first[next(iter(self._first))]
+        if count >= MAX_FAILURES:
+            wait = b"%d" % max(1, int(began + WINDOW - now))
+            message = "too many wrong tokens from this address"
+            raise Refused("too_many_requests", message, headers=((b"retry-after", wait),))
+
+
+def _names(public: SplitResult) -> frozenset[str]:
+    """What Host says to a client of the public address, with and without the usual port."""
+    name = public.netloc.rpartition("@")[2].lower()
+    usual = f":{_PORTS.get(public.scheme, 80)}"
+    plain = name.removesuffix(usual)
+    has_port = ":" in plain.rpartition("]")[2]
+    return frozenset({name, plain} | (set() if has_port else {plain + usual})) - {"", usual}
+
+
+def _without_doubles(scope: Scope) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in _WANTED:
+            found[name] = _AMBIGUOUS if name in found else value
+    return found
+
+
+def _bearer(authorization: bytes | None) -> bytes | None:
+    if authorization is None:
+        return None
+    scheme, _, given = authorization.partition(b" ")
+    return given.strip() if scheme.lower() == b"bearer" else None
+
+
+def _digest(text: str) -> bytes:
+    return _digest_of(text.encode("utf-8"))
+
+
+def _digest_of(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def _address(scope: Scope) -> str:
+    """The client's address; of IPv6 its network, for everybody owns 2^64 of them."""
+    text = scope["client"][0] if scope.get("client") else ""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return str(text)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return address.exploded[:19]
+    return text

@@ -1,0 +1,1 @@
+"""What every surface that speaks HTTP stands on: requests, answers, logs, metrics."""

@@ -1,0 +1,96 @@
+"""What clients send, checked once; the same models describe it in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from skillhall.surfaces.http.refusal import Refused
+
+_M = TypeVar("_M", bound=BaseModel)
+_SHOWN = 10  # problems that are told
+_LARGEST_MODE = 0o7777
+
+
+class PromptBody(BaseModel):
+    """The values for a prompt's arguments."""
+
+    model_config = ConfigDict(strict=True)
+
+    arguments: dict[str, str] = Field(default_factory=dict, examples=[{"topic": "tides"}])
+
+
+class FileBody(BaseModel):
+    """One file of an upload."""
+
+    model_config = ConfigDict(strict=True)
+
+    path: str = Field(description="Relative, with slashes.", examples=["pdf/SKILL.md"])
+    content: str = Field(description="The bytes in canonical base64.", examples=["LS0tCg=="])
+    mode: int | None = Field(None, ge=0, le=_LARGEST_MODE, description="The file's mode bits.")
+
+
+class UploadBody(BaseModel):
+    """A source that a client sends: up to 100 files, 256 KiB together."""
+
+    model_config = ConfigDict(strict=True)
+
+    source: str = Field(description="The name to ask for it by.", examples=["team-skills"])
+    content_hash: str = Field(
+        "", alias="contentHash", description="The same one again changes nothing."
+    )
+    files: list[FileBody]
+
+
+class SkillBody(BaseModel):
+    """A new skill."""
+
+    model_config = ConfigDict(strict=True)
+
+    id: str = Field(description="What its folder is called.", examples=["pdf-tools"])
+    name: str
+    description: str
+    body: str = Field("", description="The instructions, in Markdown.")
+
+
+class ImportBody(BaseModel):
+    """A source of skills, as `skillhall add` takes it; folders of the server are refused."""
+
+    model_config = ConfigDict(strict=True)
+
+    source: str = Field(examples=["acme/skills/pdf@v2"])
+    id: str | None = Field(None, description="What to call it, if the source holds one skill.")
+    replace: bool = Field(default=False, description="Replace a skill that is there already.")
+
+
+def checked(model: type[_M], value: object) -> _M:
+    """The value as the model. Raises: Refused."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Refused(
+            "invalid_argument",
+            "the body has not the right form",
+            details={"problems": _problems(error)},
+        ) from None
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The model's JSON Schema, in one piece."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+    for field in schema["properties"].values():
+        name = field.get("items", {}).get("$ref", "").rpartition("/")[2]
+        if name:
+            field["items"] = parts[name]
+    return schema
+
+
+def _problems(error: ValidationError) -> list[dict[str, str]]:
+    """Where and what; never the value, which may be a secret."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return [
+        {"where": ".".join(map(str, one["loc"]))[:200], "problem": one["msg"]}
+        for one in found[:_SHOWN]
+    ]

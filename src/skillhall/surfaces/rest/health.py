@@ -1,0 +1,76 @@
+"""Whether the server lives, whether it is ready, and its figures."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from skillhall.errors import SkillhallError
+from skillhall.surfaces.http.answer import Answer, encoded, success
+from skillhall.surfaces.http.blocking import Blocking
+from skillhall.surfaces.http.metrics import CONTENT_TYPE
+from skillhall.surfaces.http.observing import ERRORS
+from skillhall.surfaces.http.refusal import Refused
+
+if TYPE_CHECKING:
+    from skillhall.prompts.model import Counter, SourceStatus
+    from skillhall.surfaces.http.exchange import Exchange
+    from skillhall.surfaces.http.metrics import Metrics
+
+_PATIENCE = 1.0  # seconds to wait for the first load, before "not yet" is the answer
+_THREADS = 2  # its own, so that a slow repository does not make the server look dead
+
+
+class HealthCalls:
+    """The calls of those who watch over servers."""
+
+    def __init__(self, counter: Counter, metrics: Metrics) -> None:
+        self._counter = counter
+        self._metrics = metrics
+        self._blocking = Blocking(_THREADS)
+        self._warmed = asyncio.Event()
+        self._problem = ""  # why nothing could be loaded
+
+    async def warm(self) -> None:
+        """Load what is configured, before anybody asks for it."""
+        try:
+            await self._blocking.run(self._counter.snapshot)
+        except SkillhallError as error:
+            self._problem = str(error)
+        except Exception as error:  # noqa: BLE001 - whoever asks for prompts meets it again
+            self._problem = "the prompts cannot be loaded"
+            # Its words may hold a secret.
+            ERRORS.error("%s: %s", self._problem, type(error).__name__)
+        finally:
+            self._warmed.set()
+
+    async def alive(self, exchange: Exchange) -> Answer:
+        """Always fine, while it can say so."""
+        return success(b'{"status":"ok"}', exchange.request_id)
+
+    async def ready(self, exchange: Exchange) -> Answer:
+        """How every source stands; fine if there is something to hand out."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._warmed.wait(), _PATIENCE)
+        sources = [_as_json(one) for one in await self._blocking.run(self._counter.status)]
+        problem = self._problem if self._warmed.is_set() else "the prompts are being loaded"
+        if problem and not (sources and self._warmed.is_set()):
+            raise Refused("not_ready", problem, details={"sources": sources})
+        return success(encoded({"status": "ready", "sources": sources}), exchange.request_id)
+
+    async def figures(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - a call's signature
+        """The figures for Prometheus."""
+        text = await self._blocking.run(self._metrics.text)
+        return Answer(200, ((b"content-type", CONTENT_TYPE),), (text,))
+
+
+def _as_json(status: SourceStatus) -> dict[str, object]:
+    report: dict[str, object] = {"source": status.source, "prompts": status.prompts}
+    if status.commit:
+        report["commit"] = status.commit
+    if status.checked:
+        report["checked"] = status.checked
+    if status.stale:
+        report["stale"] = status.stale._asdict()
+    return report

@@ -1,0 +1,147 @@
+"""The calls of the prompt repository."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+from skillhall.errors import PromptNotFound
+from skillhall.prompts.model import Asked, Upload, UploadedFile
+from skillhall.settings import Secret
+from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
+from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.rest.bodies import PromptBody, UploadBody, checked
+from skillhall.surfaces.rest.calls import Hot
+from skillhall.surfaces.rest.packing import Packed
+from skillhall.surfaces.rest.tags import matches
+
+if TYPE_CHECKING:
+    from skillhall.prompts.model import Counter, PromptSnapshot
+    from skillhall.surfaces.http.answer import Headers
+    from skillhall.surfaces.http.blocking import Blocking
+    from skillhall.surfaces.http.exchange import Exchange
+
+PROMPTS = "/api/v1/prompts"
+MAX_UPLOAD = 512 * 1024  # bytes of the request's body
+GIT_TOKEN = b"x-skillhall-git-token"
+
+_CONFIGURED = Asked()
+_PREFIX = PROMPTS.encode() + b"/"
+_RESERVED = (b"refresh", b"sources")
+_SOURCE_NAMES = ("repo", "path", "branch", "source")
+_PLAIN_NAME = re.compile(rb"[A-Za-z0-9._~-]+")
+_LIST: Headers = (*JSON, (b"cache-control", b"no-cache"), (b"vary", b"accept-encoding"))
+
+
+class PromptCalls:
+    """The four calls, over one counter."""
+
+    def __init__(self, counter: Counter, blocking: Blocking) -> None:
+        self._counter = counter
+        self._blocking = blocking
+        self._packed = Packed()
+
+    async def list_prompts(self, exchange: Exchange) -> Answer:
+        """Every prompt's name, description and arguments."""
+        snapshot = await self._snapshot(asked_by(exchange))
+        tag = _tag(snapshot)
+        headers: Headers = (*_LIST, (b"etag", tag))
+        if matches(exchange.header(b"if-none-match"), tag):
+            return Answer(304, headers[1:])
+        ready = success(
+            snapshot.list_data(), exchange.request_id, headers=headers, snapshot=snapshot
+        )
+        if not self._packed.wants(exchange, ready):
+            return ready
+        if self._packed.has(snapshot.digest):
+            return self._packed.packed(ready, snapshot.digest)
+        return await self._blocking.run(self._packed.packed, ready, snapshot.digest)
+
+    async def one_prompt(self, exchange: Exchange) -> Answer:
+        """One prompt, with values for its arguments if there are any."""
+        name = name_in(exchange.scope["raw_path"])
+        values = await _values(exchange) if exchange.has_body() else {}
+        snapshot = await self._snapshot(asked_by(exchange))
+        if values or snapshot.summary(name).has_files:
+            # Files may have to be read, and many of them are large.
+            data = await self._blocking.run(snapshot.get_data, name, values)
+        else:
+            data = snapshot.get_data(name)
+        return success(data, exchange.request_id, snapshot=snapshot)
+
+    async def refresh_prompts(self, exchange: Exchange) -> Answer:
+        """The newest of a source, now."""
+        await exchange.json()
+        snapshot = await self._blocking.run(self._counter.refresh, asked_by(exchange))
+        data = {
+            "refreshed": True,
+            "promptsLoaded": len(snapshot.names),
+            "source": snapshot.source,
+        }
+        return success(encoded(data), exchange.request_id, snapshot=snapshot)
+
+    async def ingest_source(self, exchange: Exchange) -> Answer:
+        """Keep an upload."""
+        asked_by(exchange)
+        body = checked(UploadBody, await exchange.json(MAX_UPLOAD))
+        files = [UploadedFile(one.path, one.content, one.mode) for one in body.files]
+        upload = Upload(body.source, files, body.content_hash)
+        done = await self._blocking.run(self._counter.ingest, upload)
+        data: dict[str, object] = {"source": done.source}
+        if done.content_hash:
+            data["contentHash"] = done.content_hash
+        data |= {"fileCount": done.file_count, "status": done.status}
+        return success(encoded(data), exchange.request_id)
+
+    def hot(self, method: str, path: bytes) -> Hot | None:
+        """The call that is asked for most, if this is one of them."""
+        if method == "GET" and path == _PREFIX[:-1]:
+            return Hot(self.list_prompts, PROMPTS)
+        if method == "POST" and path.startswith(_PREFIX):
+            name = path[len(_PREFIX) :]
+            if _PLAIN_NAME.fullmatch(name) and name not in _RESERVED:
+                return Hot(self.one_prompt, PROMPTS + "/{name}")
+        return None
+
+    async def _snapshot(self, asked: Asked) -> PromptSnapshot:
+        """What is at hand, else what the counter brings."""
+        current = self._counter.current(asked)
+        if current is not None:
+            return current
+        return await self._blocking.run(self._counter.snapshot, asked)
+
+
+def asked_by(exchange: Exchange) -> Asked:
+    """The source that a request is about. Raises: Refused."""
+    if not exchange.scope["query_string"] and exchange.header(GIT_TOKEN) is None:
+        return _CONFIGURED
+    given = exchange.query(_SOURCE_NAMES)
+    if "source" in given and len(given) > 1:
+        raise Refused("invalid_argument", "source goes without repo, path and branch")
+    token = exchange.header(GIT_TOKEN)
+    secret = Secret(token.decode("latin-1")) if token else None
+    return Asked(**given, token=secret)
+
+
+def name_in(raw_path: bytes) -> str:
+    """The prompt's name in a path, decoded. Raises: Refused, PromptNotFound."""
+    encoded_name = raw_path[len(_PREFIX) :]
+    if not raw_path.startswith(_PREFIX) or not encoded_name or b"/" in encoded_name:
+        raise Refused("not_found", "there is no such route")
+    if b"%" not in encoded_name:
+        return encoded_name.decode("latin-1")
+    try:
+        return unquote_to_bytes(encoded_name).decode("utf-8")
+    except UnicodeDecodeError:
+        raise PromptNotFound(encoded_name.decode("latin-1")) from None
+
+
+async def _values(exchange: Exchange) -> dict[str, str]:
+    return checked(PromptBody, await exchange.json(empty={})).arguments
+
+
+def _tag(snapshot: PromptSnapshot) -> bytes:
+    """An ETag. It is a weak one: time and id differ in every answer."""
+    mark = "-stale" if snapshot.stale else ""
+    return f'W/"{snapshot.digest}{mark}"'.encode("ascii", "replace")

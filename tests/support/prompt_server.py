@@ -1,0 +1,189 @@
+"""A stand-in for a prompt server: it speaks the envelope of `/api/v1`, and misbehaves on demand."""
+
+import json
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+PROMPTS = "/api/v1/prompts"
+META = {"timestamp": "2026-01-01T00:00:00Z", "requestId": "1", "version": "v1"}
+DEADLINE = 20  # seconds; a conversation that takes longer hangs
+
+
+class Asked(NamedTuple):
+    """A request as it came."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+    line: str
+
+
+Reply: TypeAlias = Callable[[BaseHTTPRequestHandler], None]
+
+
+def raw(status: int, body: bytes, **headers: str) -> Reply:
+    """An answer of any kind."""
+
+    def send(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return send
+
+
+def answer(data: object) -> Reply:
+    """An answer in the envelope."""
+    return raw(200, json.dumps({"success": True, "data": data, "meta": META}).encode())
+
+
+def failure(status: int, code: str, message: str) -> Reply:
+    error = {"code": code, "message": message}
+    return raw(status, json.dumps({"success": False, "error": error, "meta": META}).encode())
+
+
+def cut(handler: BaseHTTPRequestHandler) -> None:
+    """An answer that ends before it is whole."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"success": true')
+
+
+def file(path: str, data: bytes | str) -> dict[str, str]:
+    """A file of an answer; a text is sent as its content, right or wrong."""
+    content = b64encode(data).decode() if isinstance(data, bytes) else data
+    return {"path": path, "content": content}
+
+
+@dataclass
+class PromptSite:
+    """A running server; its prompts are what `put` was told, in that order."""
+
+    url: str
+    closed: threading.Event
+    prompts: list[dict[str, Any]] = field(default_factory=list)
+    token: str = ""
+    source: str = "built-in"
+    replies: dict[str, Reply] = field(default_factory=dict)  # by path, instead of the right one
+    asked: list[Asked] = field(default_factory=list)
+
+    def put(
+        self,
+        name: str,
+        text: str = "Do it.\n",
+        *files: dict[str, str],
+        description: str = "Does it.",
+        arguments: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """Have a prompt; one of the same name gives way."""
+        prompt = {"name": name, "description": description, "text": text, "files": list(files)}
+        if arguments is not None:
+            prompt["arguments"] = arguments
+        for number, other in enumerate(self.prompts):
+            if other["name"] == name:
+                self.prompts[number] = prompt
+                return
+        self.prompts.append(prompt)
+
+    def drop(self, name: str) -> None:
+        self.prompts = [prompt for prompt in self.prompts if prompt["name"] != name]
+
+    def silent(self, _handler: BaseHTTPRequestHandler) -> None:
+        """Nothing, until the site closes."""
+        self.closed.wait(DEADLINE)
+
+    def reply(self, asked: Asked) -> Reply:
+        if asked.path in self.replies:
+            return self.replies[asked.path]
+        if self.token and asked.headers.get("authorization") != f"Bearer {self.token}":
+            return failure(401, "UNAUTHORIZED", "Authentication required")
+        source = asked.query.get("source") or asked.query.get("repo") or self.source
+        if asked.method == "GET" and asked.path == PROMPTS:
+            shown = ("name", "description", "arguments")
+            listed = [{k: p[k] for k in shown if k in p} for p in self.prompts]
+            return answer({"prompts": listed, "source": source})
+        if asked.path == f"{PROMPTS}/refresh":
+            loaded = len(self.prompts)
+            return answer({"refreshed": True, "promptsLoaded": loaded, "source": source})
+        if asked.path == f"{PROMPTS}/sources":
+            count = len(asked.body["files"])
+            told = {"source": asked.body["source"], "fileCount": count, "status": "ingested"}
+            return answer({**told, "contentHash": asked.body["contentHash"]})
+        return self._prompt(unquote(asked.path.removeprefix(f"{PROMPTS}/")), asked, source)
+
+    def _prompt(self, name: str, asked: Asked, source: str) -> Reply:
+        prompt = next((one for one in self.prompts if one["name"] == name), None)
+        if prompt is None:
+            return failure(400, "VALIDATION_ERROR", f"Prompt not found: {name}")
+        given = asked.body["arguments"]
+        required = [one["name"] for one in prompt.get("arguments", ()) if one.get("required")]
+        if missing := [one for one in required if not given.get(one)]:
+            message = f"Missing required arguments: {', '.join(missing)}"
+            return failure(400, "VALIDATION_ERROR", message)
+        text = prompt["text"]
+        for key, value in given.items():
+            text = text.replace(f"{{{{{key}}}}}", value)
+        content = {"type": "text", "text": text}
+        messages = [{"role": "user", "content": content}]
+        data = {"description": prompt["description"], "messages": messages, "source": source}
+        return answer({**data, "files": prompt["files"]} if prompt["files"] else data)
+
+
+@contextmanager
+def prompt_site() -> Iterator[PromptSite]:
+    """A server without prompts yet."""
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = DEADLINE
+
+        def do_GET(self) -> None:
+            self._answer()
+
+        def do_POST(self) -> None:
+            self._answer()
+
+        def _answer(self) -> None:
+            parts = urlsplit(self.path)
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            asked = Asked(
+                self.command,
+                parts.path,
+                dict(parse_qsl(parts.query)),
+                {name.lower(): value for name, value in self.headers.items()},
+                json.loads(body) if body else None,
+                self.requestline,
+            )
+            site.asked.append(asked)
+            site.reply(asked)(self)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its signature
+            """Say nothing."""
+
+    class Listening(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+
+        def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+            """Clients that have seen enough hang up."""
+
+    with Listening(("127.0.0.1", 0), Handler) as server:
+        site = PromptSite(f"http://127.0.0.1:{server.server_port}", threading.Event())
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield site
+        finally:
+            site.closed.set()
+            server.shutdown()
+            thread.join(DEADLINE)

@@ -1,0 +1,36 @@
+"""Skills and catalogs in memory for searches, and short ways to look at what was found."""
+
+from collections.abc import Iterable, Mapping
+
+from skillhall.catalog.catalog import Catalog, Skill
+from skillhall.catalog.fulltext import FullText
+from skillhall.catalog.matching import PlainScan
+from skillhall.catalog.search import SearchIndex
+from skillhall.policy.profiles import LENIENT
+from skillhall.skill.model import Frontmatter
+from skillhall.sources.roots import Root
+
+ROOT = Root("/skills", "project")
+ENGINES: list[type[FullText | PlainScan]] = [FullText, PlainScan]
+
+
+def make_found(
+    name: str, description: str = "Does it.", folder: str = "", *, hidden: bool = False
+) -> Skill:
+    """A skill of a catalog that no disk holds."""
+    fields = Frontmatter({}, name, description)
+    return Skill(name, description, hidden, folder or name, "SKILL.md", ROOT, 0, fields)
+
+
+def make_catalog(skills: Iterable[Skill]) -> Catalog:
+    return Catalog(LENIENT, (ROOT,), skills)
+
+
+def make_index(described: Mapping[str, str], engine: type[FullText | PlainScan]) -> SearchIndex:
+    """An index of skills by name, each with its description."""
+    skills = [make_found(name, description) for name, description in described.items()]
+    return SearchIndex.build(make_catalog(skills), make=engine)
+
+
+def names_found(index: SearchIndex, text: str, limit: int = 20) -> list[str]:
+    return [hit.skill.name for hit in index.search(text, limit).hits]

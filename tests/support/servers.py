@@ -1,0 +1,136 @@
+"""A running server on a real socket of this machine, and the simplest of clients."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPMessage
+from typing import Any, NamedTuple
+
+from skillhall.settings import Secret, ServerSettings, Settings
+from skillhall.surfaces.server import Server, Services, listen
+from tests.support.counters import MemoryCounter
+
+DEADLINE = 20  # seconds; whatever takes longer hangs
+TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
+
+
+class Reply(NamedTuple):
+    """An answer as it came."""
+
+    status: int
+    headers: HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - whatever the server says
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        return str(self.json["error"]["code"])
+
+    @property
+    def message(self) -> str:
+        return str(self.json["error"]["message"])
+
+
+@dataclass
+class Running:
+    """A server that answers requests."""
+
+    port: int
+    server: Server
+    headers: dict[str, str] = field(default_factory=dict)  # sent with every request
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """One request on a connection of its own; a body that is not bytes is sent as JSON."""
+        given = {**self.headers, **(headers or {})}
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        if data is not None and "Content-Type" not in given:
+            given["Content-Type"] = "application/json"
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as line:
+            line.request(method, path, data, given)
+            answer = line.getresponse()
+            return Reply(answer.status, answer.headers, answer.read())
+
+    def tell(self, data: bytes) -> bytes:
+        """All that comes back for raw bytes, until the server closes or its answer is whole."""
+        with self.line() as line:
+            line.sendall(data)
+            return heard(line)
+
+    def line(self) -> socket.socket:
+        """A connection."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE)
+
+    def stop(self) -> None:
+        """What SIGTERM does."""
+        self.server.should_exit = True
+
+
+def heard(line: socket.socket) -> bytes:
+    """One answer with its body, read from a connection."""
+    data = b""
+    while b"\r\n\r\n" not in data or len(data) < _whole(data):
+        piece = line.recv(65_536)
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def _whole(data: bytes) -> int:
+    head, _, _ = data.partition(b"\r\n\r\n")
+    for text in head.lower().split(b"\r\n"):
+        if text.startswith(b"content-length:"):
+            return len(head) + 4 + int(text.partition(b":")[2])
+    return len(data) + 1
+
+
+def make_settings(**server: Any) -> Settings:  # noqa: ANN401 - any field of the settings
+    """Settings of a server on a free port of this machine."""
+    return Settings(
+        working_directory="/nowhere",
+        cache_directory="/nowhere",
+        server=ServerSettings(**{"port": "0", **server}),
+    )
+
+
+@contextmanager
+def running(
+    counter: MemoryCounter | None = None,
+    settings: Settings | None = None,
+    services: Services | None = None,
+) -> Iterator[Running]:
+    """A server in a thread, until the block is left."""
+    chosen = settings or make_settings()
+    given = services or Services(counter or MemoryCounter())
+    with listen(chosen.server) as listening:
+        started = threading.Event()
+        server = Server(given, chosen, started.set)
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        assert started.wait(DEADLINE)
+        token = chosen.server.auth_token
+        headers = {"Authorization": f"Bearer {token.reveal()}"} if token else {}
+        one = Running(listening.getsockname()[1], server, headers)
+        try:
+            yield one
+        finally:
+            one.stop()
+            thread.join(DEADLINE)
+    assert not thread.is_alive()
+
+
+def with_token(**server: Any) -> Settings:  # noqa: ANN401 - any field of the settings
+    """Settings of a server that asks for a token."""
+    return make_settings(auth_token=Secret(TOKEN), **server)
