@@ -6,9 +6,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.client import HTTPConnection
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -22,13 +26,17 @@ PROMPTS = 15_000
 CONNECTIONS = 16
 SECONDS = 3  # of each measurement
 DEADLINE = 60
-OURS, BARE = "skillhall", "starlette"
+TEXT = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
+OURS, BARE, FOLDER = "skillhall", "starlette", "folder"
 
 # Both are told what to serve by name, and say at which port they do.
 SERVER = """
 import sys
-from benchmarks.serving_apps import serve
-serve(sys.argv[1], int(sys.argv[2]))
+from benchmarks.serving_apps import serve, serve_folder
+if sys.argv[1] == "folder":
+    serve_folder(sys.argv[2])
+else:
+    serve(sys.argv[1], int(sys.argv[2]))
 """
 
 
@@ -41,12 +49,15 @@ class Load(NamedTuple):
     script: str = ""  # of wrk, in Lua
 
 
+GET = Load("get one", "/api/v1/prompts/prompt-7", Bar(0.70, Judged.RATE), 'wrk.method = "POST"')
+
+
 def loads(tag: str) -> list[Load]:
     """The requests that are measured."""
     known = f"wrk.headers[\"If-None-Match\"] = '{tag}'"
     return [
         Load("list", "/api/v1/prompts", Bar(0.70, Judged.RATE)),
-        Load("get one", "/api/v1/prompts/prompt-7", Bar(0.70, Judged.RATE), 'wrk.method = "POST"'),
+        GET,
         Load("list, not changed", "/api/v1/prompts", Bar(0.90, Judged.RATE), known),
     ]
 
@@ -59,7 +70,9 @@ def run(plan: Plan) -> Iterator[Report]:
         return
     with _served(OURS) as ours, _served(BARE) as bare:
         rows = [_row(wrk, load, ours, bare, plan.rounds) for load in loads(_tag(ours))]
+    slow = _refreshed_row(wrk, plan.rounds)
     yield Report(f"requests per second, {PROMPTS} prompts, against a bare route", tuple(rows))
+    yield Report(f"p99 of a get while {PROMPTS} skills are read again, against idle", (slow,))
 
 
 def _row(wrk: str, load: Load, ours: int, bare: int, rounds: int) -> Row:
@@ -69,8 +82,88 @@ def _row(wrk: str, load: Load, ours: int, bare: int, rounds: int) -> Row:
     return Row(name=load.name, rate=ratio, median_ms=each, bar=load.bar)
 
 
+def _refreshed_row(wrk: str, rounds: int) -> Row:
+    """A get's p99 while one refresh follows the other, in units of the p99 without any."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place).resolve()
+        for number in range(PROMPTS):
+            _write_skill(folder, number)
+        with _served(FOLDER, str(folder)) as port:
+            _p99(wrk, port)  # until it is warm
+            pairs = [_pair(wrk, port, folder) for _ in range(rounds)]
+    ratio = median(busy / idle for busy, idle in pairs)
+    busy_ms = median(busy for busy, _ in pairs)
+    return Row(name="get one", wall=ratio, median_ms=busy_ms, bar=Bar(3.0, Judged.WALL))
+
+
+def _pair(wrk: str, port: int, folder: Path) -> tuple[float, float]:
+    idle = _p99(wrk, port)
+    with _refreshing(port, folder):
+        return _p99(wrk, port), idle
+
+
+def _write_skill(folder: Path, number: int, told: str = "") -> None:
+    """Write one of the skills, or write it anew with something else told of it."""
+    place = folder / f"prompt-{number}"
+    place.mkdir(parents=True, exist_ok=True)
+    head = f"---\nname: {place.name}\ndescription: Number {number} of many. {told}\n---\n"
+    (place / "SKILL.md").write_text(head + TEXT, encoding="utf-8")
+
+
+@contextmanager
+def _refreshing(port: int, folder: Path) -> Iterator[None]:
+    """Refreshes without a pause, until the block ends; each finds another skill changed."""
+    done, problems = threading.Event(), list[str]()
+
+    def refresh() -> None:
+        for number in count():
+            _write_skill(folder, number % PROMPTS, f"At {time.monotonic_ns()}.")
+            before = _tag(port)
+            status = _refresh(port)
+            if status != HTTPStatus.OK or _tag(port) == before:
+                problems.append(f"a refresh was answered with {status}, or brought nothing")
+            if done.is_set() or problems:
+                return
+
+    thread = threading.Thread(target=refresh)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+    if problems:
+        raise BenchmarkError(problems[0])
+
+
+def _refresh(port: int) -> int:
+    line = HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+    line.request("POST", "/api/v1/prompts/refresh")
+    status = line.getresponse().status
+    line.close()
+    return status
+
+
+def _p99(wrk: str, port: int) -> float:
+    """Milliseconds in which 99 of 100 gets were answered."""
+    told = _measure(wrk, GET, port)
+    found = re.search(r"99%\s+([0-9.]+)(us|ms|s)\b", told)
+    if not found:
+        raise BenchmarkError(f"wrk told no latency: {told}")
+    return float(found[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[found[2]]
+
+
 def _rate(wrk: str, load: Load, port: int) -> float:
-    command = [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s"]
+    told = _measure(wrk, load, port)
+    found = re.search(r"Requests/sec:\s+([0-9.]+)", told)
+    if not found or not float(found[1]):
+        raise BenchmarkError("nothing was answered; is the machine busy with something else?")
+    return float(found[1])
+
+
+def _measure(wrk: str, load: Load, port: int) -> str:
+    """What wrk tells of one measurement."""
+    command = [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "--latency"]
     with tempfile.NamedTemporaryFile("w", suffix=".lua", encoding="utf-8") as script:
         script.write(load.script)
         script.flush()
@@ -78,18 +171,15 @@ def _rate(wrk: str, load: Load, port: int) -> float:
         done = subprocess.run(
             _on_core(1, command), capture_output=True, text=True, check=False, timeout=DEADLINE
         )
-    found = re.search(r"Requests/sec:\s+([0-9.]+)", done.stdout)
-    if done.returncode or not found or "Non-2xx" in done.stdout:
+    if done.returncode or "Non-2xx" in done.stdout:
         raise BenchmarkError(f"wrk failed: {done.stdout}{done.stderr}")
-    if not float(found[1]):
-        raise BenchmarkError("nothing was answered; is the machine busy with something else?")
-    return float(found[1])
+    return done.stdout
 
 
 @contextmanager
-def _served(name: str) -> Iterator[int]:
+def _served(name: str, what: str = str(PROMPTS)) -> Iterator[int]:
     """The port of a server that runs on the first core."""
-    command = [sys.executable, "-c", SERVER, name, str(PROMPTS)]
+    command = [sys.executable, "-c", SERVER, name, what]
     with subprocess.Popen(
         _on_core(0, command),
         cwd=ROOT,

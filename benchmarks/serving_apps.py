@@ -7,9 +7,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhall.prompts.model import Prompt
-from skillhall.settings import ServerSettings, Settings
+from skillhall.settings import PromptSettings, ServerSettings, Settings
 from skillhall.surfaces.http.answer import success
 from skillhall.surfaces.server import Server, Services, listen, log_to_stderr
+from skillhall.wiring import open_counter
 from tests.support.counters import ReadyCounter, ReadySnapshot, make_prompt
 
 BODY = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
@@ -29,6 +30,21 @@ def serve(name: str, prompts: int) -> None:
         )
     else:
         Server(Services(counter), settings).run([listening])
+
+
+def serve_folder(folder: str) -> None:
+    """Serve the skills of a folder as our users do; the port goes to stdout."""
+    asked = PromptSettings(repo=folder)
+    settings = Settings(folder, folder, prompts=asked, server=ServerSettings(port="0"))
+    counter = open_counter(settings, watch=False)
+    try:
+        counter.snapshot()
+        log_to_stderr("INFO")
+        listening = listen(settings.server)
+        print(listening.getsockname()[1], flush=True)
+        Server(Services(counter), settings).run([listening])
+    finally:
+        counter.close()
 
 
 def _prompt(number: int) -> Prompt:

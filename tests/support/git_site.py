@@ -81,8 +81,12 @@ class GitRepo:
         parents = f"parent {parent}\n" if parent else ""
         people = f"author {_SOMEBODY}\ncommitter {_SOMEBODY}\n"
         commit = self._object("commit", f"tree {tree}\n{parents}{people}\nA change\n".encode())
-        (self.folder / ref).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / ref).write_text(f"{commit}\n", encoding="ascii")
+        place = self.folder / ref
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # As git does it: whoever reads meanwhile finds the old commit or the new one.
+        lock = place.with_name(f"{place.name}.lock")
+        lock.write_text(f"{commit}\n", encoding="ascii")
+        lock.replace(place)
         return commit
 
     def commit(

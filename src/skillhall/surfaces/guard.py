@@ -14,7 +14,7 @@ from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.errors import error_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from urllib.parse import SplitResult
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -74,15 +74,14 @@ class Guard:
         self._failures = Failures(clock)
         self._known: set[tuple[bytes, tuple[str, int]]] = set()  # hosts that were found right
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer for the app, or let it answer."""
         if scope["type"] == "http":
             try:
                 self._check(scope)
             except Refused as refusal:
-                await error_answer(refusal, scope[REQUEST_ID]).send(send)
-                return
-        await self._app(scope, receive, send)
+                return error_answer(refusal, scope[REQUEST_ID]).send(send)
+        return self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
         headers = scope[HEADERS]

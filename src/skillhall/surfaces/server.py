@@ -87,10 +87,10 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     if services.collection is not None:
         routers = (*routers, skill_router(SkillCalls(services.collection, blocking)))
     behind = framework((*routers, *services.routers), health.warm)
-    front = HotFront(behind, (prompts.hot, *services.hot))
+    front = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
     secrets = (server.auth_token, server.webhook_secret, *settings.tokens.values())
     return Observed(
-        Guard(HeadAsGet(front), server),
+        Guard(front, server),
         metrics=metrics,
         scrubber=Scrubber(secrets),
         internal=internal_answer,

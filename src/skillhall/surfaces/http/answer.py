@@ -30,10 +30,14 @@ class Answer(NamedTuple):
 
     async def send(self, send: Send) -> None:
         """Send it; a large part is never copied."""
+        if self.status in _BODILESS:
+            await send(
+                {"type": "http.response.start", "status": self.status, "headers": self.headers}
+            )
+            await send({"type": "http.response.body"})
+            return
         length = sum(map(len, self.parts))
-        headers = list(self.headers)
-        if self.status not in _BODILESS:
-            headers.append((b"content-length", b"%d" % length))
+        headers = (*self.headers, (b"content-length", b"%d" % length))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         parts = self.parts if length > _JOINED else (b"".join(self.parts),)
         for part in parts[:-1]:

@@ -18,7 +18,7 @@ from skillhall.surfaces.http.exchange import HEADERS, MAX_JSON, REQUEST_ID, ROUT
 from skillhall.surfaces.http.refusal import ClientGone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -37,10 +37,8 @@ _SAFE: tuple[tuple[bytes, bytes], ...] = (
     (b"x-frame-options", b"DENY"),
 )
 # What an answer may say for itself; this is said for those that do not.
-_OTHERWISE: tuple[tuple[bytes, bytes], ...] = (
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"cache-control", b"no-store"),
-)
+_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+_CACHE = (b"cache-control", b"no-store")
 _CLOSE = (b"connection", b"close")
 _FAILED = 400
 _HUNG_UP = 499  # in logs alone: the client left
@@ -107,20 +105,23 @@ class _Seen:
         self._scope = scope
         self._send = send
 
-    async def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Awaitable[None]:
         """Pass a message on; the first one gets the headers that every answer has."""
-        if message["type"] == "http.response.body":
+        kind = message["type"]
+        if kind == "http.response.body":
             self.sent += len(message.get("body", b""))
-        elif message["type"] == "http.response.start":
+        elif kind == "http.response.start":
             self.status = message["status"]
-            message["headers"] = self._headers(message)
-        await self._send(message)
+            message["headers"] = self._headers(message.get("headers", ()))
+        return self._send(message)
 
-    def _headers(self, message: Message) -> list[tuple[bytes, bytes]]:
-        own = message.get("headers", ())
+    def _headers(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         headers = [*own, (b"x-request-id", self.id.encode("ascii")), *_SAFE]
-        names = [name for name, _ in own]
-        headers += [pair for pair in _OTHERWISE if pair[0] not in names]
+        said = dict(headers)
+        if _POLICY[0] not in said:
+            headers.append(_POLICY)
+        if _CACHE[0] not in said:
+            headers.append(_CACHE)
         if self.status >= _FAILED and _goes_on(self._scope):
             headers.append(_CLOSE)
         return headers

@@ -57,14 +57,13 @@ class HotFront:
         self._app = app
         self._routes = routes
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one request."""
         hot = self._find(scope) if scope["type"] == "http" else None
         if hot is None:
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
         scope[ROUTE] = hot.route
-        await (await answer(hot.call, Exchange(scope, receive))).send(send)
+        return _answered(hot.call, Exchange(scope, receive), send)
 
     def _find(self, scope: Scope) -> Hot | None:
         method, path = scope["method"], scope["raw_path"]
@@ -73,6 +72,10 @@ class HotFront:
             if found is not None:
                 return found
         return None
+
+
+async def _answered(call: Call, exchange: Exchange, send: Send) -> None:
+    await (await answer(call, exchange)).send(send)
 
 
 class _Ready(Response):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from skillhall.errors import PromptNotFound
@@ -27,7 +27,8 @@ MAX_UPLOAD = 512 * 1024  # bytes of the request's body
 GIT_TOKEN = b"x-skillhall-git-token"
 
 _CONFIGURED = Asked()
-_PREFIX = PROMPTS.encode() + b"/"
+_ALL = PROMPTS.encode()
+_PREFIX = _ALL + b"/"
 _RESERVED = (b"refresh", b"sources")
 _SOURCE_NAMES = ("repo", "path", "branch", "source")
 _PLAIN_NAME = re.compile(rb"[A-Za-z0-9._~-]+")
@@ -41,16 +42,19 @@ class PromptCalls:
         self._counter = counter
         self._blocking = blocking
         self._packed = Packed()
+        self._list = Hot(self.list_prompts, PROMPTS)
+        self._one = Hot(self.one_prompt, PROMPTS + "/{name}")
+        self._tagged = _Tagged()
 
     async def list_prompts(self, exchange: Exchange) -> Answer:
         """Every prompt's name, description and arguments."""
-        snapshot = await self._snapshot(asked_by(exchange))
-        tag = _tag(snapshot)
-        headers: Headers = (*_LIST, (b"etag", tag))
-        if matches(exchange.header(b"if-none-match"), tag):
-            return Answer(304, headers[1:])
+        asked = asked_by(exchange)
+        snapshot = self._counter.current(asked) or await self._brought(asked)
+        known = self._tagged.of(snapshot)
+        if matches(exchange.header(b"if-none-match"), known.tag):
+            return known.unchanged
         ready = success(
-            snapshot.list_data(), exchange.request_id, headers=headers, snapshot=snapshot
+            snapshot.list_data(), exchange.request_id, headers=known.headers, snapshot=snapshot
         )
         if not self._packed.wants(exchange, ready):
             return ready
@@ -62,7 +66,8 @@ class PromptCalls:
         """One prompt, with values for its arguments if there are any."""
         name = name_in(exchange.scope["raw_path"])
         values = await _values(exchange) if exchange.has_body() else {}
-        snapshot = await self._snapshot(asked_by(exchange))
+        asked = asked_by(exchange)
+        snapshot = self._counter.current(asked) or await self._brought(asked)
         if values or snapshot.summary(name).has_files:
             # Files may have to be read, and many of them are large.
             data = await self._blocking.run(snapshot.get_data, name, values)
@@ -96,20 +101,52 @@ class PromptCalls:
 
     def hot(self, method: str, path: bytes) -> Hot | None:
         """The call that is asked for most, if this is one of them."""
-        if method == "GET" and path == _PREFIX[:-1]:
-            return Hot(self.list_prompts, PROMPTS)
+        if method == "GET" and path == _ALL:
+            return self._list
         if method == "POST" and path.startswith(_PREFIX):
             name = path[len(_PREFIX) :]
             if _PLAIN_NAME.fullmatch(name) and name not in _RESERVED:
-                return Hot(self.one_prompt, PROMPTS + "/{name}")
+                return self._one
         return None
 
-    async def _snapshot(self, asked: Asked) -> PromptSnapshot:
-        """What is at hand, else what the counter brings."""
-        current = self._counter.current(asked)
-        if current is not None:
-            return current
+    async def _brought(self, asked: Asked) -> PromptSnapshot:
+        """What the counter brings when nothing is at hand."""
         return await self._blocking.run(self._counter.snapshot, asked)
+
+
+class _Known(NamedTuple):
+    """What lists of one snapshot are known by."""
+
+    digest: str
+    is_stale: bool
+    tag: bytes
+    headers: Headers
+    unchanged: Answer
+
+    @classmethod
+    def make(cls, snapshot: PromptSnapshot) -> _Known:
+        """For that snapshot."""
+        tag = _tag(snapshot)
+        headers: Headers = (*_LIST, (b"etag", tag))
+        is_stale = snapshot.stale is not None
+        return cls(snapshot.digest, is_stale, tag, headers, Answer(304, headers[1:]))
+
+    def is_of(self, snapshot: PromptSnapshot) -> bool:
+        """Whether the snapshot says the same."""
+        return self.digest == snapshot.digest and self.is_stale == (snapshot.stale is not None)
+
+
+class _Tagged:
+    """Remembers the last of them: lists are asked for more often than they change."""
+
+    def __init__(self) -> None:
+        self._last: _Known | None = None
+
+    def of(self, snapshot: PromptSnapshot) -> _Known:
+        """What is known of this one."""
+        if self._last is None or not self._last.is_of(snapshot):
+            self._last = _Known.make(snapshot)
+        return self._last
 
 
 def asked_by(exchange: Exchange) -> Asked:

@@ -1,0 +1,36 @@
+"""A server under many clients while commits are pushed: how many answers mix two commits.
+
+Not a ratio, but a count that must be zero.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.hammer import CLIENTS, Tally, hammer, hammered
+
+_SHOWN = 5  # of the answers that were wrong
+
+
+def run(seconds: float) -> bool:
+    """Whether every answer was right; the figures are printed."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        hammered(Path(folder)) as (server, stocks),
+    ):
+        end = time.monotonic() + seconds
+        tally = hammer(server, stocks, lambda _: time.monotonic() < end)
+    print("\n".join(_lines(tally, seconds)), flush=True)
+    return tally.passed
+
+
+def _lines(tally: Tally, seconds: float) -> Iterator[str]:
+    total = tally.answers.total()
+    yield f"hammer, {seconds:g} s: {CLIENTS} clients, {total} requests, {tally.pushes} pushes"
+    for (kind, status), count in sorted(tally.answers.items()):
+        yield f"  {kind:<16} {status}  {count:>7}"
+    for problem in (*tally.torn[:_SHOWN], *tally.unexpected[:_SHOWN]):
+        yield f"  {problem}"
+    verdict = "PASS" if tally.passed else "FAIL"
+    yield f"torn answers: {len(tally.torn)}, unexpected: {len(tally.unexpected)} {verdict}"

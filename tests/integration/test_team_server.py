@@ -1,0 +1,376 @@
+"""The whole server over a real socket, with its real counter over real git repositories."""
+
+import base64
+import logging
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.git_site import LINK, SUBMODULE, GitRepo, GitSite, git_repo, git_site
+from tests.support.hammer import hammer, hammered
+from tests.support.prompts import BUILT_IN
+from tests.support.servers import DEADLINE, Reply, Running
+from tests.support.skills import make_skill_md
+from tests.support.teams import (
+    LIST,
+    files_in,
+    numbered,
+    pushed,
+    said_by_list,
+    said_by_prompt,
+    team_server,
+    team_settings,
+)
+
+AUTH = "auth-t0ken-AAAAAAAAAAAAAAAA"
+CONFIGURED = "configured-t0ken-BBBBBBBBBB"
+OF_REQUEST = "request-t0ken-CCCCCCCCCCCCC"
+WEBHOOK = "webhook-s3cret-DDDDDDDDDDDD"
+PASSWORD = "userinfo-p4ssword-EEEEEEEEEE"  # noqa: S105 - planted, of nobody
+REFRESH = f"{LIST}/refresh"
+TOKEN = "X-Skillhall-Git-Token"  # noqa: S105 - the name of a header
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> GitRepo:
+    return git_repo(tmp_path / "served/acme/prompts.git", numbered(1))
+
+
+@pytest.fixture
+def site(repo: GitRepo) -> Iterator[GitSite]:
+    with git_site(repo.folder.parents[1]) as running:
+        yield running
+
+
+@pytest.fixture
+def url(site: GitSite) -> str:
+    return site.url("acme/prompts.git")
+
+
+@pytest.fixture
+def server(tmp_path: Path, url: str) -> Iterator[Running]:
+    settings = team_settings(tmp_path, url, SKILLHALL_WEBHOOK_SECRET=WEBHOOK)
+    with team_server(settings) as running:
+        yield running
+
+
+def listed(server: Running, query: str = "", **headers: str) -> Reply:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return server.ask("GET", f"{LIST}{query}", headers=named)
+
+
+def read(server: Running, name: str, query: str = "") -> Any:  # noqa: ANN401 - JSON
+    reply = server.ask("POST", f"{LIST}/{name}{query}")
+    assert reply.status == 200, reply.body
+    return reply.json["data"]
+
+
+def refreshed(server: Running) -> Any:  # noqa: ANN401 - JSON
+    reply = server.ask("POST", REFRESH)
+    assert reply.status == 200, reply.body
+    return reply.json["meta"]
+
+
+def shown(server: Running, query: str = "") -> str:
+    """The number of the commit that everything shows."""
+    said = said_by_list(listed(server, query).json["data"])
+    for name in ("hello", "pdf"):
+        said |= said_by_prompt(read(server, name, query))
+    assert len(said) == 1, said
+    return said.pop().removeprefix("commit ")
+
+
+def overriding(url: str, **further: str) -> str:
+    given = {"repo": url, **further}
+    return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
+
+
+def sources(server: Running) -> Any:  # noqa: ANN401 - JSON
+    return server.ask("GET", "/readyz").json["data"]["sources"]
+
+
+# What is handed out
+
+
+def test_a_public_repository_is_listed_and_read_with_its_files(
+    server: Running, repo: GitRepo, url: str
+) -> None:
+    binary = bytes(range(256))
+    commit = repo.commit({**numbered(2), "pdf/data/all.bin": binary})
+    refreshed(server)
+    answer = listed(server).json
+    assert [one["name"] for one in answer["data"]["prompts"]] == [*BUILT_IN, "hello", "pdf"]
+    assert answer["data"]["source"] == url
+    assert answer["meta"]["commit"] == commit
+    assert "stale" not in answer["meta"]
+    assert files_in(read(server, "pdf")) == {
+        "data/all.bin": binary,
+        "data/number.txt": b"commit 2",
+        "data/deep/again.txt": b"commit 2",
+    }
+
+
+def test_the_skills_of_the_repository_are_shown_with_the_same_bytes(server: Running) -> None:
+    skills = server.ask("GET", "/api/v1/skills").json["data"]["skills"]
+    found = next(one["id"] for one in skills if one["name"] == "pdf")
+    reply = server.ask("GET", f"/api/v1/skills/{found}/files/data/number.txt")
+    assert (reply.status, reply.body) == (200, b"commit 1")
+
+
+def test_links_and_submodules_are_left_out(server: Running, repo: GitRepo) -> None:
+    files = {
+        "pdf/SKILL.md": make_skill_md("pdf"),
+        "pdf/kept.txt": b"kept",
+        "pdf/passwd": b"/etc/passwd",
+        "pdf/vendor": b"1" * 40,
+        "link.md": b"/etc/passwd",
+        "up": b"../..",
+        "library": b"2" * 40,
+    }
+    links = dict.fromkeys(("pdf/passwd", "link.md", "up"), LINK)
+    repo.commit(files, {**links, "pdf/vendor": SUBMODULE, "library": SUBMODULE})
+    assert "stale" not in refreshed(server)
+    names = [one["name"] for one in listed(server).json["data"]["prompts"]]
+    assert names == [*BUILT_IN, "pdf"]
+    assert files_in(read(server, "pdf")) == {"kept.txt": b"kept"}
+
+
+def test_a_protected_repository_opens_for_the_token_of_a_request_alone(
+    server: Running, site: GitSite
+) -> None:
+    git_repo(site.root / "acme/private.git", numbered(4))
+    site.token = OF_REQUEST
+    query = overriding(site.url("acme/private.git"))
+    opened = listed(server, query, X_Skillhall_Git_Token=OF_REQUEST)
+    assert (opened.status, said_by_list(opened.json["data"])) == (200, {"commit 4"})
+    for headers in ({}, {"X_Skillhall_Git_Token": "wrong"}):
+        refused = listed(server, query, **headers)
+        assert (refused.status, refused.code) == (502, "PROMPTS_SOURCE_ERROR")
+        assert b"commit 4" not in refused.body
+
+
+def test_another_repository_branch_and_path_can_be_asked_for(
+    server: Running, site: GitSite
+) -> None:
+    other = git_repo(site.root / "acme/other.git", numbered(2))
+    deep = {f"a/b/{path}": data for path, data in numbered(3).items()}
+    other.commit(deep, ref="refs/heads/next")
+    url = site.url("acme/other.git")
+    assert shown(server, overriding(url)) == "2"
+    assert shown(server, overriding(url, branch="next", path="a/b")) == "3"
+    assert shown(server) == "1"
+    for wrong in ({"branch": "gone"}, {"path": "a/c"}):
+        refused = listed(server, overriding(url, **wrong))
+        assert (refused.status, refused.code) == (502, "PROMPTS_SOURCE_ERROR")
+
+
+# What changes far away
+
+
+def test_a_rewritten_history_is_shown_after_a_refresh(server: Running, repo: GitRepo) -> None:
+    first = repo.git("rev-parse", "main")
+    repo.commit(numbered(2), parent=first)
+    refreshed(server)
+    assert shown(server) == "2"
+    rewritten = repo.commit(numbered(3))  # without a parent: what a force push leaves
+    assert shown(server) == "2"
+    assert refreshed(server)["commit"] == rewritten
+    assert shown(server) == "3"
+
+
+def test_a_deleted_branch_leaves_the_last_copy_until_it_returns(
+    server: Running, repo: GitRepo
+) -> None:
+    assert shown(server) == "1"
+    (repo.folder / "refs/heads/main").unlink()
+    assert_marked(server, refreshed(server)["stale"])
+    repo.commit(numbered(2))
+    assert "stale" not in refreshed(server)
+    assert shown(server) == "2"
+    assert "stale" not in sources(server)[0]
+
+
+def test_an_unreachable_host_leaves_the_last_copy_until_a_push_is_told(
+    server: Running, repo: GitRepo, site: GitSite, url: str
+) -> None:
+    assert shown(server) == "1"
+    site.status = 503
+    assert_marked(server, refreshed(server)["stale"])
+    site.status = 0
+    newest = repo.commit(numbered(2))
+    reply = pushed(server, WEBHOOK, url)
+    assert (reply.status, reply.json["data"]["known"]) == (202, True)
+    wait_for(server, newest)
+    assert shown(server) == "2"
+    assert "stale" not in sources(server)[0]
+
+
+def test_a_push_with_a_wrong_signature_changes_nothing(
+    server: Running, repo: GitRepo, url: str
+) -> None:
+    assert shown(server) == "1"
+    repo.commit(numbered(2))
+    assert pushed(server, "wrong", url).status == 401
+    assert shown(server) == "1"
+
+
+def assert_marked(server: Running, stale: dict[str, str]) -> None:
+    """Answers go on from the first commit, and everywhere it is said that they are old."""
+    assert stale["reason"]
+    assert stale["since"].endswith("Z")
+    assert shown(server) == "1"
+    assert listed(server).json["meta"]["stale"] == stale
+    assert server.ask("GET", "/readyz").status == 200
+    assert sources(server)[0]["stale"] == stale
+
+
+def wait_for(server: Running, commit: str) -> None:
+    """Ask until the commit is handed out: while one look is under way, others get the copy."""
+    moment = threading.Event()
+    for _ in range(DEADLINE * 50):
+        if listed(server).json["meta"].get("commit") == commit:
+            return
+        moment.wait(0.02)
+    pytest.fail("the commit was never handed out")
+
+
+# Many at once
+
+
+def test_every_answer_is_from_one_commit_while_commits_are_pushed(tmp_path: Path) -> None:
+    with hammered(tmp_path) as (server, stocks):
+        tally = hammer(server, stocks, lambda turn: turn < 25)
+    assert tally.torn == []
+    assert tally.unexpected == []
+    assert tally.answers.total() == 16 * 25
+    assert tally.pushes > 0
+
+
+# Secrets
+
+
+class Ears:
+    """Every answer that came, to be searched."""
+
+    def __init__(self, server: Running) -> None:
+        self._server = server
+        self.heard: list[bytes] = []
+
+    def ask(self, method: str, path: str, body: object = None, **headers: str) -> int:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.keep(self._server.ask(method, path, body, named))
+
+    def keep(self, reply: Reply) -> int:
+        self.heard.append(str(reply.headers).encode() + reply.body)
+        return reply.status
+
+
+def forms(secret: str) -> list[bytes]:
+    """How a secret may be written: as it is, or as git and clients send it."""
+    pairs = (f"{user}:{secret}".encode() for user in ("x-access-token", "ada", ""))
+    return [secret.encode(), *(base64.b64encode(pair).rstrip(b"=") for pair in pairs)]
+
+
+def found_in(places: dict[str, bytes]) -> list[tuple[str, str]]:
+    """Where a secret stands, and which."""
+    secrets = (AUTH, CONFIGURED, OF_REQUEST, WEBHOOK, PASSWORD)
+    return [
+        (place, secret)
+        for place, data in places.items()
+        for secret in secrets
+        if any(form in data for form in forms(secret))
+    ]
+
+
+def processes() -> bytes:
+    """The command lines of everything that runs here."""
+    done = subprocess.run(
+        ["ps", "-eww", "-o", "args"], check=True, capture_output=True, timeout=DEADLINE
+    )
+    return done.stdout
+
+
+def during_a_slow_clone(server: Running, site: GitSite, query: str) -> tuple[bytes, Reply]:
+    """The command lines while git waits for an answer, and what the client then got."""
+    site.hold = threading.Event()
+    replies: list[Reply] = []
+
+    def call() -> None:
+        replies.append(listed(server, query, X_Skillhall_Git_Token=OF_REQUEST))
+
+    client = threading.Thread(target=call)
+    client.start()
+    try:
+        assert site.waiting.wait(DEADLINE)
+        seen = processes()
+    finally:
+        site.hold.set()
+        client.join(DEADLINE)
+    return seen, replies[0]
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps")
+def test_no_secret_is_shown_logged_kept_or_in_a_command_line(
+    tmp_path: Path, repo: GitRepo, site: GitSite, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "skillhall")
+    git_repo(tmp_path / "private/acme/mine.git", numbered(2))
+    with ExitStack() as stack:
+        private = stack.enter_context(git_site(tmp_path / "private"))
+        site.token, private.token = CONFIGURED, OF_REQUEST
+        settings = team_settings(
+            tmp_path,
+            url,
+            SKILLHALL_AUTH_TOKEN=AUTH,
+            SKILLHALL_WEBHOOK_SECRET=WEBHOOK,
+            SKILLHALL_GIT_TOKEN=CONFIGURED,
+            SKILLHALL_GIT_TOKEN_HOSTS=f"127.0.0.1:{site.port}",
+        )
+        server = stack.enter_context(team_server(settings))
+        assert shown(server) == "1"  # by the configured token
+        mine_url = private.url("acme/mine.git")
+        ears, mine = Ears(server), overriding(mine_url)
+        running, reply = during_a_slow_clone(server, private, mine)
+        assert mine_url.encode() in running  # git is there, with all of its words
+        assert ears.keep(reply) == 200
+        for query in ("", mine):
+            for status, given in ((200, OF_REQUEST), (502, f"{OF_REQUEST}-wrong")):
+                wanted = status if query else 502  # that host knows another one
+                assert ears.ask("GET", LIST + query, X_Skillhall_Git_Token=given) == wanted
+        for start in ("http://ada:", "https://ada:", "https://", "ssh://ada:", "ada:"):
+            with_password = overriding(f"{start}{PASSWORD}@127.0.0.1:{site.port}/acme/prompts.git")
+            for method, path in (("GET", LIST), ("POST", REFRESH), ("POST", f"{LIST}/pdf")):
+                assert ears.ask(method, path + with_password) in (400, 502)
+        ears.ask("GET", LIST, Authorization=f"Bearer {AUTH}x")
+        ears.ask("GET", f"/{AUTH}/{CONFIGURED}/{WEBHOOK}")
+        ears.ask("POST", REFRESH, {"token": 1}, X_Gitlab_Token=WEBHOOK)
+        (repo.folder / "refs/heads/main").unlink()
+        ears.keep(pushed(server, WEBHOOK, url))
+        for path in ("/readyz", "/healthz", "/metrics", "/api/v1/openapi.json", "/api/v1/skills"):
+            assert ears.ask("GET", path) == 200
+        assert ears.ask("POST", REFRESH) == 200
+        kept = files_below(tmp_path / "cache", tmp_path / "data", tmp_path / "work")
+    assert kept
+    assert "skillhall.access" in {record.name for record in caplog.records}
+    logs = "\n".join(f"{one.getMessage()} {one.exc_text}" for one in caplog.records)
+    answers = {f"answer {number}": data for number, data in enumerate(ears.heard)}
+    assert found_in({**answers, **kept, "logs": logs.encode(), "processes": running}) == []
+
+
+def files_below(*folders: Path) -> dict[str, bytes]:
+    """Everything that is kept, names included."""
+    found = {}
+    for folder in folders:
+        for path in folder.rglob("*"):
+            found[str(path)] = str(path).encode() + (path.read_bytes() if path.is_file() else b"")
+    return found

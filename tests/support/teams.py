@@ -1,0 +1,81 @@
+"""A team's whole server: the real counter and collection over repositories of this machine."""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from skillhall.settings import Settings
+from skillhall.surfaces.server import Services
+from skillhall.wiring import open_collection, open_counter
+from tests.support.servers import Reply, Running, running
+from tests.support.skills import make_skill_md
+
+LIST = "/api/v1/prompts"
+HOOK = "/api/v1/webhooks/git"
+
+
+def numbered(number: int) -> dict[str, bytes]:
+    """The files of one commit: its number is in every one of them."""
+    text = f"commit {number}"
+    return {
+        "hello.md": make_skill_md("hello", text, text),
+        "pdf/SKILL.md": make_skill_md("pdf", text, text),
+        "pdf/data/number.txt": text.encode(),
+        "pdf/data/deep/again.txt": text.encode(),
+    }
+
+
+def team_settings(folder: Path, repo: str, **environment: str) -> Settings:
+    """What an environment says, with everything that is kept below one folder."""
+    given = {
+        "SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8",
+        "SKILLHALL_CACHE_DIR": str(folder / "cache"),
+        "SKILLHALL_DATA_DIR": str(folder / "data"),
+        "SKILLHALL_PORT": "0",
+        "SKILLHALL_PROMPTS_REPO": repo,
+        **environment,
+    }
+    (folder / "work").mkdir(exist_ok=True)
+    return Settings.read(given)._replace(working_directory=str(folder / "work"))
+
+
+@contextmanager
+def team_server(settings: Settings) -> Iterator[Running]:
+    """The server with all that it serves, until the block is left."""
+    counter = open_counter(settings)
+    try:
+        services = Services(counter, open_collection(settings, counter))
+        with running(settings=settings, services=services) as server:
+            yield server
+    finally:
+        counter.close()
+
+
+def pushed(server: Running, secret: str, url: str, branch: str = "main") -> Reply:
+    """What a git host is answered when it tells of a push."""
+    payload = {"ref": f"refs/heads/{branch}", "repository": {"clone_url": url}}
+    body = json.dumps(payload).encode()
+    signature = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": signature, "Authorization": ""}
+    return server.ask("POST", HOOK, body, headers)
+
+
+def files_in(data: dict[str, Any]) -> dict[str, bytes]:
+    """The files of a prompt, by path."""
+    return {one["path"]: base64.b64decode(one["content"]) for one in data.get("files", ())}
+
+
+def said_by_list(data: dict[str, Any]) -> set[str]:
+    """What the descriptions of a numbered commit's prompts say."""
+    return {one["description"] for one in data["prompts"] if one["name"] in ("hello", "pdf")}
+
+
+def said_by_prompt(data: dict[str, Any]) -> set[str]:
+    """What everything in one prompt of a numbered commit says."""
+    said = {data["description"], data["messages"][0]["content"]["text"].strip()}
+    return said | {content.decode() for content in files_in(data).values()}
