@@ -129,7 +129,7 @@ class SearchIndex:
     def _stages(self, query: Query, without: Without) -> list[_Stage]:
         if not query.needle:
             everything = self._visible if without.hidden else range(len(self))
-            return [_stage(_SOME, InOrder(everything))]
+            return [_stage(_SOME, InOrder(self._called(query.text, everything)))]
         named = self._named(query.needle)
         without = without._replace(named=named)
         stages = self._name_stages(query, without)
@@ -138,6 +138,11 @@ class SearchIndex:
             if sum(stage.total for stage in stages) >= ENOUGH:
                 break
         return stages
+
+    def _called(self, text: str, rows: Sequence[int]) -> Sequence[int]:
+        """The rows, those first that are called so: a lone accent folds to nothing."""
+        named = [row for row in rows if text and self._skills[row].name.strip() == text.strip()]
+        return [*named, *(row for row in rows if row not in named)] if named else rows
 
     def _word_matches(
         self, query: Query, without: Without, stages: Sequence[_Stage]

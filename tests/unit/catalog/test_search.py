@@ -221,3 +221,9 @@ def test_an_sqlite_without_full_text_search_is_noticed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout.split() == [b"PlainScan"]
+
+
+def test_a_name_that_folds_to_nothing_is_found_before_a_blank_one() -> None:
+    for engine in ENGINES:
+        found = names_found(make_index({"": "x", "\u00a8": "y"}, engine), "\u00a8")
+        assert found[:1] == ["\u00a8"]
