@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 from skillhall.errors import SkillNotFound, UnsafePath
+from skillhall.library.lock import locked_files, set_digest
 from skillhall.library.shelf import read_folder, refuse_loss
 from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.profiles import LENIENT
-from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall.skill.bundle import Bundle, RelativePath, SkillFile, folded
 from skillhall.skill.checks import suggest_name
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
@@ -130,7 +129,7 @@ def _first_of_each_id(additions: list[Addition], report: AddReport) -> list[Addi
     """The additions without those that would take another one's folder, on any system."""
     first: dict[str, Addition] = {}
     for addition in additions:
-        winner = first.setdefault(normalize("NFC", addition.id).casefold(), addition)
+        winner = first.setdefault(folded(addition.id), addition)
         if winner is not addition:
             taker, place = _told_apart(winner.bundle.folder, addition.bundle.folder)
             message = f"{taker!r} of the same source takes the folder {winner.id!r}"
@@ -214,5 +213,4 @@ def _frontmatter(bundle: Bundle) -> Frontmatter:
 
 def digest_of(bundle: Bundle) -> str:
     """One digest for all files: their paths, sizes and own digests."""
-    lines = (f"{path}\0{file.size}\0{file.digest()}\n" for path, file in bundle.files.items())
-    return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+    return set_digest(locked_files(bundle))

@@ -7,7 +7,6 @@ a lock that it did not get to is set right by the next change of that skill.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import secrets
 from contextlib import contextmanager, nullcontext, suppress
@@ -20,6 +19,7 @@ from skillhall.library.folder_hashes import Content
 from skillhall.library.lock import Lock, LockEntry, Target, changing_lock, place_of, render_lock
 from skillhall.library.placing import is_agents_folder
 from skillhall.library.shelf import Installed, read_installed, refuse_loss
+from skillhall.skill.bundle import sha256_of
 from skillhall.sources.reference import parse_reference
 from skillhall.storage.history import Change, Entry, Held
 
@@ -293,11 +293,6 @@ def _in_their_words(
 def held(files: Files) -> dict[str, Held]:
     """The files by their digests."""
     return {path: Held(sha256_of(file.data), file.executable) for path, file in files.items()}
-
-
-def sha256_of(data: bytes) -> str:
-    """The digest by which contents are kept."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def _lock_text(key: str, entry: LockEntry) -> str:

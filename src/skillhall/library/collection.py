@@ -6,7 +6,6 @@ asked for. One of the repository belongs to a commit, and what was found out abo
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -20,6 +19,7 @@ from skillhall.library.adding import digest_of
 from skillhall.library.intake import open_reference
 from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.skill.bundle import sha256_of
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.tokens import estimate_tokens
 from skillhall.sources.archive import read_archive
@@ -224,7 +224,7 @@ class Collection:
         paths = tuple(sorted(bundle.files))
         is_archive = len(paths) > 1
         data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
-        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        digest = f"sha256:{sha256_of(data)}"
         return Artifact(listed, is_archive, digest, paths)
 
 

@@ -6,7 +6,6 @@ skill is not ours.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from skillhall.errors import LockInvalid, NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 from skillhall.library.json_text import NotJson, parse_json, render_json
-from skillhall.skill.bundle import RelativePath
+from skillhall.skill.bundle import RelativePath, sha256_of
 from skillhall.sources.prompt_server import Asked
 from skillhall.sources.safety import open_root, read_beneath
 
@@ -68,7 +67,7 @@ class Generated:
 def held_files(states: Mapping[str, FileState]) -> Files:
     """Files as the mark holds them."""
     return {
-        path: Held(hashlib.sha256(state.data).hexdigest(), state.executable)
+        path: Held(sha256_of(state.data), state.executable)
         for path, state in sorted(states.items())
     }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.library.changing import sha256_of
 from skillhall.library.naming import keys_called
 from skillhall.library.shelf import read_installed
+from skillhall.skill.bundle import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

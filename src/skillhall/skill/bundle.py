@@ -81,6 +81,11 @@ def folded(name: str) -> str:
     return normalize("NFC", seen.casefold())
 
 
+def sha256_of(data: bytes) -> str:
+    """The digest that bytes are known by, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class SkillFile:
     """One file of a bundle."""
@@ -92,7 +97,7 @@ class SkillFile:
 
     def digest(self) -> str:
         """The SHA-256 of its bytes, written as the MCP skills extension does."""
-        return f"sha256:{hashlib.sha256(self.read()).hexdigest()}"
+        return f"sha256:{sha256_of(self.read())}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
-from unicodedata import normalize
 
+from skillhall.skill.bundle import folded, sha256_of
 from skillhall.skill.diffing import Hunk, find_hunks, split_lines
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class Base(NamedTuple):
     @classmethod
     def of(cls, state: FileState) -> Base:
         """A base with its bytes."""
-        return cls(_digest(state.data), state.executable, state.data)
+        return cls(sha256_of(state.data), state.executable, state.data)
 
 
 class Kind(StrEnum):
@@ -205,9 +204,9 @@ def _merge_changed(base: Base, mine: FileState, theirs: FileState) -> _Verdict:
 
 
 def _merge_data(base: Base, mine: bytes, theirs: bytes) -> bytes | None:
-    if mine == theirs or _digest(theirs) == base.sha256:
+    if mine == theirs or sha256_of(theirs) == base.sha256:
         return mine
-    if _digest(mine) == base.sha256:
+    if sha256_of(mine) == base.sha256:
         return theirs
     if base.data is None or any(b"\0" in data for data in (base.data, mine, theirs)):
         return None
@@ -221,11 +220,7 @@ def _merge_data(base: Base, mine: bytes, theirs: bytes) -> bytes | None:
 def _is_base(state: FileState | None, base: Base | None) -> bool:
     if state is None or base is None:
         return state is None and base is None
-    return (_digest(state.data), state.executable) == (base.sha256, base.executable)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return (sha256_of(state.data), state.executable) == (base.sha256, base.executable)
 
 
 def _clashes(files: Mapping[str, FileState], new: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -233,21 +228,16 @@ def _clashes(files: Mapping[str, FileState], new: Sequence[str]) -> Iterator[tup
     by_key: dict[str, list[str]] = {}
     in_folder: dict[str, str] = {}
     for path in files:
-        by_key.setdefault(_key(path), []).append(path)
-        for folder in _folders(_key(path)):
+        by_key.setdefault(folded(path), []).append(path)
+        for folder in _folders(folded(path)):
             in_folder.setdefault(folder, path)
     for path in new:
-        key = _key(path)
+        key = folded(path)
         above = (by_key.get(folder, [""])[0] for folder in _folders(key))
         equal = (one for one in by_key[key] if one != path)
         other = next(filter(None, (*equal, in_folder.get(key, ""), *above)), "")
         if other:
             yield path, other
-
-
-def _key(path: str) -> str:
-    """What is equal for two paths that are one on a system without case or Unicode forms."""
-    return normalize("NFC", normalize("NFC", path).casefold())
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NoReturn
 
 from skillhall.errors import ArchiveRejected, TooLarge, UnsafePath
-from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall.skill.bundle import Bundle, RelativePath, SkillFile, folded
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.sources.archive_tar import is_tar, read_tar
@@ -271,12 +271,6 @@ class Intake:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def folded(path: str) -> str:
-    """What equal names have in common on systems that know no case or compose letters."""
-    composed = unicodedata.normalize("NFC", path.translate(_JOINERS))
-    return unicodedata.normalize("NFC", composed.casefold())
 
 
 def _bundles(intake: Intake) -> tuple[Bundle, ...]:

@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SourceNotFound, UnsafePath
-from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall.skill.bundle import Bundle, RelativePath, SkillFile, folded
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import is_skill_md
-from skillhall.sources.archive import folded, is_litter, version_control_of
+from skillhall.sources.archive import is_litter, version_control_of
 from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL
 from skillhall.sources.repository import folder_above
 

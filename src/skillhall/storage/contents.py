@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import sys
 from typing import TYPE_CHECKING
 
 from skillhall.errors import NotAFile
+from skillhall.skill.bundle import sha256_of
 from skillhall.sources.safety import Place, opened_place, read_file
 from skillhall.sources.writing import STAGED, WritableFolder
 
@@ -30,7 +30,7 @@ class ContentStore:
 
     def keep(self, data: bytes) -> str:
         """The SHA-256 of `data` in hexadecimal digits; `find` takes it. Raises: OSError."""
-        digest = _digest(data)
+        digest = sha256_of(data)
         os.makedirs(self._directory, _FOLDER, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(self._directory, digest[:2]), _FOLDER)
@@ -47,12 +47,12 @@ class ContentStore:
         if not _DIGEST.fullmatch(digest):
             return None
         data = self._read(digest)
-        if data is None or _digest(data) == digest:
+        if data is None or sha256_of(data) == digest:
             return data
         with contextlib.suppress(OSError), self._locked(digest[:2]) as folder:
             # Somebody may have put the right bytes there since.
             data = self._read(digest)
-            if data is not None and _digest(data) != digest:
+            if data is not None and sha256_of(data) != digest:
                 folder.remove(digest)
         return None
 
@@ -106,7 +106,3 @@ def _put(folder: WritableFolder, name: str, data: bytes) -> None:
         folder.put(name, data, _FILE)
     except NotAFile:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

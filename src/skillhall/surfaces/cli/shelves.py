@@ -56,8 +56,3 @@ def tell_failures(failures: Iterable[tuple[str, Failure]]) -> None:
             hints[failure.hint] = None
     for hint in hints:
         say(f"hint: {hint}")
-
-
-def skill_name(key: str) -> str:
-    """What a person calls the skill at a place."""
-    return key.rpartition("/")[2]

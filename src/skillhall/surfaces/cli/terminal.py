@@ -57,6 +57,11 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
+def is_attended() -> bool:
+    """Whether a person sits there who can be asked: not in a pipe, and not in CI."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not os.environ.get("CI")
+
+
 def is_decorated(stream: TextIO) -> bool:
     """Whether colours and tables are welcome: a terminal, and no wish against them."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"

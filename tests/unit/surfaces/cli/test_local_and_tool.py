@@ -118,6 +118,8 @@ def test_delete_asks_first(
 ) -> None:
     make_skill(Path(".agents/skills"), "pdf")
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.delenv("CI", raising=False)
     cli("local", "delete", "pdf")
     assert "Delete the user skill 'pdf' with all its files?" in cli.err
     assert ids(cli) == left
@@ -141,6 +143,8 @@ def test_an_import_asks_before_it_replaces(
     make_skill(Path(".agents/skills"), "pdf")
     make_skill(Path("source"), "pdf", data=make_skill_md("pdf", "Newer."))
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.delenv("CI", raising=False)
     cli("local", "import", "./source")
     assert "pdf is there already. Replace it?" in cli.err
     assert text in Path(".agents/skills/pdf/SKILL.md").read_bytes()

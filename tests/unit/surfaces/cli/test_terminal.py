@@ -3,7 +3,13 @@ import io
 import pytest
 from hypothesis import given
 
-from skillhall.surfaces.cli.terminal import clean, clean_lines, is_decorated, is_terminal
+from skillhall.surfaces.cli.terminal import (
+    clean,
+    clean_lines,
+    is_attended,
+    is_decorated,
+    is_terminal,
+)
 from tests.support.strategies import any_text
 
 
@@ -60,3 +66,15 @@ def test_a_closed_stream_is_no_terminal() -> None:
     stream = io.StringIO()
     stream.close()
     assert not is_terminal(stream)
+
+
+@pytest.mark.parametrize(("environment", "attended"), [({}, True), ({"CI": "1"}, False)])
+def test_nobody_is_asked_in_ci(
+    environment: dict[str, str], attended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert is_attended() is attended

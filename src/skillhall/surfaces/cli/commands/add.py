@@ -12,7 +12,7 @@ from skillhall.surfaces.cli.errors import CONFLICT, REFUSED
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf, print_shelf_rows
-from skillhall.surfaces.cli.terminal import clean, is_terminal, say
+from skillhall.surfaces.cli.terminal import clean, is_attended, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         opened = open_source(source, wish.shelf.settings, progress)
     if opened.stale:
         say(f"warning: {opened.stale}")
-    can_ask = not (yes or dry_run or is_json or is_listing) and _is_attended()
+    can_ask = not (yes or dry_run or is_json or is_listing) and is_attended()
     bundles = _chosen(opened, names, is_all=yes or dry_run or is_listing, can_ask=can_ask)
     if can_ask:
         _confirm(_add(wish, opened, bundles, dry_run=True))
@@ -120,10 +120,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     else:
         _print_text(report, is_plan=dry_run, is_told=can_ask)
     return 0 if is_listing else _exit_code(report)
-
-
-def _is_attended() -> bool:
-    return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not os.environ.get("CI")
 
 
 def _chosen(

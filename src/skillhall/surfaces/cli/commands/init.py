@@ -8,7 +8,7 @@ import sys
 import click
 
 from skillhall.surfaces.cli.options import json_option
-from skillhall.surfaces.cli.terminal import clean, is_terminal, say
+from skillhall.surfaces.cli.terminal import clean, is_attended, say
 
 
 @click.command("init", epilog='Example: skillhall init pdf-tools --description "Reads PDF files."')
@@ -31,7 +31,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
     is_json = as_json or form == "json"
     if name is None:
-        if no_input or is_json or not is_terminal(sys.stdin) or os.environ.get("CI"):
+        if no_input or is_json or not is_attended():
             raise click.UsageError("missing argument 'NAME'", click.get_current_context())
         name = click.prompt("Name", err=True)
         description = description or click.prompt("Description", default=DESCRIPTION, err=True)

@@ -9,7 +9,7 @@ import click
 
 from skillhall.surfaces.cli.loading import counted, read_settings
 from skillhall.surfaces.cli.options import json_option, run_directory_option, show_help
-from skillhall.surfaces.cli.terminal import clean, is_terminal, print_rows, say
+from skillhall.surfaces.cli.terminal import clean, is_attended, print_rows, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     from skillhall.library.intake import open_source
 
     is_json = as_json or form == "json"
-    can_ask = not is_json and is_terminal(sys.stdin)
+    can_ask = not is_json and is_attended()
     bundles = open_source(source, read_settings()).bundles
     if len(bundles) > 1 and not yes:
         _confirm(f"Import {counted(len(bundles), 'skill')}?", can_ask=can_ask)
@@ -125,7 +125,7 @@ def delete(
     """Remove the user skill ID with all its files. System skills are read-only."""
     is_json = as_json or form == "json"
     if not yes:
-        can_ask = not is_json and is_terminal(sys.stdin)
+        can_ask = not is_json and is_attended()
         _confirm(f"Delete the user skill {id!r} with all its files?", can_ask=can_ask)
     _local(root).delete(id)
     if is_json:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import click
 
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf
-from skillhall.surfaces.cli.terminal import clean, is_terminal, print_lines
+from skillhall.surfaces.cli.terminal import clean, is_attended, print_lines
 
 
 @click.command("remove", epilog="Example: skillhall remove pdf --yes")
@@ -30,7 +27,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     is_json = as_json or form == "json"
     shelf = open_shelf(is_user=is_user)
     if not yes:
-        if is_json or not is_terminal(sys.stdin) or os.environ.get("CI"):
+        if is_json or not is_attended():
             raise click.UsageError(
                 "say --yes to remove without being asked", click.get_current_context()
             )
