@@ -372,6 +372,8 @@ def test_a_list_that_is_known_is_not_sent_again(server: Running, form: str) -> N
     assert (reply.status, reply.body) == (304, b"")
     assert reply.headers["ETag"] == tag
     assert reply.headers["Cache-Control"] == "no-cache"
+    assert "X-Request-Id" in reply.headers
+    assert "Content-Security-Policy" not in reply.headers, "the client keeps that of the list"
 
 
 def test_a_list_that_has_changed_is_sent(server: Running) -> None:

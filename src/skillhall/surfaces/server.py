@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 GRACE = 5  # seconds that open requests have when the server is told to stop
 _THREADS = 16  # for work that may touch git or the disk
+_TURN = 0.0005  # seconds a thread works before the event loop gets its turn; Python waits 0.005
 _LARGEST_PORT = 65_535
 
 
@@ -175,6 +176,7 @@ class Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             super().run(sockets)
             return
+        sys.setswitchinterval(_TURN)
         before = {one: signal.signal(one, _nothing) for one in (signal.SIGTERM, signal.SIGINT)}
         try:
             super().run(sockets)

@@ -40,6 +40,7 @@ _SAFE: tuple[tuple[bytes, bytes], ...] = (
 _POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 _CACHE = (b"cache-control", b"no-store")
 _CLOSE = (b"connection", b"close")
+_NOT_CHANGED = 304
 _FAILED = 400
 _HUNG_UP = 499  # in logs alone: the client left
 
@@ -116,7 +117,10 @@ class _Seen:
         return self._send(message)
 
     def _headers(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        headers = [*own, (b"x-request-id", self.id.encode("ascii")), *_SAFE]
+        headers = [*own, (b"x-request-id", self.id.encode("ascii"))]
+        if self.status == _NOT_CHANGED:
+            return headers  # what the client keeps has the rest of them
+        headers += _SAFE
         said = dict(headers)
         if _POLICY[0] not in said:
             headers.append(_POLICY)
