@@ -12,8 +12,9 @@ from skillhall.library.local_skills import LocalSkills
 from skillhall.settings import Settings
 from skillhall.sources.archive import read_archive
 from skillhall.surfaces.server import Services
-from tests.support.archives import zip_of
+from tests.support.archives import tgz_of, zip_of
 from tests.support.counters import MemoryCounter
+from tests.support.forms import FORM, make_form
 from tests.support.http_site import answer, http_site
 from tests.support.servers import Running, make_settings, running
 from tests.support.shelves import LOOPBACK
@@ -118,6 +119,96 @@ def test_an_archive_that_is_sent_is_imported(server: Running) -> None:
     again = server.ask("POST", f"{SKILLS}/import?replace=true", archive, sent)
     assert again.json["data"]["replaced"] == ["x"]
     assert server.ask("POST", f"{SKILLS}/import", b"no archive", sent).code == "ARCHIVE_REJECTED"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("x.zip", zip_of({"x/SKILL.md": make_skill_md("x")})),
+        ("x.tar.gz", tgz_of({"x/SKILL.md": make_skill_md("x")})),
+        ("C:\\\\fakepath\\\\whatever.md", make_skill_md("x")),
+    ],
+)
+def test_a_file_in_a_form_is_imported(server: Running, name: str, data: bytes) -> None:
+    file = ("file", name, data)
+    made = server.ask("POST", f"{SKILLS}/import", make_form([file]), FORM)
+    assert (made.status, [one["id"] for one in made.json["data"]["imported"]]) == (201, ["x"])
+    assert server.ask("POST", f"{SKILLS}/import", make_form([file]), FORM).code == "CONFLICT"
+    again = make_form([file], {"id": " ", "replace": "on"})
+    assert server.ask("POST", f"{SKILLS}/import", again, FORM).json["data"]["replaced"] == ["x"]
+    other = make_form([file], {"id": "Other One"})
+    assert server.ask("POST", f"{SKILLS}/import", other, FORM).status == 201
+    assert server.ask("GET", f"{SKILLS}/other-one").status == 200
+
+
+def test_the_files_of_a_folder_picker_are_imported_with_their_paths(server: Running) -> None:
+    files = [
+        ("files", "mine/one/SKILL.md", make_skill_md("one")),
+        ("files", "mine/one/data/größe.bin", bytes(range(256))),
+        ("files", "mine/one/.DS_Store", b"litter"),
+        ("files", "mine/two/SKILL.md", make_skill_md("two")),
+    ]
+    made = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert [one["id"] for one in made.json["data"]["imported"]] == ["one", "two"]
+    told = server.ask("GET", f"{SKILLS}/one").json["data"]["files"]
+    assert [one["path"] for one in told] == ["SKILL.md", "data/größe.bin"]
+    assert server.ask("GET", f"{SKILLS}/one/files/data/gr%C3%B6%C3%9Fe.bin").body[-1] == 255
+
+
+def test_files_without_a_folder_are_called_as_their_frontmatter_says(server: Running) -> None:
+    files = [("files", "SKILL.md", make_skill_md("loose")), ("files", "more.txt", b"x")]
+    made = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert [one["id"] for one in made.json["data"]["imported"]] == ["loose"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x",
+        "a/../../x",
+        "/etc/x",
+        "a\\\\b",
+        "a//b",
+        "a/con",
+        "a/\u202ex",
+        "A/SKILL.md",
+        "a/SKILL.md",
+    ],
+)
+def test_a_name_in_a_form_is_checked_as_one_in_an_archive(
+    server: Running, run_directory: Path, path: str
+) -> None:
+    files = [("files", "a/SKILL.md", make_skill_md("a")), ("files", path, b"x")]
+    reply = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert (reply.status, reply.code) == (422, "ARCHIVE_REJECTED")
+    assert not (run_directory / ".agents/skills/a").exists()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        make_form(fields={"id": "x"}),
+        make_form([("other", "SKILL.md", make_skill_md("x"))]),
+        make_form([("file", "SKILL.md", make_skill_md("x"))] * 2),
+        make_form([(field, "SKILL.md", make_skill_md("x")) for field in ("file", "files")]),
+        b"no form",
+    ],
+)
+def test_a_form_that_means_nothing_is_refused(server: Running, form: bytes) -> None:
+    reply = server.ask("POST", f"{SKILLS}/import", form, FORM)
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+
+
+def test_a_form_of_another_site_is_refused(server: Running) -> None:
+    form = make_form([("file", "SKILL.md", make_skill_md("x"))])
+    foreign = {**FORM, "Origin": "https://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
+    assert server.ask("POST", f"{SKILLS}/import", form, foreign).code == "CROSS_ORIGIN"
+
+
+def test_a_form_with_more_files_than_a_skill_may_have_is_refused(server: Running) -> None:
+    form = make_form([("files", f"a/{number}", b"") for number in range(2100)])
+    reply = server.ask("POST", f"{SKILLS}/import", form, FORM)
+    assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE")
 
 
 def test_a_web_address_is_imported_and_nothing_of_the_machine(

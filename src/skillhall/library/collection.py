@@ -16,18 +16,18 @@ from skillhall.catalog.read import bundle_of, read_skill_file
 from skillhall.catalog.search import SearchIndex
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
-from skillhall.library.intake import open_reference
+from skillhall.library.intake import bundles_in_file, bundles_of_files, open_reference
 from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.tokens import estimate_tokens
-from skillhall.sources.archive import read_archive
+from skillhall.sources.archive import LIMITS, read_archive
 from skillhall.sources.packing import pack_bundle
 from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from skillhall.catalog.catalog import Skill
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
 EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 MAX_PAGE = 1000  # skills
+MAX_FILES = LIMITS.entries  # that are imported at once
 
 
 class Listed(NamedTuple):
@@ -163,6 +164,22 @@ class Collection:
     ) -> ImportReport:
         """Take in the skills of an archive. Raises: what reading it and importing raise."""
         return self.local.import_(read_archive(data, name), identity, replace=replace)
+
+    def import_file(
+        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+    ) -> ImportReport:
+        """Take in the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
+        return self.local.import_(bundles_in_file(data, name), identity, replace=replace)
+
+    def import_files(
+        self,
+        files: Sequence[tuple[str, bytes]],
+        identity: str | None = None,
+        *,
+        replace: bool = False,
+    ) -> ImportReport:
+        """Take in the skills among loose files with paths. Raises: as `import_archive`."""
+        return self.local.import_(bundles_of_files(files), identity, replace=replace)
 
     def find(self, identity: str) -> Skill:
         """The skill with that id. Raises: SkillNotFound."""

@@ -193,6 +193,7 @@ def log_to_stderr(level: str) -> None:
         ("skillhall.access", lines, level),
         ("skillhall.server", plain, level),
         ("uvicorn.error", plain, "ERROR"),  # that it started and stopped is ours to tell
+        ("python_multipart", plain, "ERROR"),  # what is wrong with a form is told to its sender
     ):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

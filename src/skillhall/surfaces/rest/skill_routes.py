@@ -34,6 +34,21 @@ _WRITTEN = {
     503: "The disk failed, or the source's host asks to wait.",
     507: "The disk is full.",
 }
+_BINARY = {"type": "string", "format": "binary"}
+_FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file": {**_BINARY, "description": "A zip, tar.gz or tar file, or one SKILL.md."},
+        "files": {
+            "type": "array",
+            "items": _BINARY,
+            "description": "All files of a folder, each under its path in it.",
+        },
+        "id": {"type": "string", "description": "What to call it, if it is one skill."},
+        "replace": {"type": "string", "description": "`true` replaces a skill that is there."},
+    },
+    "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
+}
 _BAD = {400: "The request breaks a rule.", 413: "A file is larger than the limit."}
 _KNOWN: dict[int | str, dict[str, Any]] = {
     304: {"description": "Nothing has changed since the ETag in If-None-Match."}
@@ -103,12 +118,13 @@ _IMPORT_PARAMETERS = (
 
 def _import_body() -> dict[str, Any]:
     described = body_of(ImportBody, required=True)
-    described["content"]["application/zip"] = {"schema": {"type": "string", "format": "binary"}}
+    described["content"]["application/zip"] = {"schema": _BINARY}
+    described["content"]["multipart/form-data"] = {"schema": _FORM}
     return described
 
 
 def _bytes(about: str) -> dict[int | str, dict[str, Any]]:
-    return _described(about, "application/octet-stream", {"type": "string", "format": "binary"})
+    return _described(about, "application/octet-stream", _BINARY)
 
 
 def _document(about: str) -> dict[int | str, dict[str, Any]]:

@@ -6,7 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
+from skillhall.library.collection import MAX_FILES
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
+from skillhall.surfaces.http.forms import MULTIPART, read_form
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.bodies import ImportBody, SkillBody, checked
 from skillhall.surfaces.rest.tags import matches
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
     from skillhall.surfaces.http.answer import Headers
     from skillhall.surfaces.http.blocking import Blocking
     from skillhall.surfaces.http.exchange import Exchange
+    from skillhall.surfaces.http.forms import Form
 
 SKILLS = "/api/v1/skills"
 WELL_KNOWN = "/.well-known/agent-skills"
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_ARCHIVE = 110 * 1024 * 1024  # bytes of an archive that is sent
 _PAGE, _MOST = 100, 1000  # skills
+_MOST_PARTS = MAX_FILES + 8  # of a form: files, and the fields beside them
 _PREFIX = f"{SKILLS}/".encode()
 _REVALIDATED = (b"cache-control", b"no-cache")
 
@@ -92,10 +96,12 @@ class SkillCalls:
         return success(encoded(data), exchange.request_id, status=201)
 
     async def import_skills(self, exchange: Exchange) -> Answer:
-        """Skills out of an archive that is sent, or of a source that is named."""
+        """Skills out of an archive or a form that is sent, or of a source that is named."""
         kind = (exchange.header(b"content-type") or b"").partition(b";")[0].strip().lower()
         if kind == b"application/zip":
             take = self._from_archive(exchange, await exchange.body(MAX_ARCHIVE))
+        elif kind == MULTIPART:
+            take = self._from_form(await read_form(exchange, MAX_ARCHIVE, _MOST_PARTS))
         else:
             body = checked(ImportBody, await exchange.json(empty={}))
             take = partial(
@@ -118,10 +124,30 @@ class SkillCalls:
 
     def _from_archive(self, exchange: Exchange, data: bytes) -> Callable[[], ImportReport]:
         asked = exchange.query(("id", "replace", "filename"))
-        is_replacing = asked.get("replace", "false").lower() in ("true", "1", "yes")
         name = asked.get("filename", "skill.zip")
         take = self._collection.import_archive
-        return partial(take, data, name, asked.get("id"), replace=is_replacing)
+        return partial(take, data, name, asked.get("id"), replace=_is_yes(asked.get("replace")))
+
+    def _from_form(self, form: Form) -> Callable[[], ImportReport]:
+        """An import of one file, or of the many that a folder picker sends. Raises: Refused."""
+        identity = form.fields.get("id", "").strip() or None
+        is_replacing = _is_yes(form.fields.get("replace"))
+        alone = [one for one in form.files if one.field == "file"]
+        picked = [(one.name, one.data) for one in form.files if one.field == "files"]
+        if len(alone) + bool(picked) != 1:
+            raise Refused("invalid_argument", "the form needs one 'file', or several 'files'")
+        if picked:
+            take = self._collection.import_files
+            return partial(take, picked, identity, replace=is_replacing)
+        file = alone[0]
+        return partial(
+            self._collection.import_file, file.data, file.name, identity, replace=is_replacing
+        )
+
+
+def _is_yes(text: str | None) -> bool:
+    """Whether a form or a query says so; a checkbox says "on"."""
+    return (text or "").strip().lower() in ("true", "1", "yes", "on")
 
 
 def _limit(text: str) -> int:
