@@ -16,11 +16,13 @@ from tests.support.archives import tgz_of, zip_of
 from tests.support.counters import MemoryCounter
 from tests.support.forms import FORM, make_form
 from tests.support.http_site import answer, http_site
-from tests.support.servers import Running, make_settings, running
+from tests.support.servers import Running, make_settings, running, with_token
 from tests.support.shelves import LOOPBACK
 from tests.support.skills import make_skill, make_skill_md
+from tests.support.teams import team_server, team_settings
 
 SKILLS = "/api/v1/skills"
+FORMER = "/.well-known/skills"
 
 
 @pytest.fixture
@@ -235,3 +237,87 @@ def test_installers_find_an_index_with_true_digests(server: Running) -> None:
         assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
     archive = server.ask("GET", index["skills"][0]["url"]).body
     assert sorted(read_archive(archive, "pdf.zip")[0].files) == ["SKILL.md", "a b/run.sh"]
+
+
+def test_installers_of_the_former_version_find_every_file(server: Running) -> None:
+    index = server.ask("GET", f"{FORMER}/index.json").json
+    assert [(one["name"], one["files"]) for one in index["skills"]] == [
+        ("pdf", ["SKILL.md", "a b/run.sh"]),
+        ("shipped", ["SKILL.md"]),
+    ]
+    for skill in index["skills"]:
+        for path in skill["files"]:
+            own = server.ask("GET", f"{SKILLS}/{skill['name']}/files/{quote(path)}")
+            found = server.ask("GET", f"{FORMER}/{skill['name']}/{quote(path)}")
+            assert (found.status, found.body) == (200, own.body)
+
+
+def test_a_flat_or_oddly_spelled_skill_is_a_skill_md_for_the_former_version(
+    tmp_path: Path,
+) -> None:
+    make_skill(tmp_path / "run/.agents/skills", "small").joinpath("SKILL.md").rename(
+        tmp_path / "run/.agents/skills/small/skill.md"
+    )
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/hello.md").write_bytes(make_skill_md("hello"))
+    settings = team_settings(tmp_path, str(tmp_path / "prompts"))
+    with team_server(settings._replace(working_directory=str(tmp_path / "run"))) as server:
+        index = server.ask("GET", f"{FORMER}/index.json").json
+        found = {one["name"]: one["files"] for one in index["skills"]}
+        assert (found["hello"], found["small"]) == (["SKILL.md"], ["SKILL.md"])
+        hello = server.ask("GET", f"{FORMER}/hello/SKILL.md")
+        assert hello.body == make_skill_md("hello")
+        assert b"small" in server.ask("GET", f"{FORMER}/small/SKILL.md").body
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/no/SKILL.md", 404),
+        ("/pdf/no.md", 404),
+        ("/pdf", 404),
+        ("/pdf/", 400),
+        ("/pdf/..%2f..%2fsys.skills%2fshipped%2fSKILL.md", 400),
+        ("/..%2fsys.skills/shipped/SKILL.md", 404),
+        ("/%ff/SKILL.md", 404),
+        ("/hidden/SKILL.md", 404),
+    ],
+)
+def test_the_former_version_gives_nothing_but_what_its_index_names(
+    server: Running, run_directory: Path, path: str, status: int
+) -> None:
+    hidden = make_skill_md("hidden", disable_model_invocation="true")
+    make_skill(run_directory / ".agents/skills", "hidden", data=hidden)
+    assert server.ask("GET", FORMER + path).status == status
+    assert server.ask("POST", f"{FORMER}/pdf/SKILL.md", {}).status == 405
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/agent-skills/index.json",
+        f"{FORMER}/index.json",
+        f"{FORMER}/pdf/SKILL.md",
+        f"{SKILLS}/pdf/files/SKILL.md",
+        f"{SKILLS}/pdf/archive",
+    ],
+)
+def test_what_installers_read_is_known_by_its_tag_until_it_changes(
+    server: Running, run_directory: Path, path: str
+) -> None:
+    first = server.ask("GET", path)
+    assert first.headers["Cache-Control"] == "no-cache"
+    assert "Access-Control-Allow-Origin" not in first.headers
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert (server.ask("GET", path, headers=known).status, first.status) == (304, 200)
+    (run_directory / ".agents/skills/pdf/SKILL.md").write_bytes(make_skill_md("pdf", "Changed."))
+    assert server.ask("GET", path, headers=known).status == 200
+
+
+def test_installers_need_the_token_too(run_directory: Path, tmp_path: Path) -> None:
+    settings = Settings(str(run_directory), str(tmp_path / "cache"))
+    services = Services(MemoryCounter(), Collection(LocalSkills(run_directory), settings))
+    with running(settings=with_token(), services=services) as server:
+        for path in ("index.json", "pdf/SKILL.md"):
+            refused = server.ask("GET", f"{FORMER}/{path}", headers={"Authorization": ""})
+            assert (refused.status, server.ask("GET", f"{FORMER}/{path}").status) == (401, 200)

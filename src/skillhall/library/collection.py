@@ -21,6 +21,7 @@ from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
 from skillhall.sources.archive import LIMITS, read_archive
 from skillhall.sources.packing import pack_bundle
@@ -91,6 +92,13 @@ class Artifact(NamedTuple):
     files: tuple[str, ...]
 
 
+class Outline(NamedTuple):
+    """A skill and the paths of its files, SKILL.md first, whatever that is called here."""
+
+    listed: Listed
+    files: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The collection at one moment."""
@@ -98,6 +106,11 @@ class Shown:
     revision: str
     skills: Mapping[str, Skill]
     findings: tuple[Judged, ...]
+
+    @property
+    def published(self) -> list[str]:
+        """The ids of the skills that installers get: those that a model may see, in order."""
+        return sorted(identity for identity, skill in self.skills.items() if not skill.hidden)
 
     def listed(self, identity: str) -> Listed:
         """One row of the list."""
@@ -221,11 +234,24 @@ class Collection:
         self.local.delete(identity)
 
     def artifacts(self) -> Iterator[Artifact]:
-        """Every skill that a model may see, as installers get it, in order of their ids."""
+        """Every published skill as one file, in order of their ids."""
         shown = self.show()
-        for identity in sorted(shown.skills):
-            if not shown.skills[identity].hidden:
-                yield self._artifact(shown, identity)
+        return (self._artifact(shown, identity) for identity in shown.published)
+
+    def outlines(self) -> Iterator[Outline]:
+        """Every published skill with the paths of its files, in order of their ids."""
+        shown = self.show()
+        for identity in shown.published:
+            own = shown.skills[identity].file
+            others = (path for path in sorted(self.bundle(identity).files) if path != own)
+            yield Outline(shown.listed(identity), (SKILL_MD, *others))
+
+    def read_published(self, identity: str, path: str) -> bytes:
+        """One file of an outline. Raises: as `read_file`."""
+        skill = self.find(identity)
+        if skill.hidden:
+            raise SkillNotFound(identity)
+        return read_skill_file(skill, skill.file if path == SKILL_MD else path)
 
     def _artifact(self, shown: Shown, identity: str) -> Artifact:
         known = self._artifacts.get(identity)
