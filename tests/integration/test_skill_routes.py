@@ -1,6 +1,7 @@
 """Skills over REST: listed, searched, read, added, imported and deleted, on a real socket."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -11,11 +12,13 @@ from skillhall.library.collection import Collection
 from skillhall.library.local_skills import LocalSkills
 from skillhall.settings import Settings
 from skillhall.sources.archive import read_archive
+from skillhall.surfaces.cli.running import run
 from skillhall.surfaces.server import Services
 from tests.support.archives import tgz_of, zip_of
 from tests.support.counters import MemoryCounter
 from tests.support.forms import FORM, make_form
 from tests.support.http_site import answer, http_site
+from tests.support.searching import wait_for_bodies
 from tests.support.servers import Running, make_settings, running, with_token
 from tests.support.shelves import LOOPBACK
 from tests.support.skills import make_skill, make_skill_md
@@ -57,6 +60,26 @@ def test_the_list_is_paged_and_known_by_its_tag(server: Running) -> None:
 def test_any_text_is_a_search(server: Running) -> None:
     found = server.ask("GET", f"{SKILLS}?q={quote('pdf AND ( OR')}").json["data"]
     assert [one["id"] for one in found["skills"]][:1] == ["pdf"]
+
+
+def test_the_server_finds_what_the_command_finds_in_the_same_order(
+    server: Running, run_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_directory / ".agents/skills"
+    for name, about, body in (
+        ("far", "Nothing.", "The tides and the moon.\n"),
+        ("near", "About tides.", "Nothing.\n"),
+        ("tides", "Nothing.", "Nothing.\n"),
+    ):
+        make_skill(folder, name, data=make_skill_md(name, about, body))
+    server.ask("GET", SKILLS)
+    wait_for_bodies()
+    for text in ("tides", "moon", "steps", "pdf tides"):
+        told = server.ask("GET", f"{SKILLS}?q={quote(text)}").json["data"]
+        roots = ("-r", str(folder), "-r", str(run_directory / ".agents/sys.skills"))
+        assert run(["search", text, "--body", "--json", *roots]) == 0
+        hits = json.loads(capsys.readouterr().out)["data"]["hits"]
+        assert [one["name"] for one in told["skills"]] == [one["name"] for one in hits] != []
 
 
 def test_one_skill_is_told_with_its_files_and_findings(

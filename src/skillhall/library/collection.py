@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.read import bundle_of, read_skill_file
-from skillhall.catalog.search import SearchIndex
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
 from skillhall.library.intake import bundles_in_file, bundles_of_files, open_reference
+from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
@@ -106,6 +106,7 @@ class Shown:
     revision: str
     skills: Mapping[str, Skill]
     findings: tuple[Judged, ...]
+    state: State  # the same as a search takes it
 
     @property
     def published(self) -> list[str]:
@@ -134,7 +135,7 @@ class Collection:
     settings: Settings
     repository: Repository = field(default=lambda: ("", ()))
     _shown: Shown | None = None
-    _index: tuple[str, SearchIndex] | None = None
+    _searching: Searching = field(default_factory=Searching)
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -145,18 +146,14 @@ class Collection:
         with self._lock:
             if self._shown is None or self._shown.revision != revision:
                 self._shown = _shown(revision, self.local.catalog(), skills)
+                self._searching.prepare(self._shown.state)
             return self._shown
 
     def search(self, text: str, limit: int = MAX_PAGE) -> Found:
-        """The skills that a text finds in names and descriptions."""
+        """The skills that a text finds in names, descriptions and, once they are read, bodies."""
         shown = self.show()
-        with self._lock:
-            if self._index is None or self._index[0] != shown.revision:
-                catalog = Catalog(LOCAL_SKILLS, (), shown.skills.values())
-                self._index = shown.revision, SearchIndex.build(catalog)
-            index = self._index[1]
-        result = index.search(text, limit)
-        return Found(tuple(shown.listed(hit.skill.id) for hit in result.hits), result.total)
+        skills, total = self._searching.index(shown.state).find(text, limit)
+        return Found(tuple(shown.listed(skill.id) for skill in skills), total)
 
     def import_source(
         self, text: str, identity: str | None = None, *, replace: bool = False
@@ -283,7 +280,8 @@ def _shown(revision: str, local: Catalog, repository: Iterable[Skill]) -> Shown:
         else:
             root = skill.root._replace(source=REPOSITORY)
             skills[skill.id] = skill._replace(root=root)
-    return Shown(revision, skills, tuple(findings))
+    state = State(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
+    return Shown(revision, skills, tuple(findings), state)
 
 
 def _told_inside(judged: Judged, skill: Skill) -> Judged:
