@@ -224,6 +224,45 @@ def test_a_skill_whose_prompt_is_gone_is_removed_and_others_are_not(generate: Ge
     assert list(generate.skills.iterdir()) == []
 
 
+STALE = {"reason": "the repository 'acme/prompts' cannot be read", "since": ""}
+
+
+def test_nothing_is_removed_while_built_in_prompts_stand_in_for_a_repository(
+    generate: Generate,
+) -> None:
+    generate.site.source = "acme/prompts"
+    generate.site.put("pdf")
+    generate.claude()
+    generate.site.drop("pdf")
+    generate.site.put("shipped")
+    generate.site.source, generate.site.meta = "built-in", {"stale": STALE}
+    data = generate.claude()
+    assert ([one["name"] for one in data["written"]], data["removed"]) == (["shipped"], [])
+    assert data["codes"] == ["prompts-unread"]
+    assert (generate.skills / "pdf/SKILL.md").exists()
+    generate.site.source, generate.site.meta = "acme/prompts", {}
+    assert generate.names() == {"unchanged": ["shipped"], "removed": ["pdf"]}
+
+
+def test_an_older_copy_of_a_repository_still_says_what_is_gone(generate: Generate) -> None:
+    generate.site.source, generate.site.meta = "acme/prompts", {"stale": STALE}
+    generate.site.put("pdf")
+    generate.claude()
+    generate.site.drop("pdf")
+    assert generate.names() == {"removed": ["pdf"]}
+
+
+@pytest.mark.parametrize("stale", [None, "yes", {}, {"reason": 1}])
+def test_a_mark_of_staleness_that_says_nothing_counts_for_nothing(
+    generate: Generate, stale: object
+) -> None:
+    generate.site.put("pdf")
+    generate.claude()
+    generate.site.drop("pdf")
+    generate.site.meta = {"stale": stale}
+    assert generate.names() == {"removed": ["pdf"]}
+
+
 def test_a_prompt_that_is_not_chosen_this_time_is_not_gone(generate: Generate) -> None:
     for name in ("pdf", "doc"):
         generate.site.put(name)

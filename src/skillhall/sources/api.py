@@ -44,6 +44,13 @@ _OK = range(200, 300)
 _UNREADABLE = "its answer cannot be read"
 
 
+class Told(NamedTuple):
+    """What a server answers, and what it says about the answer."""
+
+    data: Mapping[str, object]
+    meta: Mapping[str, object]
+
+
 class Patient(NamedTuple):
     """How long we wait: to be heard at all, and for an answer, which may need a clone first."""
 
@@ -84,12 +91,12 @@ class Server:
         """The address without anything secret, in one spelling."""
         return self.url.place.rstrip("/")
 
-    def get(self, path: str, query: Mapping[str, str]) -> dict[str, object]:
-        """The data of an answer. Raises: SourceUnavailable, NotAuthenticated, ServerRefused."""
+    def get(self, path: str, query: Mapping[str, str]) -> Told:
+        """An answer. Raises: SourceUnavailable, NotAuthenticated, ServerRefused."""
         return self._ask("GET", path, query, None)
 
-    def post(self, path: str, query: Mapping[str, str], body: object) -> dict[str, object]:
-        """The data of the answer to a JSON body. Raises: as `get`."""
+    def post(self, path: str, query: Mapping[str, str], body: object) -> Told:
+        """The answer to a JSON body. Raises: as `get`."""
         return self._ask("POST", path, query, json.dumps(body).encode())
 
     def unreadable(self, detail: str = "") -> SourceUnavailable:
@@ -97,9 +104,7 @@ class Server:
         problem = f"{_UNREADABLE}: {detail}" if detail else _UNREADABLE
         return SourceUnavailable(self.host, problem, "is it a Skillhall server, and of this age?")
 
-    def _ask(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None
-    ) -> dict[str, object]:
+    def _ask(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> Told:
         target = self.url.path.rstrip("/") + path
         if any(query.values()):
             target += f"?{urlencode({key: text for key, text in query.items() if text})}"
@@ -153,7 +158,7 @@ class Server:
             raise SourceUnavailable(self.host, "its answer ends too early")
         return b"".join(pieces)
 
-    def _judged(self, status: int, data: bytes) -> dict[str, object]:
+    def _judged(self, status: int, data: bytes) -> Told:
         if status == _UNAUTHENTICATED:
             raise NotAuthenticated(self.host, TOKEN_VARIABLE)
         if status in _REDIRECTS:
@@ -161,9 +166,9 @@ class Server:
             raise SourceUnavailable(self.host, "it redirects", hint, status=status)
         answer = _parsed(data)
         if isinstance(answer, dict) and answer.get("success") is True and status in _OK:
-            found = answer.get("data")
+            found, meta = answer.get("data"), answer.get("meta")
             if isinstance(found, dict):
-                return found
+                return Told(found, meta if isinstance(meta, dict) else {})
         if isinstance(answer, dict) and isinstance(error := answer.get("error"), dict):
             raise ServerRefused(self.host, status, self._without_token(error.get("message")))
         if status not in _OK:
