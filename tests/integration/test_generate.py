@@ -570,6 +570,62 @@ def test_the_token_is_sent_as_a_header_and_shown_nowhere(
     assert not any(TOKEN.encode() in data for data, _ in tree(generate.skills.parent).values())
 
 
+GIT_TOKEN = "g1t-token"  # noqa: S105 - of nobody
+GIT_HEADER = "x-skillhall-git-token"
+
+
+@pytest.fixture
+def git_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKILLHALL_GIT_TOKEN", GIT_TOKEN)
+    monkeypatch.setenv("SKILLHALL_GIT_TOKEN_HOSTS", "git.example.org:8443 github.com")
+
+
+@pytest.mark.usefixtures("git_token")
+@pytest.mark.parametrize("repo", ["acme/skills", "https://git.example.org:8443/a/b.git"])
+def test_a_git_token_opens_the_repository_that_is_asked_for_and_is_shown_nowhere(
+    generate: Generate, repo: str
+) -> None:
+    generate.site.put("pdf")
+    generate.claude("--repo", repo)
+    assert len(generate.site.asked) == 2
+    for asked in generate.site.asked:
+        assert asked.headers[GIT_HEADER] == GIT_TOKEN
+        assert GIT_TOKEN not in asked.line
+    generate.site.replies[PROMPTS] = failure(502, "PROMPTS_SOURCE_ERROR", f"not with {GIT_TOKEN}")
+    assert generate("--agent", "claude-code", "--repo", repo) == 5
+    assert "***" in generate.err
+    assert GIT_TOKEN not in generate.out + generate.err
+    assert not any(GIT_TOKEN.encode() in data for data, _ in tree(generate.skills.parent).values())
+
+
+@pytest.mark.usefixtures("git_token")
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--branch", "next"),
+        ("--source", "team"),
+        ("--repo", "https://elsewhere.example/a/b.git"),
+        ("--repo", "https://git.example.org/a/b.git"),
+        ("--repo", "http://github.com/a/b"),
+        ("--repo", "./folder"),
+    ],
+)
+def test_a_git_token_goes_nowhere_else(generate: Generate, words: tuple[str, ...]) -> None:
+    generate.site.put("pdf")
+    generate.claude(*words)
+    assert all(GIT_HEADER not in asked.headers for asked in generate.site.asked)
+
+
+def test_a_git_token_that_is_no_word_is_refused(
+    generate: Generate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLHALL_GIT_TOKEN", "a\r\nX-Evil: b")
+    assert generate("--agent", "claude-code", "--repo", "acme/skills") == 3
+    assert "SKILLHALL_GIT_TOKEN" in generate.err
+    assert "Evil" not in generate.err
+
+
 @pytest.mark.parametrize("repo", ["https://user:pw@example.org/x", "https://example.org/x?token=1"])
 def test_a_repository_with_a_secret_in_it_is_not_sent_on(generate: Generate, repo: str) -> None:
     assert generate("--agent", "claude-code", "--repo", repo) == 3
