@@ -21,7 +21,7 @@ from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL
 from skillhall.sources.repository import folder_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall.policy.scanning import ScanPolicy
 
@@ -211,6 +211,18 @@ def draft_level(
             message = "the folder holds no SKILL.md"
             findings.append(Finding(Code.NO_SKILL_MD, message, hint="add one", path=name))
     return [flat, *drafts], findings
+
+
+def level_of(
+    drafts: Sequence[Draft], contents: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], list[Finding]]:
+    """The files of what `draft_level` gave, by their paths below its path, and what was noticed."""
+    files, findings = dict[str, bytes](), list[Finding]()
+    for number, draft in enumerate(drafts):
+        top = f"{draft.folder.rpartition('/')[2]}/" if number else ""
+        files |= {f"{top}{path}": contents[e.id] for path, e in draft.entries.items()}
+        findings += [one._replace(path=f"{top}{one.path}".rstrip("/")) for one in draft.findings]
+    return files, findings
 
 
 def _draft_folder(folder: str, entries: Iterable[Entry], policy: ScanPolicy) -> Draft:
