@@ -12,7 +12,7 @@ from itertools import accumulate, groupby, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import SourceNotFound, UnsafePath
+from skillhall.errors import SourceNotFound, TooLarge, UnsafePath
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile, folded
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import is_skill_md
@@ -32,6 +32,7 @@ _NO_FILE = {
     LINK: ("it is a link", "copy the file instead"),
     SUBMODULE: ("it is another repository", "copy its files instead"),
 }
+MAX_LEVEL_FILES = 200_000  # as many as an archive of a repository may have
 _LONGEST_NAME = 255  # bytes; file systems hold no longer one
 _ODD = ("it is not a regular file", "remove it")
 
@@ -188,13 +189,13 @@ def draft_level(
 ) -> tuple[list[Draft], list[Finding]]:
     """What a scan of the one level below `path` reads: flat files, and each folder with a SKILL.md.
 
-    `text` names the source. Raises: SourceNotFound if there is nothing at `path`.
+    `text` names the source. Raises: SourceNotFound if there is nothing at `path`, TooLarge.
     """
     prefix = f"{path}/" if path else ""
     below = sorted((e for e in entries if e.path.startswith(prefix)), key=lambda e: e.path)
     if path and not below:
         raise SourceNotFound(text, f"there is no folder {path!r} in the repository")
-    flat, drafts, findings = Draft(path), list[Draft](), list[Finding]()
+    flat, folders, findings = Draft(path), dict[str, list[Entry]](), list[Finding]()
     for name, group in groupby(below, key=lambda e: e.path[len(prefix) :].partition("/")[0]):
         inner, folder = list(group), f"{prefix}{name}"
         if policy.reason_to_skip(name) is not None:
@@ -206,10 +207,14 @@ def draft_level(
             message = f"the folder {name!a} is left out: {against}"
             findings.append(Finding(Code.UNSAFE_PATH, message, hint="rename it"))
         elif any(entry.is_file and is_skill_md(entry.path[len(folder) + 1 :]) for entry in inner):
-            drafts.append(_draft_folder(folder, inner, policy))
+            folders[folder] = inner
         else:
             message = "the folder holds no SKILL.md"
             findings.append(Finding(Code.NO_SKILL_MD, message, hint="add one", path=name))
+    count = len(flat.entries) + sum(min(len(inner), MAX_FILES) for inner in folders.values())
+    if count > MAX_LEVEL_FILES:  # before each of them is looked at
+        raise TooLarge(text, MAX_LEVEL_FILES, "files")
+    drafts = [_draft_folder(folder, inner, policy) for folder, inner in folders.items()]
     return [flat, *drafts], findings
 
 

@@ -341,11 +341,11 @@ class _Reading:
         sizes = self._sizes(store, reading.ref, {entry.id for entry in files_of(drafts)})
         for draft in drafts:
             draft.weigh(sizes)
-        chosen = {entry.id: sizes[entry.id] for entry in files_of(drafts)}
         limit = self.line.access.limits.size
-        if sum(chosen.values()) > limit:
+        # A file that is there often comes once, and is written as often as it is there.
+        if sum(sizes[entry.id] for entry in files_of(drafts)) > limit:
             raise TooLarge(self.line.text, limit)
-        contents = store.contents(chosen)
+        contents = store.contents({entry.id: sizes[entry.id] for entry in files_of(drafts)})
         return _Found(drafts, findings, contents, commit, reading.ref, time.time())
 
     def _sizes(self, store: Store, ref: str, ids: set[str]) -> dict[str, int]:
