@@ -293,6 +293,15 @@ def test_a_flat_or_oddly_spelled_skill_is_a_skill_md_for_the_former_version(
         assert b"small" in server.ask("GET", f"{FORMER}/small/SKILL.md").body
 
 
+def test_a_flat_file_with_an_odd_name_is_found_by_the_address_in_the_index(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/how? größe.md").write_bytes(make_skill_md("odd"))
+    with team_server(team_settings(tmp_path, str(tmp_path / "prompts"))) as server:
+        index = server.ask("GET", "/.well-known/agent-skills/index.json").json["skills"]
+        [address] = [one["url"] for one in index if one["name"] == "odd"]
+        assert server.ask("GET", address).body == make_skill_md("odd")
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [

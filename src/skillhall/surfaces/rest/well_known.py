@@ -61,7 +61,8 @@ def _entry(artifact: Artifact) -> dict[str, object]:
         "name": artifact.listed.name,
         "type": "archive" if artifact.is_archive else "skill-md",
         "description": artifact.listed.description,
-        "url": f"{place}/archive" if artifact.is_archive else f"{place}/files/{artifact.files[0]}",
+        "url": place
+        + ("/archive" if artifact.is_archive else f"/files/{quote(artifact.files[0])}"),
         "digest": artifact.digest,
     }
 
