@@ -94,6 +94,8 @@ class ClientSettings(NamedTuple):
 
     server: str = "http://127.0.0.1:8321"
     token: Secret | None = None
+    git_token: Secret | None = None  # for repositories that the server is asked to read
+    git_token_hosts: tuple[str, ...] = ()  # where they must be
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ClientSettings:
@@ -102,6 +104,8 @@ class ClientSettings(NamedTuple):
         return cls(
             server=env.get("SKILLHALL_SERVER") or cls().server,
             token=own or _secret(env, "SKILLHALL_AUTH_TOKEN"),
+            git_token=_secret(env, "SKILLHALL_GIT_TOKEN") or _secret(env, "DOT_AI_GIT_TOKEN"),
+            git_token_hosts=_git_token_hosts(env),
         )
 
 
@@ -185,19 +189,26 @@ def _github_api(env: Mapping[str, str]) -> str:
 
 def _tokens(env: Mapping[str, str]) -> dict[str, Secret]:
     """The tokens, each for the hosts it may be sent to."""
-    github = [
-        _authority(_address(env, "SKILLHALL_GITHUB_URL", GITHUB)),
-        _authority(_github_api(env)),
-    ]
+    github, general = _github_hosts(env), _git_token_hosts(env)
     # The last one that is set counts: the host's own beats the general one.
     offers = (
-        ("DOT_AI_GIT_TOKEN", _words(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or github),
-        ("SKILLHALL_GIT_TOKEN", _words(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or github),
-        ("GITLAB_TOKEN", ["gitlab.com"]),
+        ("DOT_AI_GIT_TOKEN", general),
+        ("SKILLHALL_GIT_TOKEN", general),
+        ("GITLAB_TOKEN", ("gitlab.com",)),
         ("GH_TOKEN", github),
         ("GITHUB_TOKEN", github),
     )
     return {host: Secret(env[name]) for name, hosts in offers if env.get(name) for host in hosts}
+
+
+def _github_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
+    url = _address(env, "SKILLHALL_GITHUB_URL", GITHUB)
+    return _authority(url), _authority(_github_api(env))
+
+
+def _git_token_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The hosts that the general token is for."""
+    return _words(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or _github_hosts(env)
 
 
 def _authority(url: str) -> str:

@@ -7,16 +7,17 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
-from skillhall.errors import NoSkillThere, SkillhallError, SkillNotFound
+from skillhall.errors import NoSkillThere, SkillhallError, SkillNotFound, SourceNotFound
+from skillhall.policy.profiles import PROMPT_REPOSITORY
 from skillhall.skill.bundle import Bundle
 from skillhall.skill.finding import Code, Finding
 from skillhall.sources.addresses import AddressPolicy
 from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES
-from skillhall.sources.git import GitAccess, read_git
-from skillhall.sources.github import read_github
+from skillhall.sources.git import GitAccess, read_git, read_git_level, resolve_commit
+from skillhall.sources.github import read_github, read_github_level, resolve_github
 from skillhall.sources.github_api import GitHubAccess
 from skillhall.sources.reference import GitHubRef, GitRef
-from skillhall.sources.repository import Snapshot
+from skillhall.sources.repository import Snapshot, Tree
 from tests.support.git_site import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, git_site
 from tests.support.github_site import github_site, repository_of_git
 from tests.support.skills import make_skill_md
@@ -213,3 +214,43 @@ def test_more_files_than_a_skill_may_have(repo: GitRepo, tmp_path: Path) -> None
     [found] = read_both(repo, tmp_path).bundles
     assert len(found[1]) == MAX_FILES - 1
     assert noted(found) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
+
+
+def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> list[Tree]:
+    """The level below a path, by git and by GitHub; when it was read is no part of it."""
+    scan = PROMPT_REPOSITORY.scan
+    with git_site(repo.folder.parents[1]) as site, github_site() as github:
+        github.repositories[TEXT] = repository_of_git(repo.folder, TEXT)
+        by_url = GitRef(site.url(f"{TEXT}.git"), path, ref)
+        by_name = GitHubRef("acme", "skills", path, ref)
+        git = GitAccess(str(cache), LOOPBACK)
+        api = GitHubAccess(github.api_url, LOOPBACK, cache_directory=str(cache))
+        trees = [
+            read_git_level(by_url, git, scan, text=TEXT),
+            read_github_level(by_name, api, scan, text=TEXT),
+        ]
+        assert resolve_commit(by_url, git) == resolve_github(by_name, api) == trees[0].commit
+    return [tree._replace(seen=0.0) for tree in trees]
+
+
+@pytest.mark.parametrize("path", ["", "skills"])
+def test_a_level_of_prompts_is_the_same_by_both(repo: GitRepo, tmp_path: Path, path: str) -> None:
+    repo.commit({**FINE, **MANY, **ODD, "hello.md": SKILL, "skills/a.md": b"x"}, MODES)
+    by_git_itself, by_api = read_levels(repo, tmp_path / "cache", path)
+    assert by_api == by_git_itself
+    assert by_api.files != {}
+    assert by_api.findings
+
+
+def test_a_level_that_is_not_there_is_the_same_error_by_both(repo: GitRepo, tmp_path: Path) -> None:
+    repo.commit(FINE, MODES)
+    with github_site() as github, git_site(repo.folder.parents[1]) as site:
+        github.repositories[TEXT] = repository_of_git(repo.folder, TEXT)
+        api = GitHubAccess(github.api_url, LOOPBACK)
+        git, scan = GitAccess(str(tmp_path / "cache"), LOOPBACK), PROMPT_REPOSITORY.scan
+        for path, ref in (("nowhere", ""), ("", "nowhere")):
+            named, placed = GitHubRef("acme", "skills", path, ref), site.url(f"{TEXT}.git")
+            with pytest.raises(SourceNotFound):
+                read_github_level(named, api, scan, text=TEXT)
+            with pytest.raises(SourceNotFound):
+                read_git_level(GitRef(placed, path, ref), git, scan, text=TEXT)

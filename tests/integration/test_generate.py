@@ -224,6 +224,45 @@ def test_a_skill_whose_prompt_is_gone_is_removed_and_others_are_not(generate: Ge
     assert list(generate.skills.iterdir()) == []
 
 
+STALE = {"reason": "the repository 'acme/prompts' cannot be read", "since": ""}
+
+
+def test_nothing_is_removed_while_built_in_prompts_stand_in_for_a_repository(
+    generate: Generate,
+) -> None:
+    generate.site.source = "acme/prompts"
+    generate.site.put("pdf")
+    generate.claude()
+    generate.site.drop("pdf")
+    generate.site.put("shipped")
+    generate.site.source, generate.site.meta = "built-in", {"stale": STALE}
+    data = generate.claude()
+    assert ([one["name"] for one in data["written"]], data["removed"]) == (["shipped"], [])
+    assert data["codes"] == ["prompts-unread"]
+    assert (generate.skills / "pdf/SKILL.md").exists()
+    generate.site.source, generate.site.meta = "acme/prompts", {}
+    assert generate.names() == {"unchanged": ["shipped"], "removed": ["pdf"]}
+
+
+def test_an_older_copy_of_a_repository_still_says_what_is_gone(generate: Generate) -> None:
+    generate.site.source, generate.site.meta = "acme/prompts", {"stale": STALE}
+    generate.site.put("pdf")
+    generate.claude()
+    generate.site.drop("pdf")
+    assert generate.names() == {"removed": ["pdf"]}
+
+
+@pytest.mark.parametrize("stale", [None, "yes", {}, {"reason": 1}])
+def test_a_mark_of_staleness_that_says_nothing_counts_for_nothing(
+    generate: Generate, stale: object
+) -> None:
+    generate.site.put("pdf")
+    generate.claude()
+    generate.site.drop("pdf")
+    generate.site.meta = {"stale": stale}
+    assert generate.names() == {"removed": ["pdf"]}
+
+
 def test_a_prompt_that_is_not_chosen_this_time_is_not_gone(generate: Generate) -> None:
     for name in ("pdf", "doc"):
         generate.site.put(name)
@@ -529,6 +568,62 @@ def test_the_token_is_sent_as_a_header_and_shown_nowhere(
     assert TOKEN not in generate.out + generate.err
     assert "\x1b" not in generate.err
     assert not any(TOKEN.encode() in data for data, _ in tree(generate.skills.parent).values())
+
+
+GIT_TOKEN = "g1t-token"  # noqa: S105 - of nobody
+GIT_HEADER = "x-skillhall-git-token"
+
+
+@pytest.fixture
+def git_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKILLHALL_GIT_TOKEN", GIT_TOKEN)
+    monkeypatch.setenv("SKILLHALL_GIT_TOKEN_HOSTS", "git.example.org:8443 github.com")
+
+
+@pytest.mark.usefixtures("git_token")
+@pytest.mark.parametrize("repo", ["acme/skills", "https://git.example.org:8443/a/b.git"])
+def test_a_git_token_opens_the_repository_that_is_asked_for_and_is_shown_nowhere(
+    generate: Generate, repo: str
+) -> None:
+    generate.site.put("pdf")
+    generate.claude("--repo", repo)
+    assert len(generate.site.asked) == 2
+    for asked in generate.site.asked:
+        assert asked.headers[GIT_HEADER] == GIT_TOKEN
+        assert GIT_TOKEN not in asked.line
+    generate.site.replies[PROMPTS] = failure(502, "PROMPTS_SOURCE_ERROR", f"not with {GIT_TOKEN}")
+    assert generate("--agent", "claude-code", "--repo", repo) == 5
+    assert "***" in generate.err
+    assert GIT_TOKEN not in generate.out + generate.err
+    assert not any(GIT_TOKEN.encode() in data for data, _ in tree(generate.skills.parent).values())
+
+
+@pytest.mark.usefixtures("git_token")
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--branch", "next"),
+        ("--source", "team"),
+        ("--repo", "https://elsewhere.example/a/b.git"),
+        ("--repo", "https://git.example.org/a/b.git"),
+        ("--repo", "http://github.com/a/b"),
+        ("--repo", "./folder"),
+    ],
+)
+def test_a_git_token_goes_nowhere_else(generate: Generate, words: tuple[str, ...]) -> None:
+    generate.site.put("pdf")
+    generate.claude(*words)
+    assert all(GIT_HEADER not in asked.headers for asked in generate.site.asked)
+
+
+def test_a_git_token_that_is_no_word_is_refused(
+    generate: Generate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLHALL_GIT_TOKEN", "a\r\nX-Evil: b")
+    assert generate("--agent", "claude-code", "--repo", "acme/skills") == 3
+    assert "SKILLHALL_GIT_TOKEN" in generate.err
+    assert "Evil" not in generate.err
 
 
 @pytest.mark.parametrize("repo", ["https://user:pw@example.org/x", "https://example.org/x?token=1"])

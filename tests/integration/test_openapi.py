@@ -39,6 +39,8 @@ OPERATIONS = [
     ("GET", "/api/v1/skills/{id}/archive"),
     ("GET", "/api/v1/skills/{id}/files/{path}"),
     ("GET", "/.well-known/agent-skills/index.json"),
+    ("GET", "/.well-known/skills/index.json"),
+    ("GET", "/.well-known/skills/{name}/{path}"),
 ]
 # Neither a body nor a query: nothing can be wrong in them.
 PLAIN = {
@@ -49,6 +51,8 @@ PLAIN = {
     "/api/v1/skills/{id}/archive",
     "/api/v1/skills/{id}/files/{path}",
     "/.well-known/agent-skills/index.json",
+    "/.well-known/skills/index.json",
+    "/.well-known/skills/{name}/{path}",
 }
 CASES = [
     (method, path, mode)

@@ -218,3 +218,20 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
             PromptServer(Server.at(address)).list()
         patient = Patient(connecting=Network(tls=trusting))
         assert PromptServer(Server.at(address, patient=patient)).list().prompts == ()
+
+
+@pytest.mark.parametrize(
+    ("address", "sent"),
+    [
+        ("https://prompts.example", "t"),
+        ("http://127.0.0.1:1", "t"),
+        ("http://[::1]:1", "t"),
+        ("http://localhost", "t"),
+        ("http://prompts.example", ""),
+        ("http://127.0.0.1.example", ""),
+    ],
+)
+def test_a_git_token_travels_only_where_nobody_reads_it(address: str, sent: str) -> None:
+    server = Server.at(address).with_git_token(Secret("t"))
+    assert server.git_token == sent
+    assert "'t'" not in repr(server)

@@ -1,6 +1,7 @@
 """Skills over REST: listed, searched, read, added, imported and deleted, on a real socket."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -11,15 +12,20 @@ from skillhall.library.collection import Collection
 from skillhall.library.local_skills import LocalSkills
 from skillhall.settings import Settings
 from skillhall.sources.archive import read_archive
+from skillhall.surfaces.cli.running import run
 from skillhall.surfaces.server import Services
-from tests.support.archives import zip_of
+from tests.support.archives import tgz_of, zip_of
 from tests.support.counters import MemoryCounter
+from tests.support.forms import FORM, make_form
 from tests.support.http_site import answer, http_site
-from tests.support.servers import Running, make_settings, running
+from tests.support.searching import wait_for_bodies
+from tests.support.servers import Running, make_settings, running, with_token
 from tests.support.shelves import LOOPBACK
 from tests.support.skills import make_skill, make_skill_md
+from tests.support.teams import team_server, team_settings
 
 SKILLS = "/api/v1/skills"
+FORMER = "/.well-known/skills"
 
 
 @pytest.fixture
@@ -54,6 +60,26 @@ def test_the_list_is_paged_and_known_by_its_tag(server: Running) -> None:
 def test_any_text_is_a_search(server: Running) -> None:
     found = server.ask("GET", f"{SKILLS}?q={quote('pdf AND ( OR')}").json["data"]
     assert [one["id"] for one in found["skills"]][:1] == ["pdf"]
+
+
+def test_the_server_finds_what_the_command_finds_in_the_same_order(
+    server: Running, run_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_directory / ".agents/skills"
+    for name, about, body in (
+        ("far", "Nothing.", "The tides and the moon.\n"),
+        ("near", "About tides.", "Nothing.\n"),
+        ("tides", "Nothing.", "Nothing.\n"),
+    ):
+        make_skill(folder, name, data=make_skill_md(name, about, body))
+    server.ask("GET", SKILLS)
+    wait_for_bodies()
+    for text in ("tides", "moon", "steps", "pdf tides"):
+        told = server.ask("GET", f"{SKILLS}?q={quote(text)}").json["data"]
+        roots = ("-r", str(folder), "-r", str(run_directory / ".agents/sys.skills"))
+        assert run(["search", text, "--body", "--json", *roots]) == 0
+        hits = json.loads(capsys.readouterr().out)["data"]["hits"]
+        assert [one["name"] for one in told["skills"]] == [one["name"] for one in hits] != []
 
 
 def test_one_skill_is_told_with_its_files_and_findings(
@@ -120,6 +146,96 @@ def test_an_archive_that_is_sent_is_imported(server: Running) -> None:
     assert server.ask("POST", f"{SKILLS}/import", b"no archive", sent).code == "ARCHIVE_REJECTED"
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("x.zip", zip_of({"x/SKILL.md": make_skill_md("x")})),
+        ("x.tar.gz", tgz_of({"x/SKILL.md": make_skill_md("x")})),
+        ("C:\\\\fakepath\\\\whatever.md", make_skill_md("x")),
+    ],
+)
+def test_a_file_in_a_form_is_imported(server: Running, name: str, data: bytes) -> None:
+    file = ("file", name, data)
+    made = server.ask("POST", f"{SKILLS}/import", make_form([file]), FORM)
+    assert (made.status, [one["id"] for one in made.json["data"]["imported"]]) == (201, ["x"])
+    assert server.ask("POST", f"{SKILLS}/import", make_form([file]), FORM).code == "CONFLICT"
+    again = make_form([file], {"id": " ", "replace": "on"})
+    assert server.ask("POST", f"{SKILLS}/import", again, FORM).json["data"]["replaced"] == ["x"]
+    other = make_form([file], {"id": "Other One"})
+    assert server.ask("POST", f"{SKILLS}/import", other, FORM).status == 201
+    assert server.ask("GET", f"{SKILLS}/other-one").status == 200
+
+
+def test_the_files_of_a_folder_picker_are_imported_with_their_paths(server: Running) -> None:
+    files = [
+        ("files", "mine/one/SKILL.md", make_skill_md("one")),
+        ("files", "mine/one/data/größe.bin", bytes(range(256))),
+        ("files", "mine/one/.DS_Store", b"litter"),
+        ("files", "mine/two/SKILL.md", make_skill_md("two")),
+    ]
+    made = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert [one["id"] for one in made.json["data"]["imported"]] == ["one", "two"]
+    told = server.ask("GET", f"{SKILLS}/one").json["data"]["files"]
+    assert [one["path"] for one in told] == ["SKILL.md", "data/größe.bin"]
+    assert server.ask("GET", f"{SKILLS}/one/files/data/gr%C3%B6%C3%9Fe.bin").body[-1] == 255
+
+
+def test_files_without_a_folder_are_called_as_their_frontmatter_says(server: Running) -> None:
+    files = [("files", "SKILL.md", make_skill_md("loose")), ("files", "more.txt", b"x")]
+    made = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert [one["id"] for one in made.json["data"]["imported"]] == ["loose"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../x",
+        "a/../../x",
+        "/etc/x",
+        "a\\\\b",
+        "a//b",
+        "a/con",
+        "a/\u202ex",
+        "A/SKILL.md",
+        "a/SKILL.md",
+    ],
+)
+def test_a_name_in_a_form_is_checked_as_one_in_an_archive(
+    server: Running, run_directory: Path, path: str
+) -> None:
+    files = [("files", "a/SKILL.md", make_skill_md("a")), ("files", path, b"x")]
+    reply = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert (reply.status, reply.code) == (422, "ARCHIVE_REJECTED")
+    assert not (run_directory / ".agents/skills/a").exists()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        make_form(fields={"id": "x"}),
+        make_form([("other", "SKILL.md", make_skill_md("x"))]),
+        make_form([("file", "SKILL.md", make_skill_md("x"))] * 2),
+        make_form([(field, "SKILL.md", make_skill_md("x")) for field in ("file", "files")]),
+        b"no form",
+    ],
+)
+def test_a_form_that_means_nothing_is_refused(server: Running, form: bytes) -> None:
+    reply = server.ask("POST", f"{SKILLS}/import", form, FORM)
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+
+
+def test_a_form_of_another_site_is_refused(server: Running) -> None:
+    form = make_form([("file", "SKILL.md", make_skill_md("x"))])
+    foreign = {**FORM, "Origin": "https://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
+    assert server.ask("POST", f"{SKILLS}/import", form, foreign).code == "CROSS_ORIGIN"
+
+
+def test_a_form_with_more_files_than_a_skill_may_have_is_refused(server: Running) -> None:
+    form = make_form([("files", f"a/{number}", b"") for number in range(2100)])
+    reply = server.ask("POST", f"{SKILLS}/import", form, FORM)
+    assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE")
+
+
 def test_a_web_address_is_imported_and_nothing_of_the_machine(
     server: Running, run_directory: Path
 ) -> None:
@@ -144,3 +260,96 @@ def test_installers_find_an_index_with_true_digests(server: Running) -> None:
         assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
     archive = server.ask("GET", index["skills"][0]["url"]).body
     assert sorted(read_archive(archive, "pdf.zip")[0].files) == ["SKILL.md", "a b/run.sh"]
+
+
+def test_installers_of_the_former_version_find_every_file(server: Running) -> None:
+    index = server.ask("GET", f"{FORMER}/index.json").json
+    assert [(one["name"], one["files"]) for one in index["skills"]] == [
+        ("pdf", ["SKILL.md", "a b/run.sh"]),
+        ("shipped", ["SKILL.md"]),
+    ]
+    for skill in index["skills"]:
+        for path in skill["files"]:
+            own = server.ask("GET", f"{SKILLS}/{skill['name']}/files/{quote(path)}")
+            found = server.ask("GET", f"{FORMER}/{skill['name']}/{quote(path)}")
+            assert (found.status, found.body) == (200, own.body)
+
+
+def test_a_flat_or_oddly_spelled_skill_is_a_skill_md_for_the_former_version(
+    tmp_path: Path,
+) -> None:
+    make_skill(tmp_path / "run/.agents/skills", "small").joinpath("SKILL.md").rename(
+        tmp_path / "run/.agents/skills/small/skill.md"
+    )
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/hello.md").write_bytes(make_skill_md("hello"))
+    settings = team_settings(tmp_path, str(tmp_path / "prompts"))
+    with team_server(settings._replace(working_directory=str(tmp_path / "run"))) as server:
+        index = server.ask("GET", f"{FORMER}/index.json").json
+        found = {one["name"]: one["files"] for one in index["skills"]}
+        assert (found["hello"], found["small"]) == (["SKILL.md"], ["SKILL.md"])
+        hello = server.ask("GET", f"{FORMER}/hello/SKILL.md")
+        assert hello.body == make_skill_md("hello")
+        assert b"small" in server.ask("GET", f"{FORMER}/small/SKILL.md").body
+
+
+def test_a_flat_file_with_an_odd_name_is_found_by_the_address_in_the_index(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/how? größe.md").write_bytes(make_skill_md("odd"))
+    with team_server(team_settings(tmp_path, str(tmp_path / "prompts"))) as server:
+        index = server.ask("GET", "/.well-known/agent-skills/index.json").json["skills"]
+        [address] = [one["url"] for one in index if one["name"] == "odd"]
+        assert server.ask("GET", address).body == make_skill_md("odd")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/no/SKILL.md", 404),
+        ("/pdf/no.md", 404),
+        ("/pdf", 404),
+        ("/pdf/", 400),
+        ("/pdf/..%2f..%2fsys.skills%2fshipped%2fSKILL.md", 400),
+        ("/..%2fsys.skills/shipped/SKILL.md", 404),
+        ("/%ff/SKILL.md", 404),
+        ("/hidden/SKILL.md", 404),
+    ],
+)
+def test_the_former_version_gives_nothing_but_what_its_index_names(
+    server: Running, run_directory: Path, path: str, status: int
+) -> None:
+    hidden = make_skill_md("hidden", disable_model_invocation="true")
+    make_skill(run_directory / ".agents/skills", "hidden", data=hidden)
+    assert server.ask("GET", FORMER + path).status == status
+    assert server.ask("POST", f"{FORMER}/pdf/SKILL.md", {}).status == 405
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/agent-skills/index.json",
+        f"{FORMER}/index.json",
+        f"{FORMER}/pdf/SKILL.md",
+        f"{SKILLS}/pdf/files/SKILL.md",
+        f"{SKILLS}/pdf/archive",
+    ],
+)
+def test_what_installers_read_is_known_by_its_tag_until_it_changes(
+    server: Running, run_directory: Path, path: str
+) -> None:
+    first = server.ask("GET", path)
+    assert first.headers["Cache-Control"] == "no-cache"
+    assert "Access-Control-Allow-Origin" not in first.headers
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert (server.ask("GET", path, headers=known).status, first.status) == (304, 200)
+    (run_directory / ".agents/skills/pdf/SKILL.md").write_bytes(make_skill_md("pdf", "Changed."))
+    assert server.ask("GET", path, headers=known).status == 200
+
+
+def test_installers_need_the_token_too(run_directory: Path, tmp_path: Path) -> None:
+    settings = Settings(str(run_directory), str(tmp_path / "cache"))
+    services = Services(MemoryCounter(), Collection(LocalSkills(run_directory), settings))
+    with running(settings=with_token(), services=services) as server:
+        for path in ("index.json", "pdf/SKILL.md"):
+            refused = server.ask("GET", f"{FORMER}/{path}", headers={"Authorization": ""})
+            assert (refused.status, server.ask("GET", f"{FORMER}/{path}").status) == (401, 200)

@@ -5,7 +5,7 @@ import logging
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,17 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.git_site import LINK, SUBMODULE, GitRepo, GitSite, git_repo, git_site
+from skillhall.sources.bundles import MAX_FILE
+from tests.support.git_site import (
+    FOLDER,
+    LINK,
+    PLAIN,
+    SUBMODULE,
+    GitRepo,
+    GitSite,
+    git_repo,
+    git_site,
+)
 from tests.support.hammer import hammer, hammered
 from tests.support.prompts import BUILT_IN
 from tests.support.servers import DEADLINE, Reply, Running
@@ -199,6 +209,19 @@ def test_a_deleted_branch_leaves_the_last_copy_until_it_returns(
     assert "stale" not in sources(server)[0]
 
 
+def test_a_deleted_repository_leaves_the_last_copy_until_it_returns(
+    server: Running, repo: GitRepo, url: str
+) -> None:
+    assert shown(server) == "1"
+    moved = repo.folder.rename(repo.folder.with_name("moved"))
+    assert_marked(server, refreshed(server)["stale"])
+    asked = listed(server, overriding(url, branch="next"))
+    assert (asked.status, asked.code) == (502, "PROMPTS_SOURCE_ERROR")
+    moved.rename(repo.folder)
+    assert "stale" not in refreshed(server)
+    assert shown(server) == "1"
+
+
 def test_an_unreachable_host_leaves_the_last_copy_until_a_push_is_told(
     server: Running, repo: GitRepo, site: GitSite, url: str
 ) -> None:
@@ -241,6 +264,48 @@ def wait_for(server: Running, commit: str) -> None:
             return
         moment.wait(0.02)
     pytest.fail("the commit was never handed out")
+
+
+# What is too much
+
+
+def of_many_bytes(repo: GitRepo) -> None:
+    """Six skills of 100 MiB each, all out of one file of zeros."""
+    zeros = [(PLAIN, repo.blob(bytes(MAX_FILE)), f"{number}.bin") for number in range(9)]
+    skill = repo.tree([(PLAIN, repo.blob(make_skill_md("pdf")), "SKILL.md"), *zeros])
+    repo.commit_tree(repo.tree([(FOLDER, skill, f"pdf-{number}") for number in range(6)]))
+
+
+def of_many_files(repo: GitRepo) -> None:
+    """More files than a repository may have, all out of two."""
+    empty = repo.blob(b"")
+    own = (PLAIN, repo.blob(make_skill_md("pdf")), "SKILL.md")
+    skill = repo.tree([own, *((PLAIN, empty, str(number)) for number in range(1999))])
+    repo.commit_tree(repo.tree([(FOLDER, skill, f"pdf-{number}") for number in range(101)]))
+
+
+@pytest.mark.parametrize(
+    ("fill", "why"),
+    [(of_many_bytes, "larger than 524288000 bytes"), (of_many_files, "larger than 200000 files")],
+)
+def test_a_huge_repository_is_refused_and_leaves_nothing_behind(
+    tmp_path: Path, repo: GitRepo, site: GitSite, fill: Callable[[GitRepo], None], why: str
+) -> None:
+    fill(GitRepo(site.root / "acme/huge.git"))
+    huge, fine = site.url("acme/huge.git"), site.url("acme/prompts.git")
+    with team_server(team_settings(tmp_path, huge)) as server:
+        answer = listed(server).json
+        assert [one["name"] for one in answer["data"]["prompts"]] == BUILT_IN
+        assert answer["data"]["source"] == "built-in"
+        assert why in answer["meta"]["stale"]["reason"]
+        assert why in sources(server)[0]["stale"]["reason"]
+        assert server.ask("GET", "/readyz").status == 200
+        asked = listed(server, overriding(huge))
+        assert (asked.status, asked.code) == (502, "PROMPTS_SOURCE_ERROR")
+        assert why in asked.message
+        assert shown(server, overriding(fine)) == "1"
+        copies = [*(tmp_path / "cache/prompts").glob("*/*/*")]
+        assert {path.name for path in copies} == {"hello.md", "pdf"}
 
 
 # Many at once

@@ -42,9 +42,10 @@ def raw(status: int, body: bytes, **headers: str) -> Reply:
     return send
 
 
-def answer(data: object) -> Reply:
-    """An answer in the envelope."""
-    return raw(200, json.dumps({"success": True, "data": data, "meta": META}).encode())
+def answer(data: object, **meta: object) -> Reply:
+    """An answer in the envelope; `meta` is said about it besides."""
+    whole = {"success": True, "data": data, "meta": {**META, **meta}}
+    return raw(200, json.dumps(whole).encode())
 
 
 def failure(status: int, code: str, message: str) -> Reply:
@@ -75,6 +76,7 @@ class PromptSite:
     prompts: list[dict[str, Any]] = field(default_factory=list)
     token: str = ""
     source: str = "built-in"
+    meta: dict[str, object] = field(default_factory=dict)  # said about the listing
     replies: dict[str, Reply] = field(default_factory=dict)  # by path, instead of the right one
     asked: list[Asked] = field(default_factory=list)
 
@@ -112,7 +114,7 @@ class PromptSite:
         if asked.method == "GET" and asked.path == PROMPTS:
             shown = ("name", "description", "arguments")
             listed = [{k: p[k] for k in shown if k in p} for p in self.prompts]
-            return answer({"prompts": listed, "source": source})
+            return answer({"prompts": listed, "source": source}, **self.meta)
         if asked.path == f"{PROMPTS}/refresh":
             loaded = len(self.prompts)
             return answer({"refreshed": True, "promptsLoaded": loaded, "source": source})

@@ -1,15 +1,18 @@
 """Skills and catalogs in memory for searches, and short ways to look at what was found."""
 
+import threading
 from collections.abc import Iterable, Mapping
 
 from skillhall.catalog.catalog import Catalog, Skill
 from skillhall.catalog.fulltext import FullText
 from skillhall.catalog.matching import PlainScan
 from skillhall.catalog.search import SearchIndex
+from skillhall.library.searching import THREAD
 from skillhall.policy.profiles import LENIENT
 from skillhall.skill.model import Frontmatter
 from skillhall.sources.roots import Root
 
+_DEADLINE = 20  # seconds; whatever takes longer hangs
 ROOT = Root("/skills", "project")
 ENGINES: list[type[FullText | PlainScan]] = [FullText, PlainScan]
 
@@ -34,3 +37,11 @@ def make_index(described: Mapping[str, str], engine: type[FullText | PlainScan])
 
 def names_found(index: SearchIndex, text: str, limit: int = 20) -> list[str]:
     return [hit.skill.name for hit in index.search(text, limit).hits]
+
+
+def wait_for_bodies() -> None:
+    """Until every search of this process has read what it was to read."""
+    for thread in threading.enumerate():
+        if thread.name == THREAD:
+            thread.join(_DEADLINE)
+            assert not thread.is_alive()

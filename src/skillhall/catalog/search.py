@@ -109,6 +109,12 @@ class SearchIndex:
         hits = tuple(self._hits(query, _slice(stages, limit, offset)))
         return SearchResult(hits, total, offset + len(hits) < total)
 
+    def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[Skill], int]:
+        """The skills of the first page of `search`, and how many there are; no body is read."""
+        stages = self._stages(read_query(text), Without())
+        found = [self._skills[row] for _, (row, _) in _slice(stages, max(0, limit), 0)]
+        return found, sum(stage.total for stage in stages)
+
     def _rows(self, bodies: Bodies | None) -> Iterator[Row]:
         for name, skill in zip(self._names, self._skills, strict=True):
             body = fold(self._body(skill, bodies)) if bodies else ""

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.read import bundle_of, read_skill_file
-from skillhall.catalog.search import SearchIndex
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
-from skillhall.library.intake import open_reference
+from skillhall.library.intake import bundles_in_file, bundles_of_files, open_reference
+from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
 from skillhall.skill.finding import Code, Finding
+from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
-from skillhall.sources.archive import read_archive
+from skillhall.sources.archive import LIMITS, read_archive
 from skillhall.sources.packing import pack_bundle
 from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from skillhall.catalog.catalog import Skill
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
 EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 MAX_PAGE = 1000  # skills
+MAX_FILES = LIMITS.entries  # that are imported at once
 
 
 class Listed(NamedTuple):
@@ -90,6 +92,13 @@ class Artifact(NamedTuple):
     files: tuple[str, ...]
 
 
+class Outline(NamedTuple):
+    """A skill and the paths of its files, SKILL.md first, whatever that is called here."""
+
+    listed: Listed
+    files: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The collection at one moment."""
@@ -97,6 +106,12 @@ class Shown:
     revision: str
     skills: Mapping[str, Skill]
     findings: tuple[Judged, ...]
+    state: State  # the same as a search takes it
+
+    @property
+    def published(self) -> list[str]:
+        """The ids of the skills that installers get: those that a model may see, in order."""
+        return sorted(identity for identity, skill in self.skills.items() if not skill.hidden)
 
     def listed(self, identity: str) -> Listed:
         """One row of the list."""
@@ -120,7 +135,7 @@ class Collection:
     settings: Settings
     repository: Repository = field(default=lambda: ("", ()))
     _shown: Shown | None = None
-    _index: tuple[str, SearchIndex] | None = None
+    _searching: Searching = field(default_factory=Searching)
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -131,18 +146,14 @@ class Collection:
         with self._lock:
             if self._shown is None or self._shown.revision != revision:
                 self._shown = _shown(revision, self.local.catalog(), skills)
+                self._searching.prepare(self._shown.state)
             return self._shown
 
     def search(self, text: str, limit: int = MAX_PAGE) -> Found:
-        """The skills that a text finds in names and descriptions."""
+        """The skills that a text finds in names, descriptions and, once they are read, bodies."""
         shown = self.show()
-        with self._lock:
-            if self._index is None or self._index[0] != shown.revision:
-                catalog = Catalog(LOCAL_SKILLS, (), shown.skills.values())
-                self._index = shown.revision, SearchIndex.build(catalog)
-            index = self._index[1]
-        result = index.search(text, limit)
-        return Found(tuple(shown.listed(hit.skill.id) for hit in result.hits), result.total)
+        skills, total = self._searching.index(shown.state).find(text, limit)
+        return Found(tuple(shown.listed(skill.id) for skill in skills), total)
 
     def import_source(
         self, text: str, identity: str | None = None, *, replace: bool = False
@@ -163,6 +174,22 @@ class Collection:
     ) -> ImportReport:
         """Take in the skills of an archive. Raises: what reading it and importing raise."""
         return self.local.import_(read_archive(data, name), identity, replace=replace)
+
+    def import_file(
+        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+    ) -> ImportReport:
+        """Take in the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
+        return self.local.import_(bundles_in_file(data, name), identity, replace=replace)
+
+    def import_files(
+        self,
+        files: Sequence[tuple[str, bytes]],
+        identity: str | None = None,
+        *,
+        replace: bool = False,
+    ) -> ImportReport:
+        """Take in the skills among loose files with paths. Raises: as `import_archive`."""
+        return self.local.import_(bundles_of_files(files), identity, replace=replace)
 
     def find(self, identity: str) -> Skill:
         """The skill with that id. Raises: SkillNotFound."""
@@ -204,11 +231,24 @@ class Collection:
         self.local.delete(identity)
 
     def artifacts(self) -> Iterator[Artifact]:
-        """Every skill that a model may see, as installers get it, in order of their ids."""
+        """Every published skill as one file, in order of their ids."""
         shown = self.show()
-        for identity in sorted(shown.skills):
-            if not shown.skills[identity].hidden:
-                yield self._artifact(shown, identity)
+        return (self._artifact(shown, identity) for identity in shown.published)
+
+    def outlines(self) -> Iterator[Outline]:
+        """Every published skill with the paths of its files, in order of their ids."""
+        shown = self.show()
+        for identity in shown.published:
+            own = shown.skills[identity].file
+            others = (path for path in sorted(self.bundle(identity).files) if path != own)
+            yield Outline(shown.listed(identity), (SKILL_MD, *others))
+
+    def read_published(self, identity: str, path: str) -> bytes:
+        """One file of an outline. Raises: as `read_file`."""
+        skill = self.find(identity)
+        if skill.hidden:
+            raise SkillNotFound(identity)
+        return read_skill_file(skill, skill.file if path == SKILL_MD else path)
 
     def _artifact(self, shown: Shown, identity: str) -> Artifact:
         known = self._artifacts.get(identity)
@@ -240,7 +280,8 @@ def _shown(revision: str, local: Catalog, repository: Iterable[Skill]) -> Shown:
         else:
             root = skill.root._replace(source=REPOSITORY)
             skills[skill.id] = skill._replace(root=root)
-    return Shown(revision, skills, tuple(findings))
+    state = State(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
+    return Shown(revision, skills, tuple(findings), state)
 
 
 def _told_inside(judged: Judged, skill: Skill) -> Judged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -35,7 +36,7 @@ from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place, open_root, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall.settings import Settings
 
@@ -137,11 +138,18 @@ def bundle_of_files(files: Mapping[str, bytes], name: str) -> Bundle:
     A folder around all of them names the skill; without one, `name` does. No file is a program.
     Raises: ArchiveRejected, TooLarge, SourceRejected.
     """
-    bundles = read_files(files, name)
+    bundles = read_files([*files.items()], name)
     if len(bundles) > 1:
         folders = ", ".join(bundle.folder for bundle in bundles)
         raise SourceRejected("path", name, f"it holds several skills: {folders}", "choose one")
     return bundles[0]
+
+
+def bundles_of_files(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
+    """All skills among loose files with their paths. Raises: ArchiveRejected, TooLarge."""
+    bundles = read_files(files, "the files")
+    # Files without a folder around them say nothing about its name; the frontmatter will.
+    return tuple(bundle if bundle.path else replace(bundle, folder="") for bundle in bundles)
 
 
 def _absolute(path: str, settings: Settings) -> str:
@@ -190,12 +198,19 @@ def _from_url(
     url: str, policy: AddressPolicy, progress: Callable[[int, int], None] | None
 ) -> tuple[Bundle, ...]:
     fetched = fetch(url, at_most=LIMITS.total, policy=policy, progress=progress)
-    name = os.path.basename(fetched.url)
+    return bundles_in_file(fetched.data, os.path.basename(fetched.url))
+
+
+def bundles_in_file(data: bytes, name: str) -> tuple[Bundle, ...]:
+    """The skills in one file: an archive, or a SKILL.md under any name that ends so.
+
+    Raises: ArchiveRejected, TooLarge.
+    """
     if not name.lower().endswith(_MARKDOWN):
-        return read_archive(fetched.data, name)
-    if len(fetched.data) > LIMITS.file:
+        return read_archive(data, name)
+    if len(data) > LIMITS.file:
         raise TooLarge(name, LIMITS.file)
     path = RelativePath.parse(SKILL_MD)
-    file = SkillFile(path, len(fetched.data), executable=False, read=lambda: fetched.data)
+    file = SkillFile(path, len(data), executable=False, read=lambda: data)
     # A file alone says nothing about its folder; its frontmatter will.
     return (Bundle("", {SKILL_MD: file}),)

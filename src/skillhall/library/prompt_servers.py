@@ -19,8 +19,11 @@ from skillhall.library.prompt_skills import is_script
 from skillhall.policy.scanning import ScanPolicy
 from skillhall.sources.api import Server
 from skillhall.sources.bundles import open_bundle
+from skillhall.sources.git import as_git
+from skillhall.sources.git_remote import parse_endpoint
 from skillhall.sources.prompt_server import Asked, FileToSend
 from skillhall.sources.prompt_server import PromptServer as PromptServer  # noqa: PLC0414 - for surfaces
+from skillhall.sources.reference import GitHubRef, GitRef, parse_reference
 from skillhall.sources.safety import Place
 from skillhall.sources.writing import WritableFolder
 
@@ -48,7 +51,22 @@ def open_prompt_server(
             problem = "it holds a user name, a password or a query"
             raise SourceRejected("url", text, problem, "the server has a token of its own for it")
     client = settings.client
-    return PromptServer(Server.at(address or client.server, client.token), override)
+    server = Server.at(address or client.server, client.token)
+    if client.git_token is not None and _is_for_token(override.repo, settings):
+        server = server.with_git_token(client.git_token)
+    return PromptServer(server, override)
+
+
+def _is_for_token(repo: str, settings: Settings) -> bool:
+    """Whether a repository lies on a host that the person's token is for."""
+    try:
+        reference = parse_reference(repo, loopback_http=bool(settings.allowed_networks))
+        if not isinstance(reference, GitHubRef | GitRef):
+            return False
+        endpoint = parse_endpoint(as_git(reference, settings.github_url).url)
+    except SourceRejected:  # the server tells what is wrong with it
+        return False
+    return endpoint.authority in settings.client.git_token_hosts
 
 
 def origin_of(server: PromptServer) -> Origin:

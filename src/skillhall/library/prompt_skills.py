@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall.policy.loading import Judged
-    from skillhall.sources.prompt_server import Argument, Given, Listed, PromptServer
+    from skillhall.sources.prompt_server import Argument, Given, Listed, Listing, PromptServer
 
     Progress: TypeAlias = Callable[[str, int, int], None]  # a step, how much is done, of how much
 
@@ -83,6 +83,7 @@ class Batch:
     source: str = ""  # what the server calls it
     listed: frozenset[str] = frozenset()  # every prompt that the server has, chosen or not
     skills: list[PromptSkill] = field(default_factory=list)
+    is_stand_in: bool = False  # for prompts of a repository that the server could not read
     left: list[NotWritten] = field(default_factory=list)
     findings: list[Judged] = field(default_factory=list)
 
@@ -106,6 +107,8 @@ def fetch_skills(
     """
     listing = server.list()
     batch = Batch(listing.source, frozenset(one.name for one in listing.prompts))
+    if listing.is_stand_in:
+        _tell_stand_in(listing, batch)
     _tell_unmatched(listing.prompts, wanted, batch)
     choices = list(_chosen(listing.prompts, wanted, batch))
     size = 0
@@ -117,6 +120,13 @@ def fetch_skills(
         if progress is not None:
             progress(_STEP, done, len(choices))
     return batch
+
+
+def _tell_stand_in(listing: Listing, batch: Batch) -> None:
+    batch.is_stand_in = True
+    message = f"the server has its built-in prompts only, so nothing is removed: {listing.stale}"
+    hint = "run it again when the server can read its repository"
+    batch.note(Finding(Code.PROMPTS_UNREAD, message, hint=hint))
 
 
 def _chosen(prompts: Sequence[Listed], wanted: Wanted, batch: Batch) -> Iterator[_Choice]:

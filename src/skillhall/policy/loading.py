@@ -82,6 +82,7 @@ ADVICE = frozenset(
         Code.PATTERN_UNMATCHED,
         Code.FOLDER_TAKEN,
         Code.EDITED_SINCE,
+        Code.PROMPTS_UNREAD,
     }
 )
 # The rules for how a name is written.

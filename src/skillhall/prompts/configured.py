@@ -16,7 +16,8 @@ from skillhall.prompts.repositories import (
     named_repository,
 )
 from skillhall.sources.addresses import address_policy
-from skillhall.sources.git import GitAccess
+from skillhall.sources.git import GitAccess, has_git
+from skillhall.sources.github_api import GitHubAccess
 from skillhall.sources.reference import LocalRef
 from skillhall.sources.roots import Root
 
@@ -48,6 +49,16 @@ def read_supply(settings: Settings) -> Supply:
         hosts,
         _configured(prompts, hosts, settings.working_directory),
         _seconds(prompts.cache_ttl),
+        github=None if settings.use_git and has_git() else _github(settings),
+    )
+
+
+def _github(settings: Settings) -> GitHubAccess:
+    return GitHubAccess(
+        settings.github_api_url,
+        address_policy(settings.allowed_networks),
+        settings.tokens,
+        settings.cache_directory,
     )
 
 

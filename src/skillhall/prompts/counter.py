@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected, without_credentials
 from skillhall.prompts.copies import Copies
 from skillhall.prompts.feed import Clock, Feed, Looked, words
 from skillhall.prompts.model import BUILT_IN, Asked, SourceStatus, Stale
+from skillhall.prompts.readers import GitHubReader, GitReader
 from skillhall.prompts.repositories import GitHosts, LocalFolder, Repository, asked_repository
 from skillhall.prompts.snapshot import ANSWERS, Contents, Snapshot
 from skillhall.prompts.uploads import MAX_SOURCES, Uploads
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
     from skillhall.prompts.feed import Look
     from skillhall.prompts.model import Ingested, Upload
+    from skillhall.prompts.readers import Reader
     from skillhall.sources.git import GitAccess
+    from skillhall.sources.github_api import GitHubAccess
 
     Call: TypeAlias = Callable[[Feed, Look], Snapshot]
 
@@ -44,6 +47,17 @@ class Supply:
     ttl: float = 86400.0  # seconds
     overrides: int = MAX_OVERRIDES
     clock: Clock = field(default_factory=Clock)
+    github: GitHubAccess | None = None  # instead of git, if that is not to be used
+
+    def reader(self, access: GitAccess) -> Reader:
+        """The way to a repository, with the tokens of an access."""
+        if self.github is None:
+            return GitReader(access)
+        github = self.github
+        if access is not self.access:  # a call's own token, which its repository's host may see
+            [token] = access.tokens.values()
+            github = replace(github, tokens={github.authority: token})
+        return GitHubReader(github, self.hosts.github_url)
 
 
 class PromptCounter:
@@ -136,11 +150,11 @@ class PromptCounter:
 
     def _from_override(self, asked: Asked, call: Call) -> Snapshot:
         repository, access = self._override(asked)
-        key = repository.key(access)
+        key, reader = repository.key(access), self._supply.reader(access)
         feed = self._feed(key, repository)
 
         def look(kept: Contents | None) -> Looked:
-            return repository.look(kept, access, self._copies, _OVERRIDE_ANSWERS)
+            return repository.look(kept, reader, self._copies, _OVERRIDE_ANSWERS)
 
         try:
             return call(feed, look)
@@ -213,7 +227,8 @@ class PromptCounter:
         """A look at the configured source."""
         configured = self._supply.configured
         if isinstance(configured, Repository):
-            return configured.look(kept, self._supply.access, self._copies, ANSWERS)
+            reader = self._supply.reader(self._supply.access)
+            return configured.look(kept, reader, self._copies, ANSWERS)
         if configured is None:
             return Looked(self._built_in)
         return configured.look(kept, self._copies)

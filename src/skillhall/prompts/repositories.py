@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SourceNotFound, SourceRejected, UnsafePath, without_credentials
-from skillhall.policy.profiles import PROMPT_REPOSITORY
 from skillhall.prompts.feed import Looked
 from skillhall.prompts.folders import read_folder
 from skillhall.prompts.snapshot import Contents
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.finding import Code, Finding
-from skillhall.sources.git import as_git, read_git_level, resolve_commit
+from skillhall.sources.git import as_git
 from skillhall.sources.git_remote import cache_key, parse_endpoint
 from skillhall.sources.reference import GitHubRef, GitRef, LocalRef, is_ref, parse_reference
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillhall.prompts.copies import Copies
+    from skillhall.prompts.readers import Reader
     from skillhall.settings import Secret
     from skillhall.sources.git import GitAccess
     from skillhall.sources.repository import Tree
@@ -75,17 +75,17 @@ class Repository:
         is_ours = not ref or self.may_fall_back or ref == self.reference.ref
         return is_ours and place_of(self.reference.url) in map(place_of, urls)
 
-    def look(self, kept: Contents | None, access: GitAccess, copies: Copies, size: int) -> Looked:
+    def look(self, kept: Contents | None, reader: Reader, copies: Copies, size: int) -> Looked:
         """What is there now; nothing is fetched if the commit is known. Raises: as `read_git`."""
         reference, notes = self.reference, tuple[Finding, ...]()
         try:
-            commit = resolve_commit(reference, access) if kept else ""
+            commit = reader.commit(reference) if kept else ""
         except SourceNotFound:
             reference, notes = self._fallen_back()
-            commit = resolve_commit(reference, access)
+            commit = reader.commit(reference)
         if kept is not None and kept.commit == commit:
             return Looked(kept)
-        tree, notes = self._tree(reference, access, notes)
+        tree, notes = self._tree(reference, reader, notes)
         contents = Contents(
             self.source,
             copies.put(tree),
@@ -96,20 +96,19 @@ class Repository:
         return Looked(contents, tree.stale, tree.seen)
 
     def _tree(
-        self, reference: GitRef, access: GitAccess, notes: tuple[Finding, ...]
+        self, reference: GitRef, reader: Reader, notes: tuple[Finding, ...]
     ) -> tuple[Tree, tuple[Finding, ...]]:
-        scan, text = PROMPT_REPOSITORY.scan, reference.text
         try:
-            return read_git_level(reference, access, scan, text=text), notes
+            return reader.level(reference, reference.text), notes
         except SourceNotFound:
-            if reference != self.reference or self._has_branch(access):
+            if reference != self.reference or self._has_branch(reader):
                 raise
             other, notes = self._fallen_back()
-        return read_git_level(other, access, scan, text=text), notes
+        return reader.level(other, reference.text), notes
 
-    def _has_branch(self, access: GitAccess) -> bool:
+    def _has_branch(self, reader: Reader) -> bool:
         try:
-            resolve_commit(self.reference, access)
+            reader.commit(self.reference)
         except SourceNotFound:
             return False
         return True

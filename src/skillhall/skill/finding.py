@@ -87,6 +87,7 @@ class Code(StrEnum):
     PATTERN_UNMATCHED = "pattern-unmatched"
     FOLDER_TAKEN = "folder-taken"
     EDITED_SINCE = "edited-since"
+    PROMPTS_UNREAD = "prompts-unread"
 
     # Risky content: what the static scan notices. `tiers` ranks these codes.
     HIDDEN_UNICODE = "hidden-unicode"

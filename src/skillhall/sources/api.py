@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from skillhall.sources.addresses import AddressPolicy
+from skillhall.sources.addresses import AddressPolicy, is_loopback
 from skillhall.sources.reference import WebUrl
 from skillhall.sources.wire import Call, Network, Patience, Wire, open_line, told_of
 from skillhall.version import VERSION
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MAX_ANSWER: Final = 128 * 1024 * 1024  # bytes; a skill of 100 MiB in base64 is a little more
 TOKEN_VARIABLE: Final = "SKILLHALL_SERVER_TOKEN"  # noqa: S105 - the name of a variable
+GIT_TOKEN_VARIABLE: Final = "SKILLHALL_GIT_TOKEN"  # noqa: S105 - the same
 _ANY = AddressPolicy.allowing("0.0.0.0/0", "::/0")
 _CHUNK = 256 * 1024  # bytes
 _LINE = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -42,6 +43,13 @@ _UNAUTHENTICATED = 401
 _REDIRECTS = range(300, 400)
 _OK = range(200, 300)
 _UNREADABLE = "its answer cannot be read"
+
+
+class Told(NamedTuple):
+    """What a server answers, and what it says about the answer."""
+
+    data: Mapping[str, object]
+    meta: Mapping[str, object]
 
 
 class Patient(NamedTuple):
@@ -60,6 +68,7 @@ class Server:
 
     url: WebUrl
     token: str = field(default="", repr=False)
+    git_token: str = field(default="", repr=False)  # for a repository that it is asked to read
     patient: Patient = PATIENT
     max_answer: int = MAX_ANSWER
 
@@ -69,10 +78,16 @@ class Server:
         url = WebUrl.parse(text.rstrip("/"))
         if url.query or url.fragment:
             raise SourceRejected("url", text, "a server's address has no query and no fragment")
-        shown = "" if token is None else token.reveal()
-        if shown and not _LINE.fullmatch(shown):
-            raise ConfigInvalid(TOKEN_VARIABLE, "it is not one word of ASCII characters")
-        return cls(url, shown, patient)
+        return cls(url, _checked(token, TOKEN_VARIABLE), patient=patient)
+
+    def with_git_token(self, token: Secret) -> Server:
+        """The same server with a token for a repository, if nobody can read it on the way there.
+
+        Raises: ConfigInvalid.
+        """
+        if self.url.scheme != "https" and not is_loopback(self.url.host):
+            return self
+        return replace(self, git_token=_checked(token, GIT_TOKEN_VARIABLE))
 
     @property
     def host(self) -> str:
@@ -84,12 +99,12 @@ class Server:
         """The address without anything secret, in one spelling."""
         return self.url.place.rstrip("/")
 
-    def get(self, path: str, query: Mapping[str, str]) -> dict[str, object]:
-        """The data of an answer. Raises: SourceUnavailable, NotAuthenticated, ServerRefused."""
+    def get(self, path: str, query: Mapping[str, str]) -> Told:
+        """An answer. Raises: SourceUnavailable, NotAuthenticated, ServerRefused."""
         return self._ask("GET", path, query, None)
 
-    def post(self, path: str, query: Mapping[str, str], body: object) -> dict[str, object]:
-        """The data of the answer to a JSON body. Raises: as `get`."""
+    def post(self, path: str, query: Mapping[str, str], body: object) -> Told:
+        """The answer to a JSON body. Raises: as `get`."""
         return self._ask("POST", path, query, json.dumps(body).encode())
 
     def unreadable(self, detail: str = "") -> SourceUnavailable:
@@ -97,9 +112,7 @@ class Server:
         problem = f"{_UNREADABLE}: {detail}" if detail else _UNREADABLE
         return SourceUnavailable(self.host, problem, "is it a Skillhall server, and of this age?")
 
-    def _ask(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None
-    ) -> dict[str, object]:
+    def _ask(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> Told:
         target = self.url.path.rstrip("/") + path
         if any(query.values()):
             target += f"?{urlencode({key: text for key, text in query.items() if text})}"
@@ -123,6 +136,8 @@ class Server:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         if self.token:
             lines.append(f"Authorization: Bearer {self.token}")
+        if self.git_token:
+            lines.append(f"X-Skillhall-Git-Token: {self.git_token}")
         return "\r\n".join([*lines, "", ""]).encode("ascii") + (body or b"")
 
     def _exchange(self, method: str, written: bytes) -> tuple[int, bytes]:
@@ -153,7 +168,7 @@ class Server:
             raise SourceUnavailable(self.host, "its answer ends too early")
         return b"".join(pieces)
 
-    def _judged(self, status: int, data: bytes) -> dict[str, object]:
+    def _judged(self, status: int, data: bytes) -> Told:
         if status == _UNAUTHENTICATED:
             raise NotAuthenticated(self.host, TOKEN_VARIABLE)
         if status in _REDIRECTS:
@@ -161,19 +176,29 @@ class Server:
             raise SourceUnavailable(self.host, "it redirects", hint, status=status)
         answer = _parsed(data)
         if isinstance(answer, dict) and answer.get("success") is True and status in _OK:
-            found = answer.get("data")
+            found, meta = answer.get("data"), answer.get("meta")
             if isinstance(found, dict):
-                return found
+                return Told(found, meta if isinstance(meta, dict) else {})
         if isinstance(answer, dict) and isinstance(error := answer.get("error"), dict):
-            raise ServerRefused(self.host, status, self._without_token(error.get("message")))
+            raise ServerRefused(self.host, status, self._without_tokens(error.get("message")))
         if status not in _OK:
             raise SourceUnavailable(self.host, f"it answers with status {status}", status=status)
         raise self.unreadable()
 
-    def _without_token(self, message: object) -> str:
+    def _without_tokens(self, message: object) -> str:
         """A message of the server, which may repeat what it was sent."""
         text = message if isinstance(message, str) and message else "it gives no reason"
-        return text.replace(self.token, "***") if self.token else text
+        for token in filter(None, (self.token, self.git_token)):
+            text = text.replace(token, "***")
+        return text
+
+
+def _checked(token: Secret | None, variable: str) -> str:
+    """The token as it can stand in a header. Raises: ConfigInvalid."""
+    shown = "" if token is None else token.reveal()
+    if shown and not _LINE.fullmatch(shown):
+        raise ConfigInvalid(variable, "it is not one word of ASCII characters")
+    return shown
 
 
 def _parsed(data: bytes) -> object:

@@ -24,7 +24,7 @@ from skillhall.sources.bundles import MAX_FILE
 from skillhall.sources.repository import folder_above, skill_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall.errors import ArchiveReason
 
@@ -90,14 +90,14 @@ def read_archive(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[Bundl
 
 
 def read_files(
-    files: Mapping[str, bytes], name: str, limits: Limits = LIMITS
+    files: Sequence[tuple[str, bytes]], name: str, limits: Limits = LIMITS
 ) -> tuple[Bundle, ...]:
-    """The skills among loose files, by path, under the rules for archives; `name` names the whole.
+    """The skills among loose files with their paths, as in an archive that is called `name`.
 
     Raises: ArchiveRejected, TooLarge.
     """
-    intake = Intake(name, sum(map(len, files.values())), limits)
-    for path, data in files.items():
+    intake = Intake(name, sum(len(data) for _, data in files), limits)
+    for path, data in files:
         intake.count()
         checked = intake.enter(path.encode("utf-8", "surrogatepass"), is_folder=False)
         intake.weigh(checked, len(data))

@@ -12,7 +12,7 @@ from itertools import accumulate, groupby, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import SourceNotFound, UnsafePath
+from skillhall.errors import SourceNotFound, TooLarge, UnsafePath
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile, folded
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import is_skill_md
@@ -21,7 +21,7 @@ from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL
 from skillhall.sources.repository import folder_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall.policy.scanning import ScanPolicy
 
@@ -32,6 +32,7 @@ _NO_FILE = {
     LINK: ("it is a link", "copy the file instead"),
     SUBMODULE: ("it is another repository", "copy its files instead"),
 }
+MAX_LEVEL_FILES = 200_000  # as many as an archive of a repository may have
 _LONGEST_NAME = 255  # bytes; file systems hold no longer one
 _ODD = ("it is not a regular file", "remove it")
 
@@ -188,13 +189,13 @@ def draft_level(
 ) -> tuple[list[Draft], list[Finding]]:
     """What a scan of the one level below `path` reads: flat files, and each folder with a SKILL.md.
 
-    `text` names the source. Raises: SourceNotFound if there is nothing at `path`.
+    `text` names the source. Raises: SourceNotFound if there is nothing at `path`, TooLarge.
     """
     prefix = f"{path}/" if path else ""
     below = sorted((e for e in entries if e.path.startswith(prefix)), key=lambda e: e.path)
     if path and not below:
         raise SourceNotFound(text, f"there is no folder {path!r} in the repository")
-    flat, drafts, findings = Draft(path), list[Draft](), list[Finding]()
+    flat, folders, findings = Draft(path), dict[str, list[Entry]](), list[Finding]()
     for name, group in groupby(below, key=lambda e: e.path[len(prefix) :].partition("/")[0]):
         inner, folder = list(group), f"{prefix}{name}"
         if policy.reason_to_skip(name) is not None:
@@ -206,11 +207,27 @@ def draft_level(
             message = f"the folder {name!a} is left out: {against}"
             findings.append(Finding(Code.UNSAFE_PATH, message, hint="rename it"))
         elif any(entry.is_file and is_skill_md(entry.path[len(folder) + 1 :]) for entry in inner):
-            drafts.append(_draft_folder(folder, inner, policy))
+            folders[folder] = inner
         else:
             message = "the folder holds no SKILL.md"
             findings.append(Finding(Code.NO_SKILL_MD, message, hint="add one", path=name))
+    count = len(flat.entries) + sum(min(len(inner), MAX_FILES) for inner in folders.values())
+    if count > MAX_LEVEL_FILES:  # before each of them is looked at
+        raise TooLarge(text, MAX_LEVEL_FILES, "files")
+    drafts = [_draft_folder(folder, inner, policy) for folder, inner in folders.items()]
     return [flat, *drafts], findings
+
+
+def level_of(
+    drafts: Sequence[Draft], contents: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], list[Finding]]:
+    """The files of what `draft_level` gave, by their paths below its path, and what was noticed."""
+    files, findings = dict[str, bytes](), list[Finding]()
+    for number, draft in enumerate(drafts):
+        top = f"{draft.folder.rpartition('/')[2]}/" if number else ""
+        files |= {f"{top}{path}": contents[e.id] for path, e in draft.entries.items()}
+        findings += [one._replace(path=f"{top}{one.path}".rstrip("/")) for one in draft.findings]
+    return files, findings
 
 
 def _draft_folder(folder: str, entries: Iterable[Entry], policy: ScanPolicy) -> Draft:

@@ -27,7 +27,13 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from skillhall.sources.commit_tree import draft_level, draft_skills, files_of, searchable_paths
+from skillhall.sources.commit_tree import (
+    draft_level,
+    draft_skills,
+    files_of,
+    level_of,
+    searchable_paths,
+)
 from skillhall.sources.git_cache import file_name, is_cached, opened_cache
 from skillhall.sources.git_failures import GitFailed, Trouble, explained
 from skillhall.sources.git_program import has_git
@@ -98,12 +104,8 @@ def read_git_level(reference: GitRef, access: GitAccess, policy: ScanPolicy, *, 
         return draft_level(entries, path, policy, text)
 
     found = _found(reference, _Line(_checked(reference), access, text), choose)
-    files, findings = dict[str, bytes](), list(found.findings)
-    for draft in found.drafts:
-        top = "" if draft is found.drafts[0] else f"{draft.folder.rpartition('/')[2]}/"
-        files |= {f"{top}{path}": found.contents[e.id] for path, e in draft.entries.items()}
-        findings += [one._replace(path=f"{top}{one.path}".rstrip("/")) for one in draft.findings]
-    return Tree(files, found.commit, tuple(findings), found.stale, found.seen)
+    files, findings = level_of(found.drafts, found.contents)
+    return Tree(files, found.commit, (*found.findings, *findings), found.stale, found.seen)
 
 
 def as_git(reference: GitHubRef | GitRef, github_url: str) -> GitRef:
@@ -339,11 +341,11 @@ class _Reading:
         sizes = self._sizes(store, reading.ref, {entry.id for entry in files_of(drafts)})
         for draft in drafts:
             draft.weigh(sizes)
-        chosen = {entry.id: sizes[entry.id] for entry in files_of(drafts)}
         limit = self.line.access.limits.size
-        if sum(chosen.values()) > limit:
+        # A file that is there often comes once, and is written as often as it is there.
+        if sum(sizes[entry.id] for entry in files_of(drafts)) > limit:
             raise TooLarge(self.line.text, limit)
-        contents = store.contents(chosen)
+        contents = store.contents({entry.id: sizes[entry.id] for entry in files_of(drafts)})
         return _Found(drafts, findings, contents, commit, reading.ref, time.time())
 
     def _sizes(self, store: Store, ref: str, ids: set[str]) -> dict[str, int]:

@@ -7,6 +7,7 @@ Nothing of the archive's own names, modes or sizes is believed.
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -19,8 +20,10 @@ from skillhall.sources.commit_tree import (
     LINK,
     PLAIN,
     Entry,
+    draft_level,
     draft_skills,
     files_of,
+    level_of,
     searchable_paths,
 )
 from skillhall.sources.fetch import Request
@@ -28,11 +31,12 @@ from skillhall.sources.github_api import Api
 from skillhall.sources.github_cache import GitHubCache
 from skillhall.sources.github_tree import blob_hash, dump_tree, is_blob, load_tree, parse_tree
 from skillhall.sources.reference import is_commit
-from skillhall.sources.repository import Snapshot, find_skills
+from skillhall.sources.repository import Snapshot, Tree, find_skills
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from skillhall.policy.scanning import ScanPolicy
     from skillhall.sources.archive_tar import Member
     from skillhall.sources.commit_tree import Draft
     from skillhall.sources.github_api import GitHubAccess
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 
 _MIB = 1024 * 1024
 _MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub itself cuts trees at 7 MiB
+_MAX_LEVEL = 500 * _MIB  # bytes of the files of one level, as by git
 _FEW = 8  # files that are asked for one by one
 # Repositories can keep files out of archives, or have them changed there (.gitattributes).
 _MAX_MISSING = 32  # files that an archive may lack
@@ -57,9 +62,7 @@ def read_github(reference: GitHubRef, access: GitHubAccess, *, text: str) -> Sna
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere,
     SkillNotFound, ArchiveRejected, TooLarge.
     """
-    name = f"{reference.owner}/{reference.repository}"
-    cache = GitHubCache(access.cache_directory, access.api_url, access.token)
-    reader = _Reader(reference, Api(access, name, text), cache)
+    reader = _opened(reference, access, text)
     try:
         commit, reading = reader.locate()
         snapshot = reader.snapshot(commit, reading)
@@ -69,6 +72,39 @@ def read_github(reference: GitHubRef, access: GitHubAccess, *, text: str) -> Sna
         return reader.last_snapshot(error)
     reader.remember(commit, reading.path)
     return snapshot
+
+
+def read_github_level(
+    reference: GitHubRef, access: GitHubAccess, policy: ScanPolicy, *, text: str
+) -> Tree:
+    """What a scan of the one level below the reference's path looks at, of the ref's commit.
+
+    Raises: as `read_github`, but for skills that are missing.
+    """
+    reader = _opened(reference, access, text)
+    try:
+        commit, reading = reader.locate()
+        tree = reader.level(commit, reading, policy)
+    except (SourceUnavailable, RateLimited) as error:
+        if not _passes(error):
+            raise
+        return reader.last_level(error, policy)
+    reader.remember(commit, reading.path)
+    return tree
+
+
+def resolve_github(reference: GitHubRef, access: GitHubAccess) -> str:
+    """The commit that the ref has now.
+
+    Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere.
+    """
+    return _opened(reference, access, reference.text).locate()[0]
+
+
+def _opened(reference: GitHubRef, access: GitHubAccess, text: str) -> _Reader:
+    name = f"{reference.owner}/{reference.repository}"
+    cache = GitHubCache(access.cache_directory, access.api_url, access.token)
+    return _Reader(reference, Api(access, name, text), cache)
 
 
 def _passes(error: SourceUnavailable | RateLimited) -> bool:
@@ -142,13 +178,25 @@ class _Reader:
         entries = self._tree(commit)
         folders = find_skills(searchable_paths(entries), reading.path, self.api.text)
         drafts = draft_skills(entries, folders)
-        for draft in drafts:
-            draft.weigh()
-        if sum(_size(entry) for entry in files_of(drafts)) > LIMITS.total:
-            raise TooLarge(self.api.text, LIMITS.total)
-        contents = self._contents(commit, drafts)
+        contents = self._weighed(commit, drafts, LIMITS.total)
         bundles = tuple(draft.bundle(contents) for draft in drafts)
         return Snapshot(bundles, commit, reading.ref)
+
+    def level(self, commit: str, reading: GitHubRef, policy: ScanPolicy) -> Tree:
+        """The files of the one level below the reading's path in a commit."""
+        text = self.api.text
+        drafts, noticed = draft_level(self._tree(commit), reading.path, policy, text)
+        contents = self._weighed(commit, drafts, _MAX_LEVEL)
+        files, findings = level_of(drafts, contents)
+        return Tree(files, commit, (*noticed, *findings), seen=time.time())
+
+    def _weighed(self, commit: str, drafts: Sequence[Draft], limit: int) -> dict[str, bytes]:
+        """The bytes of all files, by their ids. Raises: TooLarge, and as `_contents` does."""
+        for draft in drafts:
+            draft.weigh()
+        if sum(_size(entry) for entry in files_of(drafts)) > limit:
+            raise TooLarge(self.api.text, limit)
+        return self._contents(commit, drafts)
 
     def _contents(self, commit: str, drafts: Sequence[Draft]) -> dict[str, bytes]:
         """The bytes of all files, by their ids. Raises: SourceUnavailable if one is missing."""
@@ -221,7 +269,8 @@ class _Reader:
 
     def remember(self, commit: str, path: str) -> None:
         """Note that all of this was read."""
-        self._keep("last", self.reference.text, commit=commit, path=path)
+        now = str(time.time())
+        self._keep("last", self.reference.text, commit=commit, path=path, seen=now)
         self.cache.sweep()
 
     def last_snapshot(self, failure: SourceUnavailable | RateLimited) -> Snapshot:
@@ -229,6 +278,16 @@ class _Reader:
         commit, reading = self._last(failure)
         offline = replace(self, api=replace(self.api, failure=failure))
         return offline.snapshot(commit, reading)._replace(stale=str(failure))
+
+    def last_level(self, failure: SourceUnavailable | RateLimited, policy: ScanPolicy) -> Tree:
+        """The same for a level, which also says when it was read."""
+        kept = _loaded(self.cache.read("last", self.reference.text), "commit", "seen")
+        if kept is None:
+            raise failure
+        commit, reading = self._last(failure)
+        offline = replace(self, api=replace(self.api, failure=failure))
+        tree = offline.level(commit, reading, policy)
+        return tree._replace(stale=str(failure), seen=float(kept[1]))
 
     def _last(self, failure: SourceUnavailable | RateLimited) -> tuple[str, GitHubRef]:
         """The commit that was read last here, or in another part of the repository."""

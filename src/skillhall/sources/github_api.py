@@ -45,9 +45,14 @@ class GitHubAccess:
     progress: Progress | None = None  # told while an archive comes
 
     @property
+    def authority(self) -> str:
+        """The API's host, as tokens are listed under it. Raises: SourceRejected."""
+        return WebUrl.parse(self.api_url).authority
+
+    @property
     def token(self) -> str:
         """The token for the API's host, if there is one. Raises: SourceRejected."""
-        secret = self.tokens.get(WebUrl.parse(self.api_url).authority)
+        secret = self.tokens.get(self.authority)
         return secret.reveal() if secret else ""
 
 

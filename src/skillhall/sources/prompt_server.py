@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_PROMPTS: Final = 10_000  # in one listing
 MAX_PART: Final = 255  # bytes of one name in a path, which is what file systems take
+BUILT_IN: Final = "built-in"  # how a server calls its own prompts
 _PROMPTS: Final = "/api/v1/prompts"
 _NOT_FOUND: Final = "Prompt not found"  # how the server's sentence begins
 _DOTS: Final = frozenset({"", ".", ".."})  # what no path of a URL can end in
@@ -64,6 +65,12 @@ class Listing(NamedTuple):
 
     prompts: tuple[Listed, ...]
     source: str
+    stale: str = ""  # why it is not what the source holds now, if it is not
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether built-in prompts stand in for a repository that was never read."""
+        return bool(self.stale) and self.source == BUILT_IN
 
 
 class Given(NamedTuple):
@@ -112,11 +119,12 @@ class PromptServer:
 
     def list(self) -> Listing:
         """Every prompt."""
-        answer = _Answer(self.server, self.server.get(_PROMPTS, self.query))
+        told = self.server.get(_PROMPTS, self.query)
+        answer = _Answer(self.server, told.data)
         found = tuple(_listed(one) for one in answer.objects("prompts"))
         if len(found) > MAX_PROMPTS:
             raise self.server.unreadable(f"it lists more than {MAX_PROMPTS} prompts")
-        return Listing(found, answer.text("source"))
+        return Listing(found, answer.text("source"), _staleness(told.meta))
 
     def fetch(self, name: str, arguments: Mapping[str, str]) -> Given:
         """One prompt with its files.
@@ -127,12 +135,12 @@ class PromptServer:
             raise PromptNotFound(name)
         body = {"arguments": dict(arguments)}
         try:
-            data = self.server.post(f"{_PROMPTS}/{_quoted(name)}", self.query, body)
+            told = self.server.post(f"{_PROMPTS}/{_quoted(name)}", self.query, body)
         except ServerRefused as error:
             if error.problem.startswith(_NOT_FOUND):
                 raise PromptNotFound(name) from None
             raise
-        answer = _Answer(self.server, data, f"the prompt {name!r}")
+        answer = _Answer(self.server, told.data, f"the prompt {name!r}")
         texts = [_message(one) for one in answer.objects("messages")]
         if not texts:
             raise answer.wrong("messages")
@@ -142,7 +150,7 @@ class PromptServer:
 
     def refresh(self) -> Refreshed:
         """Have the server look for news."""
-        answer = _Answer(self.server, self.server.post(f"{_PROMPTS}/refresh", self.query, {}))
+        answer = _Answer(self.server, self.server.post(f"{_PROMPTS}/refresh", self.query, {}).data)
         return Refreshed(answer.number("promptsLoaded"), answer.text("source"))
 
     def upload(self, source: str, content_hash: str, files: Iterable[FileToSend]) -> Sent:
@@ -152,7 +160,7 @@ class PromptServer:
             for one in files
         ]
         body = {"source": source, "contentHash": content_hash, "files": sent}
-        answer = _Answer(self.server, self.server.post(f"{_PROMPTS}/sources", {}, body))
+        answer = _Answer(self.server, self.server.post(f"{_PROMPTS}/sources", {}, body).data)
         return Sent(answer.text("source"), answer.number("fileCount"), answer.text("status"))
 
 
@@ -189,6 +197,12 @@ class _Answer(NamedTuple):
 
     def wrong(self, name: str) -> Exception:
         return self.server.unreadable(f"{name!r} of {self.place} is missing or wrong")
+
+
+def _staleness(meta: Mapping[str, object]) -> str:
+    stale = meta.get("stale")
+    reason = stale.get("reason") if isinstance(stale, dict) else None
+    return reason if isinstance(reason, str) and _is_whole(reason) else ""
 
 
 def _quoted(name: str) -> str:

@@ -27,9 +27,10 @@ from skillhall.surfaces.rest.framework import HeadAsGet, framework
 from skillhall.surfaces.rest.health import HealthCalls
 from skillhall.surfaces.rest.prompts import PromptCalls
 from skillhall.surfaces.rest.routes import health_router, prompt_router, webhook_router
-from skillhall.surfaces.rest.skill_routes import skill_router
+from skillhall.surfaces.rest.skill_routes import installer_router, skill_router
 from skillhall.surfaces.rest.skills import SkillCalls
 from skillhall.surfaces.rest.webhooks import WebhookCalls
+from skillhall.surfaces.rest.well_known import InstallerCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,11 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         webhook_router(hooks),
     )
     if services.collection is not None:
-        routers = (*routers, skill_router(SkillCalls(services.collection, blocking)))
+        routers = (
+            *routers,
+            skill_router(SkillCalls(services.collection, blocking)),
+            installer_router(InstallerCalls(services.collection, blocking)),
+        )
     behind = framework((*routers, *services.routers), health.warm)
     front = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
     secrets = (server.auth_token, server.webhook_secret, *settings.tokens.values())
@@ -195,6 +200,7 @@ def log_to_stderr(level: str) -> None:
         ("skillhall.access", lines, level),
         ("skillhall.server", plain, level),
         ("uvicorn.error", plain, "ERROR"),  # that it started and stopped is ours to tell
+        ("python_multipart", plain, "ERROR"),  # what is wrong with a form is told to its sender
     ):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

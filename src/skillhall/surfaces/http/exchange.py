@@ -10,7 +10,7 @@ from skillhall.surfaces.http.json_text import parse_json
 from skillhall.surfaces.http.refusal import ClientGone, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from starlette.types import Receive, Scope
 
@@ -70,20 +70,25 @@ class Exchange:
 
     async def body(self, limit: int) -> bytes:
         """The whole body. Raises: Refused if it is too large or too slow, ClientGone."""
+        pieces: list[bytes] = []
+        await self.stream(limit, pieces.append)
+        return b"".join(pieces)
+
+    async def stream(self, limit: int, take: Callable[[bytes], object]) -> None:
+        """Give every piece of the body away as it comes. Raises: as `body`, and what `take` does.
+
+        Nothing of what a piece beyond the limit holds is given.
+        """
         if not self.has_body():
-            return b""
+            return
         stated = self.header(b"content-length") or b"0"
         if not stated.isdigit() or int(stated) > limit:
             raise _too_large(limit)
         try:
             async with asyncio.timeout(_PATIENCE):
-                body, size = await self._read(limit)
+                await self._read(limit, take)
         except TimeoutError:
             raise Refused("request_timeout", "the body took too long") from None
-        if size > limit:
-            await self._drop(limit + _LINGER - size)
-            raise _too_large(limit)
-        return body
 
     async def json(self, limit: int = MAX_JSON, *, empty: object = None) -> object:
         """The value in the body, or `empty` without a body. Raises: Refused, ClientGone."""
@@ -95,17 +100,18 @@ class Exchange:
             raise Refused("unsupported_media_type", "the body must be sent as application/json")
         return parse_json(body)
 
-    async def _read(self, limit: int) -> tuple[bytes, int]:
-        """The body and its size, or nothing and what came of a body that is too large."""
-        pieces, size = [], 0
-        while True:
+    async def _read(self, limit: int, take: Callable[[bytes], object]) -> None:
+        size, more = 0, True
+        while more:
             piece, more = await self._piece()
             size += len(piece)
-            if size > limit:
-                return b"", size
-            pieces.append(piece)
-            if not more:
-                return b"".join(pieces), size
+            try:
+                if size > limit:
+                    raise _too_large(limit)
+                take(piece)
+            except Refused:
+                await self._drop(_LINGER if more else 0)
+                raise
 
     async def _piece(self) -> tuple[bytes, bool]:
         message = await self._receive()

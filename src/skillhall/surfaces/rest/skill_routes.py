@@ -21,10 +21,12 @@ from skillhall.surfaces.rest.documents import (
     responses,
 )
 from skillhall.surfaces.rest.routes import SECURED, add_route
-from skillhall.surfaces.rest.skills import SKILLS, WELL_KNOWN
+from skillhall.surfaces.rest.skills import SKILLS
+from skillhall.surfaces.rest.well_known import FORMER, WELL_KNOWN
 
 if TYPE_CHECKING:
     from skillhall.surfaces.rest.skills import SkillCalls
+    from skillhall.surfaces.rest.well_known import InstallerCalls
 
 _NOT_THERE = {404: "There is no such skill or file."}
 _WRITTEN = {
@@ -33,6 +35,21 @@ _WRITTEN = {
     422: "The skill or the archive is refused.",
     503: "The disk failed, or the source's host asks to wait.",
     507: "The disk is full.",
+}
+_BINARY = {"type": "string", "format": "binary"}
+_FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file": {**_BINARY, "description": "A zip, tar.gz or tar file, or one SKILL.md."},
+        "files": {
+            "type": "array",
+            "items": _BINARY,
+            "description": "All files of a folder, each under its path in it.",
+        },
+        "id": {"type": "string", "description": "What to call it, if it is one skill."},
+        "replace": {"type": "string", "description": "`true` replaces a skill that is there."},
+    },
+    "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
 }
 _BAD = {400: "The request breaks a rule.", 413: "A file is larger than the limit."}
 _KNOWN: dict[int | str, dict[str, Any]] = {
@@ -67,8 +84,18 @@ def skill_router(calls: SkillCalls) -> APIRouter:
     add_route(router, "GET", archived, calls.one_archive, _bytes("The zip file."), _extra(_ID))
     filed = f"{SKILLS}/{{id}}/files/{{path:path}}"
     add_route(router, "GET", filed, calls.one_file, _bytes("The file."), _extra(_ID, _PATH))
+    return router
+
+
+def installer_router(calls: InstallerCalls) -> APIRouter:
+    """The routes of installers."""
+    router = APIRouter(tags=["installers"])
     index = _document("The skills for installers.")
     add_route(router, "GET", f"{WELL_KNOWN}/index.json", calls.index, index, _extra())
+    former = _document("The skills for installers that read version 0.1.")
+    add_route(router, "GET", f"{FORMER}/index.json", calls.former_index, former, _extra())
+    filed = f"{FORMER}/{{name}}/{{path:path}}"
+    add_route(router, "GET", filed, calls.former_file, _bytes("The file."), _extra(_NAME, _PATH))
     return router
 
 
@@ -83,6 +110,7 @@ def _parameter(name: str, place: str, about: str, **schema: object) -> dict[str,
 
 
 _ID = _parameter("id", "path", "The skill's id.")
+_NAME = _parameter("name", "path", "The name in the index.")
 _PATH = _parameter("path", "path", "The file's path in the skill.")
 _LIST_PARAMETERS = (
     _parameter("q", "query", "Any text: the skills that it finds, the best first.", pattern=r"\S"),
@@ -103,12 +131,13 @@ _IMPORT_PARAMETERS = (
 
 def _import_body() -> dict[str, Any]:
     described = body_of(ImportBody, required=True)
-    described["content"]["application/zip"] = {"schema": {"type": "string", "format": "binary"}}
+    described["content"]["application/zip"] = {"schema": _BINARY}
+    described["content"]["multipart/form-data"] = {"schema": _FORM}
     return described
 
 
 def _bytes(about: str) -> dict[int | str, dict[str, Any]]:
-    return _described(about, "application/octet-stream", {"type": "string", "format": "binary"})
+    return _described(about, "application/octet-stream", _BINARY)
 
 
 def _document(about: str) -> dict[int | str, dict[str, Any]]:
@@ -119,6 +148,7 @@ def _described(about: str, kind: str, schema: dict[str, Any]) -> dict[int | str,
     described: dict[int | str, dict[str, Any]] = {
         200: {"description": about, "content": {kind: {"schema": schema}}}
     }
+    described |= _KNOWN
     for code, text in sorted({**GUARDED, **_BAD, **_NOT_THERE}.items()):
         described[code] = {"model": ErrorAnswer, "description": text}
     return described

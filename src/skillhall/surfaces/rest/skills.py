@@ -1,33 +1,33 @@
-"""The calls on the skills that a server shows, and the documents that installers read."""
+"""The calls on the skills that a server shows."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote_to_bytes
 
+from skillhall.library.collection import MAX_FILES
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
+from skillhall.surfaces.http.forms import MULTIPART, read_form
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.bodies import ImportBody, SkillBody, checked
-from skillhall.surfaces.rest.tags import matches
+from skillhall.surfaces.rest.files import download_of, path_parts
+from skillhall.surfaces.rest.tags import REVALIDATED, matches, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from skillhall.library.collection import Artifact, Collection, Details, Listed
+    from skillhall.library.collection import Collection, Details, Listed
     from skillhall.library.local_skills import ImportReport
     from skillhall.policy.loading import Judged
     from skillhall.surfaces.http.answer import Headers
     from skillhall.surfaces.http.blocking import Blocking
     from skillhall.surfaces.http.exchange import Exchange
+    from skillhall.surfaces.http.forms import Form
 
 SKILLS = "/api/v1/skills"
-WELL_KNOWN = "/.well-known/agent-skills"
-SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_ARCHIVE = 110 * 1024 * 1024  # bytes of an archive that is sent
 _PAGE, _MOST = 100, 1000  # skills
-_PREFIX = f"{SKILLS}/".encode()
-_REVALIDATED = (b"cache-control", b"no-cache")
+_MOST_PARTS = MAX_FILES + 8  # of a form: files, and the fields beside them
 
 
 class SkillCalls:
@@ -49,7 +49,7 @@ class SkillCalls:
             data = {"skills": [_listed(one) for one in found.skills], "total": found.total}
             return success(encoded(data), exchange.request_id)
         tag = f'W/"{shown.revision}"'.encode()
-        headers: Headers = (*JSON, _REVALIDATED, (b"etag", tag))
+        headers: Headers = (*JSON, REVALIDATED, (b"etag", tag))
         if matches(exchange.header(b"if-none-match"), tag):
             return Answer(304, headers[1:])
         page = shown.page(asked.get("cursor", ""), limit)
@@ -65,7 +65,7 @@ class SkillCalls:
         """Everything about one skill: its text, its files and what was noticed."""
         details = await self._blocking.run(self._collection.details, _names(exchange)[0])
         tag = f'W/"{details.digest}"'.encode()
-        headers: Headers = (*JSON, _REVALIDATED, (b"etag", tag))
+        headers: Headers = (*JSON, REVALIDATED, (b"etag", tag))
         if matches(exchange.header(b"if-none-match"), tag):
             return Answer(304, headers[1:])
         data = await self._blocking.run(_details, details)
@@ -74,14 +74,14 @@ class SkillCalls:
     async def one_file(self, exchange: Exchange) -> Answer:
         """One file of a skill, as bytes that no browser takes for a page."""
         identity, _, path = _names(exchange)
-        data = await self._blocking.run(self._collection.read_file, identity, path)
-        return Answer(200, (*_download(path.rpartition("/")[2]), _REVALIDATED), (data,))
+        read = partial(self._collection.read_file, identity, path)
+        return await self._blocking.run(tagged, exchange, download_of(path), read)
 
     async def one_archive(self, exchange: Exchange) -> Answer:
         """All files of a skill as one zip file."""
         identity = _names(exchange)[0]
-        data = await self._blocking.run(self._collection.archive, identity)
-        return Answer(200, (*_download(f"{identity}.zip"), _REVALIDATED), (data,))
+        read = partial(self._collection.archive, identity)
+        return await self._blocking.run(tagged, exchange, download_of(f"{identity}.zip"), read)
 
     async def add_skill(self, exchange: Exchange) -> Answer:
         """A new skill out of a form."""
@@ -92,10 +92,12 @@ class SkillCalls:
         return success(encoded(data), exchange.request_id, status=201)
 
     async def import_skills(self, exchange: Exchange) -> Answer:
-        """Skills out of an archive that is sent, or of a source that is named."""
+        """Skills out of an archive or a form that is sent, or of a source that is named."""
         kind = (exchange.header(b"content-type") or b"").partition(b";")[0].strip().lower()
         if kind == b"application/zip":
             take = self._from_archive(exchange, await exchange.body(MAX_ARCHIVE))
+        elif kind == MULTIPART:
+            take = self._from_form(await read_form(exchange, MAX_ARCHIVE, _MOST_PARTS))
         else:
             body = checked(ImportBody, await exchange.json(empty={}))
             take = partial(
@@ -110,18 +112,32 @@ class SkillCalls:
         await self._blocking.run(self._collection.delete, identity)
         return success(encoded({"deleted": identity}), exchange.request_id)
 
-    async def index(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - a call's signature
-        """The skills for installers, each with the address and the digest of its file."""
-        artifacts = await self._blocking.run(lambda: [*self._collection.artifacts()])
-        skills = [_entry(artifact) for artifact in artifacts]
-        return Answer(200, (*JSON, _REVALIDATED), (encoded({"$schema": SCHEMA, "skills": skills}),))
-
     def _from_archive(self, exchange: Exchange, data: bytes) -> Callable[[], ImportReport]:
         asked = exchange.query(("id", "replace", "filename"))
-        is_replacing = asked.get("replace", "false").lower() in ("true", "1", "yes")
         name = asked.get("filename", "skill.zip")
         take = self._collection.import_archive
-        return partial(take, data, name, asked.get("id"), replace=is_replacing)
+        return partial(take, data, name, asked.get("id"), replace=_is_yes(asked.get("replace")))
+
+    def _from_form(self, form: Form) -> Callable[[], ImportReport]:
+        """An import of one file, or of the many that a folder picker sends. Raises: Refused."""
+        identity = form.fields.get("id", "").strip() or None
+        is_replacing = _is_yes(form.fields.get("replace"))
+        alone = [one for one in form.files if one.field == "file"]
+        picked = [(one.name, one.data) for one in form.files if one.field == "files"]
+        if len(alone) + bool(picked) != 1:
+            raise Refused("invalid_argument", "the form needs one 'file', or several 'files'")
+        if picked:
+            take = self._collection.import_files
+            return partial(take, picked, identity, replace=is_replacing)
+        file = alone[0]
+        return partial(
+            self._collection.import_file, file.data, file.name, identity, replace=is_replacing
+        )
+
+
+def _is_yes(text: str | None) -> bool:
+    """Whether a form or a query says so; a checkbox says "on"."""
+    return (text or "").strip().lower() in ("true", "1", "yes", "on")
 
 
 def _limit(text: str) -> int:
@@ -132,22 +148,8 @@ def _limit(text: str) -> int:
 
 def _names(exchange: Exchange) -> tuple[str, str, str]:
     """The skill's id, what of it is asked for, and the rest of the path. Raises: Refused."""
-    parts = exchange.scope["raw_path"].removeprefix(_PREFIX).split(b"/", 2)
-    try:
-        identity, what, path = (
-            unquote_to_bytes(part).decode("utf-8") for part in (*parts, b"", b"")[:3]
-        )
-    except UnicodeDecodeError:
-        raise Refused("not_found", "there is no such skill") from None
+    identity, what, path = path_parts(exchange, SKILLS, 3)
     return identity, what, path
-
-
-def _download(name: str) -> Headers:
-    """How bytes of strangers are sent: to be kept, never to be shown as a page."""
-    return (
-        (b"content-type", b"application/octet-stream"),
-        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
-    )
 
 
 def _listed(one: Listed) -> dict[str, object]:
@@ -191,14 +193,3 @@ def _imported(report: ImportReport) -> dict[str, object]:
     ]
     findings = _findings(report.findings)
     return {"imported": skills, "replaced": [*report.replaced], "findings": findings}
-
-
-def _entry(artifact: Artifact) -> dict[str, object]:
-    place = f"{SKILLS}/{quote(artifact.listed.id, safe='')}"
-    return {
-        "name": artifact.listed.name,
-        "type": "archive" if artifact.is_archive else "skill-md",
-        "description": artifact.listed.description,
-        "url": f"{place}/archive" if artifact.is_archive else f"{place}/files/{artifact.files[0]}",
-        "digest": artifact.digest,
-    }

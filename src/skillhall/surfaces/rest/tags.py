@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from skillhall.skill.bundle import sha256_of
+from skillhall.surfaces.http.answer import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillhall.surfaces.http.answer import Headers
+    from skillhall.surfaces.http.exchange import Exchange
+
+REVALIDATED = (b"cache-control", b"no-cache")
+
 
 def matches(wanted: bytes | None, tag: bytes) -> bool:
     """Whether the tags in If-None-Match hold this one; weak and strong ones count alike."""
@@ -12,3 +25,15 @@ def matches(wanted: bytes | None, tag: bytes) -> bool:
     opaque = tag.removeprefix(b"W/")
     given = [one.strip().removeprefix(b"W/") for one in wanted.split(b",")]
     return opaque in given or b"*" in given
+
+
+def tagged(exchange: Exchange, headers: Headers, read: Callable[[], bytes]) -> Answer:
+    """The bytes, known by their digest; nothing if the client has them. Raises: what `read` does.
+
+    It reads and hashes, which is no work for the event loop.
+    """
+    data = read()
+    known = (REVALIDATED, (b"etag", f'"{sha256_of(data)}"'.encode()))
+    if matches(exchange.header(b"if-none-match"), known[1][1]):
+        return Answer(304, known)
+    return Answer(200, (*headers, *known), (data,))
