@@ -19,7 +19,8 @@ HEADERS = "skillhall.headers"  # where they stand by name; of one that is repeat
 ROUTE = "skillhall.route"  # where the route's template stands, for the metrics
 
 MAX_JSON = 1 << 20
-_PATIENCE = 20.0  # seconds that a body may take
+_PATIENCE = 20.0  # seconds that a small body may take
+_SLOWEST = 64 * 1024  # bytes in each second that a large one may take besides
 _LINGER = 1 << 20  # bytes of a body too large that are read and dropped, so that it is told
 _LINGER_SECONDS = 2.0
 
@@ -85,7 +86,7 @@ class Exchange:
         if not stated.isdigit() or int(stated) > limit:
             raise _too_large(limit)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PATIENCE + (int(stated) or limit) / _SLOWEST):
                 await self._read(limit, take)
         except TimeoutError:
             raise Refused("request_timeout", "the body took too long") from None
