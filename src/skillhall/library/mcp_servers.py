@@ -86,7 +86,8 @@ def parse_server(
         raise ConfigInvalid(label, "only an address is sent a token; a command sees variables")
     if not words or not words[0] or any("\0" in word for word in words):
         raise ConfigInvalid(label, "it has neither an address nor a command")
-    program = os.path.join(base, words[0]) if os.path.dirname(words[0]) else words[0]
+    has_folder = os.path.dirname(words[0]) != ""
+    program = os.path.normpath(os.path.join(base, words[0])) if has_folder else words[0]
     return McpServer(label, command=(program, *words[1:]), variables=tuple(variables))
 
 

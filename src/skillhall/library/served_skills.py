@@ -30,7 +30,6 @@ from skillhall.skill.served import (
     unlisted_file,
 )
 from skillhall.sources.bundles import MAX_FILE, MAX_TOTAL
-from skillhall.sources.mcp_line import TIMING, Timing
 from skillhall.sources.reference import McpRef
 from skillhall.storage.contents import ContentStore
 
@@ -213,13 +212,13 @@ class ServedSkills:
 
 
 @contextmanager
-def open_served(label: str, settings: Settings, timing: Timing = TIMING) -> Iterator[ServedSkills]:
+def open_served(label: str, settings: Settings) -> Iterator[ServedSkills]:
     """The skills of the server that the person gave this label, while the block lasts.
 
     Raises: UnknownMcpServer, SkillsNotServed, SourceRejected, ConfigInvalid, SourceUnavailable.
     """
     server = find_server(settings, label)
-    with connect(settings, server, timing) as found:
+    with connect(settings, server) as found:
         yield ServedSkills(label, found, cache_folder(settings, label))
 
 

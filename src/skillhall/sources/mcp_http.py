@@ -191,8 +191,9 @@ def _events(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for line in _lines(pieces):
         if line.startswith(b"data:"):
             data.append(line.removeprefix(b"data:").removeprefix(b" "))
-        elif not line and data:
-            yield b"\n".join(data)
+        elif not line:
+            if any(data):  # an empty one only says that the server is there
+                yield b"\n".join(data)
             data = []
 
 

@@ -9,7 +9,7 @@ import click
 
 from skillhall.surfaces.cli.loading import counted, read_settings
 from skillhall.surfaces.cli.options import json_option, show_help
-from skillhall.surfaces.cli.terminal import clean, print_rows, print_text, say
+from skillhall.surfaces.cli.terminal import clean, print_rows, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,7 +136,7 @@ def list_skills(*, label: str, as_json: bool, form: str) -> int:
 @click.argument("path", default=SKILL_MD)
 @click.option("--activate", is_flag=True, help="Print what a model gets when it asks for SKILL.")
 @json_option
-def read_skill(
+def read_skill(  # noqa: PLR0913 - one parameter for each option
     *, label: str, skill: str, path: str, activate: bool, as_json: bool, form: str
 ) -> int:
     """Print a file of a server's skill, where it is: the file PATH, or its SKILL.md.
@@ -144,16 +144,16 @@ def read_skill(
     SKILL is a URI, a path or a name. Each file is checked against what the server announced.
     """
     from skillhall.library.served_skills import open_served
+    from skillhall.surfaces.cli.contents import content_as_json, print_content
 
     with open_served(label, read_settings()) as served:
         found = served.find(_with_own_file(skill))
         data = served.activate(found).encode() if activate else served.read(found, path)
     if as_json or form == "json":
-        text = data.decode("utf-8", "replace")
-        _print_json("read", {**_skill_as_json(found), "path": path, "text": text}, found.findings)
+        told = {**_skill_as_json(found), "path": path, **content_as_json(data)}
+        _print_json("read", told, found.findings)
     else:
-        text = data.decode("utf-8", "replace")
-        print_text(text if text.endswith("\n") else f"{text}\n")
+        print_content(data + b"\n" if activate else data, path)
     return 0
 
 
