@@ -1,6 +1,8 @@
 """What is refused leaves one clear error and every folder as it was: MCP servers that cheat."""
 
 import json
+import os
+import select
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ from skillhall.sources.mcp_line import Timing
 from skillhall.sources.wire import Network
 from tests.support.mcp_script import Script
 from tests.support.mcp_servers import (
+    DEADLINE,
     LABEL,
     PDF,
     URI,
@@ -138,10 +141,6 @@ CHEATS = {
     "a skill inside that it does not list": Cheat(
         make_script(skills=[make_entry(), make_entry(folder="skill://pdf/inner")]), "mcp-unlisted"
     ),
-    **{
-        f"a file whose URI {what}": Cheat(with_resource(uri), "mcp-uri")
-        for what, uri in URIS.items()
-    },
 }
 
 
@@ -153,6 +152,20 @@ def test_a_skill_is_not_added_from_a_server_with(
     told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "invalid_skill")
     found: Any = told.answer["findings"]
     assert finding in {one["code"] for one in found if one["effect"] == "reject"}
+
+
+def test_no_skill_is_added_with_a_file_whose_uri_is_not_inside_it(sandbox: Sandbox) -> None:
+    entries = []
+    for number, uri in enumerate(URIS.values()):
+        entry, _ = plain_skill(f"pdf-{number}")
+        entry["resources"].append(make_resource(uri.replace("//pdf/", f"//pdf-{number}/"), b""))
+        entries.append(entry)
+    name_server(sandbox, make_script(skills=entries))
+    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    found: Any = told.answer["findings"]
+    assert {one["skill"]: one["code"] for one in found} == {
+        f"pdf-{number}": "mcp-uri" for number in range(len(URIS))
+    }
 
 
 @pytest.mark.parametrize("cheat", ["stale text", "513 files", "skills on demand"])
@@ -310,11 +323,16 @@ def test_a_command_that_is_not_there_is_one_error(sandbox: Sandbox) -> None:
 
 
 def test_what_a_command_started_ends_with_it(sandbox: Sandbox) -> None:
-    mark = sandbox.outside / "mark"
-    words = f"(sleep 2; touch {mark}) & exec 1>&-; wait"
+    pipe = sandbox.outside / "pipe"
+    os.mkfifo(pipe)
+    words = f"exec 9>{pipe}; sleep 60 & echo garbage; wait"
     sandbox.run("mcp-servers", "add", LABEL, "--", "sh", "-c", words)
-    assert sandbox.run(*SKILLS, LABEL).code == 5  # and no process is left: `run` looks
-    assert not mark.exists()
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert sandbox.run(*SKILLS, LABEL).code == 5
+    # The pipe has an end when nobody is left who could write to it.
+    assert select.select([reading], [], [], DEADLINE)[0]
+    assert os.read(reading, 1) == b""
+    os.close(reading)
 
 
 # By http
@@ -432,7 +450,15 @@ def test_no_server_is_named_with(sandbox: Sandbox, words: list[str], code: str) 
     assert not (sandbox.folder / "data/mcp-servers.json").exists()
 
 
-SOURCES = ["mcp:", "mcp:/pdf", "mcp:A", "mcp:a/../b", "mcp:a/skill://../b", "mcp:a/x://b?c", "mcp:a\\b"]
+SOURCES = [
+    "mcp:",
+    "mcp:/pdf",
+    "mcp:A",
+    "mcp:a/../b",
+    "mcp:a/skill://../b",
+    "mcp:a/x://b?c",
+    "mcp:a\\b",
+]
 
 
 @pytest.mark.parametrize("text", SOURCES)

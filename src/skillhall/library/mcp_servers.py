@@ -70,25 +70,33 @@ def parse_server(
     variables: Sequence[str] = (),
     base: str = "",
 ) -> McpServer:
-    """The server that words name: one http address, or a command, whose path begins at `base`.
+    """The server that words name: one http address, or a command, found from `base`.
 
     Raises: SourceRejected, ConfigInvalid.
     """
-    checked_label(label)
-    for name in (*variables, *([token_variable] if token_variable else [])):
-        if not _VARIABLE.fullmatch(name):
-            raise ConfigInvalid(name[:100], "it is no name of a variable")
     if len(words) == 1 and _ADDRESS.match(words[0]):
         if variables:
             raise ConfigInvalid(label, "only a command gets to see variables")
-        return McpServer(label, url=_checked_url(words[0]), token_variable=token_variable)
+        return _checked(McpServer(label, url=words[0], token_variable=token_variable))
     if token_variable:
         raise ConfigInvalid(label, "only an address is sent a token; a command sees variables")
-    if not words or not words[0] or any("\0" in word for word in words):
-        raise ConfigInvalid(label, "it has neither an address nor a command")
-    has_folder = os.path.dirname(words[0]) != ""
-    program = os.path.normpath(os.path.join(base, words[0])) if has_folder else words[0]
-    return McpServer(label, command=(program, *words[1:]), variables=tuple(variables))
+    has_folder = bool(words) and os.path.dirname(words[0]) != ""
+    program = [os.path.normpath(os.path.join(base, words[0]))] if has_folder else words[:1]
+    command = (*program, *words[1:])
+    return _checked(McpServer(label, command=command, variables=tuple(variables)))
+
+
+def _checked(server: McpServer) -> McpServer:
+    """The server, if each part of it is what it should be. Raises: SourceRejected, ConfigInvalid."""
+    checked_label(server.label)
+    for name in (*server.variables, server.token_variable):
+        if name and not _VARIABLE.fullmatch(name):
+            raise ConfigInvalid(name[:100], "it is no name of a variable")
+    if server.url:
+        return server._replace(url=_checked_url(server.url))
+    if not server.command or not server.command[0] or any("\0" in one for one in server.command):
+        raise ConfigInvalid(server.label, "it has neither an address nor a command")
+    return server
 
 
 def _checked_url(text: str) -> str:
@@ -196,7 +204,7 @@ def _server(label: str, value: object) -> McpServer:
     if not is_whole or command is None or variables is None or bool(url) is bool(command):
         raise ConfigInvalid(FILE, f"{label[:100]!r} is no server", _MEND)
     try:
-        return parse_server(label, [url] if url else command, variable, variables)
+        return _checked(McpServer(label, url, tuple(command), variable, tuple(variables)))
     except SourceRejected as error:
         raise ConfigInvalid(FILE, f"{label[:100]!r} is refused: {error.problem}", _MEND) from None
 
