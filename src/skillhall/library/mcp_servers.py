@@ -87,7 +87,7 @@ def parse_server(
 
 
 def _checked(server: McpServer) -> McpServer:
-    """The server, if each part of it is what it should be. Raises: SourceRejected, ConfigInvalid."""
+    """The server, if all of it is as it should be. Raises: SourceRejected, ConfigInvalid."""
     checked_label(server.label)
     for name in (*server.variables, server.token_variable):
         if name and not _VARIABLE.fullmatch(name):

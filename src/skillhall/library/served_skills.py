@@ -16,6 +16,7 @@ from skillhall.library.mcp_servers import cache_folder, connect, find_server
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LENIENT
 from skillhall.render.activation import render_activation
+from skillhall.settings import Settings
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile, sha256_of
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillhall.policy.loading import Judged
-    from skillhall.settings import Settings
     from skillhall.skill.model import ParsedSkill
     from skillhall.sources.mcp_client import SkillServer
 
@@ -212,14 +212,14 @@ class ServedSkills:
 
 
 @contextmanager
-def open_served(label: str, settings: Settings) -> Iterator[ServedSkills]:
+def open_served(label: str, settings: Settings | None = None) -> Iterator[ServedSkills]:
     """The skills of the server that the person gave this label, while the block lasts.
 
     Raises: UnknownMcpServer, SkillsNotServed, SourceRejected, ConfigInvalid, SourceUnavailable.
     """
-    server = find_server(settings, label)
-    with connect(settings, server) as found:
-        yield ServedSkills(label, found, cache_folder(settings, label))
+    known = Settings.read() if settings is None else settings
+    with connect(known, find_server(known, label)) as found:
+        yield ServedSkills(label, found, cache_folder(known, label))
 
 
 def served_bundles(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
