@@ -38,7 +38,7 @@ SKILLS = ("mcp-servers", "skills")
 READ = ("mcp-servers", "read")
 MANY = {f"{number}.md": b"" for number in range(512)}
 SHORT = Network(overall=1, idle=0.3)
-HASTY = Timing(Network(overall=5, idle=5), SHORT, SHORT)
+HASTY = Timing(Network(overall=5, idle=5), SHORT, SHORT, SHORT)
 
 
 class Cheat(NamedTuple):
@@ -174,6 +174,17 @@ def test_a_skill_is_not_taken_into_a_run_directory_either(sandbox: Sandbox, chea
     sandbox.refuses(("local", "import", "--yes"), [f"mcp:{LABEL}"], "invalid_skill")
 
 
+def test_nothing_is_heard_any_more_of_a_command_that_says_far_too_much(sandbox: Sandbox) -> None:
+    good, contents = plain_skill("good")
+    first = CHEATS["far more than announced"].script
+    script = make_script(
+        skills=[*first["skills"], good], contents={**first["contents"], **contents}
+    )
+    name_server(sandbox, script)
+    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "upstream_error")
+    assert "more than was asked for" in told.error["message"]
+
+
 IN_PLACE = ["stale text", "more than announced", "another license", "skills on demand"]
 
 
@@ -213,6 +224,21 @@ def test_an_entry_for_another_uri_than_the_one_asked_for_is_refused(sandbox: San
     sandbox.refuses(ADD, [f"mcp:{LABEL}/{URI}"], "invalid_skill")
 
 
+@pytest.mark.parametrize("result", [{}, {"skill": None}])
+def test_an_entry_that_is_none_is_refused(sandbox: Sandbox, result: object) -> None:
+    name_server(sandbox, make_script(results={"skills/get": result}))
+    assert sandbox.run(*ADD, f"mcp:{LABEL}/{URI}").code in (3, 5)
+    assert not (sandbox.project / ".agents").exists()
+
+
+def test_a_skill_that_the_server_does_not_have_is_not_found(sandbox: Sandbox) -> None:
+    name_server(sandbox, make_script())
+    told = sandbox.refuses(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
+    assert "did you mean 'pdf'?" in told.error["hint"]
+    name_server(sandbox, make_script(errors={"skills/get": -32603}))
+    sandbox.refuses(ADD, [f"mcp:{LABEL}/{URI}"], "upstream_error")
+
+
 # Servers that fail, or are none
 
 
@@ -244,6 +270,7 @@ FAULTS: dict[str, tuple[Script, str]] = {
     ),
     "pages without end": (page(nextCursor="again"), "upstream_error"),
     "a cursor of a number": (page(nextCursor=1), "upstream_error"),
+    "a cursor of great length": (page(nextCursor="x" * 5000), "upstream_error"),
     "an empty cursor": (page(nextCursor=""), "upstream_error"),
     "a listing of text": (page(skills="none"), "upstream_error"),
     "a result of nothing": (make_script(results={"skills/list": None}), "upstream_error"),
@@ -261,6 +288,8 @@ FAULTS: dict[str, tuple[Script, str]] = {
     "an end in the middle": (make_script(dies=["resources/read"]), "upstream_error"),
     "an error in the middle": (make_script(errors={"resources/read": -32603}), "upstream_error"),
     "questions without end": (make_script(asks=1000), "upstream_error"),
+    "a question of great length": (make_script(asks=1, asked_as="q" * 200), "upstream_error"),
+    "no ears": (make_script(skills=[], is_deaf=True), "upstream_error"),
     "no contents": (reply(contents=[]), "upstream_error"),
     "two contents": (reply(contents=[TEXT, TEXT]), "upstream_error"),
     "contents of text": (reply(contents="x"), "upstream_error"),
@@ -402,6 +431,16 @@ def test_a_token_goes_nowhere_else(
         web.status, web.headers = 307, {"Location": other.url}
         sandbox.refuses(SKILLS, [LABEL], "upstream_error")
         assert other.asked == []
+
+
+def test_a_token_that_is_more_than_a_word_is_not_sent(
+    sandbox: Sandbox, web: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_TOKEN", f"a\r\nX: {PASSWORD}")
+    words = ("mcp-servers", "add", "--overwrite", LABEL, web.url, "--token-variable", "ACME_TOKEN")
+    sandbox.run(*words)
+    sandbox.refuses(SKILLS, [LABEL], "invalid_config")
+    assert web.asked == []
 
 
 ADDRESSES = {

@@ -6,6 +6,7 @@ the standard library, so that it starts at once.
 
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -32,6 +33,8 @@ class Script(TypedDict, total=False):
     dies: list[str]  # methods at which the server ends
     floods: list[str]  # methods that are answered by a line without end
     asks: int  # questions that it has before each answer
+    asked_as: str  # what it calls each of them
+    is_deaf: bool  # whether it answers without listening, page after page
 
 
 def capabilities() -> dict[str, Any]:
@@ -87,9 +90,23 @@ def answer(script: Script, request: dict[str, Any]) -> bytes:
     return json.dumps({**message, "result": result}).encode()
 
 
+def answer_deafly(script: Script) -> None:
+    """Say what will be asked for, in order, and wait to be ended."""
+    requests = [{"id": 1, "method": "server/discover"}]
+    requests += [{"id": number, "method": "skills/list"} for number in range(2, 2000)]
+    for request in requests:
+        said = json.loads(answer(script, request))
+        said["result"]["nextCursor"] = str(request["id"])
+        sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
+    threading.Event().wait()
+
+
 def main(script: Script) -> None:
     """Answer until the input ends."""
     out = sys.stdout.buffer
+    if script.get("is_deaf"):
+        answer_deafly(script)
     for line in sys.stdin.buffer:
         request = json.loads(line)
         method = request.get("method")
@@ -102,7 +119,7 @@ def main(script: Script) -> None:
         for number in range(script.get("asks", 0)):
             asked = {
                 "jsonrpc": "2.0",
-                "id": f"q{number}",
+                "id": f"{script.get('asked_as', 'q')}{number}",
                 "method": ["ping", "roots/list"][number % 2],
             }
             out.write(json.dumps(asked).encode() + b"\n")

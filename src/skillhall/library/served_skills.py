@@ -32,10 +32,11 @@ from skillhall.skill.served import (
 )
 from skillhall.sources.bundles import MAX_FILE, MAX_TOTAL
 from skillhall.sources.reference import McpRef
+from skillhall.sources.wire import Patience
 from skillhall.storage.contents import ContentStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillhall.policy.loading import Judged
     from skillhall.skill.model import ParsedSkill
@@ -144,15 +145,23 @@ class ServedSkills:
 
         Raises: SkillhallError for a server that fails.
         """
+        return self.bundles([skill])[0]
+
+    def bundles(self, skills: Iterable[ServedSkill]) -> tuple[Bundle, ...]:
+        """The same for several, all within the time for one. Raises: as `bundle`."""
+        patience = Patience(self._server.timing.fetching)
+        return tuple(self._bundle(skill, patience) for skill in skills)
+
+    def _bundle(self, skill: ServedSkill, patience: Patience) -> Bundle:
+        entry = skill.entry
         try:
             self._refuse_unusable(skill)
-            files = {file.path: self._taken(skill, file) for file in skill.entry.files}
+            files = {file.path: self._taken(skill, file, patience) for file in entry.files}
         except ServedSkillRejected as error:
             found = Finding(Code(error.finding), error.problem)
-            return Bundle(skill.entry.name or "skill", {}, (found,), path=skill.entry.uri)
-        ordered = dict(sorted(files.items()))
-        noted = tuple(found.at("", found.skill) for found in skill.entry.findings)
-        return Bundle(skill.entry.name, ordered, noted, path=skill.entry.uri)
+            return Bundle(entry.name or "skill", {}, (found,), path=entry.uri)
+        noted = tuple(found.at("", found.skill) for found in entry.findings)
+        return Bundle(entry.name, dict(sorted(files.items())), noted, path=entry.uri)
 
     def _confirmed(
         self, uri: str, word: str = "", beside: Sequence[ServedSkill] = ()
@@ -180,17 +189,19 @@ class ServedSkills:
             if judged.effect is Effect.REJECT:
                 raise self._rejected(skill, judged.finding)
 
-    def _taken(self, skill: ServedSkill, file: ServedFile) -> SkillFile:
+    def _taken(self, skill: ServedSkill, file: ServedFile, patience: Patience) -> SkillFile:
         if file.size > MAX_FILE:
             message = f"{file.path!r} has {file.size} bytes; at most {MAX_FILE} are taken"
             raise self._rejected(skill, Finding(Code.MCP_LIMIT, message))
-        data = self._fetched(skill, file)
+        data = self._fetched(skill, file, patience)
         path = RelativePath.parse(file.path)
         return SkillFile(path, len(data), executable=False, read=lambda: data)
 
-    def _fetched(self, skill: ServedSkill, file: ServedFile) -> bytes:
+    def _fetched(
+        self, skill: ServedSkill, file: ServedFile, patience: Patience | None = None
+    ) -> bytes:
         try:
-            data = self._server.read(file.uri, file.size)
+            data = self._server.read(file.uri, file.size, patience)
         except TooLarge:
             message = f"{file.path!r} is far longer than the {file.size} bytes announced"
             raise self._rejected(skill, Finding(Code.MCP_SIZE, message)) from None
@@ -231,4 +242,4 @@ def served_bundles(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
         skills = [served.find(reference.skill)] if reference.skill else served.list()
         if sum(one.entry.total for one in skills) > MAX_TOTAL:
             raise TooLarge(reference.text, MAX_TOTAL)
-        return tuple(served.bundle(skill) for skill in skills)
+        return served.bundles(skills)

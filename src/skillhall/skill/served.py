@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 from skillhall.errors import UnsafePath
 from skillhall.skill.bundle import find_collision, is_version_controlled, sha256_of
 from skillhall.skill.finding import Code, Finding
-from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.skill.frontmatter import MAX_FRONTMATTER, SKILL_MD
 from skillhall.skill.parse import parse_head
 from skillhall.skill.skill_uri import SkillUri
 
@@ -34,6 +34,7 @@ _WORDS: Mapping[object, frozenset[str]] = {
     False: frozenset({"false", "no", "off", "n"}),
     None: frozenset({"null", "~", ""}),
 }
+_HUGE = 2**53  # bytes; JSON that others read has no larger number
 _SHOWN = 100  # characters of a wrong text that a message repeats
 _FEW = 5  # names that a message repeats
 
@@ -112,6 +113,8 @@ def _with_frontmatter(entry: ServedEntry, value: object) -> ServedEntry:
     if name != entry.name:
         message = f"the skill calls itself {name[:_SHOWN]!r}, and its URI {entry.name!r}"
         raise _Wrong(Code.MCP_NAME, message)
+    if len(description) > MAX_FRONTMATTER:
+        raise _Wrong(Code.MCP_LIMIT, f"the description has {len(description)} characters")
     return entry._replace(description=description, frontmatter=value)
 
 
@@ -142,7 +145,7 @@ def _file(uri: SkillUri, value: object) -> ServedFile:
 
 
 def _is_size(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _HUGE
 
 
 def _check_files(entry: ServedEntry) -> None:

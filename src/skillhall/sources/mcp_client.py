@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 EXTENSION: Final = "io.modelcontextprotocol/skills"
 MAX_PAGES: Final = 1000  # of one listing
 MAX_ENTRIES: Final = 10_000  # in one listing
+MAX_CURSOR: Final = 4096  # characters of what names the next page
 MAX_PAGE: Final = 16 * 1024 * 1024  # bytes; a hundred skills with all the files they may have
 _SMALL: Final = 1024 * 1024  # bytes of an answer that holds no files
 _ENVELOPE: Final = 64 * 1024  # bytes around the content of a file
@@ -70,8 +71,8 @@ class SkillServer:
             following = page.get("nextCursor")
             if following is None:
                 return found
-            if not isinstance(following, str) or not following:
-                raise self._unreadable("'nextCursor' is no text")
+            if not isinstance(following, str) or not 0 < len(following) <= MAX_CURSOR:
+                raise self._unreadable("'nextCursor' is no text of ordinary length")
             cursor = following
         raise self._unreadable("its listing has no end")
 
@@ -83,18 +84,18 @@ class SkillServer:
             if error.rpc == INVALID_PARAMS:
                 return None
             raise
-        if "skill" not in result:
-            raise self._unreadable("'skill' is missing")
+        if not isinstance(result.get("skill"), dict):
+            raise self._unreadable("'skill' is no object")
         return result["skill"]
 
-    def read(self, uri: str, size: int) -> bytes | None:
+    def read(self, uri: str, size: int, patience: Patience | None = None) -> bytes | None:
         """The bytes of a file of that size; `None` if the server has none there. Raises: as above.
 
-        A longer file may come, or an error for it.
+        A file of another size may come, or TooLarge for one that is far longer.
         """
         at_most = _ESCAPED * size + _ENVELOPE
         try:
-            result = self._call("resources/read", {"uri": uri}, at_most)
+            result = self._call("resources/read", {"uri": uri}, at_most, patience)
         except CallRefused as error:
             if error.rpc == INVALID_PARAMS:
                 return None
@@ -208,8 +209,10 @@ def open_skill_server(line: Line, timing: Timing = TIMING) -> Iterator[SkillServ
         server = SkillServer(line, timing)
         server.greet()
         yield server
-    finally:
-        line.close()
+    except BaseException:
+        line.close(at_once=True)
+        raise
+    line.close()
 
 
 def _about_us() -> Message:

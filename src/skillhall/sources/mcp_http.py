@@ -94,9 +94,9 @@ class HttpLine:
         with self._exchange(self._post(notification), _SMALL, patience) as response:
             self._judge(response)
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:
         """Tell the server that its session is over, if there is one; it need not listen."""
-        if self.session:
+        if self.session and not at_once:
             farewell = self._written("DELETE", {}, b"")
             with suppress(SkillhallError), self._exchange(farewell, _SMALL, Patience(_FAREWELL)):
                 self.session = ""
@@ -175,13 +175,17 @@ class HttpLine:
 
 def _bounded(response: HTTPResponse, host: str, at_most: int) -> Iterator[bytes]:
     """The body, piece by piece as it comes. Raises: TooLarge, SourceUnavailable, OSError."""
-    count = 0
-    while piece := response.read1(_CHUNK):
+    # Counted here: some versions of http.client forget to, and would wait for more.
+    announced, count = response.length, 0
+    while announced is None or count < announced:
+        piece = response.read1(_CHUNK)
+        if not piece:
+            break
         count += len(piece)
         if count > at_most:
             raise TooLarge(host, at_most)
         yield piece
-    if response.length:  # of what was announced, this is missing
+    if announced is not None and count < announced:
         raise SourceUnavailable(host, "its answer ends too early")
 
 

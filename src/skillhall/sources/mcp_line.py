@@ -21,12 +21,13 @@ INVALID_PARAMS: Final = -32602
 
 
 class Timing(NamedTuple):
-    """How long a server may take: for one answer, and for all pages of a listing."""
+    """How long a server may take: for one answer, for a whole listing, for all files of an add."""
 
     # A command may have to be downloaded before it says its first word.
     starting: Network = Network(overall=60, idle=60)
     answering: Network = Network(overall=60, idle=30)
     listing: Network = Network(overall=120, idle=30)
+    fetching: Network = Network(overall=300, idle=30)
 
 
 TIMING: Final = Timing()
@@ -41,7 +42,7 @@ class CallRefused(SourceUnavailable):
 
 
 class Line(Protocol):
-    """A way to one server. Every error is a SkillhallError, and after one the line is closed."""
+    """A way to one server. Every error is a SkillhallError, and the last thing that is heard."""
 
     host: str  # what messages call the server
     version: str  # the protocol that was agreed on; "" before that
@@ -56,8 +57,8 @@ class Line(Protocol):
     def tell(self, notification: Message, patience: Patience) -> None:
         """Send what has no response. Raises: as `ask`."""
 
-    def close(self) -> None:
-        """Let go of the server."""
+    def close(self, *, at_once: bool = False) -> None:
+        """Let go of the server; at once, if something went wrong."""
 
 
 def written(message: Message) -> bytes:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 64 * 1024  # bytes
 _AHEAD: Final = 16  # chunks that are read before somebody asks for them
-_QUESTIONS: Final = 100  # of a server that are answered; more could fill the pipe and stop us
+_QUESTIONS: Final = 100  # of a server that are answered
+_LONG: Final = 100  # characters of what it calls a question
 _GRACE: Final = 2.0  # seconds for a program to end by itself
 _TICK: Final = 0.1  # seconds
 _ENDED = "the command ended, or closed its output"
@@ -39,8 +40,10 @@ class StdioLine:
         self.host = host
         self.version = ""
         self._said = bytearray()  # and not yet taken
+        self._is_lost = False  # whether nobody knows where the next message begins
         self._questions = 0
         self._chunks: queue.Queue[bytes] = queue.Queue(_AHEAD)
+        self._outbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._is_closed = threading.Event()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - what the person configured, no shell
@@ -57,34 +60,35 @@ class StdioLine:
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._stdout = cast("IO[bytes]", self._process.stdout)
         self._reader = threading.Thread(target=self._read_ahead, daemon=True)
+        # Apart, since a program that does not listen must not stop us.
+        self._writer = threading.Thread(target=self._write_behind, daemon=True)
         self._reader.start()
+        self._writer.start()
 
     def ask(self, request: Message, at_most: int, patience: Patience) -> Message:
         """The response to a request. Raises: SourceUnavailable, SourceTimedOut, TooLarge."""
-        with self._ending_on_failure():
-            self._send(request)
-            for message in self._messages(at_most, patience):
-                if is_answer(message, request):
-                    return message
-                self._answer(message)
-            raise SourceUnavailable(self.host, _ENDED, _BY_HAND)
+        if self._is_lost:
+            raise SourceUnavailable(self.host, "it sends more than was asked for")
+        self._send(request)
+        for message in self._messages(at_most, patience):
+            if is_answer(message, request):
+                return message
+            self._answer(message)
+        raise SourceUnavailable(self.host, _ENDED, _BY_HAND)
 
     def tell(self, notification: Message, patience: Patience) -> None:  # noqa: ARG002 - as of Line
-        """Send what has no response. Raises: SourceUnavailable."""
-        with self._ending_on_failure():
-            self._send(notification)
+        """Send what has no response."""
+        self._send(notification)
 
-    def close(self) -> None:
-        """Close the command's input, and give it a moment to end by itself."""
-        self._is_closed.set()
-        with contextlib.suppress(OSError):
-            self._stdin.close()
-        self._reader.join(_GRACE)
-        self._end()
+    def close(self, *, at_once: bool = False) -> None:
+        """Close the command's input, and give it a moment to end by itself if there is time.
 
-    def _end(self) -> None:
-        """Make sure that neither the command nor anything that it started is left."""
+        Neither the command nor anything that it started is left.
+        """
         self._is_closed.set()
+        self._outbox.put(b"")
+        if not at_once:
+            self._reader.join(_GRACE)
         if self._process.returncode is None:
             with contextlib.suppress(OSError):
                 if sys.platform == "win32":
@@ -92,25 +96,22 @@ class StdioLine:
                 else:
                     os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+        self._writer.join(_GRACE)
         self._reader.join(_GRACE)
-        for pipe in (self._stdin, self._stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-    @contextlib.contextmanager
-    def _ending_on_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._end()
-            raise
+        with contextlib.suppress(OSError):
+            self._stdout.close()
 
     def _send(self, message: Message) -> None:
-        try:
-            self._stdin.write(written(message) + b"\n")
-            self._stdin.flush()
-        except (OSError, ValueError):
-            raise SourceUnavailable(self.host, _ENDED, _BY_HAND) from None
+        self._outbox.put(written(message) + b"\n")
+
+    def _write_behind(self) -> None:
+        """Send what is put into the outbox, until something empty is; then close the input."""
+        with contextlib.suppress(OSError):  # a program that ended is noticed where it is read
+            while data := self._outbox.get():
+                self._stdin.write(data)
+                self._stdin.flush()
+        with contextlib.suppress(OSError):
+            self._stdin.close()
 
     def _messages(self, at_most: int, patience: Patience) -> Iterator[Message]:
         """What the server says, until it ends. Raises: SourceUnavailable, TooLarge."""
@@ -131,13 +132,16 @@ class StdioLine:
             if not chunk:
                 return None
             self._said += chunk
-            if looked > at_most:
-                raise TooLarge(self.host, at_most)
-        if end > at_most:
-            raise TooLarge(self.host, at_most)
+            self._refuse_length(looked, at_most)
+        self._refuse_length(end, at_most)
         line = bytes(self._said[:end])
         del self._said[: end + 1]
         return line
+
+    def _refuse_length(self, length: int, at_most: int) -> None:
+        if length > at_most:
+            self._is_lost = True
+            raise TooLarge(self.host, at_most)
 
     def _next_chunk(self, patience: Patience) -> bytes:
         try:
@@ -150,7 +154,7 @@ class StdioLine:
         if "method" not in message or "id" not in message:
             return
         self._questions += 1
-        if self._questions > _QUESTIONS:
+        if self._questions > _QUESTIONS or len(str(message["id"])) > _LONG:
             raise SourceUnavailable(self.host, "it asks too much of us")
         reply: Message = {"jsonrpc": "2.0", "id": message["id"]}
         if message["method"] == "ping":

@@ -45,6 +45,10 @@ ENTRIES: dict[str, tuple[object, Code]] = {
         make_entry(frontmatter={"name": "docx", "description": "x"}),
         Code.MCP_NAME,
     ),
+    "a description without end": (
+        make_entry(frontmatter={"name": "pdf", "description": "x" * 70_000}),
+        Code.MCP_LIMIT,
+    ),
     "no resources": ({**make_entry(), "resources": None}, Code.MCP_ENTRY),
     "an odd word for resources": ({**make_entry(), "resources": "static"}, Code.MCP_ENTRY),
     "resources on demand": ({**make_entry(), "resources": "dynamic"}, Code.MCP_DYNAMIC),
@@ -84,6 +88,10 @@ RESOURCES: dict[str, tuple[object, Code]] = {
     ),
     "has a size of true": (
         {**make_resource("skill://pdf/a.md", b""), "size": True},
+        Code.MCP_ENTRY,
+    ),
+    "has a size of many digits": (
+        {**make_resource("skill://pdf/a.md", b""), "size": 10**4000},
         Code.MCP_ENTRY,
     ),
     "has a size of text": (
