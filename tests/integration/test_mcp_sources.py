@@ -149,9 +149,17 @@ def test_a_server_with_questions_gets_answers_and_no_services(sandbox: Sandbox) 
     assert data_of(sandbox, "mcp-servers", "read", LABEL, "pdf")["name"] == "acme:pdf"
 
 
-def test_skills_of_a_server_are_entries_of_a_listing_beside_local_ones(acme: Sandbox) -> None:
+def test_skills_of_a_server_are_entries_of_a_listing_if_a_model_may_know(
+    sandbox: Sandbox,
+) -> None:
+    hidden, _ = plain_skill("hidden")
+    hidden["frontmatter"]["disable-model-invocation"] = True
+    refused = {**plain_skill("live")[0], "resources": "dynamic"}
+    name_server(sandbox, make_script(skills=[make_entry(), hidden, refused]))
     with open_served(LABEL, Settings.read()) as served:
-        text = render_listing(served.list())
+        assert len(served.list()) == 3
+        text = render_listing(served.visible())
+    assert text.count("<name>") == 1
     assert "<name>acme:pdf</name>" in text
     assert f"<location>mcp:acme/{URI}</location>" in text
 

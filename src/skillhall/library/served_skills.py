@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall.errors import ServedSkillRejected, SkillNotFound, SourceRejected, TooLarge
 from skillhall.library.mcp_servers import cache_folder, connect, find_server
+from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LENIENT
 from skillhall.render.activation import render_activation
@@ -93,6 +94,10 @@ class ServedSkills:
         """
         entries = compare_entries([read_entry(value) for value in self._server.entries()])
         return tuple(ServedSkill(self.label, entry) for entry in entries)
+
+    def visible(self) -> tuple[ServedSkill, ...]:
+        """Those that a model may be told of: neither kept out nor hidden. Raises: as `list`."""
+        return tuple(one for one in self.list() if one.is_usable and shown_to_models(one.entry))
 
     def find(self, word: str) -> ServedSkill:
         """The skill of a URI, of a path, or of a name, as the server has it at this moment.

@@ -16,7 +16,8 @@ from skillhall.skill.bundle import find_collision, is_version_controlled, sha256
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import MAX_FRONTMATTER, SKILL_MD
 from skillhall.skill.parse import parse_head
-from skillhall.skill.skill_uri import SkillUri
+from skillhall.skill.skill_uri import MAX_URI, SkillUri
+from skillhall.skill.values import HIDING_FIELD, is_hiding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,6 +61,11 @@ class ServedEntry(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
     @property
+    def hidden(self) -> bool:
+        """Whether no model may be told of it, as its author says."""
+        return is_hiding(self.frontmatter.get(HIDING_FIELD))
+
+    @property
     def total(self) -> int:
         """The bytes of all files."""
         return sum(file.size for file in self.files)
@@ -85,9 +91,9 @@ def read_entry(value: object) -> ServedEntry:
     if not isinstance(value, dict) or not isinstance(value.get("uri"), str):
         found = Finding(Code.MCP_ENTRY, "the entry is no object with a 'uri'")
         return ServedEntry("", findings=(found,))
-    entry = ServedEntry(value["uri"])
+    entry = ServedEntry(value["uri"][:MAX_URI])
     try:
-        uri = _uri(entry.uri)
+        uri = _uri(value["uri"])
         entry = entry._replace(path=uri.path, name=uri.name)
         entry = _with_frontmatter(entry, value.get("frontmatter"))
         entry = entry._replace(files=tuple(_files(uri, value.get("resources"))))

@@ -65,6 +65,20 @@ ENTRIES: dict[str, tuple[object, Code]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("value", "is_hidden"), [(True, True), ("True", True), ("no", False), (1, False)]
+)
+def test_an_author_may_hide_a_skill_from_models(value: object, is_hidden: bool) -> None:
+    front = {"name": "pdf", "description": "x", "disable-model-invocation": value}
+    assert read_entry(make_entry(frontmatter=front)).hidden is is_hidden
+
+
+def test_a_uri_without_end_is_not_repeated() -> None:
+    entry = read_entry({**make_entry(), "uri": f"skill://{'a' * 10_000}/SKILL.md"})
+    assert codes(entry) == [Code.MCP_URI]
+    assert len(entry.uri) == 2048
+
+
 @pytest.mark.parametrize(("value", "code"), ENTRIES.values(), ids=ENTRIES)
 def test_an_entry_cannot_be_used_that_is(value: object, code: Code) -> None:
     assert codes(read_entry(value)) == [code]
