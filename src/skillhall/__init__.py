@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         SkillRejected,
     )
     from skillhall.library.local_skills import LocalSkills
+    from skillhall.library.served_skills import ServedSkill, ServedSkills, open_served
     from skillhall.policy.loading import Effect, Judged
     from skillhall.policy.profiles import PROFILES, Profile
     from skillhall.policy.selecting import Globs
@@ -88,6 +89,7 @@ _HOMES = {
         "SkillhallError",
     ),
     "library.local_skills": ("LocalSkills",),
+    "library.served_skills": ("ServedSkill", "ServedSkills", "open_served"),
     "policy.loading": ("Effect", "Judged"),
     "policy.profiles": ("PROFILES", "Profile"),
     "policy.selecting": ("Globs",),
@@ -125,6 +127,8 @@ __all__ = [
     "Profile",
     "ReadTools",
     "Sandbox",
+    "ServedSkill",
+    "ServedSkills",
     "Settings",
     "Skill",
     "SkillBundle",
@@ -145,6 +149,7 @@ __all__ = [
     "load_catalog",
     "load_skill_bundle",
     "load_skill_bundles",
+    "open_served",
     "parse_skill",
     "parse_skill_metadata",
     "read_skill",

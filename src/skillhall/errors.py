@@ -36,6 +36,9 @@ SkillhallError
 ├── SourceUnknown(name)               nobody has uploaded a source of that name
 ├── UploadRejected(problem)           an upload that breaks a rule
 ├── PromptsSourceError(source, …)     a repository of prompts that cannot be read
+├── UnknownMcpServer(label, close)    no MCP server of that label is configured
+├── SkillsNotServed(host)             an MCP server that does not offer skills
+├── ServedSkillRejected(label, uri)   a skill that is not what its MCP server announced
 ├── NotAuthenticated(host, variable)  a server that asks who we are
 └── ServerRefused(host, status, …)    a server that says why it does not do what it was asked
 """
@@ -472,6 +475,50 @@ class PromptsSourceError(SkillhallError):
         super().__init__(f"{_shortened(self.source)!r} cannot be read: {problem}")
         self.problem = problem
         self.hint = hint
+
+
+class UnknownMcpServer(SkillhallError):
+    """No MCP server of that label; `close` are the nearest ones."""
+
+    code = "not_found"
+
+    def __init__(self, label: str, close: Sequence[str] = ()) -> None:
+        super().__init__(f"there is no MCP server named {label!r}")
+        self.label = label
+        self.close = tuple(close)
+        self.hint = (
+            f"did you mean {' or '.join(map(repr, close))}?"
+            if close
+            else f"'skillhall mcp-servers add {label} ADDRESS' names one"
+        )
+
+
+class SkillsNotServed(SkillhallError):
+    """An MCP server that does not offer skills: it does not declare the extension for them."""
+
+    code = "not_found"
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"{host}: this server does not offer skills")
+        self.host = host
+        self.hint = (
+            "it must declare the extension io.modelcontextprotocol/skills; "
+            "its resources alone are no skills"
+        )
+
+
+class ServedSkillRejected(SkillhallError):
+    """A skill that is not what its MCP server announced; `finding` is the code that says how."""
+
+    code = "invalid_skill"
+
+    def __init__(self, label: str, uri: str, finding: str, problem: str) -> None:
+        super().__init__(f"{_shortened(uri)} of {label} is refused [{finding}]: {problem}")
+        self.label = label
+        self.uri = uri
+        self.finding = finding
+        self.problem = problem
+        self.hint = f"'skillhall mcp-servers skills {label}' shows what the server has"
 
 
 class NotAuthenticated(SkillhallError):

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 GITHUB = "https://github.com"
 GITHUB_API = "https://api.github.com"
@@ -148,6 +148,39 @@ class Settings(NamedTuple):
             server=ServerSettings.read(env),
             client=ClientSettings.read(env),
         )
+
+
+# What any program needs to be found, to find its own files, and to speak UTF-8.
+_ESSENTIAL = (
+    "APPDATA",
+    "HOME",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LANG",
+    "LC_ALL",
+    "LOCALAPPDATA",
+    "LOGNAME",
+    "PATH",
+    "PATHEXT",
+    "SHELL",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMPDIR",
+    "USER",
+    "USERNAME",
+    "USERPROFILE",
+)
+
+
+def secret_in(variable: str) -> Secret | None:
+    """What a variable holds that a person names; `None` if it is unset or empty."""
+    return _secret(os.environ, variable)
+
+
+def environment_with(variables: Iterable[str]) -> dict[str, str]:
+    """What a program that a person configured gets to see: the essentials, and these by name."""
+    return {name: os.environ[name] for name in (*_ESSENTIAL, *variables) if os.environ.get(name)}
 
 
 def _is_on(env: Mapping[str, str], name: str, default: str = "on") -> bool:

@@ -23,6 +23,7 @@ EXITS: Mapping[str, int] = {
     **dict.fromkeys(["upstream_error", "upstream_timeout", "rate_limited"], 5),
     "conflict": 6,
     "storage_unavailable": 7,
+    "unauthenticated": 8,
 }
 SECRETS: Mapping[str, str] = {
     "GITHUB_TOKEN": "ghp-0123-planted",

@@ -108,8 +108,10 @@ def prepare(bundles: Iterable[Bundle], folder: str, report: AddReport) -> list[A
 def _check(bundle: Bundle, folder: str, report: AddReport) -> Addition | None:
     """The bundle, if agents would load it; its findings go into the report."""
     file = next((f for path, f in bundle.files.items() if is_skill_md(path)), None)
-    if file is None:
-        findings: tuple[Finding, ...] = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1),)
+    if file is None and not LENIENT.load.accepts(bundle.findings):
+        findings: tuple[Finding, ...] = ()  # it says itself why it has no files
+    elif file is None:
+        findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1),)
     else:
         parsed = parse_skill(file.read(), folder_of(bundle))
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter))

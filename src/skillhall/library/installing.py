@@ -73,7 +73,7 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
 def entry_for(shelf: Shelf, opened: Opened, addition: Addition, placement: Placement) -> LockEntry:
     """What the lock says about a skill that goes where `placement` says."""
     reference, base = opened.reference, shelf.settings.working_directory
-    whole = replace(reference, path="") if isinstance(reference, GitHubRef | GitRef) else reference
+    whole = opened.reference_of(addition.bundle)
     targets = (Target(f"{folder}/{addition.id}", placement.kind) for folder in placement.others)
     return LockEntry(
         source=portable_source(whole, shelf.root, base),

@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from skillhall.errors import SkillFileNotFound, SourceRejected, TooLarge
+from skillhall.errors import NoSkillThere, SkillFileNotFound, SourceRejected, TooLarge
+from skillhall.library.served_skills import served_bundles
 from skillhall.policy.profiles import LENIENT
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.frontmatter import SKILL_MD
@@ -27,6 +28,7 @@ from skillhall.sources.reference import (
     GitHubRef,
     GitRef,
     LocalRef,
+    McpRef,
     PackageRef,
     SourceRef,
     UrlRef,
@@ -64,10 +66,20 @@ class Opened(NamedTuple):
 
     def path_of(self, bundle: Bundle) -> str:
         """Where the bundle lies in the source, in words that find it there again."""
+        if isinstance(self.reference, McpRef):
+            return ""  # the reference of the bundle says it all
         if not self.folder:
             return bundle.folder if bundle.path is None else bundle.path
         path = os.path.relpath(bundle.folder, self.folder).replace(os.sep, "/")
         return "" if path == "." else path
+
+    def reference_of(self, bundle: Bundle) -> SourceRef:
+        """The source as a lock names it: of a repository all, of an MCP server the one skill."""
+        if isinstance(self.reference, McpRef):
+            return McpRef(self.reference.label, bundle.path or "")
+        if isinstance(self.reference, GitHubRef | GitRef):
+            return replace(self.reference, path="")
+        return self.reference
 
     def bundle_at(self, path: str) -> Bundle | None:
         """The bundle that lies there."""
@@ -75,10 +87,10 @@ class Opened(NamedTuple):
 
 
 def open_source(text: str, settings: Settings, progress: Progress | None = None) -> Opened:
-    """The bundles in the folder, archive, web address, repository or package that `text` names.
+    """The bundles in the folder, archive, repository, package or server that `text` names.
 
     Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound, ArchiveRejected, TooLarge,
-    SourceUnavailable, RateLimited.
+    SourceUnavailable, RateLimited, UnknownMcpServer, SkillsNotServed.
     """
     reference = parse_reference(text, loopback_http=bool(settings.allowed_networks))
     return open_reference(reference, settings, progress)
@@ -101,6 +113,8 @@ def open_reference(
     if isinstance(reference, PackageRef):
         found = read_package(reference, package_search_paths(settings))
         return Opened(reference, found.bundles)
+    if isinstance(reference, McpRef):
+        return Opened(reference, _from_server(reference, settings))
     return _from_repository(reference, settings, progress)
 
 
@@ -130,6 +144,14 @@ def _from_repository(
         found = read_github(reference, github, text=reference.text)
     meant = next((one for one in reference.readings() if one.ref == found.ref), reference)
     return Opened(meant, found.bundles, found.commit, found.stale)
+
+
+def _from_server(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
+    bundles = served_bundles(reference, settings)
+    if not bundles:
+        hint = f"it may have skills that it does not list: name one, as in {reference.text}/name"
+        raise NoSkillThere(reference.text, hint)
+    return bundles
 
 
 def bundle_of_files(files: Mapping[str, bytes], name: str) -> Bundle:

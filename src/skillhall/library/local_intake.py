@@ -92,7 +92,8 @@ def _prepare(bundle: Bundle, given: str | None) -> Prepared:
     }
     own = min((path for path in files if is_skill_md(path)), default=None)  # capitals come first
     if own is None:
-        raise SkillRejected(identity, [f"No {SKILL_MD} found"])
+        reasons = [found.message for found in bundle.findings]
+        raise SkillRejected(identity, reasons or [f"No {SKILL_MD} found"])
     front, findings = _judged(identity, files[own][0], bundle.findings)
     return Prepared(_item(identity, front), files, findings)
 

@@ -23,7 +23,7 @@ from skillhall.errors import (
     UnsafePath,
 )
 from skillhall.library.json_text import NotJson, parse_json, render_json
-from skillhall.skill.bundle import RelativePath, folded
+from skillhall.skill.bundle import RelativePath, is_version_controlled
 from skillhall.sources.reference import ArchiveRef, LocalRef, SourceRef, parse_reference
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import is_beneath, open_root, read_beneath
@@ -47,7 +47,6 @@ _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 100  # characters of a wrong text that a message repeats
-_VERSION_CONTROL = frozenset({".git", "git~1", ".hg", ".svn"})  # Windows knows .git by both names
 _UPGRADE = "a newer Skillhall wrote it: update yours"
 
 
@@ -139,7 +138,7 @@ def place_of(text: str) -> str:
     Raises: UnsafePath.
     """
     path = RelativePath.parse(text)
-    if any(folded(part) in _VERSION_CONTROL for part in path.parts):
+    if is_version_controlled(path.text):
         raise UnsafePath(text, "it belongs to version control")
     return path.text
 

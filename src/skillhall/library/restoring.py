@@ -19,6 +19,7 @@ from skillhall.library.placing import Placement
 from skillhall.library.shelf import read_installed
 from skillhall.library.upstream import Upstream
 from skillhall.library.verifying import verify_entry
+from skillhall.sources.reference import McpRef
 
 if TYPE_CHECKING:
     from skillhall.library.foreign_locks import ForeignEntry
@@ -76,7 +77,8 @@ def _restore(
             return found
         opened, bundle = upstream.find(entry, entry.commit)
         if not holds(entry, bundle):
-            if frozen or entry.commit:
+            if frozen or entry.commit or isinstance(opened.reference, McpRef):
+                # Of a server, only what a person approved is taken without being asked for.
                 raise LockMismatch(key, "its source has other files")
             name, digest, files = name_of(bundle), digest_of(bundle), locked_files(bundle)
             now = replace(entry, name=name, commit=opened.commit, digest=digest, files=files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillhall.errors import SkillNotFound
+from skillhall.errors import SkillNotFound, SkillRejected
 from skillhall.library.intake import open_reference
 from skillhall.sources.reference import GitHubRef, GitRef, parse_reference
 
@@ -38,6 +38,8 @@ class Upstream:
         bundle = opened.bundle_at(entry.path)
         if bundle is None:
             raise SkillNotFound(entry.path or entry.name, hint=_GONE)
+        if not bundle.files:
+            raise SkillRejected(entry.name, [found.message for found in bundle.findings])
         return opened, opened.whole(bundle)
 
     def _reference(self, entry: LockEntry, commit: str) -> SourceRef:

@@ -47,6 +47,22 @@ UNREADABLE = frozenset(
         Code.YAML_NODES,
     }
 )
+# A server does not keep to what it announced, so nobody knows what a person would approve.
+NOT_AS_SERVED = frozenset(
+    {
+        Code.MCP_ENTRY,
+        Code.MCP_URI,
+        Code.MCP_NAME,
+        Code.MCP_DYNAMIC,
+        Code.MCP_LIMIT,
+        Code.MCP_REPEATED,
+        Code.MCP_MISSING,
+        Code.MCP_SIZE,
+        Code.MCP_DIGEST,
+        Code.MCP_UNLISTED,
+        Code.MCP_FRONTMATTER,
+    }
+)
 # Worth knowing, nothing to mend: half of all public skills carry one of these.
 QUIET = frozenset(
     {
@@ -83,6 +99,7 @@ ADVICE = frozenset(
         Code.FOLDER_TAKEN,
         Code.EDITED_SINCE,
         Code.PROMPTS_UNREAD,
+        Code.MCP_NESTED,
     }
 )
 # The rules for how a name is written.
@@ -125,7 +142,7 @@ class LoadPolicy(NamedTuple):
     ) -> LoadPolicy:
         """A policy from sets; codes that are always quiet or advice need not be named."""
         effects = dict.fromkeys(ADVICE, Effect.WARN) | dict.fromkeys(QUIET, Effect.ACCEPT)
-        effects |= dict.fromkeys(UNREADABLE, Effect.REJECT)
+        effects |= dict.fromkeys(UNREADABLE | NOT_AS_SERVED, Effect.REJECT)
         effects |= dict.fromkeys(accept, Effect.ACCEPT)
         effects |= dict.fromkeys(warn, Effect.WARN)
         effects |= dict.fromkeys(reject, Effect.REJECT)

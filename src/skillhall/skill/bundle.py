@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, normalize
 
 from skillhall.errors import SkillFileNotFound, UnsafePath
 from skillhall.skill.frontmatter import is_skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from skillhall.skill.finding import Finding
 
 MAX_PATH = 1024  # characters
+VERSION_CONTROL = frozenset({".git", "git~1", ".hg", ".svn"})  # Windows knows .git by both names
 
 # Windows keeps these for devices, with any extension.
 _DEVICES = frozenset(
@@ -79,6 +80,32 @@ def folded(name: str) -> str:
     """What equal names have in common on systems that know no case, or drop unseen characters."""
     seen = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
     return normalize("NFC", seen.casefold())
+
+
+def is_version_controlled(path: str) -> bool:
+    """Whether a relative path leads into a folder of version control, on any system."""
+    return any(folded(part) in VERSION_CONTROL for part in path.split("/"))
+
+
+class Collision(NamedTuple):
+    """A path that stands in the way of another, and how."""
+
+    path: str
+    reason: str
+
+
+def find_collision(paths: Iterable[str]) -> Collision | None:
+    """Paths that are one path on some system, or a file where a folder must be."""
+    seen: set[str] = set()
+    for path in map(folded, paths):
+        if path in seen:
+            return Collision(path, "it stands there twice")
+        seen.add(path)
+    for path in sorted(seen):
+        parts = path.split("/")
+        if any("/".join(parts[:at]) in seen for at in range(1, len(parts))):
+            return Collision(path, "a file stands where its folder must be")
+    return None
 
 
 def sha256_of(data: bytes) -> str:

@@ -89,6 +89,20 @@ class Code(StrEnum):
     EDITED_SINCE = "edited-since"
     PROMPTS_UNREAD = "prompts-unread"
 
+    # A skill that an MCP server serves.
+    MCP_ENTRY = "mcp-entry"
+    MCP_URI = "mcp-uri"
+    MCP_NAME = "mcp-name"
+    MCP_DYNAMIC = "mcp-dynamic"
+    MCP_LIMIT = "mcp-limit"
+    MCP_REPEATED = "mcp-repeated"
+    MCP_NESTED = "mcp-nested"
+    MCP_MISSING = "mcp-missing"
+    MCP_SIZE = "mcp-size"
+    MCP_DIGEST = "mcp-digest"
+    MCP_UNLISTED = "mcp-unlisted"
+    MCP_FRONTMATTER = "mcp-frontmatter"
+
     # Risky content: what the static scan notices. `tiers` ranks these codes.
     HIDDEN_UNICODE = "hidden-unicode"
     DECODE_AND_RUN = "decode-and-run"

@@ -6,7 +6,7 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.skill.values import HIDING_FIELD, KNOWN_FIELDS, Fields, Value
+from skillhall.skill.values import HIDING_FIELD, KNOWN_FIELDS, Fields, Value, is_hiding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +67,7 @@ class Frontmatter(NamedTuple):
     @property
     def hidden(self) -> bool:
         """Whether no model may be shown this skill; a person can still call it."""
-        value = self.fields.get(HIDING_FIELD)
-        return value is True or (isinstance(value, str) and value.strip().lower() == "true")
+        return is_hiding(self.fields.get(HIDING_FIELD))
 
 
 EMPTY = Frontmatter({})

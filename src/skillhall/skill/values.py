@@ -24,6 +24,11 @@ BOOLEANS = {
 }
 
 
+def is_hiding(value: object) -> bool:
+    """Whether the value of the hiding field hides a skill."""
+    return value is True or (isinstance(value, str) and value.strip().lower() == "true")
+
+
 def kind_of(value: Value) -> str:
     """What a person would call the kind of `value`."""
     if value is None:

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NoReturn
 
 from skillhall.errors import ArchiveRejected, TooLarge, UnsafePath
-from skillhall.skill.bundle import Bundle, RelativePath, SkillFile, folded
+from skillhall.skill.bundle import VERSION_CONTROL, Bundle, RelativePath, SkillFile, folded
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.sources.archive_tar import is_tar, read_tar
@@ -42,7 +42,6 @@ _JOINERS = str.maketrans("", "", "\u200c\u200d")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _MACOS = frozenset({"__macosx", ".ds_store"})
 # Windows knows `.git` also by its short name.
-_VERSION_CONTROL = frozenset({".git", "git~1", ".hg", ".svn"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +303,7 @@ def version_control_of(path: str) -> str | None:
     """The folder of version control that the file lies in, if it does."""
     parts = path.split("/")
     for count, part in enumerate(parts, 1):
-        if folded(part) in _VERSION_CONTROL:
+        if folded(part) in VERSION_CONTROL:
             return "/".join(parts[:count])
     return None
 

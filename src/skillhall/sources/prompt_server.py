@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from skillhall.errors import PromptNotFound, ServerRefused, SourceRejected, TooLarge, UnsafePath
 from skillhall.policy.profiles import PROMPT_REPOSITORY
-from skillhall.skill.bundle import RelativePath, folded
+from skillhall.skill.bundle import RelativePath, find_collision, folded
 from skillhall.skill.frontmatter import is_skill_md
 from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL
 
@@ -244,7 +244,8 @@ def _files(answer: _Answer) -> dict[str, bytes]:
     if len(given) > MAX_FILES:
         raise TooLarge(answer.place, MAX_FILES, "files")
     paths = [_path(one) for one in given]
-    _refuse_collisions(answer, paths)
+    if (collision := find_collision(paths)) is not None:
+        raise _refused(answer, collision.path, collision.reason)
     files, left = {}, MAX_TOTAL
     for path, one in zip(paths, given, strict=True):
         files[path] = _decoded(one, path)
@@ -285,16 +286,3 @@ def _decoded(one: _Answer, path: str) -> bytes:
     if len(data) > MAX_FILE:
         raise TooLarge(path, MAX_FILE)
     return data
-
-
-def _refuse_collisions(answer: _Answer, paths: Sequence[str]) -> None:
-    """Refuse paths that are one path on some system, and files where a folder must be."""
-    seen: set[str] = set()
-    for path in map(folded, paths):
-        if path in seen:
-            raise _refused(answer, path, "it stands there twice")
-        seen.add(path)
-    for path in seen:
-        parts = path.split("/")
-        if any("/".join(parts[:at]) in seen for at in range(1, len(parts))):
-            raise _refused(answer, path, "a file stands where its folder must be")

@@ -8,6 +8,7 @@ https://host/owner/repo[.git[/path]][@ref]         GitRef, as are pages of GitLa
 ssh://git@host/repo.git  git@host:owner/repo.git   GitRef, with the same [/path][@ref]
 https://host/SKILL.md  https://host/skills.zip     UrlRef
 python:package                                     PackageRef
+mcp:label  mcp:label/skill  mcp:label/skill://…    McpRef
 ```
 
 A character of a path or ref that would be read as grammar is written as in URLs: `%20`, `%40`.
@@ -22,6 +23,8 @@ from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
 from skillhall.errors import SourceRejected, UnsafePath
 from skillhall.skill.bundle import RelativePath
+from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.skill.skill_uri import SkillUri
 from skillhall.sources.addresses import is_loopback, parse_host
 
 if TYPE_CHECKING:
@@ -51,6 +54,7 @@ _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,99}")
 _PART = re.compile(r"[A-Za-z0-9._~+][A-Za-z0-9._~+-]*")  # of a repository's place on any host
 _PACKAGE = re.compile(r"[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 # What `git check-ref-format` refuses, a leading dash (an option) and plus (a forced fetch).
 _BAD_REF = re.compile(
     r"^[-+/]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|[./]$|^@$"
@@ -168,7 +172,20 @@ class PackageRef:
         return f"python:{self.package}"
 
 
-SourceRef: TypeAlias = LocalRef | ArchiveRef | GitHubRef | GitRef | UrlRef | PackageRef
+@dataclass(frozen=True, slots=True)
+class McpRef:
+    """An MCP server that the person gave a label, and a skill of it: by URI, path or name."""
+
+    label: str
+    skill: str = ""  # "" is all of them
+
+    @property
+    def text(self) -> str:
+        """The text that parses to this value."""
+        return f"mcp:{self.label}/{self.skill}" if self.skill else f"mcp:{self.label}"
+
+
+SourceRef: TypeAlias = LocalRef | ArchiveRef | GitHubRef | GitRef | UrlRef | PackageRef | McpRef
 
 
 def is_commit(ref: str) -> bool:
@@ -191,6 +208,8 @@ def parse_reference(text: str, *, loopback_http: bool = False) -> SourceRef:
         return _local(text)
     if text.startswith("python:"):
         return _package(text)
+    if text.startswith("mcp:"):
+        return _served(text)
     if scp := _SCP.fullmatch(text):
         return _scp(text, *scp.groups())
     if scheme := _SCHEME.match(text):
@@ -212,6 +231,34 @@ def _package(text: str) -> PackageRef:
     if not _PACKAGE.fullmatch(name):
         raise SourceRejected("path", text, "it names no Python package")
     return PackageRef(name)
+
+
+# MCP servers
+
+
+def checked_label(text: str) -> str:
+    """What a person may call an MCP server; it also names a folder. Raises: SourceRejected."""
+    try:
+        if _LABEL.fullmatch(text):
+            return RelativePath.parse(text).text
+    except UnsafePath:
+        pass
+    hint = "take 1 to 32 small letters, digits and hyphens"
+    raise SourceRejected("path", text, "it is no label of an MCP server", hint)
+
+
+def _served(text: str) -> McpRef:
+    label, _, skill = text.removeprefix("mcp:").partition("/")
+    try:
+        return McpRef(checked_label(label), _served_skill(skill.rstrip("/")))
+    except UnsafePath as error:
+        raise SourceRejected("path", text, error.reason) from None
+
+
+def _served_skill(text: str) -> str:
+    if "://" not in text:
+        return RelativePath.parse(text).text if text else ""
+    return SkillUri.parse(text if text.endswith(f"/{SKILL_MD}") else f"{text}/{SKILL_MD}").text
 
 
 # owner/repo

@@ -10,6 +10,7 @@ from skillhall.sources.reference import (
     GitHubRef,
     GitRef,
     LocalRef,
+    McpRef,
     PackageRef,
     SourceRef,
     UrlRef,
@@ -140,6 +141,12 @@ ACCEPTED: list[tuple[str, SourceRef]] = [
     ),
     ("python:my_package", PackageRef("my_package")),
     ("python:a.b-c", PackageRef("a.b-c")),
+    ("mcp:acme", McpRef("acme")),
+    ("mcp:acme/", McpRef("acme")),
+    ("mcp:acme/pdf", McpRef("acme", "pdf")),
+    ("mcp:acme-2/office/pdf/", McpRef("acme-2", "office/pdf")),
+    ("mcp:acme/skill://pdf", McpRef("acme", "skill://pdf/SKILL.md")),
+    ("mcp:acme/skill://office/pdf/SKILL.md", McpRef("acme", "skill://office/pdf/SKILL.md")),
 ]
 
 # As `git check-ref-format --branch` judges them, and some that fetch by force or are too long.

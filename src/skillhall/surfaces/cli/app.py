@@ -34,6 +34,7 @@ COMMANDS = {
     "rollback": "Take back the last change of a skill.",
     "generate": "Write the prompts of a server as skills for agents.",
     "prompts": "Ask a prompt server: list, get, refresh, upload.",
+    "mcp-servers": "Name MCP servers, and see and read the skills that they offer.",
     "agents": "List the agents that skills can be added for.",
     "local": "Keep the skills of a run directory: list, add, import, delete, setup.",
     "tool": "Call the tools that agents are given.",
@@ -70,7 +71,7 @@ class LazyGroup(click.Group):
         name = ALIASES.get(cmd_name, cmd_name)
         if name not in COMMANDS:
             return None
-        module = import_module(f"skillhall.surfaces.cli.commands.{name}")
+        module = import_module(f"skillhall.surfaces.cli.commands.{name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

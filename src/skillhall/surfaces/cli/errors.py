@@ -47,7 +47,7 @@ EXIT_CODES: Mapping[str, int] = {
     "internal": FAILED,
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_GROUPS = (["local"], ["prompts"], ["tool"])  # commands that have commands
+_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["tool"])  # commands that have commands
 _DEBUG = "SKILLHALL_DEBUG"
 
 

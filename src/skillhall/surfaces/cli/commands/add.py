@@ -89,6 +89,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
       https://host/group/repo.git, git@host:owner/repo.git
       https://host/SKILL.md, https://host/skills.zip
       python:package, for skills that an installed package brings along
+      mcp:label, mcp:label/skill, for skills of a server that 'skillhall mcp-servers' knows
 
     Everything is checked before anything is written. A skill that is there already stays, unless
     --overwrite is given; 'skillhall rollback' brings the old one back. Nothing that comes with a

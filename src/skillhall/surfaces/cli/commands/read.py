@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -53,38 +52,12 @@ def _print_activation(skill: Skill, catalog: Catalog, *, is_json: bool) -> None:
 
 def _print_file(skill: Skill, file: str, *, is_json: bool) -> None:
     from skillhall.catalog.read import read_skill_file
-    from skillhall.surfaces.cli.terminal import is_terminal
+    from skillhall.surfaces.cli.contents import content_as_json, print_content
 
     content = read_skill_file(skill, file)
     if is_json:
         from skillhall.surfaces.cli.output import print_report
 
-        data = {"name": skill.name, "path": file, "size": len(content), **_encoded(content)}
-        print_report("read", data)
-    elif is_terminal(sys.stdout):
-        _show_on_terminal(content, file)
+        print_report("read", {"name": skill.name, "path": file, **content_as_json(content)})
     else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-
-
-def _encoded(content: bytes) -> dict[str, str]:
-    try:
-        return {"encoding": "utf-8", "content": content.decode("utf-8")}
-    except UnicodeDecodeError:
-        from base64 import b64encode
-
-        return {"encoding": "base64", "content": b64encode(content).decode("ascii")}
-
-
-def _show_on_terminal(content: bytes, file: str) -> None:
-    from skillhall.surfaces.cli.errors import CommandFailed
-    from skillhall.surfaces.cli.terminal import clean_lines
-
-    try:
-        sys.stdout.write(clean_lines(content.decode("utf-8")))
-    except UnicodeDecodeError:
-        raise CommandFailed(
-            "not_text", f"{file!r} is not text", "send it to a file: skillhall read … > FILE"
-        ) from None
+        print_content(content, file)

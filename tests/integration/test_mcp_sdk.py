@@ -1,0 +1,78 @@
+"""Our client and servers that the official SDK makes understand each other."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillhall.errors import SkillNotFound, SkillsNotServed
+from skillhall.library.mcp_servers import add_server, parse_server
+from skillhall.library.served_skills import open_served
+from skillhall.settings import Settings
+from skillhall.sources import mcp_client
+from tests.support.mcp_servers import (
+    DEADLINE,
+    LABEL,
+    PDF,
+    URI,
+    make_contents,
+    make_entry,
+    make_script,
+    plain_skill,
+)
+
+PROGRAM = Path(__file__).parents[1] / "support/mcp_sdk.py"
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    other, contents = plain_skill("docx", "office/")
+    skills, served = [make_entry(), other], {**make_contents(), **contents}
+    place = tmp_path_factory.mktemp("sdk") / "script.json"
+    text = json.dumps(make_script(skills=skills, contents=served))
+    place.write_text(text, encoding="utf-8")
+    return place
+
+
+@pytest.fixture(scope="module")
+def port(script: Path) -> Iterator[int]:
+    """Of a server by http, which answers until the last of these tests."""
+    command = [sys.executable, "-I", str(PROGRAM), str(script), "http"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        yield int(running.stdout.readline())
+        running.terminate()
+        running.wait(DEADLINE)
+
+
+@pytest.fixture(params=["stdio", "http"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path, script: Path, port: int) -> Settings:
+    """Of a person who named the server."""
+    command = [sys.executable, "-I", str(PROGRAM), str(script), "stdio"]
+    words = command if request.param == "stdio" else [f"http://127.0.0.1:{port}/mcp"]
+    folder = str(tmp_path)
+    settings = Settings(folder, folder, data_directory=folder, home=folder)
+    add_server(settings, parse_server(LABEL, words))
+    return settings
+
+
+def test_skills_of_a_server_of_the_sdk_are_listed_and_read(settings: Settings) -> None:
+    with open_served(LABEL, settings) as served:
+        assert [one.name for one in served.list()] == ["acme:pdf", "acme:docx"]
+        bundle = served.bundle(served.find(URI))
+        with pytest.raises(SkillNotFound):
+            served.find("skill://none/SKILL.md")
+    assert {path: file.read() for path, file in bundle.files.items()} == PDF
+
+
+@pytest.mark.parametrize("settings", ["http"], indirect=True)
+def test_the_sdk_offers_no_skills_to_those_who_speak_an_older_protocol(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A protocol that the server does not know ends in the handshake of the older ones.
+    monkeypatch.setattr(mcp_client, "MODERN", "2099-01-01")
+    with pytest.raises(SkillsNotServed), open_served(LABEL, settings):
+        pass

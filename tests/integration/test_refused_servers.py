@@ -1,0 +1,539 @@
+"""What is refused leaves one clear error and every folder as it was: MCP servers that cheat."""
+
+import json
+import os
+import select
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+
+from skillhall.library import served_skills
+from skillhall.library.mcp_servers import connect
+from skillhall.sources import mcp_client
+from skillhall.sources.mcp_line import Timing
+from skillhall.sources.wire import Network
+from tests.support.mcp_script import Script
+from tests.support.mcp_servers import (
+    DEADLINE,
+    LABEL,
+    PDF,
+    URI,
+    HttpServer,
+    http_server,
+    make_contents,
+    make_entry,
+    make_resource,
+    make_script,
+    name_server,
+    plain_skill,
+)
+from tests.support.sandbox import PASSWORD, Sandbox
+from tests.support.skills import make_skill_md
+
+ADD = ("add", "--yes")
+FORMS = "skill://pdf/references/forms.md"
+SKILLS = ("mcp-servers", "skills")
+READ = ("mcp-servers", "read")
+MANY = {f"{number}.md": b"" for number in range(512)}
+SHORT = Network(overall=1, idle=0.3)
+HASTY = Timing(Network(overall=5, idle=5), SHORT, SHORT, SHORT)
+
+
+class Cheat(NamedTuple):
+    """A server that must be refused, and the finding that says why."""
+
+    script: Script
+    finding: str
+
+
+def resource(uri: str, **changes: object) -> dict[str, Any]:
+    """A file that is announced although it should not be."""
+    return {**make_resource(uri, b"evil"), **changes}
+
+
+def with_resource(uri: str, **changes: object) -> Script:
+    """A server that announces one file more, and would hand it out."""
+    entry = make_entry()
+    entry["resources"].append(resource(uri, **changes))
+    contents = {**make_contents(), uri: {"uri": uri, "text": "evil"}}
+    return make_script(skills=[entry], contents=contents)
+
+
+def with_content(uri: str, **content: object) -> Script:
+    """A server that hands out something else than it announced."""
+    return make_script(contents={**make_contents(), uri: {"uri": uri, **content}})
+
+
+def with_entry(**changes: object) -> Script:
+    """A server whose entry differs."""
+    return make_script(skills=[{**make_entry(), **changes}])
+
+
+def with_front(**fields: object) -> Script:
+    """A server that announces other frontmatter than it hands out."""
+    entry = make_entry()
+    entry["frontmatter"].update(fields)
+    return make_script(skills=[entry])
+
+
+URIS = {
+    "leads upwards": "skill://pdf/../evil.md",
+    "hides upwards": "skill://pdf/%2e%2e/evil.md",
+    "hides upwards in capitals": "skill://pdf/%2E%2E/%2E%2E/evil.md",
+    "hides a slash": "skill://pdf/..%2f..%2Fevil.md",
+    "hides a backslash": "skill://pdf/..%5cevil.md",
+    "has a backslash": "skill://pdf/..\\evil.md",
+    "hides a NUL": "skill://pdf/evil.md%00.png",
+    "names another authority": "skill://evil/evil.md",
+    "names another scheme": "file://pdf/evil.md",
+    "names a web page": "https://evil.example/evil.md",
+    "is absolute": "/etc/evil.md",
+    "is relative": "evil.md",
+    "only begins like the skill": "skill://pdf-evil/evil.md",
+    "ends in a slash": "skill://pdf/evil/",
+    "has an empty part": "skill://pdf//evil.md",
+    "belongs to version control": "skill://pdf/.git/hooks/post-checkout",
+    "is a device": "skill://pdf/aux.md",
+    "has an escape": "skill://pdf/\x1b[31mevil.md",
+}
+CHEATS = {
+    "stale text": Cheat(with_content(FORMS, text="# Forma\r\n"), "mcp-digest"),
+    "stale bytes": Cheat(with_content(FORMS, blob="eHh4eHh4eHh4"), "mcp-digest"),
+    "a stale SKILL.md": Cheat(
+        with_content(URI, text=PDF["SKILL.md"].decode().replace("Steps", "Evils")), "mcp-digest"
+    ),
+    "line ends of its own": Cheat(with_content(FORMS, text="# Forms\n"), "mcp-size"),
+    "more than announced": Cheat(with_content(FORMS, text="# Forms\r\nx"), "mcp-size"),
+    "far more than announced": Cheat(with_content(FORMS, text="x" * 200_000), "mcp-size"),
+    "an announced file that it does not have": Cheat(
+        make_script(contents={URI: make_contents()[URI]}), "mcp-missing"
+    ),
+    "another license": Cheat(with_front(license="GPL"), "mcp-frontmatter"),
+    "tools that it did not announce": Cheat(
+        make_script(
+            skills=[make_entry({"SKILL.md": make_skill_md("pdf", allowed_tools="Bash(*)")})],
+            contents=make_contents({"SKILL.md": make_skill_md("pdf", allowed_tools="Bash(*)")}),
+        ),
+        "mcp-frontmatter",
+    ),
+    "a hook that it only announced": Cheat(with_front(hooks={"a": "b"}), "mcp-frontmatter"),
+    "another name": Cheat(with_front(name="docx"), "mcp-name"),
+    "another URI than its name": Cheat(with_entry(uri="skill://docx/SKILL.md"), "mcp-name"),
+    "skills on demand": Cheat(with_entry(resources="dynamic"), "mcp-dynamic"),
+    "no list of files": Cheat(with_entry(resources=None), "mcp-entry"),
+    "a list of nothing": Cheat(with_entry(resources=[]), "mcp-entry"),
+    "files without digests": Cheat(with_entry(resources=[{"uri": URI, "size": 1}]), "mcp-entry"),
+    "frontmatter of text": Cheat(with_entry(frontmatter="name: pdf"), "mcp-entry"),
+    "one entry twice": Cheat(make_script(skills=[make_entry(), make_entry()]), "mcp-repeated"),
+    "one file twice": Cheat(with_resource(FORMS), "mcp-repeated"),
+    "one file in two spellings": Cheat(
+        with_resource("skill://pdf/references/%66orms.md"), "mcp-repeated"
+    ),
+    "one file in two cases": Cheat(
+        with_resource("skill://pdf/references/FORMS.md"), "mcp-repeated"
+    ),
+    "a file where a folder is": Cheat(with_resource("skill://pdf/references"), "mcp-repeated"),
+    "513 files": Cheat(make_script(skills=[make_entry({**PDF, **MANY})]), "mcp-limit"),
+    "16 MiB and more": Cheat(with_resource("skill://pdf/a", size=1 << 24), "mcp-limit"),
+    "a file of more than 10 MiB": Cheat(with_resource("skill://pdf/a", size=11 << 20), "mcp-limit"),
+    "a skill inside that it does not list": Cheat(
+        make_script(skills=[make_entry(), make_entry(folder="skill://pdf/inner")]), "mcp-unlisted"
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "finding"), CHEATS.values(), ids=CHEATS)
+def test_a_skill_is_not_added_from_a_server_with(
+    sandbox: Sandbox, script: Script, finding: str
+) -> None:
+    name_server(sandbox, script)
+    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    found: Any = told.answer["findings"]
+    assert finding in {one["code"] for one in found if one["effect"] == "reject"}
+
+
+def test_no_skill_is_added_with_a_file_whose_uri_is_not_inside_it(sandbox: Sandbox) -> None:
+    entries = []
+    for number, uri in enumerate(URIS.values()):
+        entry, _ = plain_skill(f"pdf-{number}")
+        entry["resources"].append(make_resource(uri.replace("//pdf/", f"//pdf-{number}/"), b""))
+        entries.append(entry)
+    name_server(sandbox, make_script(skills=entries))
+    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    found: Any = told.answer["findings"]
+    assert {one["skill"]: one["code"] for one in found} == {
+        f"pdf-{number}": "mcp-uri" for number in range(len(URIS))
+    }
+
+
+@pytest.mark.parametrize("cheat", ["stale text", "513 files", "skills on demand"])
+def test_a_skill_is_not_taken_into_a_run_directory_either(sandbox: Sandbox, cheat: str) -> None:
+    name_server(sandbox, CHEATS[cheat].script)
+    sandbox.refuses(("local", "import", "--yes"), [f"mcp:{LABEL}"], "invalid_skill")
+
+
+def test_nothing_is_heard_any_more_of_a_command_that_says_far_too_much(sandbox: Sandbox) -> None:
+    good, contents = plain_skill("good")
+    first = CHEATS["far more than announced"].script
+    script = make_script(
+        skills=[*first["skills"], good], contents={**first["contents"], **contents}
+    )
+    name_server(sandbox, script)
+    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "upstream_error")
+    assert "more than was asked for" in told.error["message"]
+
+
+IN_PLACE = ["stale text", "more than announced", "another license", "skills on demand"]
+
+
+@pytest.mark.parametrize("cheat", IN_PLACE)
+def test_a_skill_is_not_read_in_place_from_a_server_with(sandbox: Sandbox, cheat: str) -> None:
+    script, finding = CHEATS[cheat]
+    name_server(sandbox, script)
+    path = "SKILL.md" if cheat == "another license" else "references/forms.md"
+    told = sandbox.refuses(READ, [LABEL, URI, path], "invalid_skill")
+    assert f"[{finding}]" in told.error["message"]
+
+
+def test_a_file_that_is_not_announced_is_not_read_though_the_server_has_it(
+    sandbox: Sandbox,
+) -> None:
+    name_server(sandbox, with_content("skill://pdf/new.md", text="evil"))
+    told = sandbox.refuses(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
+    assert "[mcp-unlisted]" in told.error["message"]
+
+
+@pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../b", "a\\b"])
+def test_a_path_that_leaves_the_skill_is_refused(sandbox: Sandbox, path: str) -> None:
+    name_server(sandbox, make_script())
+    sandbox.refuses(READ, [LABEL, "pdf", path], "invalid_path")
+
+
+def test_a_listing_tells_what_keeps_a_skill_out(sandbox: Sandbox) -> None:
+    name_server(sandbox, CHEATS["skills on demand"].script)
+    told = sandbox.run(*SKILLS, LABEL)
+    assert (told.out, told.code) == ("", 0)
+    assert f"{URI}: reject[mcp-dynamic]" in told.err
+
+
+def test_an_entry_for_another_uri_than_the_one_asked_for_is_refused(sandbox: Sandbox) -> None:
+    other, _ = plain_skill("docx")
+    name_server(sandbox, make_script(results={"skills/get": {"skill": other}}))
+    sandbox.refuses(ADD, [f"mcp:{LABEL}/{URI}"], "invalid_skill")
+
+
+@pytest.mark.parametrize("result", [{}, {"skill": None}])
+def test_an_entry_that_is_none_is_refused(sandbox: Sandbox, result: object) -> None:
+    name_server(sandbox, make_script(results={"skills/get": result}))
+    assert sandbox.run(*ADD, f"mcp:{LABEL}/{URI}").code in (3, 5)
+    assert not (sandbox.project / ".agents").exists()
+
+
+def test_a_skill_that_the_server_does_not_have_is_not_found(sandbox: Sandbox) -> None:
+    name_server(sandbox, make_script())
+    told = sandbox.refuses(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
+    assert "did you mean 'pdf'?" in told.error["hint"]
+    name_server(sandbox, make_script(errors={"skills/get": -32603}))
+    sandbox.refuses(ADD, [f"mcp:{LABEL}/{URI}"], "upstream_error")
+
+
+# Servers that fail, or are none
+
+
+def page(**fields: object) -> Script:
+    """A server whose listing is odd."""
+    return make_script(results={"skills/list": {"skills": [], **fields}})
+
+
+def reply(**fields: object) -> Script:
+    """A server that hands files out oddly."""
+    return make_script(results={"resources/read": fields})
+
+
+TEXT = {"uri": URI, "text": PDF["SKILL.md"].decode()}
+FAULTS: dict[str, tuple[Script, str]] = {
+    "no skills": (make_script(skills=[]), "not_found"),
+    "no extension": (make_script(capabilities={"resources": {}}), "not_found"),
+    "no extension, and is old": (make_script(capabilities={}, is_old=True), "not_found"),
+    "an extension of text": (
+        make_script(capabilities={"extensions": {"io.modelcontextprotocol/skills": "yes"}}),
+        "not_found",
+    ),
+    "capabilities of text": (make_script(capabilities="all"), "upstream_error"),
+    "a protocol of its own": (
+        make_script(
+            is_old=True, results={"initialize": {"protocolVersion": "9", "capabilities": {}}}
+        ),
+        "upstream_error",
+    ),
+    "pages without end": (page(nextCursor="again"), "upstream_error"),
+    "a cursor of a number": (page(nextCursor=1), "upstream_error"),
+    "a cursor of great length": (page(nextCursor="x" * 5000), "upstream_error"),
+    "an empty cursor": (page(nextCursor=""), "upstream_error"),
+    "a listing of text": (page(skills="none"), "upstream_error"),
+    "a result of nothing": (make_script(results={"skills/list": None}), "upstream_error"),
+    "a result that wants more": (page(resultType="input_required"), "upstream_error"),
+    "a result of a list": (make_script(results={"skills/list": []}), "upstream_error"),
+    "an error": (make_script(errors={"skills/list": -32603}), "upstream_error"),
+    "no such method": (make_script(errors={"skills/list": -32601}), "upstream_error"),
+    "garbage": (make_script(raw={"skills/list": "Traceback: oh no"}), "upstream_error"),
+    "a number": (make_script(raw={"skills/list": "1"}), "upstream_error"),
+    "deep nesting": (make_script(raw={"skills/list": "[" * 100_000}), "upstream_error"),
+    "no JSON-RPC": (make_script(raw={"skills/list": "{}"}), "upstream_error"),
+    "NaN": (make_script(raw={"skills/list": '{"jsonrpc": "2.0", "id": NaN}'}), "upstream_error"),
+    "an end at once": (make_script(dies=["server/discover"]), "upstream_error"),
+    "an end at its listing": (make_script(dies=["skills/list"]), "upstream_error"),
+    "an end in the middle": (make_script(dies=["resources/read"]), "upstream_error"),
+    "an error in the middle": (make_script(errors={"resources/read": -32603}), "upstream_error"),
+    "questions without end": (make_script(asks=1000), "upstream_error"),
+    "a question of great length": (make_script(asks=1, asked_as="q" * 200), "upstream_error"),
+    "no ears": (make_script(skills=[], is_deaf=True), "upstream_error"),
+    "no contents": (reply(contents=[]), "upstream_error"),
+    "two contents": (reply(contents=[TEXT, TEXT]), "upstream_error"),
+    "contents of text": (reply(contents="x"), "upstream_error"),
+    "a content of another file": (reply(contents=[{**TEXT, "uri": FORMS}]), "upstream_error"),
+    "text and bytes at once": (reply(contents=[{**TEXT, "blob": ""}]), "upstream_error"),
+    "neither text nor bytes": (reply(contents=[{"uri": URI}]), "upstream_error"),
+    "broken base64": (reply(contents=[{"uri": URI, "blob": "%%%"}]), "upstream_error"),
+    "half a character": (reply(contents=[{"uri": URI, "text": "\ud800"}]), "upstream_error"),
+    "a line without end": (make_script(floods=["skills/list"]), "too_large"),
+}
+
+
+@pytest.mark.parametrize(("script", "code"), FAULTS.values(), ids=FAULTS)
+def test_a_server_is_given_up_that_has(
+    sandbox: Sandbox, script: Script, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_client, "MAX_PAGE", 1_000_000)  # nobody sends 16 MiB here
+    name_server(sandbox, script)
+    sandbox.refuses(ADD, [f"mcp:{LABEL}"], code)
+
+
+def test_a_server_without_the_extension_is_told_in_plain_words(sandbox: Sandbox) -> None:
+    name_server(sandbox, FAULTS["no extension"][0])
+    told = sandbox.refuses(SKILLS, [LABEL], "not_found")
+    assert "this server does not offer skills" in told.error["message"]
+    assert "io.modelcontextprotocol/skills" in told.error["hint"]
+
+
+def test_more_skills_than_are_taken_are_refused(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_client, "MAX_ENTRIES", 3)
+    entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
+    name_server(sandbox, make_script(skills=entries, page=2))
+    sandbox.refuses(SKILLS, [LABEL], "too_large")
+
+
+def test_pages_that_never_repeat_end_as_well(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
+    entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
+    name_server(sandbox, make_script(skills=entries, page=1))
+    told = sandbox.refuses(SKILLS, [LABEL], "upstream_error")
+    assert "no end" in told.error["message"]
+
+
+@pytest.mark.parametrize("method", ["skills/list", "resources/read"])
+def test_a_server_that_takes_too_long_is_given_up(
+    sandbox: Sandbox, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_skills, "connect", partial(connect, timing=HASTY))
+    name_server(sandbox, make_script(silent=[method]))
+    sandbox.refuses(ADD, [f"mcp:{LABEL}"], "upstream_timeout")
+
+
+def test_a_command_that_is_not_there_is_one_error(sandbox: Sandbox) -> None:
+    sandbox.run("mcp-servers", "add", LABEL, "--", "no-such-command-anywhere")
+    sandbox.refuses(SKILLS, [LABEL], "upstream_error")
+
+
+def test_what_a_command_started_ends_with_it(sandbox: Sandbox) -> None:
+    pipe = sandbox.outside / "pipe"
+    os.mkfifo(pipe)
+    words = f"exec 9>{pipe}; sleep 60 & echo garbage; wait"
+    sandbox.run("mcp-servers", "add", LABEL, "--", "sh", "-c", words)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert sandbox.run(*SKILLS, LABEL).code == 5
+    # The pipe has an end when nobody is left who could write to it.
+    assert select.select([reading], [], [], DEADLINE)[0]
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+
+
+# By http
+
+
+@pytest.fixture
+def web(sandbox: Sandbox) -> Iterator[HttpServer]:
+    with http_server(make_script()) as server:
+        sandbox.run("mcp-servers", "add", LABEL, server.url)
+        yield server
+
+
+JSON = {"Content-Type": "application/json"}
+EVENTS = {"Content-Type": "text/event-stream"}
+ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
+    "a fault": ({"status": 500, "body": PASSWORD.encode()}, "upstream_error"),
+    "nothing there": ({"status": 404, "body": b"no"}, "upstream_error"),
+    "a bad request": ({"status": 400, "body": b"{}", "headers": JSON}, "upstream_error"),
+    "a way elsewhere": (
+        {"status": 307, "headers": {"Location": "http://169.254.169.254/"}},
+        "upstream_error",
+    ),
+    "not allowed": ({"status": 401}, "unauthenticated"),
+    "forbidden": ({"status": 403}, "unauthenticated"),
+    "too many requests": ({"status": 429, "headers": {"Retry-After": "9"}}, "rate_limited"),
+    "a page": ({"body": b"<html>Sign in</html>"}, "upstream_error"),
+    "garbage": ({"body": b"oh", "headers": JSON}, "upstream_error"),
+    "an empty answer": ({"body": b"", "headers": JSON}, "upstream_error"),
+    "another message": (
+        {"body": b'{"jsonrpc": "2.0", "id": 99, "result": {}}', "headers": JSON},
+        "upstream_error",
+    ),
+    "both result and error": (
+        {"body": b'{"jsonrpc": "2.0", "id": 1, "result": {}, "error": {}}', "headers": JSON},
+        "upstream_error",
+    ),
+    "a list of messages": ({"body": b"[]", "headers": JSON}, "upstream_error"),
+    "events of nothing": ({"body": b": x\n\n", "headers": EVENTS}, "upstream_error"),
+    "an event that does not end": ({"body": b"data: {", "headers": EVENTS}, "upstream_error"),
+    "an event of garbage": ({"body": b"data: oh\n\n", "headers": EVENTS}, "upstream_error"),
+    "less than promised": (
+        {"body": b"{", "headers": {**JSON, "Content-Length": "9"}},
+        "upstream_error",
+    ),
+    "more than is taken": ({"body": b" " * 1_100_000, "headers": JSON}, "too_large"),
+    "events without end": ({"body": b": x\n" * 300_000, "headers": EVENTS}, "too_large"),
+    "accepted, and no more": ({"status": 202}, "upstream_error"),
+}
+
+
+@pytest.mark.parametrize(("ways", "code"), ANSWERS.values(), ids=ANSWERS)
+def test_a_server_by_http_is_given_up_that_answers_with(
+    sandbox: Sandbox, web: HttpServer, ways: dict[str, Any], code: str
+) -> None:
+    for name, value in ways.items():
+        setattr(web, name, value)
+    sandbox.refuses(ADD, [f"mcp:{LABEL}"], code)
+
+
+def test_a_token_goes_nowhere_else(
+    sandbox: Sandbox, web: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_TOKEN", PASSWORD)
+    words = ("mcp-servers", "add", "--overwrite", LABEL, web.url, "--token-variable", "ACME_TOKEN")
+    sandbox.run(*words)
+    with http_server(make_script()) as other:
+        web.status, web.headers = 307, {"Location": other.url}
+        sandbox.refuses(SKILLS, [LABEL], "upstream_error")
+        assert other.asked == []
+
+
+def test_a_token_that_is_more_than_a_word_is_not_sent(
+    sandbox: Sandbox, web: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_TOKEN", f"a\r\nX: {PASSWORD}")
+    words = ("mcp-servers", "add", "--overwrite", LABEL, web.url, "--token-variable", "ACME_TOKEN")
+    sandbox.run(*words)
+    sandbox.refuses(SKILLS, [LABEL], "invalid_config")
+    assert web.asked == []
+
+
+ADDRESSES = {
+    "a private network": "https://10.0.0.1/mcp",
+    "a cloud's metadata": "http://169.254.169.254/mcp",
+    "plain http": "http://192.0.2.1/mcp",
+    "an odd spelling of this machine": "http://[::ffff:127.0.0.1]/mcp",
+}
+
+
+@pytest.mark.parametrize("url", ADDRESSES.values(), ids=ADDRESSES)
+def test_a_server_is_not_called_at(sandbox: Sandbox, url: str) -> None:
+    sandbox.run("mcp-servers", "add", LABEL, url)
+    sandbox.refuses(SKILLS, [LABEL], "source_rejected")
+
+
+# Names of servers
+
+
+WRONG: dict[str, tuple[list[str], str]] = {
+    "a label with a slash": (["a/b", "https://a.example/"], "source_rejected"),
+    "a label of dots": (["..", "https://a.example/"], "source_rejected"),
+    "a label in capitals": (["Acme", "https://a.example/"], "source_rejected"),
+    "a label of a device": (["con", "https://a.example/"], "source_rejected"),
+    "a label that is too long": (["a" * 33, "https://a.example/"], "source_rejected"),
+    "a label that ends in a hyphen": (["a-", "https://a.example/"], "source_rejected"),
+    "a password": (["acme", f"https://a:{PASSWORD}@b.example/"], "source_rejected"),
+    "a query": (["acme", f"https://b.example/?token={PASSWORD}"], "source_rejected"),
+    "an odd host": (["acme", "http://2130706433/mcp"], "source_rejected"),
+    "an odd variable": (
+        ["acme", "https://a.example/", "--token-variable", "A B"],
+        "invalid_config",
+    ),
+    "a token for a command": (["acme", "--token-variable", "A", "serve"], "invalid_config"),
+    "a variable for an address": (
+        ["acme", "--variable", "A", "https://a.example/"],
+        "invalid_config",
+    ),
+    "a command of nothing": (["acme", "--", ""], "invalid_config"),
+}
+
+
+@pytest.mark.parametrize(("words", "code"), WRONG.values(), ids=WRONG)
+def test_no_server_is_named_with(sandbox: Sandbox, words: list[str], code: str) -> None:
+    sandbox.refuses(("mcp-servers", "add"), words, code, keeps=("data",))
+    assert not (sandbox.folder / "data/mcp-servers.json").exists()
+
+
+SOURCES = [
+    "mcp:",
+    "mcp:/pdf",
+    "mcp:A",
+    "mcp:a/../b",
+    "mcp:a/skill://../b",
+    "mcp:a/x://b?c",
+    "mcp:a\\b",
+]
+
+
+@pytest.mark.parametrize("text", SOURCES)
+def test_no_source_is_named_by(sandbox: Sandbox, text: str) -> None:
+    sandbox.refuses(ADD, [text], "source_rejected")
+
+
+def test_a_server_that_nobody_named_is_not_found(sandbox: Sandbox) -> None:
+    for command, words in ((ADD, ["mcp:acme"]), (SKILLS, ["acme"])):
+        sandbox.refuses(command, words, "not_found")
+
+
+Damage = Callable[[dict[str, Any]], object]
+DAMAGES: dict[str, Damage] = {
+    "another version": lambda value: value.update(version=2),
+    "no version": lambda value: value.pop("version"),
+    "servers of a list": lambda value: value.update(servers=[]),
+    "a server of text": lambda value: value.update(servers={"acme": "x"}),
+    "a server of nothing": lambda value: value.update(servers={"acme": {}}),
+    "an odd label": lambda value: value.update(servers={"../a": {"url": "https://a.example"}}),
+    "an odd address": lambda value: value.update(servers={"acme": {"url": "ftp://a"}}),
+    "a command of text": lambda value: value.update(servers={"acme": {"command": "rm -r x"}}),
+    "address and command": lambda value: value.update(
+        servers={"acme": {"url": "https://a.example", "command": ["x"]}}
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_file_of_servers_is_not_used_with(sandbox: Sandbox, damage: Damage) -> None:
+    value: dict[str, Any] = {"version": 1, "servers": {}}
+    damage(value)
+    (sandbox.folder / "data/mcp-servers.json").write_text(json.dumps(value), encoding="utf-8")
+    sandbox.refuses(SKILLS, ["acme"], "invalid_config")
+
+
+def test_a_file_of_servers_that_is_not_json_is_not_used(sandbox: Sandbox) -> None:
+    (sandbox.folder / "data/mcp-servers.json").write_bytes(b"{")
+    sandbox.refuses(("mcp-servers", "list"), [], "invalid_config")

@@ -1,0 +1,52 @@
+"""No text of a server makes a path that leaves its skill."""
+
+import posixpath
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from skillhall.errors import UnsafePath
+from skillhall.skill.bundle import RelativePath
+from skillhall.skill.served import read_entry
+from skillhall.skill.skill_uri import SkillUri
+
+PIECES = ["skill", "://", "/", "pdf", "SKILL.md", "..", ".", "%2e", "%2F", "%5c", "%00", "\\", "a"]
+TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=3,
+)
+PDF = SkillUri.parse("skill://pdf/SKILL.md")
+
+
+@given(TEXTS)
+@example("../../etc/passwd")
+@example("%2e%2e/%2e%2e/etc/passwd")
+@example("a/%2e%2e%2f%2e%2e/b")
+def test_no_file_of_a_skill_lies_outside_it(text: str) -> None:
+    try:
+        path = PDF.path_of(f"skill://pdf/{text}")
+    except UnsafePath:
+        return
+    assert RelativePath.parse(path.text) == path
+    whole = posixpath.normpath(posixpath.join("/skills/pdf", path.text))
+    assert whole == f"/skills/pdf/{path.text}"
+
+
+@given(TEXTS)
+def test_a_uri_is_refused_or_names_a_skill(text: str) -> None:
+    try:
+        uri = SkillUri.parse(text)
+    except UnsafePath:
+        return
+    assert uri.path_of(text).text == "SKILL.md"
+    assert uri.text == text
+    assert {"", ".", ".."}.isdisjoint(uri.path.split("/"))
+
+
+@given(st.fixed_dictionaries({"uri": TEXTS, "frontmatter": JSON, "resources": JSON}) | JSON)
+def test_reading_an_entry_never_raises_and_always_says_what_is_wrong(value: object) -> None:
+    entry = read_entry(value)
+    assert entry.findings
+    assert entry.files == ()

@@ -1,0 +1,132 @@
+"""An MCP server that does what a script says, honest or not, on its standard streams.
+
+Run as a program with the path of a script; the SDK would refuse to be this hostile. Only modules of
+the standard library, so that it starts at once.
+"""
+
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any, TypedDict
+
+EXTENSION = "io.modelcontextprotocol/skills"
+MODERN = "2026-07-28"
+HANDSHAKE = "2025-11-25"
+NOT_FOUND, INVALID = -32601, -32602
+FLOOD = b"x" * 65_536
+
+
+class Script(TypedDict, total=False):
+    """What a server has, and how it behaves."""
+
+    skills: list[Any]  # its entries
+    hidden: list[Any]  # entries that it does not list
+    contents: dict[str, Any]  # of resources, by URI
+    capabilities: Any
+    is_old: bool  # whether it only knows the handshake
+    page: int  # entries on one page of a listing
+    results: dict[str, Any]  # given in place of the right result, by method
+    errors: dict[str, int]  # codes, by method
+    raw: dict[str, str]  # lines that are said in place of the answer, by method
+    silent: list[str]  # methods that are never answered
+    dies: list[str]  # methods at which the server ends
+    floods: list[str]  # methods that are answered by a line without end
+    asks: int  # questions that it has before each answer
+    asked_as: str  # what it calls each of them
+    is_deaf: bool  # whether it answers without listening, page after page
+
+
+def capabilities() -> dict[str, Any]:
+    """What an honest server declares."""
+    return {"resources": {}, "extensions": {EXTENSION: {}}}
+
+
+def result_of(script: Script, method: str, params: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+    """The right result of a call; a number is the code of an error."""
+    declared = script.get("capabilities", capabilities())
+    if method == "server/discover" and not script.get("is_old"):
+        return {"supportedVersions": [MODERN], "capabilities": declared, **_cacheable()}
+    if method == "initialize":
+        info = {"name": "scripted", "version": "1"}
+        return {"protocolVersion": HANDSHAKE, "capabilities": declared, "serverInfo": info}
+    if method == "skills/list":
+        return _page(script, params)
+    if method == "skills/get":
+        known = [*script.get("skills", []), *script.get("hidden", [])]
+        found = [one for one in known if isinstance(one, dict) and one.get("uri") == params["uri"]]
+        return {"skill": found[0], **_cacheable()} if found else INVALID
+    if method == "resources/read":
+        content = script.get("contents", {}).get(params["uri"])
+        return INVALID if content is None else {"contents": [content], **_cacheable()}
+    return NOT_FOUND
+
+
+def _page(script: Script, params: dict[str, Any]) -> dict[str, Any]:
+    skills, size = script.get("skills", []), script.get("page", 100)
+    start = int(params.get("cursor", 0))
+    page: dict[str, Any] = {"skills": skills[start : start + size], **_cacheable()}
+    return page | ({"nextCursor": str(start + size)} if len(skills) > start + size else {})
+
+
+def _cacheable() -> dict[str, Any]:
+    return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+def answer(script: Script, request: dict[str, Any]) -> bytes:
+    """What is said to a request: a message, or whatever the script wants."""
+    method, params = request["method"], request.get("params", {})
+    if method in script.get("raw", {}):
+        return script["raw"][method].encode()
+    if method in script.get("results", {}):
+        result = script["results"][method]
+    elif method in script.get("errors", {}):
+        result = script["errors"][method]
+    else:
+        result = result_of(script, method, params)
+    message = {"jsonrpc": "2.0", "id": request["id"]}
+    if isinstance(result, int):
+        return json.dumps({**message, "error": {"code": result, "message": "no"}}).encode()
+    return json.dumps({**message, "result": result}).encode()
+
+
+def answer_deafly(script: Script) -> None:
+    """Say what will be asked for, in order, and wait to be ended."""
+    requests = [{"id": 1, "method": "server/discover"}]
+    requests += [{"id": number, "method": "skills/list"} for number in range(2, 2000)]
+    for request in requests:
+        said = json.loads(answer(script, request))
+        said["result"]["nextCursor"] = str(request["id"])
+        sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
+    threading.Event().wait()
+
+
+def main(script: Script) -> None:
+    """Answer until the input ends."""
+    out = sys.stdout.buffer
+    if script.get("is_deaf"):
+        answer_deafly(script)
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        method = request.get("method")
+        if "id" not in request or method is None or method in script.get("silent", []):
+            continue
+        if method in script.get("dies", []):
+            return
+        while method in script.get("floods", []):
+            out.write(FLOOD)
+        for number in range(script.get("asks", 0)):
+            asked = {
+                "jsonrpc": "2.0",
+                "id": f"{script.get('asked_as', 'q')}{number}",
+                "method": ["ping", "roots/list"][number % 2],
+            }
+            out.write(json.dumps(asked).encode() + b"\n")
+            out.write(b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}\n')
+        out.write(answer(script, request) + b"\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))

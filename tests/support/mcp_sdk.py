@@ -1,0 +1,102 @@
+"""A program that serves a script's skills with the official SDK: by its streams, or by http.
+
+python mcp_sdk.py SCRIPT stdio
+python mcp_sdk.py SCRIPT http       prints its port
+"""
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import (
+    BlobResourceContents,
+    CacheableResult,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    RequestParams,
+    TextResourceContents,
+)
+from pydantic import ConfigDict
+
+INVALID = -32602
+
+
+class Open(CacheableResult):
+    """A result with fields of the extension."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Named(RequestParams):
+    """What `skills/get` takes."""
+
+    uri: str
+
+
+class Paged(RequestParams):
+    """What `skills/list` takes."""
+
+    cursor: str | None = None
+
+
+def make_server(script: dict[str, Any]) -> Server[Any]:
+    """The server."""
+
+    async def read(_: object, params: ReadResourceRequestParams) -> ReadResourceResult:
+        await anyio.lowlevel.checkpoint()
+        content = script["contents"].get(str(params.uri))
+        if content is None:
+            raise MCPError(INVALID, "there is none")
+        kind = TextResourceContents if "text" in content else BlobResourceContents
+        return ReadResourceResult(contents=[kind(**content)])
+
+    async def list_skills(_: object, params: Paged) -> Open:
+        await anyio.lowlevel.checkpoint()
+        start = int(params.cursor or 0)
+        page: dict[str, Any] = {"skills": script["skills"][start : start + 1]}
+        if len(script["skills"]) > start + 1:
+            page["nextCursor"] = str(start + 1)
+        return Open.model_validate(page)
+
+    async def get_skill(_: object, params: Named) -> Open:
+        await anyio.lowlevel.checkpoint()
+        found = [one for one in script["skills"] if one["uri"] == params.uri]
+        if not found:
+            raise MCPError(INVALID, "there is none")
+        return Open.model_validate({"skill": found[0]})
+
+    server: Server[Any] = Server("sdk", on_read_resource=read)
+    server.extensions["io.modelcontextprotocol/skills"] = {}
+    server.add_request_handler("skills/list", Paged, list_skills)
+    server.add_request_handler("skills/get", Named, get_skill)
+    return server
+
+
+async def serve_streams(server: Server[Any]) -> None:
+    """Answer until the input ends."""
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+def serve_http(server: Server[Any]) -> None:
+    """Answer on a free port until the process is ended."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        sys.stdout.write(f"{listening.getsockname()[1]}\n")
+        sys.stdout.flush()
+        config = uvicorn.Config(server.streamable_http_app(), log_level="error")
+        uvicorn.Server(config).run([listening])
+
+
+if __name__ == "__main__":
+    made = make_server(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    if sys.argv[2] == "http":
+        serve_http(made)
+    else:
+        anyio.run(serve_streams, made)
