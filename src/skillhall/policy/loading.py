@@ -82,6 +82,8 @@ ADVICE = frozenset(
         Code.PATTERN_UNMATCHED,
         Code.FOLDER_TAKEN,
         Code.EDITED_SINCE,
+        Code.MCP_ADDRESS,
+        Code.MCP_LEFT_OUT,
     }
 )
 # The rules for how a name is written.

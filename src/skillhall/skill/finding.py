@@ -87,6 +87,8 @@ class Code(StrEnum):
     PATTERN_UNMATCHED = "pattern-unmatched"
     FOLDER_TAKEN = "folder-taken"
     EDITED_SINCE = "edited-since"
+    MCP_ADDRESS = "mcp-address"
+    MCP_LEFT_OUT = "mcp-left-out"
 
     # Risky content: what the static scan notices. `tiers` ranks these codes.
     HIDDEN_UNICODE = "hidden-unicode"
