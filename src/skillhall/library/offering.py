@@ -59,7 +59,8 @@ class Offer:
         findings: Iterable[Judged] = (),
         index: Callable[[], SearchIndex] | None = None,
     ) -> None:
-        shown = [skill for skill in skills if shown_to_models(skill)]
+        self.known = tuple(skills)  # those too that only people may call
+        shown = [skill for skill in self.known if shown_to_models(skill)]
         paths, noticed = skill_paths(shown)
         rows = map(Offered, _names_for(shown), paths, shown)
         self.revision = revision  # another one as soon as a skill came, went or was edited

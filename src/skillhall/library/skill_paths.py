@@ -7,7 +7,7 @@ other stands below a segment that no name can be, a tilde and its id, and still 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from skillhall.skill.checks import check_name
 from skillhall.skill.finding import Code, Finding
@@ -46,6 +46,25 @@ def _reason_against(name: str, *, is_taken: bool) -> str:
     if not follows_the_rules(name):
         return "the name breaks a rule of the specification"
     return "another skill of that name comes first" if is_taken else ""
+
+
+def uri_of(path: str, file: str) -> str:
+    """The address of a file of the skill at `path`."""
+    return f"{SCHEME}{path}/{'/'.join(map(segment_of, file.split('/')))}"
+
+
+def split_uri(uri: str) -> tuple[str, str] | None:
+    """The skill path and the file that an address names, if it can be one of ours.
+
+    However it is written, it is compared as we write it; nothing in it becomes a path on a disk.
+    """
+    if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
+        return None
+    names = [unquote(segment) for segment in uri.removeprefix(SCHEME).split("/")]
+    if not all(names) or any("/" in name for name in names[2:]):
+        return None
+    own = 2 if names[0].startswith(_MARK) else 1
+    return "/".join(map(segment_of, names[:own])), "/".join(names[own:])
 
 
 def segment_of(text: str) -> str:
