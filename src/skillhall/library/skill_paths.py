@@ -61,9 +61,9 @@ def split_uri(uri: str) -> tuple[str, str] | None:
     if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
         return None
     names = [unquote(segment) for segment in uri.removeprefix(SCHEME).split("/")]
-    if not all(names) or any("/" in name for name in names[2:]):
-        return None
     own = 2 if names[0].startswith(_MARK) else 1
+    if not all(names) or any("/" in name for name in names[own:]):
+        return None
     return "/".join(map(segment_of, names[:own])), "/".join(names[own:])
 
 

@@ -19,16 +19,16 @@ CHILDREN_IN_PAGE = 500
 
 
 def read_directory(view: View, uri: str, cursor: str | None) -> Wire:
-    """What stands directly in a directory, by name. Raises: MCPError if it is none."""
-    found = {child["name"]: child for child in (*_skills_below(view, uri), *_inside(view, uri))}
+    """What stands directly in a directory, by address. Raises: MCPError if it is none."""
+    found = {child["uri"]: child for child in (*_skills_below(view, uri), *_inside(view, uri))}
     if not found:
         raise invalid(f"{shown(uri)} is not a directory resource", "not_a_file")
-    names = sorted(found)
-    start = position(names, cursor)
+    uris = sorted(found)
+    start = position(uris, cursor)
     end = start + CHILDREN_IN_PAGE
-    told = complete({"resources": [found[name] for name in names[start:end]]})
-    if end < len(names):
-        told["nextCursor"] = f"{AFTER}{names[end - 1]}"
+    told = complete({"resources": [found[one] for one in uris[start:end]]})
+    if end < len(uris):
+        told["nextCursor"] = f"{AFTER}{uris[end - 1]}"
     return told
 
 

@@ -52,10 +52,11 @@ class Watch:
     async def begin(self, uris: Sequence[str] = ()) -> None:
         """Remember how things are, before the first listener is promised to hear of changes."""
         known = self._seen
-        if known is None or any(uri not in known.files for uri in uris):
-            seen = await run_sync(self._look, [*self._news.uris, *uris])
-            files = seen.files if known is None else {**seen.files, **known.files}
-            self._seen = (known or seen)._replace(files=files)
+        unknown = [uri for uri in uris if known is None or uri not in known.files]
+        if known is None or unknown:
+            seen = await run_sync(self._look, unknown)
+            known = self._seen or seen  # somebody else may have begun meanwhile
+            self._seen = known._replace(files={**seen.files, **known.files})
 
     async def run(self) -> None:
         """Look, and tell, until cancelled."""
