@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import select
 import signal
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import anyio
@@ -18,11 +21,22 @@ def serve_stdio(server: SkillServer) -> None:
     """Serve until the client is gone. Nothing but the protocol is written to stdout."""
     # A thread waits in a read that nothing else can end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        anyio.run(_serve, server)
-    except* (BrokenPipeError, ConnectionError):
-        # The client does not read any more, and what is left for it must not be tried again.
-        sys.stdout = None
+    _end_when_nobody_reads()
+    anyio.run(_serve, server)
+
+
+def _end_when_nobody_reads() -> None:
+    """Leave as soon as the client has closed its end of our stdout, even if it keeps our stdin."""
+    if sys.platform == "win32":  # there, the next answer that cannot be written ends it
+        return
+    poll = select.poll()
+    poll.register(os.dup(sys.stdout.fileno()), 0)  # nothing but that it is closed
+
+    def leave() -> None:
+        poll.poll()
+        os._exit(0)
+
+    threading.Thread(target=leave, daemon=True).start()
 
 
 async def _serve(server: SkillServer) -> None:
