@@ -74,6 +74,7 @@ class ServerSettings(NamedTuple):
     public_url: str = ""  # what clients call it, if that differs
     allowed_hosts: tuple[str, ...] = ()  # further names that clients may call it by
     folder_scan: bool = False  # whether the web page may read folders of this machine
+    mcp_stateless: bool = False  # whether any of several servers may answer a client's next call
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
@@ -86,6 +87,7 @@ class ServerSettings(NamedTuple):
             public_url=(env.get("SKILLHALL_PUBLIC_URL") or "").rstrip("/"),
             allowed_hosts=_words(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
             folder_scan=_is_on(env, "SKILLHALL_FOLDER_SCAN", "off"),
+            mcp_stateless=_is_on(env, "SKILLHALL_MCP_STATELESS", "off"),
         )
 
 

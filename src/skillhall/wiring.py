@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.library.collection import Collection
+    from skillhall.library.offering import FolderOffering
     from skillhall.policy.profiles import Profile
     from skillhall.prompts.counter import PromptCounter
     from skillhall.sources.directory import Progress
@@ -63,6 +64,15 @@ def open_collection(settings: Settings, counter: PromptCounter) -> Collection:
     local = LocalSkills(settings.working_directory)
     local.sweep()
     return Collection(local, settings, repository)
+
+
+def open_folders(paths: Sequence[str], profile: Profile, settings: Settings) -> FolderOffering:
+    """The skills that the folders in `paths`, or the profile's own, have to offer."""
+    # Imported here: no other command needs it.
+    from skillhall.library.offering import FolderOffering  # noqa: PLC0415
+
+    index = HeadIndex(settings.cache_directory) if settings.use_index else None
+    return FolderOffering(roots_for(paths, profile, settings), profile, index)
 
 
 def index_directory(settings: Settings) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
@@ -16,6 +17,7 @@ from skillhall.catalog.read import bundle_of, read_skill_file
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
 from skillhall.library.intake import bundles_in_file, bundles_of_files, open_reference
+from skillhall.library.offering import Offer
 from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
@@ -136,6 +138,7 @@ class Collection:
     repository: Repository = field(default=lambda: ("", ()))
     _shown: Shown | None = None
     _searching: Searching = field(default_factory=Searching)
+    _offer: Offer | None = None
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -154,6 +157,17 @@ class Collection:
         shown = self.show()
         skills, total = self._searching.index(shown.state).find(text, limit)
         return Found(tuple(shown.listed(skill.id) for skill in skills), total)
+
+    def offer(self) -> Offer:
+        """The skills that a model may be shown, for tools and for MCP."""
+        shown = self.show()
+        with self._lock:
+            if self._offer is None or self._offer.revision != shown.revision:
+                profile = LOCAL_SKILLS._replace(scan=EVERY_FILE)
+                index = partial(self._searching.index, shown.state)
+                skills = shown.skills.values()
+                self._offer = Offer(shown.revision, profile, skills, shown.findings, index)
+            return self._offer
 
     def import_source(
         self, text: str, identity: str | None = None, *, replace: bool = False

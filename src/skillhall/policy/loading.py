@@ -100,6 +100,8 @@ ADVICE = frozenset(
         Code.EDITED_SINCE,
         Code.PROMPTS_UNREAD,
         Code.MCP_NESTED,
+        Code.MCP_ADDRESS,
+        Code.MCP_LEFT_OUT,
     }
 )
 # The rules for how a name is written.

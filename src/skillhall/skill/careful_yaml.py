@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.reading import TYPED, Reading, duplicate_key, flow_style, not_text
-from skillhall.skill.values import BOOLEANS, TEXT_FIELDS, Value
+from skillhall.skill.values import BOOLEANS, NUMBER, TEXT_FIELDS, Value, core_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from yaml import Node
+
+    from skillhall.skill.values import Json
 
 _T = TypeVar("_T")
 
@@ -50,6 +52,17 @@ def read_careful_yaml(block: str) -> Reading:
     _refuse_deep_nesting(block)
     root = _compose(block)
     return Reading({}, []) if root is None else _NodeReader().read(root)
+
+
+def read_core_yaml(block: str) -> dict[str, Json]:
+    """The fields with numbers where YAML has numbers, outside of what is text by its meaning.
+
+    Raises: YamlRefused.
+    """
+    refuse_hostile_characters(block)
+    _refuse_deep_nesting(block)
+    root = _compose(block)
+    return {} if root is None else {**_CoreReader().read(root).fields}
 
 
 def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
@@ -288,10 +301,13 @@ class _NodeReader:
             text: str = node.value
             if node.style:
                 return text
-            return None if text in _NULLS else BOOLEANS.get(text, text)
+            return None if text in _NULLS else self._plain(text)
         if node.id == "sequence":
             return [self._value(child, depth + 1) for child in node.value]
         return {key: self._value(child, depth + 1) for key, child in self._pairs(node, depth + 1)}
+
+    def _plain(self, text: str) -> Any:  # noqa: ANN401 - a value, or what a subclass gives
+        return BOOLEANS.get(text, text)
 
     def _meet(self, node: Any, depth: int) -> None:  # noqa: ANN401
         line = node.start_mark.line + 1
@@ -323,3 +339,10 @@ class _NodeReader:
     def _note_flow(self, line: int) -> None:
         if not any(found.code is Code.YAML_FLOW for found in self.reading.findings):
             self.reading.findings.append(flow_style(line))
+
+
+class _CoreReader(_NodeReader):
+    """Reads numbers as YAML's core schema does."""
+
+    def _plain(self, text: str) -> Any:  # noqa: ANN401 - what JSON can hold
+        return core_number(text) if NUMBER.fullmatch(text) else BOOLEANS.get(text, text)

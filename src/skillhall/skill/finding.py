@@ -88,6 +88,8 @@ class Code(StrEnum):
     FOLDER_TAKEN = "folder-taken"
     EDITED_SINCE = "edited-since"
     PROMPTS_UNREAD = "prompts-unread"
+    MCP_ADDRESS = "mcp-address"
+    MCP_LEFT_OUT = "mcp-left-out"
 
     # A skill that an MCP server serves.
     MCP_ENTRY = "mcp-entry"

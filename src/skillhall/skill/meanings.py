@@ -85,6 +85,8 @@ MEANINGS: dict[Code, str] = {
     Code.MCP_DIGEST: "A fetched file is not the one that the MCP server announced.",
     Code.MCP_UNLISTED: "A file inside a served skill is not among those that were announced.",
     Code.MCP_FRONTMATTER: "A fetched SKILL.md says otherwise than the MCP server announced.",
+    Code.MCP_ADDRESS: "MCP clients find the skill at an address that is not just its name.",
+    Code.MCP_LEFT_OUT: "MCP's skills extension leaves the skill out; resources and tools do not.",
     Code.HIDDEN_UNICODE: "Characters that nobody sees spell a text for a model.",
     Code.DECODE_AND_RUN: "A command or program is decoded and run at once, unread.",
     Code.PASTE_SITE: "A link to a text on a paste site, which anybody may change.",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 Value: TypeAlias = "str | bool | list[Value] | dict[str, Value] | None"
 Fields: TypeAlias = dict[str, Value]
+Json: TypeAlias = "str | bool | int | float | Sequence[Json] | Mapping[str, Json] | None"
 
 # Fields whose value is text: `version: 1.10` stays "1.10", and `name: 0123` never becomes 83.
 TEXT_FIELDS = frozenset({"name", "description", "license", "compatibility"})
@@ -22,6 +25,20 @@ BOOLEANS = {
     "False": False,
     "FALSE": False,
 }
+
+# Numbers of the core schema of YAML 1.2, as long as every reader of JSON holds them exactly;
+# infinities are no JSON.
+_INTEGER = r"[-+]?[0-9]{1,15}"
+_FLOAT = r"[-+]?(?:\.[0-9]{1,15}|[0-9]{1,15}(?:\.[0-9]{0,15})?)(?:[eE][-+]?[0-9]{1,2})?"
+_OTHER_BASE = r"0o[0-7]{1,15}|0x[0-9a-fA-F]{1,12}"
+NUMBER = re.compile(f"{_INTEGER}|{_FLOAT}|{_OTHER_BASE}")
+
+
+def core_number(text: str) -> int | float:
+    """The number that a text is which `NUMBER` matches."""
+    if re.fullmatch(_OTHER_BASE, text):
+        return int(text, 0)
+    return int(text) if re.fullmatch(_INTEGER, text) else float(text)
 
 
 def is_hiding(value: object) -> bool:

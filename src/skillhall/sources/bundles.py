@@ -11,7 +11,7 @@ from skillhall.errors import SkillFileNotFound, UnsafePath
 from skillhall.policy.scanning import LITTER
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.finding import Code, Finding
-from skillhall.sources.candidate import reason
+from skillhall.sources.candidate import reason, signature_of
 from skillhall.sources.safety import Folder, Kind, Place, opened_place, read_beneath
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def _skill_file(
     path: RelativePath, stat: os.stat_result, read: Callable[[RelativePath], bytes]
 ) -> SkillFile:
     is_program = bool(stat.st_mode & _EXECUTABLE)
-    return SkillFile(path, stat.st_size, is_program, partial(read, path))
+    signature = signature_of(stat)
+    return SkillFile(path, stat.st_size, is_program, partial(read, path), signature)
 
 
 def read_in_place(place: Place, path: RelativePath, at_most: int = MAX_FILE) -> bytes:

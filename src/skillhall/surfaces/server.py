@@ -21,6 +21,8 @@ from skillhall.surfaces.http.metrics import Metrics
 from skillhall.surfaces.http.observing import Observed
 from skillhall.surfaces.http.protocol import BoundedProtocol
 from skillhall.surfaces.http.secrets import Scrubber
+from skillhall.surfaces.mcp.http import McpFront
+from skillhall.surfaces.mcp.server import SkillServer
 from skillhall.surfaces.rest.calls import HotFront
 from skillhall.surfaces.rest.errors import internal_answer
 from skillhall.surfaces.rest.framework import HeadAsGet, framework
@@ -93,7 +95,9 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             installer_router(InstallerCalls(services.collection, blocking)),
         )
     behind = framework((*routers, *services.routers), health.warm)
-    front = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
+    front: ASGIApp = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
+    if services.collection is not None:
+        front = _with_mcp(front, services.collection, services, stateless=server.mcp_stateless)
     secrets = (server.auth_token, server.webhook_secret, *settings.tokens.values())
     return Observed(
         Guard(front, server),
@@ -101,6 +105,13 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         scrubber=Scrubber(secrets),
         internal=internal_answer,
     )
+
+
+def _with_mcp(
+    app: ASGIApp, collection: Collection, services: Services, *, stateless: bool
+) -> ASGIApp:
+    server = SkillServer(collection, services.counter, keeps_sessions=not stateless)
+    return McpFront(app, server, services.stopping.wait, stateless=stateless)
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -199,6 +210,8 @@ def log_to_stderr(level: str) -> None:
     for name, handler, at_least in (
         ("skillhall.access", lines, level),
         ("skillhall.server", plain, level),
+        ("skillhall.mcp", plain, level),
+        ("mcp", plain, "ERROR"),
         ("uvicorn.error", plain, "ERROR"),  # that it started and stopped is ours to tell
         ("python_multipart", plain, "ERROR"),  # what is wrong with a form is told to its sender
     ):

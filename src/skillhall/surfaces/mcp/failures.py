@@ -1,0 +1,62 @@
+"""Errors as MCP tells them: one table for every class of error."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+
+from skillhall.errors import SkillhallError, SkillRejected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG = logging.getLogger("skillhall.mcp")
+
+# What was asked for is at fault; of everything else, the server is.
+_ASKED = frozenset(
+    {
+        "invalid_argument",
+        "invalid_path",
+        "invalid_skill",
+        "not_a_file",
+        "not_found",
+        "prompt_not_found",
+        "too_large",
+        "too_many",
+    }
+)
+
+
+def invalid(message: str, code: str = "not_found") -> MCPError:
+    """A request for something that is not there, or not in that shape."""
+    return MCPError(INVALID_PARAMS, message, {"code": code})
+
+
+def failure_of(error: Exception) -> MCPError:
+    """What a client is told about an error; a bug is told to the log alone."""
+    if isinstance(error, MCPError):
+        return error
+    if isinstance(error, SkillhallError):
+        return MCPError(_number(error.code), _words(error), {"code": error.code})
+    if isinstance(error, OSError):
+        LOG.warning("the disk failed: %s", error.strerror)
+        return MCPError(INTERNAL_ERROR, "the server's disk failed", _STORAGE)
+    LOG.error("a request failed", exc_info=error)
+    return MCPError(INTERNAL_ERROR, "internal error; the log knows more", _INTERNAL)
+
+
+_STORAGE: Mapping[str, str] = {"code": "storage_unavailable"}
+_INTERNAL: Mapping[str, str] = {"code": "internal"}
+
+
+def _number(code: str) -> int:
+    return INVALID_PARAMS if code in _ASKED else INTERNAL_ERROR
+
+
+def _words(error: SkillhallError) -> str:
+    if isinstance(error, SkillRejected):  # its own words begin with a place on this machine
+        return f"the skill is broken: {'; '.join(error.reasons)}"
+    return str(error)

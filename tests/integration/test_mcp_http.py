@@ -1,0 +1,249 @@
+"""MCP at /mcp of a running server: the same methods, behind the same guard."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from skillhall.library.collection import Collection
+from skillhall.library.local_skills import LocalSkills
+from skillhall.settings import Settings
+from skillhall.surfaces.server import Services
+from tests.support.counters import MemoryCounter, make_prompt
+from tests.support.mcp_clients import (
+    DEADLINE,
+    ERAS,
+    HANDSHAKE,
+    MODERN,
+    VERSIONS,
+    Talk,
+    every,
+    send,
+)
+from tests.support.servers import TOKEN, Running, make_settings, running, with_token
+from tests.support.skills import make_skill
+from tests.support.trees import write_skill
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@contextmanager
+def serving(folder: Path, settings: Settings | None = None) -> Iterator[Running]:
+    """A server with the skills of a run directory and one prompt."""
+    chosen = settings or make_settings()
+    counter = MemoryCounter([make_prompt("greet")])
+    services = Services(counter, Collection(LocalSkills(folder), chosen))
+    with running(settings=chosen, services=services) as server:
+        yield server
+
+
+def ask(server: Running, what: Talk[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - of the talk
+    """A conversation with a running server."""
+
+    async def main() -> Any:  # noqa: ANN401
+        timeout = httpx2.Timeout(DEADLINE)
+        with anyio.fail_after(DEADLINE):
+            async with httpx2.AsyncClient(headers=server.headers, timeout=timeout) as line:
+                url = f"http://127.0.0.1:{server.port}/mcp"
+                transport = streamable_http_client(url, http_client=line)
+                async with Client(transport, mode=era, cache=None) as client:
+                    return await what(client)
+
+    return anyio.run(main)
+
+
+def post(
+    server: Running, message: object = INITIALIZE, headers: Mapping[str, str] | None = None
+) -> Any:  # noqa: ANN401 - an answer
+    return server.ask("POST", "/mcp", message, {**ACCEPT, **(headers or {})})
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_thousand_skills_are_found_page_by_page(
+    tmp_path: Path, era: str, *, stateless: bool
+) -> None:
+    names = [f"s{number:04}" for number in range(1000)]
+    for name in names:
+        write_skill(tmp_path / ".agents/skills" / name)
+
+    async def everything(client: Client) -> None:
+        assert client.protocol_version == VERSIONS[era]
+        rows = await every(client, "resources/list", "resources")
+        assert [row["name"] for row in rows] == names
+        if era == MODERN:
+            skills = await every(client, "skills/list", "skills")
+            assert [row["frontmatter"]["name"] for row in skills] == names
+            got = await send(client, "skills/get", uri="skill://s0999/SKILL.md")
+            assert got["skill"] == skills[-1]
+            inside = await send(client, "resources/directory/read", uri="skill://s0999")
+            assert [row["name"] for row in inside["resources"]] == ["s0999"]
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["greet"]
+        assert (await client.get_prompt("greet", {"who": "you"})).messages
+        assert len((await client.list_tools()).tools) == 4
+        loaded = await client.call_tool("load_skill", {"name": "s0500"})
+        assert "Do it." in str(loaded.content)
+        assert (await client.read_resource("skill://s0001/SKILL.md")).contents
+
+    with serving(tmp_path, with_token(mcp_stateless=stateless)) as server:
+        ask(server, everything, era)
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_skill_that_is_added_is_heard_of(tmp_path: Path, *, stateless: bool) -> None:
+    make_skill(tmp_path / ".agents/skills", "one")
+
+    def name_of(row: Mapping[str, Any]) -> str:
+        return str(row["frontmatter"]["name"])
+
+    async def names(client: Client) -> list[str]:
+        async with client.listen(resources_list_changed=True) as stream:
+            make_skill(tmp_path / ".agents/skills", "two")
+            async for _ in stream:
+                return [name_of(row) for row in await every(client, "skills/list", "skills")]
+        return []
+
+    with serving(tmp_path, make_settings(mcp_stateless=stateless)) as server:
+        assert ask(server, names) == ["one", "two"]
+
+
+def test_a_session_of_the_handshake_era_is_told_on_its_stream(tmp_path: Path) -> None:
+    make_skill(tmp_path / ".agents/skills", "one")
+
+    async def main(url: str) -> None:
+        told = anyio.Event()
+
+        async def note(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
+            if message.method == "notifications/tools/list_changed":
+                told.set()
+
+        with anyio.fail_after(DEADLINE):
+            transport = streamable_http_client(url)
+            async with Client(transport, mode=HANDSHAKE, message_handler=note) as client:
+                assert (await client.list_tools()).tools
+                make_skill(tmp_path / ".agents/skills", "two")
+                await told.wait()
+
+    with serving(tmp_path) as server:
+        anyio.run(main, f"http://127.0.0.1:{server.port}/mcp")
+
+
+def test_without_sessions_the_handshake_era_is_promised_no_news(tmp_path: Path) -> None:
+    async def promised(client: Client) -> object:
+        tools = client.server_capabilities.tools
+        return tools and tools.list_changed
+
+    with serving(tmp_path, make_settings(mcp_stateless=True)) as server:
+        assert not ask(server, promised, HANDSHAKE)
+        assert ask(server, promised, MODERN)
+        assert "mcp-session-id" not in post(server).headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"Authorization": ""}, 401, "UNAUTHORIZED"),
+        ({"Authorization": "Bearer wrong"}, 401, "UNAUTHORIZED"),
+        ({"Authorization": f"Basic {TOKEN}"}, 401, "UNAUTHORIZED"),
+        ({"Host": "evil.example"}, 421, "MISDIRECTED"),
+        ({"Origin": "https://evil.example"}, 403, "CROSS_ORIGIN"),
+        ({"Origin": "null"}, 403, "CROSS_ORIGIN"),
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_strangers_are_refused(
+    tmp_path: Path, method: str, headers: dict[str, str], status: int, code: str
+) -> None:
+    with serving(tmp_path, with_token()) as server:
+        body = INITIALIZE if method == "POST" else None
+        reply = server.ask(method, "/mcp", body, {**ACCEPT, **headers})
+        assert (reply.status, reply.code) == (status, code)
+        assert post(server).status == 200
+
+
+def test_what_is_no_request_is_refused_by_its_status(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        assert post(server, b"{").status == 400
+        assert post(server, [INITIALIZE]).status == 400
+        assert post(server, b"x" * (1 << 20) + b"x").status == 413
+        assert post(server, headers={"Content-Type": "text/plain"}).status == 400
+        assert post(server, headers={"Accept": "text/html"}).status == 406
+        assert post(server, headers={"Mcp-Session-Id": "guessed"}).status == 404
+        assert server.ask("PUT", "/mcp", b"").status == 405
+        assert server.ask("GET", "/mcp/", None, ACCEPT).status == 404
+
+
+def test_answers_carry_the_headers_that_all_answers_have(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        reply = post(server)
+        assert reply.headers["X-Content-Type-Options"] == "nosniff"
+        assert reply.headers["X-Request-Id"]
+        assert reply.json["result"]["serverInfo"]["name"] == "skillhall"
+
+
+def test_a_bug_shows_no_traceback(tmp_path: Path) -> None:
+    chosen = make_settings()
+    counter = MemoryCounter(fault=RuntimeError("a secret"))
+    services = Services(counter, Collection(LocalSkills(tmp_path), chosen))
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "prompts/list", "params": {"_meta": meta}}
+    headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "prompts/list"}
+    with running(settings=chosen, services=services) as server:
+        reply = post(server, message, headers)
+    assert "a secret" not in reply.body.decode()
+    assert reply.json["error"]["data"] == {"code": "internal"}
+
+
+def test_a_server_that_stops_says_so_to_its_listeners(tmp_path: Path) -> None:
+    async def listen(client: Client) -> str:
+        async with client.listen(tools_list_changed=True) as stream:
+            server.stop()
+            async for event in stream:
+                return f"heard {event!r}"
+        return "it ended"
+
+    with serving(tmp_path) as server:
+        assert ask(server, listen) == "it ended"
+
+
+def test_a_server_stops_while_a_session_keeps_its_stream_open(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        session = post(server).headers["Mcp-Session-Id"]
+        with server.line() as line:
+            line.sendall(
+                b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: text/event-stream\r\n"
+                b"Mcp-Session-Id: %s\r\n\r\n" % (server.port, session.encode())
+            )
+            assert line.recv(65_536).startswith(b"HTTP/1.1 200")
+            server.stop()
+            rest = b""
+            while piece := line.recv(65_536):
+                rest += piece
+            assert rest.endswith(b"0\r\n\r\n")
+
+
+def test_a_client_that_hangs_up_leaves_nothing_behind(tmp_path: Path) -> None:
+    make_skill(tmp_path / ".agents/skills", "one")
+    with serving(tmp_path) as server:
+        session = post(server).headers["Mcp-Session-Id"]
+        assert server.ask("DELETE", "/mcp", None, {"Mcp-Session-Id": session}).status == 200
+        assert post(server, headers={"Mcp-Session-Id": session}).status == 404

@@ -1,0 +1,212 @@
+"""`skillhall mcp` as a client starts it: a process of its own, stdin and stdout."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.support.broken_skills import BROKEN_SKILLS
+from tests.support.mcp_clients import (
+    DEADLINE,
+    ERAS,
+    MODERN,
+    VERSIONS,
+    every,
+    quiet_stdio,
+    send,
+    stdio_command,
+    talk,
+)
+from tests.support.skills import make_skill
+from tests.support.trees import write_skill
+
+COMMAND = (sys.executable, "-m", "skillhall", "mcp")
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> None:
+    names = [f"s{number:04}" for number in range(1000)]
+    for name in names:
+        write_skill(tmp_path / "skills" / name)
+
+    async def everything(client: Client) -> None:
+        assert client.protocol_version == VERSIONS[era]
+        rows = await every(client, "resources/list", "resources")
+        assert [row["name"] for row in rows] == names
+        prompts = await every(client, "prompts/list", "prompts")
+        assert [row["name"] for row in prompts] == names
+        if era == MODERN:
+            skills = await every(client, "skills/list", "skills")
+            assert [row["frontmatter"]["name"] for row in skills] == names
+            got = await send(client, "skills/get", uri="skill://s0999/SKILL.md")
+            assert got["skill"] == skills[-1]
+        assert len((await client.list_tools()).tools) == 4
+        loaded = await client.call_tool("load_skill", {"name": "s0500"})
+        assert "Do it." in str(loaded.content)
+        assert (await client.get_prompt("s0001")).messages
+        assert (await client.read_resource("skill://s0001/SKILL.md")).contents
+
+    command = stdio_command(tmp_path / "skills", "--no-index")
+    talk(quiet_stdio(command, tmp_path / "log"), everything, era)
+    told = (tmp_path / "log").read_text(encoding="utf-8")
+    assert told == "serving 1000 skills by stdin and stdout\n"
+
+
+def test_a_change_on_disk_is_heard_of(tmp_path: Path) -> None:
+    make_skill(tmp_path / "skills", "one")
+
+    async def listen(client: Client) -> str:
+        async with client.listen(tools_list_changed=True) as stream:
+            make_skill(tmp_path / "skills", "two")
+            async for event in stream:
+                return type(event).__name__
+        return ""
+
+    command = stdio_command(tmp_path / "skills")
+    assert talk(quiet_stdio(command, tmp_path / "log"), listen) == "ToolsListChanged"
+
+
+@contextmanager
+def started(*words: object) -> Iterator[subprocess.Popen[bytes]]:
+    """The command with pipes of ours; it is gone afterwards."""
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=DEADLINE)
+
+
+def answer(process: subprocess.Popen[bytes], number: int, *lines: bytes) -> Any:  # noqa: ANN401
+    """What is answered to the last of some lines; all of stdout is JSON-RPC, line by line."""
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(b"".join(line + b"\n" for line in lines))
+    process.stdin.flush()
+    while True:
+        told = json.loads(process.stdout.readline())
+        assert told["jsonrpc"] == "2.0"
+        if told.get("id") == number:
+            return told
+
+
+def request(method: str, number: int = 1, **params: object) -> bytes:
+    params = {**params, "_meta": META}
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(message).encode()
+
+
+BAD_LINES = (
+    b"{",
+    b"\xff\xfe\0",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"",
+    b'{"jsonrpc": "2.0", "id": {}, "method": "tools/list"}',
+    b'{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}',
+    b"[" * 100_000,
+    request("no/such/method"),
+    request("skills/get"),
+    request("skills/get", uri=5),
+    request("resources/read", uri="skill://x/\ud800"),
+    request("tools/call", name="load_skill", arguments="x"),
+    request("prompts/get", name="x", arguments={"a": 1}),
+    request("initialize"),
+    b'{"jsonrpc": "2.0", "method": "notifications/nothing"}',
+)
+
+
+def test_whatever_is_sent_stdout_holds_the_protocol_alone(tmp_path: Path) -> None:
+    make_skill(tmp_path, "one")
+    with started(tmp_path) as process:
+        answer(process, 99, request("server/discover", 99))
+        for number, bad in enumerate(BAD_LINES, 100):
+            assert "result" in answer(process, number, bad, request("tools/list", number))
+        assert end(process) == 0
+
+
+def test_broken_skills_and_missing_folders_do_not_reach_stdout(tmp_path: Path) -> None:
+    root = tmp_path / "skills"
+    root.mkdir()
+    for broken in BROKEN_SKILLS:
+        broken.make(root)
+    make_skill(root, "good")
+    with started(tmp_path / "missing", root) as process:
+        told = answer(process, 1, request("skills/list"))
+        for method in ("resources/list", "prompts/list"):
+            assert "result" in answer(process, 2, request(method, 2))
+        assert end(process) == 0
+    uris = [skill["uri"] for skill in told["result"]["skills"]]
+    assert "skill://good/SKILL.md" in uris
+
+
+def end(process: subprocess.Popen[bytes]) -> int:
+    """The exit code after its stdin was closed, when it had nothing more to say."""
+    out, _ = process.communicate(timeout=DEADLINE)
+    assert out == b""
+    return process.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
+    with started(tmp_path) as process:
+        answer(process, 1, request("tools/list"))
+        process.send_signal(number)
+        assert process.wait(DEADLINE) == -number
+
+
+def test_a_client_that_reads_no_more_ends_it(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        answer(process, 1, request("tools/list"))
+        assert process.stdin
+        assert process.stdout
+        process.stdout.close()
+        process.stdin.write(request("tools/list") + b"\n")
+        process.stdin.flush()
+        assert process.wait(DEADLINE) == 0
+        assert process.stderr
+        assert b"Traceback" not in process.stderr.read()
+
+
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdin.write(sys.stdin.buffer.readline())
+child.stdin.flush()
+child.stdout.readline()
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
+def test_a_client_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", PARENT, *COMMAND, str(tmp_path)]
+    pipe = subprocess.PIPE
+    parent = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe)
+    try:
+        assert parent.stdin
+        assert parent.stdout
+        parent.stdin.write(request("tools/list") + b"\n")
+        parent.stdin.flush()
+        assert int(parent.stdout.readline())
+    finally:
+        parent.kill()
+        # The child has the same stderr: it is read to its end only when both are gone.
+        parent.communicate(timeout=DEADLINE)

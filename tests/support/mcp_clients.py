@@ -1,0 +1,104 @@
+"""The SDK's own client against a server of ours, in both eras of the protocol."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
+from pydantic import ConfigDict
+
+from skillhall.library.offering import FolderOffering
+from skillhall.policy.profiles import LENIENT, Profile
+from skillhall.sources.roots import Root
+from skillhall.surfaces.mcp.server import SkillServer
+
+T = TypeVar("T")
+Talk = Callable[[Client], Awaitable[T]]
+
+DEADLINE = 30  # seconds; whatever takes longer hangs
+MODERN, HANDSHAKE = "auto", "legacy"  # what the client calls them
+ERAS = (MODERN, HANDSHAKE)
+VERSIONS = {MODERN: "2026-07-28", HANDSHAKE: "2025-11-25"}
+
+
+class Raw(mcp_types.Result):
+    """A result with whatever it holds."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def folder_server(*roots: Path, profile: Profile = LENIENT) -> SkillServer:
+    """A server that looks at every call, and often in between."""
+    offering = FolderOffering([Root(str(root)) for root in roots], profile)
+    return SkillServer(offering, share=0, interval=0.01)
+
+
+def talk(server: Any, what: Talk[T], mode: str = MODERN) -> T:  # noqa: ANN401 - the client's
+    """What comes out of a conversation with a server, or with one behind a transport."""
+
+    async def main() -> T:
+        with anyio.fail_after(DEADLINE):
+            async with Client(server, mode=mode, cache=None) as client:
+                return await what(client)
+
+    try:
+        return anyio.run(main)
+    except BaseExceptionGroup as group:  # a transport tells errors in groups
+        raise _first(group) from None
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def send(client: Client, method: str, **params: object) -> dict[str, Any]:
+    """The result of a call that the client has no function for."""
+    request = mcp_types.Request[dict[str, object], str](method=method, params=params)
+    result = await client.session.send_request(request, Raw)
+    return result.model_dump(by_alias=True)
+
+
+async def refusal(asked: Awaitable[object]) -> tuple[int, str]:
+    """The number and the class of the error that a call ends in."""
+    try:
+        result = await asked
+    except MCPError as error:
+        data = error.error.data
+        return error.error.code, data["code"] if isinstance(data, dict) else ""
+    raise AssertionError(f"it was answered: {result!r}")
+
+
+async def every(client: Client, method: str, key: str) -> list[dict[str, Any]]:
+    """All rows of a list, page by page."""
+    rows: list[dict[str, Any]] = []
+    cursor: dict[str, object] = {}
+    while True:
+        page = await send(client, method, **cursor)
+        rows += page[key]
+        if page.get("nextCursor") is None:
+            return rows
+        cursor = {"cursor": page["nextCursor"]}
+
+
+def stdio_command(*words: object) -> StdioServerParameters:
+    """`skillhall mcp` as a client starts it."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    arguments = ["-m", "skillhall", "mcp", *map(str, words)]
+    return StdioServerParameters(command=sys.executable, args=arguments, env=variables)
+
+
+@asynccontextmanager
+async def quiet_stdio(command: StdioServerParameters, log: Path) -> AsyncIterator[Any]:
+    """A transport to that command, whose stderr goes to a file."""
+    with log.open("w", encoding="utf-8") as errors:
+        async with stdio_client(command, errlog=errors) as streams:
+            yield streams
