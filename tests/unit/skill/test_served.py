@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from skillhall.policy.loading import Effect
+from skillhall.policy.loading import NOT_AS_SERVED, Effect
 from skillhall.policy.profiles import PROFILES
 from skillhall.skill.finding import Code
 from skillhall.skill.parse import parse_skill
@@ -149,10 +149,14 @@ def test_a_skill_of_exactly_the_limits_is_taken() -> None:
     assert codes(read_entry(entry)) == []
 
 
-@pytest.mark.parametrize("code", [code for code in Code if code.startswith("mcp-")])
+@pytest.mark.parametrize("code", sorted(NOT_AS_SERVED))
 def test_what_is_not_as_served_is_rejected_under_every_profile(code: Code) -> None:
-    effects = {profile.load.effect(code) for profile in PROFILES.values()}
-    assert effects == {Effect.WARN if code is Code.MCP_NESTED else Effect.REJECT}
+    assert {profile.load.effect(code) for profile in PROFILES.values()} == {Effect.REJECT}
+
+
+def test_a_skill_inside_another_is_a_warning_under_every_profile() -> None:
+    effects = {profile.load.effect(Code.MCP_NESTED) for profile in PROFILES.values()}
+    assert effects == {Effect.WARN}
 
 
 # Several entries
