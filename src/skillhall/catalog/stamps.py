@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.index import GRAIN, now
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from skillhall.sources.candidate import Signature
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stamps:
     """The signatures of folders and SKILL.md files; `None` for what is not there."""
 
@@ -30,14 +31,28 @@ class Stamps:
 
     def still_hold(self) -> bool:
         """Whether nothing has changed since, as far as the clock can tell."""
-        return self._are_settled() and all(
-            _signature(path) == signature for path, signature in self.signatures.items()
-        )
+        return self.are_settled and still_hold(self.signatures.items())
 
-    def _are_settled(self) -> bool:
+    @cached_property
+    def are_settled(self) -> bool:
         """Whether all is older than the clock's grain: two edits within it look like one."""
         known = [signature for signature in self.signatures.values() if signature is not None]
         return all(max(s[0], s[1]) < self.taken - GRAIN for s in known)
+
+
+def still_hold(signatures: Iterable[tuple[str, Signature | None]]) -> bool:
+    """Whether everything has the signature it had; asked of thousands, so it is one plain loop."""
+    stat = os.stat
+    for path, signature in signatures:
+        try:
+            found = stat(path)
+        except OSError:
+            if signature is not None:
+                return False
+            continue
+        if signature != (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino):
+            return False
+    return True
 
 
 def take_stamps(roots: Iterable[str], policy: ScanPolicy) -> Stamps:
@@ -58,7 +73,7 @@ class _Walk:
 
     def enter(self, path: str, depth: int) -> None:
         """Note a folder, then what is in it: a change in between shows in the folder."""
-        self.signatures[path] = _signature(path)
+        self.signatures[path] = take_signature(path)
         if depth > self.policy.depth or len(self.seen) > self.policy.max_folders:
             return
         try:
@@ -84,14 +99,15 @@ class _Walk:
         if self.policy.reason_to_skip(entry.name) is not None:
             return
         if is_skill_md(entry.name) or self._is_flat(entry.name, depth):
-            self.signatures[entry.path] = _signature(entry.path)
+            self.signatures[entry.path] = take_signature(entry.path)
         elif entry.is_symlink() and not is_beneath(os.path.realpath(entry.path), self.real_root):
             return
         elif entry.is_dir():
             self.enter(entry.path, depth + 1)
 
 
-def _signature(path: str) -> Signature | None:
+def take_signature(path: str) -> Signature | None:
+    """The signature of what stands there, through links; `None` if nothing does."""
     try:
         return signature_of(_stat(path))
     except OSError:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SHARE = 20.0  # looking may take one part in so many of the time that passes
+SHARE = 50.0  # looking may take one part in so many of the time that passes
 
 
 class Lately(Generic[T]):
@@ -25,10 +25,12 @@ class Lately(Generic[T]):
         self,
         look: Callable[[], T],
         share: float = SHARE,
+        least: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._look = look
         self._share = share
+        self._least = least  # seconds for which it is kept in any case
         self._clock = clock
         self._kept: tuple[T, float] | None = None  # and until when
         self._lock = threading.Lock()
@@ -38,11 +40,6 @@ class Lately(Generic[T]):
         """What is kept, if it needs no look; never waits."""
         kept = self._kept
         return kept[0] if kept is not None and self._clock() < kept[1] else None
-
-    @property
-    def last(self) -> T | None:
-        """What the last look gave, however long ago."""
-        return None if self._kept is None else self._kept[0]
 
     def value(self) -> T:
         """What is kept, else what a look gives. Raises: what the look raises."""
@@ -58,5 +55,5 @@ class Lately(Generic[T]):
         begun = self._clock()
         found = self._look()
         ended = self._clock()
-        self._kept = found, ended + self._share * (ended - begun)
+        self._kept = found, ended + max(self._least, self._share * (ended - begun))
         return found

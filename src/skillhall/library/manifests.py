@@ -1,16 +1,19 @@
 """Manifests: every file of an offered skill with its size and digest, as MCP publishes them.
 
-Digests cost reading. They are kept as long as the stat signatures of all files stay what they are.
+Digests cost reading. They are kept as long as the stat signatures of all files and folders of the
+skill stay what they are: a new or removed file moves its folder's times, an edit moves its file's.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.catalog.index import GRAIN, now
+from skillhall.catalog.index import now
 from skillhall.catalog.read import bundle_of, read_skill_file
+from skillhall.catalog.stamps import Stamps, still_hold, take_signature
 from skillhall.errors import SkillhallError
 from skillhall.skill.bundle import sha256_of
 from skillhall.skill.core_values import json_fields
@@ -20,11 +23,16 @@ from skillhall.skill.parse import parse_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeAlias
 
+    from skillhall.catalog.catalog import Skill
     from skillhall.library.offering import Offer, Offered
     from skillhall.policy.loading import Judged
     from skillhall.skill.bundle import Bundle, SkillFile
     from skillhall.skill.values import Json
+    from skillhall.sources.candidate import Signature
+
+    Signatures: TypeAlias = tuple[tuple[str, Signature | None], ...]
 
 MAX_FILES = 512  # of one skill; what every host of the extension must take
 MAX_BYTES = 16 * 1024 * 1024  # of all files together
@@ -64,29 +72,31 @@ class Manifest(NamedTuple):
         return self.beyond or self.unusual
 
 
+class _Kept(NamedTuple):
+    """A manifest, and the signatures it was made from."""
+
+    revision: str  # of the offer
+    signatures: Signatures
+    others: Signatures  # all but its own file's
+    manifest: Manifest
+
+
 class Manifests:
     """The manifests of one offering; any number of threads may ask at once."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[tuple[object, ...], Manifest]] = {}
+        self._kept: dict[str, _Kept] = {}
 
     def of(self, offer: Offer, row: Offered) -> Manifest:
-        """The manifest as the files are at this moment.
+        """The manifest as the files are at this moment; the same object while nothing changes.
 
         Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
-        began = now()
-        bundle = bundle_of(row.skill, offer.profile.scan)
-        signature = (*sorted((path, file.signature) for path, file in bundle.files.items()),)
-        key = row.skill.location
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] == signature:
-            return kept[1]
-        manifest = _made(row, bundle)
-        self._kept.pop(key, None)
-        if row.skill.file in bundle.files and _are_settled(bundle, began):
-            self._kept[key] = signature, manifest
-        return manifest
+        kept = self._kept.get(row.skill.location)
+        if kept is None or not still_hold(kept.signatures):
+            return self._renewed(offer, row)
+        self._kept[row.skill.location] = kept._replace(revision=offer.revision)
+        return kept.manifest
 
     def read(self, offer: Offer, row: Offered) -> Manifest | None:
         """The same; None if files are gone or cannot be read."""
@@ -94,6 +104,26 @@ class Manifests:
             return self.of(offer, row)
         except (SkillhallError, OSError):
             return None
+
+    def read_for_list(self, offer: Offer, row: Offered) -> Manifest | None:
+        """The same for one of many: that its SKILL.md is as it was, the offer's revision tells."""
+        kept = self._kept.get(row.skill.location)
+        if kept is not None and kept.revision == offer.revision and still_hold(kept.others):
+            return kept.manifest
+        return self.read(offer, row)
+
+    def _renewed(self, offer: Offer, row: Offered) -> Manifest:
+        began = now()
+        bundle = bundle_of(row.skill, offer.profile.scan)
+        manifest = _made(row, bundle)
+        self._kept.pop(row.skill.location, None)
+        found = _signatures(row.skill, bundle)
+        if Stamps(found, began).are_settled:
+            own = os.path.join(row.skill.place.path, row.skill.file)
+            others = tuple((path, signature) for path, signature in found.items() if path != own)
+            kept = _Kept(offer.revision, tuple(found.items()), others, manifest)
+            self._kept[row.skill.location] = kept
+        return manifest
 
     def forget_others(self, offer: Offer) -> None:
         """Keep nothing of skills that are offered no more."""
@@ -131,10 +161,31 @@ def left_out(row: Offered, manifest: Manifest | None) -> Finding | None:
     return Finding(Code.MCP_LEFT_OUT, message, path=place, skill=name)
 
 
-def _are_settled(bundle: Bundle, began: int) -> bool:
-    """Whether all is older than the clock's grain: two edits within it look like one."""
-    youngest = max((max(file.signature[:2]) for file in bundle.files.values()), default=0)
-    return youngest < began - GRAIN
+def _signatures(skill: Skill, bundle: Bundle) -> dict[str, Signature | None]:
+    """The signatures of all that was listed, files as they were then.
+
+    A folder's is taken after it was listed: one that changed in between is too young to be trusted.
+    """
+    place = skill.place.path
+    if skill.is_flat:
+        folders: set[str] = set()
+    else:
+        folders = {path.rpartition("/")[0] for path in bundle.files} | {""}
+        folders |= {up for folder in folders for up in _above(folder)}
+    signatures = {
+        os.path.join(place, folder): take_signature(f"{place}/{folder}") for folder in folders
+    }
+    for path, file in bundle.files.items():
+        signatures[os.path.join(place, path)] = file.signature
+    if skill.file not in bundle.files:  # a link, which may lead to another file at any time
+        signatures[skill.location] = None
+    return signatures
+
+
+def _above(folder: str) -> Iterator[str]:
+    while folder:
+        folder = folder.rpartition("/")[0]
+        yield folder
 
 
 def _made(row: Offered, bundle: Bundle) -> Manifest:
@@ -142,9 +193,9 @@ def _made(row: Offered, bundle: Bundle) -> Manifest:
     others = [file for path, file in bundle.files.items() if path != own]
     data = read_skill_file(row.skill, own)
     beyond = _reason_beyond(bundle, len(data) + sum(file.size for file in others))
-    modified = bundle.files[own].signature[0] if own in bundle.files else 0
+    modified = _modified(bundle.files[own]) if own in bundle.files else 0
     digest = "" if beyond else f"sha256:{sha256_of(data)}"
-    first = ManifestFile(SKILL_MD, len(data), modified / 1e9, digest)
+    first = ManifestFile(SKILL_MD, len(data), modified, digest)
     frontmatter = json_fields(data, parse_head(data).frontmatter.fields)
     rest = tuple(_entry(file, read=not beyond) for file in others if file.path.text != SKILL_MD)
     return Manifest((first, *rest), frontmatter, beyond, _rule_broken(frontmatter))
@@ -154,7 +205,11 @@ def _entry(file: SkillFile, *, read: bool) -> ManifestFile:
     data = file.read() if read else b""
     size = len(data) if read else file.size
     digest = f"sha256:{sha256_of(data)}" if read else ""
-    return ManifestFile(file.path.text, size, file.signature[0] / 1e9, digest)
+    return ManifestFile(file.path.text, size, _modified(file), digest)
+
+
+def _modified(file: SkillFile) -> float:
+    return file.signature[0] / 1e9 if file.signature else 0.0
 
 
 def _reason_beyond(bundle: Bundle, size: int) -> str:

@@ -121,7 +121,7 @@ class SkillFile:
     size: int
     executable: bool
     read: Callable[[], bytes]
-    signature: tuple[int, ...] = ()  # of its stat, where it has one: modified, changed, …
+    signature: tuple[int, int, int, int] | None = None  # of its stat, where it has one
 
     def digest(self) -> str:
         """The SHA-256 of its bytes, written as the MCP skills extension does."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall.library.skill_paths import SCHEME, segment_of, split_uri
+from skillhall.surfaces.mcp.cursors import AFTER, position, shown
 from skillhall.surfaces.mcp.failures import invalid
 from skillhall.surfaces.mcp.shapes import complete, directory, resource
-from skillhall.surfaces.mcp.stock import AFTER, position, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillhall.errors import PromptNotFound
 from skillhall.prompts.of_skills import SkillPrompts
+from skillhall.surfaces.mcp.cursors import AFTER, position
 from skillhall.surfaces.mcp.shapes import complete, page
-from skillhall.surfaces.mcp.stock import AFTER, position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall.errors import SkillFileNotFound
 from skillhall.library.lately import SHARE, Lately
-from skillhall.library.manifests import Manifests, left_out
+from skillhall.library.manifests import Manifests
 from skillhall.library.skill_paths import split_uri
-from skillhall.render.escape import one_line
 from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.surfaces.mcp.cursors import position, shown
 from skillhall.surfaces.mcp.failures import LOG, invalid
-from skillhall.surfaces.mcp.shapes import contents, fresh, page, resource, skill_entry
+from skillhall.surfaces.mcp.pages import Page
+from skillhall.surfaces.mcp.shapes import contents, fresh, skill_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from skillhall.library.manifests import Manifest
     from skillhall.library.offering import Offer, Offered, Offering
     from skillhall.skill.finding import Finding
     from skillhall.surfaces.mcp.shapes import Wire
 
-SKILLS_IN_PAGE = 100
-RESOURCES_IN_PAGE = 200  # and as many more as the last skill has
-AFTER = "after:"  # what our cursors begin with
-_SHOWN = 200  # characters of a wrong address that an error repeats
+# Seconds for which the digests in a page are not compared with the disk. A skill that came, went or
+# has another SKILL.md makes other pages at once, and an entry that is got alone is always compared.
+PAGE_AGE = 2.0
 
 
 class View:
@@ -51,18 +48,21 @@ class View:
         """A page. Raises: MCPError for a cursor that is none of ours."""
         key = kind, cursor or ""
         if key not in self._pages:
-            rows = self.rows[position(self.paths, cursor) :]
-            make = _MAKERS[kind]
-            self._pages[key] = Lately(partial(make, self, rows), self._share)
+            made = Page(self, kind, position(self.paths, cursor))
+            self._pages[key] = Lately(made.look, self._share, PAGE_AGE if self._share else 0.0)
         return self._pages[key].value()
 
     def manifest(self, row: Offered) -> Manifest | None:
-        """The manifest of a skill; None if its files are gone or cannot be read."""
+        """The manifest of a skill in a list; None if its files are gone or cannot be read."""
+        return self._manifests.read_for_list(self.offer, row)
+
+    def manifest_now(self, row: Offered) -> Manifest | None:
+        """The same, as all files are at this moment."""
         return self._manifests.read(self.offer, row)
 
-    def note(self, finding: Finding | None) -> None:
+    def note(self, finding: Finding) -> None:
         """Tell once that the list leaves a skill out, and why."""
-        if finding is not None and finding.path not in self._noted:
+        if finding.path not in self._noted:
             self._noted.add(finding.path)
             LOG.info("%s", finding.message)
 
@@ -109,7 +109,7 @@ class Stock:
         """The answer about one skill, as its files are at this moment. Raises: MCPError."""
         view = self.view()
         row, file = view.find(uri)
-        manifest = view.manifest(row) if file == SKILL_MD else None
+        manifest = view.manifest_now(row) if file == SKILL_MD else None
         if manifest is None:
             raise invalid(f"no skill is served at {shown(uri)}")
         if reason := manifest.reason_against_serving:
@@ -132,7 +132,7 @@ class Stock:
         """The digest of a file that is served; "" for what is not. It never raises."""
         view, split = self.view(), split_uri(uri)
         row = None if split is None else view.by_path.get(split[0])
-        manifest = None if row is None else view.manifest(row)
+        manifest = None if row is None else view.manifest_now(row)
         if split is None or manifest is None:
             return ""
         files = (file for file in manifest.files if file.path == split[1])
@@ -144,56 +144,3 @@ class Stock:
             self._view = View(offer, self._manifests, self._share)
             self._manifests.forget_others(offer)
         return self._view
-
-
-def _skills_page(view: View, rows: Sequence[Offered]) -> Wire:
-    """Skills that every host takes; an entry is never split."""
-    taken: list[Wire] = []
-    last = ""
-    for row in rows:
-        manifest = view.manifest(row)
-        finding = left_out(row, manifest)
-        if manifest is None or finding is not None:
-            view.note(finding)
-            continue
-        if len(taken) == SKILLS_IN_PAGE:
-            return page("skills", taken, f"{AFTER}{last}")
-        taken.append(skill_entry(row, manifest))
-        last = row.path
-    return page("skills", taken, None)
-
-
-def _resources_page(view: View, rows: Sequence[Offered]) -> Wire:
-    """The files of some skills, all of each."""
-    told: list[Wire] = []
-    last = ""
-    for row in rows:
-        if len(told) >= RESOURCES_IN_PAGE:
-            return page("resources", told, f"{AFTER}{last}")
-        manifest = view.manifest(row)
-        told += [resource(row, file) for file in (manifest.files if manifest else ())]
-        last = row.path
-    return page("resources", told, None)
-
-
-_MAKERS: Mapping[str, Callable[[View, Sequence[Offered]], Wire]] = {
-    "skills": _skills_page,
-    "resources": _resources_page,
-}
-
-
-def position(names: Sequence[str], cursor: str | None) -> int:
-    """Where a list goes on after a cursor, whether or not that name is still there.
-
-    Raises: MCPError for a cursor that is none of ours.
-    """
-    if cursor is None:
-        return 0
-    if not cursor.startswith(AFTER):
-        raise invalid("the cursor is none of this server's", "invalid_argument")
-    return bisect_right(names, cursor.removeprefix(AFTER))
-
-
-def shown(uri: str) -> str:
-    """An address as an error repeats it."""
-    return one_line(uri[:_SHOWN])

@@ -9,7 +9,7 @@ from mcp import Client
 
 from skillhall.library.manifests import MAX_FILES
 from skillhall.policy.profiles import SKILL_IMPORT
-from skillhall.surfaces.mcp.stock import SKILLS_IN_PAGE
+from skillhall.surfaces.mcp.pages import SKILLS_IN_PAGE
 from tests.support.mcp_clients import HANDSHAKE, every, folder_server, refusal, send, talk
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.trees import write_skill
