@@ -11,8 +11,7 @@ Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be 
     python3 dev.py unit [ARGS]     the unit tests alone
     python3 dev.py golden [ARGS]   rewrite what tests compare with: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    the benchmarks
-    python3 dev.py lock [ARGS]     write the two locks anew; --upgrade takes the newest
-    python3 dev.py fastmcp         make `.venv-fastmcp`, whose client tests let speak to our server
+    python3 dev.py lock [ARGS]     write requirements-dev.txt anew; --upgrade takes the newest
     python3 dev.py setup           make `.venv` and stop
 """
 
@@ -21,7 +20,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import venv
 from collections.abc import Callable, Sequence
@@ -36,23 +34,13 @@ if sys.version_info < (3, 11):
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
-READY = ".ready"  # the file in it that says what an environment was made from
+READY = VENV / ".ready"
 LOCK = "requirements-dev.txt"
-# Another MCP client for the tests, away from ours: it brings 70 packages of its own.
-FASTMCP_VENV = ROOT / ".venv-fastmcp"
-FASTMCP_LOCK = "requirements-fastmcp.txt"
-FASTMCP = "fastmcp>=4.1,<5"
 UV = "uv>=0.13,<0.14"
-COMPILE = [
-    "pip",
-    "compile",
-    "--universal",
-    "--python-version",
-    "3.11",
-    "--generate-hashes",
-    "--no-header",
-    "--no-annotate",
-]
+COMPILE = (
+    "pip compile --universal --python-version 3.11 --all-extras --group dev"
+    f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
+).split()
 # They would make a child look for modules outside `.venv`.
 LEAKS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
@@ -77,9 +65,9 @@ def start(command: Sequence[object], *, cwd: Path | None = ROOT, **extra: str) -
     return code if code >= 0 else 128 - code  # a signal, the way a shell counts it
 
 
-def fingerprint(*names: str) -> str:
-    """What an environment was made from: the files that name packages, and this Python."""
-    files = [(ROOT / name).read_bytes() for name in names]
+def fingerprint() -> str:
+    """What `.venv` was made from: the two files that name packages, and this Python."""
+    files = [(ROOT / name).read_bytes() for name in (LOCK, "pyproject.toml")]
     version = f"{sys.version_info.major}.{sys.version_info.minor}".encode()
     return hashlib.sha256(b"\0".join([*files, version])).hexdigest()
 
@@ -114,51 +102,16 @@ def done(code: int, what: str) -> None:
 
 def setup() -> None:
     """Make `.venv` what the lock says; silent when it already is."""
-    expected = fingerprint(LOCK, "pyproject.toml")
-    if is_ready(VENV, expected):
+    expected = fingerprint()
+    if READY.exists() and READY.read_text(encoding="utf-8") == expected:
         return
     say("setting up .venv (first use, about 20 s)…")
-    install = fresh(VENV, LOCK)
-    done(start([*install, "--no-deps", "-e", "."]), "installing skillhall")
-    (VENV / READY).write_text(expected, encoding="utf-8")
-
-
-def fastmcp() -> int:
-    """Make `.venv-fastmcp` what its lock says; silent when it already is."""
-    expected = fingerprint(FASTMCP_LOCK)
-    if not is_ready(FASTMCP_VENV, expected):
-        say("setting up .venv-fastmcp (first use, about 5 s)…")
-        fresh(FASTMCP_VENV, FASTMCP_LOCK)
-        (FASTMCP_VENV / READY).write_text(expected, encoding="utf-8")
-    return 0
-
-
-def is_ready(folder: Path, expected: str) -> bool:
-    """Whether an environment was made from exactly that."""
-    ready = folder / READY
-    return ready.exists() and ready.read_text(encoding="utf-8") == expected
-
-
-def fresh(folder: Path, lock: str) -> list[object]:
-    """Make an environment with the packages of a lock; the command that installs more into it."""
     # Without pip, because Debian's Python may lack ensurepip.
-    venv.create(folder, clear=True, with_pip=False, symlinks=os.name != "nt")
-    python = folder / BIN.name / "python"
-    install: list[object] = [uv(), "pip", "install", "--quiet", "--python", python]
-    done(start([*install, "--require-hashes", "-r", lock]), "installing the locked packages")
-    return install
-
-
-def relock(*arguments: str) -> int:
-    """Write both locks anew."""
-    compile_ = [uv(), *COMPILE, *arguments]
-    with tempfile.TemporaryDirectory() as folder:
-        wish = Path(folder, "fastmcp.in")
-        wish.write_text(f"{FASTMCP}\n", encoding="utf-8")
-        code = start([*compile_, wish, "-o", FASTMCP_LOCK])
-    return code or start(
-        [*compile_, "--all-extras", "--group", "dev", "pyproject.toml", "-o", LOCK]
-    )
+    venv.create(VENV, clear=True, with_pip=False, symlinks=os.name != "nt")
+    install = [uv(), "pip", "install", "--quiet", "--python", BIN / "python"]
+    done(start([*install, "--require-hashes", "-r", LOCK]), "installing the locked packages")
+    done(start([*install, "--no-deps", "-e", "."]), "installing skillhall")
+    READY.write_text(expected, encoding="utf-8")
 
 
 def steps(*commands: Sequence[str]) -> int:
@@ -186,7 +139,6 @@ def run(*arguments: str) -> int:
 def test(*arguments: str) -> int:
     """Every check, in the order of how soon it answers."""
     begun = time.monotonic()
-    fastmcp()
     code = steps(*LINT, ["mypy"], ["lint-imports"], ["pytest", *arguments])
     outcome = "a check failed" if code else "all checks passed"
     print(f"{outcome} after {time.monotonic() - begun:.0f} s", flush=True)
@@ -209,11 +161,10 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "unit": lambda *arguments: steps(["pytest", "tests/unit", *arguments]),
     "golden": golden,
     "bench": lambda *arguments: start([BIN / "python", "-m", "benchmarks", *arguments]),
-    "lock": relock,
-    "fastmcp": fastmcp,
+    "lock": lambda *arguments: start([uv(), *COMPILE, *arguments]),
     "setup": lambda: 0,
 }
-ALONE = {"fastmcp", "fix", "lint", "setup"}  # commands without arguments
+ALONE = {"fix", "lint", "setup"}  # commands without arguments
 
 
 def main(name: str = "", *arguments: str) -> int:
