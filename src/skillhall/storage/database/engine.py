@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -19,7 +19,7 @@ from skillhall.storage.database.migrations import migrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import Connection, Engine
 
 _T = TypeVar("_T")
 
@@ -42,7 +42,7 @@ _READ_ONLY = "skillhall_read_only"
 class Database:
     """A database that has the newest tables; `close` it. Safe to use from several threads."""
 
-    def __init__(self, url: str, at: str) -> None:
+    def __init__(self, url: str | URL, at: str) -> None:
         """Open it, and bring its tables up to date; `at` is when that is.
 
         Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
@@ -130,7 +130,12 @@ class Database:
         return {_READ_ONLY: True}
 
 
-def read_url(text: str) -> URL:
+def file_url(path: str) -> URL:
+    """The address of an SQLite database in a file, whatever its path holds."""
+    return URL.create("sqlite", database=path)
+
+
+def read_url(text: str | URL) -> URL:
     """The address of a database. Raises: ConfigInvalid, which does not repeat the text."""
     try:
         url = make_url(text)
