@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from skillhall.skill.bundle import Bundle
     from skillhall.sources.directory import Progress
     from skillhall.storage.database.engine import Database
+    from skillhall.workspace.doors import Door
     from skillhall.workspace.intake import Provenance
     from skillhall.workspace.workspace import Workspace
 
@@ -95,6 +96,13 @@ def open_workspace(settings: Settings, *, serving: bool = False) -> Workspace:
     imports = Imports(desk, source, is_scanned, settings.working_directory)
     feed = EventFeed(desk.store, open_watch(database)) if serving else None
     return Workspace.of(desk, imports, feed, database.close)
+
+
+def workspace_door(settings: Settings) -> Door:
+    """A server's way to its sessions: opened when they are asked for; `close` it."""
+    from skillhall.workspace.doors import Door  # noqa: PLC0415 - no other command needs it
+
+    return Door(partial(open_workspace, settings, serving=True))
 
 
 def open_database(settings: Settings) -> Database:

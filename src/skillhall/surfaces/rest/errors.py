@@ -10,9 +10,11 @@ from skillhall.errors import (
     PromptsSourceError,
     RateLimited,
     SkillhallError,
+    VersionConflict,
 )
 from skillhall.surfaces.http.answer import failure
 from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.rest.desk_texts import current_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +70,7 @@ STATUS: Mapping[str, Status] = {
 }
 # The name that clients of the prompt routes know it by.
 _PROMPTS_SOURCE = Status(502, "PROMPTS_SOURCE_ERROR")
+_DATABASE_SECONDS = 5  # after which a database that was not there is asked for again
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -108,6 +111,8 @@ def _details(error: SkillhallError) -> Mapping[str, object] | None:
         return error.details
     if isinstance(error, MissingArguments):
         return {"missing": [*error.names]}
+    if isinstance(error, VersionConflict):
+        return {"currentVersion": error.version, **current_data(error.current)}
     return None
 
 
@@ -116,4 +121,6 @@ def _headers(error: SkillhallError) -> Headers:
         return error.headers
     if isinstance(error, RateLimited):
         return ((b"retry-after", b"%d" % max(1, error.seconds)),)
+    if error.code == "db_unavailable":
+        return ((b"retry-after", b"%d" % _DATABASE_SECONDS),)
     return ()
