@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from skillhall.prompts.counter import PromptCounter
     from skillhall.skill.bundle import Bundle
     from skillhall.sources.directory import Progress
+    from skillhall.storage.database.backup import BackupReport
     from skillhall.storage.database.engine import Database
     from skillhall.workspace.doors import Door
     from skillhall.workspace.intake import Provenance
@@ -115,6 +117,31 @@ def open_database(settings: Settings) -> Database:
     if settings.database_url is not None:
         return Database(settings.database_url.reveal(), utc_now())
     return Database(file_url(os.path.join(settings.data_directory, DATABASE)), utc_now())  # noqa: PTH118
+
+
+def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupReport:
+    """Write everything in the database into a file.
+
+    Raises: Conflict if the file is there, ConfigInvalid, DatabaseUnavailable, OSError.
+    """
+    from skillhall.storage.database.backup import write_backup  # noqa: PLC0415
+    from skillhall.workspace.files import write_file  # noqa: PLC0415
+
+    with closing(open_database(settings)) as database:
+        data, report = write_backup(database, utc_now())
+    write_file(path, data, overwrite=overwrite)
+    return report
+
+
+def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> BackupReport:
+    """Put what a backup holds in place of what the database holds.
+
+    Raises: BackupRejected, Conflict, ConfigInvalid, DatabaseUnavailable, DatabaseFull.
+    """
+    from skillhall.storage.database.backup import read_backup  # noqa: PLC0415
+
+    with closing(open_database(settings)) as database:
+        return read_backup(database, data, utc_now(), overwrite=overwrite)
 
 
 def utc_now() -> str:
