@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
-from skillhall.storage.database.migrations import migrate
+from skillhall.storage.database.migrations import LATEST, current_version, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,9 @@ class Database:
         self._listeners: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         try:
-            self.write(lambda connection: migrate(connection, at))
+            # A database that is up to date is opened without waiting for writers.
+            if self.read(current_version) != LATEST:
+                self.write(lambda connection: migrate(connection, at))
         except BaseException:
             self.close()
             raise
