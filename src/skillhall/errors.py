@@ -39,6 +39,16 @@ SkillhallError
 ├── UnknownMcpServer(label, close)    no MCP server of that label is configured
 ├── SkillsNotServed(host)             an MCP server that does not offer skills
 ├── ServedSkillRejected(label, uri)   a skill that is not what its MCP server announced
+├── RecordNotFound(kind, id)          no session, block, template or snapshot with that id
+├── VersionConflict(kind, id, …)      a change of something that was changed meanwhile
+├── Displaced(id)                     a place that is gone: the block beside it was moved or deleted
+├── FieldRefused(field, problem)      a value that a session cannot take
+├── TextRefused(field, problem)       a text that a database cannot keep
+├── FolderScanOff                     folders of this machine are not read here
+├── BackupRejected(problem)           a file that is no whole backup
+├── DatabaseUnavailable(problem)      the database cannot be used just now, or not at all
+│   └── DatabaseNewer(version, known) it belongs to a newer Skillhall
+├── DatabaseFull                      its disk is full
 ├── NotAuthenticated(host, variable)  a server that asks who we are
 └── ServerRefused(host, status, …)    a server that says why it does not do what it was asked
 """
@@ -519,6 +529,116 @@ class ServedSkillRejected(SkillhallError):
         self.finding = finding
         self.problem = problem
         self.hint = f"'skillhall mcp-servers skills {label}' shows what the server has"
+
+
+class RecordNotFound(SkillhallError):
+    """No session, block, template or snapshot with that id."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, identity: str) -> None:
+        super().__init__(f"there is no {kind} {_shortened(identity)!r}")
+        self.kind = kind
+        self.id = identity
+
+
+class VersionConflict(SkillhallError):
+    """A change that was made against an older version; `current` is what is there."""
+
+    code = "precondition_failed"
+
+    def __init__(self, kind: str, identity: str, given: int, version: int, current: object) -> None:
+        super().__init__(f"the {kind} {identity!r} was changed meanwhile")
+        self.kind = kind
+        self.id = identity
+        self.given = given
+        self.version = version
+        self.current = current
+        self.hint = f"look at version {version}, and make your change there"
+
+
+class Displaced(SkillhallError):
+    """A place that is gone: the block beside it was moved or deleted."""
+
+    code = "conflict"
+
+    def __init__(self, identity: str) -> None:
+        super().__init__(f"the block {_shortened(identity)!r} does not lie in that zone")
+        self.id = identity
+        self.hint = "look at the zone again, and choose another place"
+
+
+class FieldRefused(SkillhallError):
+    """A value that a session, block or template cannot take."""
+
+    code = "invalid_argument"
+
+    def __init__(self, field: str, problem: str, hint: str = "") -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.hint = hint
+
+
+class TextRefused(SkillhallError):
+    """A text that cannot be kept: it holds what no database and no JSON may hold."""
+
+    code = "invalid_text"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.hint = "remove them from the text"
+
+
+class FolderScanOff(SkillhallError):
+    """Folders of the machine are not read unless its operator allows it."""
+
+    code = "forbidden"
+
+    def __init__(self) -> None:
+        super().__init__("folders of this machine are not scanned")
+        self.hint = "whoever runs it sets SKILLHALL_FOLDER_SCAN=on; or upload the skill"
+
+
+class BackupRejected(SkillhallError):
+    """A file that is no whole backup; nothing of it is taken."""
+
+    code = "invalid_argument"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the backup cannot be used: {problem}")
+        self.problem = problem
+
+
+class DatabaseUnavailable(SkillhallError):
+    """The database cannot be used; nothing was changed."""
+
+    code = "db_unavailable"
+
+    def __init__(self, problem: str, hint: str = "try again later") -> None:
+        super().__init__(f"the database cannot be used: {problem}")
+        self.problem = problem
+        self.hint = hint
+
+
+class DatabaseNewer(DatabaseUnavailable):
+    """A database that a newer Skillhall has changed; this one does not touch it."""
+
+    def __init__(self, version: int, known: int) -> None:
+        problem = f"it has version {version}, and this Skillhall knows {known}"
+        super().__init__(problem, "update Skillhall, or name another SKILLHALL_DATABASE_URL")
+        self.version = version
+        self.known = known
+
+
+class DatabaseFull(SkillhallError):
+    """The disk of the database is full; nothing was changed."""
+
+    code = "storage_full"
+
+    def __init__(self) -> None:
+        super().__init__("the disk of the database is full")
+        self.hint = "make room, and try again"
 
 
 class NotAuthenticated(SkillhallError):

@@ -119,6 +119,7 @@ class Settings(NamedTuple):
     use_index: bool = True
     use_git: bool = True  # for GitHub, which can be read without it
     data_directory: str = ""  # what must not be lost: the store and the history
+    database_url: Secret | None = None  # of sessions; a file in the data folder if it is not set
     home: str = ""
     allowed_networks: tuple[str, ...] = ()  # in CIDR notation; the rest of the private ones is not
     github_url: str = GITHUB
@@ -140,6 +141,7 @@ class Settings(NamedTuple):
             use_index=_is_on(env, "SKILLHALL_INDEX"),
             use_git=_is_on(env, "SKILLHALL_GIT"),
             data_directory=env.get("SKILLHALL_DATA_DIR") or _default_data(env),
+            database_url=_secret(env, "SKILLHALL_DATABASE_URL"),
             home=os.path.expanduser("~"),
             allowed_networks=_words(env.get("SKILLHALL_ALLOW_NETWORKS", "")),
             github_url=_address(env, "SKILLHALL_GITHUB_URL", GITHUB),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.index import HeadIndex
 from skillhall.catalog.load import load_roots
-from skillhall.errors import UnknownProfile
+from skillhall.errors import SourceRejected, UnknownProfile, without_credentials
 from skillhall.policy.profiles import LENIENT, PROFILES
 from skillhall.settings import Settings
 from skillhall.sources.roots import Root
@@ -19,7 +23,15 @@ if TYPE_CHECKING:
     from skillhall.library.offering import FolderOffering
     from skillhall.policy.profiles import Profile
     from skillhall.prompts.counter import PromptCounter
+    from skillhall.skill.bundle import Bundle
     from skillhall.sources.directory import Progress
+    from skillhall.storage.database.backup import BackupReport
+    from skillhall.storage.database.engine import Database
+    from skillhall.workspace.doors import Door
+    from skillhall.workspace.intake import Provenance
+    from skillhall.workspace.workspace import Workspace
+
+DATABASE = "skillhall.db"  # the file in the data folder
 
 
 def load_catalog(
@@ -73,6 +85,105 @@ def open_folders(paths: Sequence[str], profile: Profile, settings: Settings) -> 
 
     index = HeadIndex(settings.cache_directory) if settings.use_index else None
     return FolderOffering(roots_for(paths, profile, settings), profile, index)
+
+
+def open_workspace(settings: Settings, *, serving: bool = False) -> Workspace:
+    """The sessions of the configured database; `close` it.
+
+    A server's sources are remote ones only, and it hears of what others change.
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    # Imported here: no other command needs them.
+    from skillhall.storage.database.feed import EventFeed  # noqa: PLC0415
+    from skillhall.storage.database.watching import open_watch  # noqa: PLC0415
+    from skillhall.storage.database.writing import SqlStore  # noqa: PLC0415
+    from skillhall.workspace.desk import Desk  # noqa: PLC0415
+    from skillhall.workspace.importing import Imports  # noqa: PLC0415
+    from skillhall.workspace.workspace import Workspace  # noqa: PLC0415
+
+    database = open_database(settings)
+    desk = Desk(SqlStore(database), utc_now, new_id)
+    source = partial(_open_source, settings, remote=serving)
+    is_scanned = settings.server.folder_scan
+    imports = Imports(desk, source, is_scanned, settings.working_directory)
+    feed = EventFeed(desk.store, open_watch(database)) if serving else None
+    return Workspace.of(desk, imports, feed, database.close)
+
+
+def workspace_door(settings: Settings) -> Door:
+    """A server's way to its sessions: opened when they are asked for; `close` it."""
+    from skillhall.workspace.doors import Door  # noqa: PLC0415 - no other command needs it
+
+    return Door(partial(open_workspace, settings, serving=True))
+
+
+def open_database(settings: Settings) -> Database:
+    """The configured database, or the one in the data folder; `close` it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    from skillhall.storage.database.engine import Database, file_url  # noqa: PLC0415
+
+    if settings.database_url is not None:
+        return Database(settings.database_url.reveal(), utc_now())
+    return Database(file_url(os.path.join(settings.data_directory, DATABASE)), utc_now())  # noqa: PTH118
+
+
+def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupReport:
+    """Write everything in the database into a file.
+
+    Raises: Conflict if the file is there, ConfigInvalid, DatabaseUnavailable, OSError.
+    """
+    from skillhall.storage.database.backup import write_backup  # noqa: PLC0415
+    from skillhall.workspace.files import write_file  # noqa: PLC0415
+
+    with closing(open_database(settings)) as database:
+        data, report = write_backup(database, utc_now())
+    write_file(path, data, overwrite=overwrite)
+    return report
+
+
+def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> BackupReport:
+    """Put what a backup holds in place of what the database holds.
+
+    Raises: BackupRejected, Conflict, ConfigInvalid, DatabaseUnavailable, DatabaseFull.
+    """
+    from skillhall.storage.database.backup import read_backup  # noqa: PLC0415
+
+    with closing(open_database(settings)) as database:
+        return read_backup(database, data, utc_now(), overwrite=overwrite)
+
+
+def utc_now() -> str:
+    """The time in UTC, to the millisecond."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - no listing asks for the time
+
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_id() -> str:
+    """An id that nobody can guess, and that sorts after those of earlier milliseconds."""
+    from secrets import token_hex  # noqa: PLC0415 - no listing makes ids
+
+    return f"{time.time_ns() // 1_000_000:012x}{token_hex(10)}"
+
+
+def _open_source(
+    settings: Settings, text: str, *, remote: bool
+) -> tuple[Sequence[Bundle], Provenance]:
+    """The bundles of a named source, and where that is. Raises: what opening it raises."""
+    from skillhall.library.intake import open_reference  # noqa: PLC0415
+    from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference  # noqa: PLC0415
+    from skillhall.workspace.intake import LOCAL, URL, Provenance  # noqa: PLC0415
+
+    reference = parse_reference(text, loopback_http=bool(settings.allowed_networks))
+    is_remote = isinstance(reference, GitHubRef | GitRef | UrlRef)
+    if remote and not is_remote:
+        problem = "a server takes skills of repositories and web addresses only"
+        raise SourceRejected("path", text, problem, "send a file instead")
+    opened = open_reference(reference, settings)
+    origin = Provenance(URL if is_remote else LOCAL, without_credentials(text))
+    return opened.bundles, origin
 
 
 def index_directory(settings: Settings) -> str:

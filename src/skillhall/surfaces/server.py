@@ -24,6 +24,7 @@ from skillhall.surfaces.http.secrets import Scrubber
 from skillhall.surfaces.mcp.http import McpFront
 from skillhall.surfaces.mcp.server import SkillServer
 from skillhall.surfaces.rest.calls import HotFront
+from skillhall.surfaces.rest.desk_routes import desk_router
 from skillhall.surfaces.rest.errors import internal_answer
 from skillhall.surfaces.rest.framework import HeadAsGet, framework
 from skillhall.surfaces.rest.health import HealthCalls
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from skillhall.prompts.model import Counter
     from skillhall.settings import ServerSettings, Settings
     from skillhall.surfaces.rest.calls import HotRoute
+    from skillhall.workspace.doors import Door
 
 GRACE = 5  # seconds that open requests have when the server is told to stop
 _THREADS = 16  # for work that may touch git or the disk
@@ -72,6 +74,7 @@ class Services:
 
     counter: Counter
     collection: Collection | None = None
+    workspace: Door | None = None
     routers: tuple[APIRouter, ...] = ()
     hot: tuple[HotRoute, ...] = ()
     stopping: Stopping = field(default_factory=Stopping)
@@ -94,11 +97,15 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             skill_router(SkillCalls(services.collection, blocking)),
             installer_router(InstallerCalls(services.collection, blocking)),
         )
+    if services.workspace is not None:
+        stopped = services.stopping.wait
+        routers = (*routers, desk_router(services.workspace, blocking, stopped))
     behind = framework((*routers, *services.routers), health.warm)
     front: ASGIApp = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
     if services.collection is not None:
         front = _with_mcp(front, services.collection, services, stateless=server.mcp_stateless)
-    secrets = (server.auth_token, server.webhook_secret, *settings.tokens.values())
+    own = (server.auth_token, server.webhook_secret, settings.database_url)
+    secrets = (*own, *settings.tokens.values())
     return Observed(
         Guard(front, server),
         metrics=metrics,

@@ -31,6 +31,7 @@ EXIT_CODES: Mapping[str, int] = {
     "archive_rejected": REFUSED,
     "source_rejected": REFUSED,
     "invalid_argument": REFUSED,
+    "invalid_text": REFUSED,
     "not_found": NOT_FOUND,
     "prompt_not_found": NOT_FOUND,
     "upstream_error": UPSTREAM,
@@ -47,7 +48,7 @@ EXIT_CODES: Mapping[str, int] = {
     "internal": FAILED,
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["tool"])  # commands that have commands
+_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["tool"])  # they have commands
 _DEBUG = "SKILLHALL_DEBUG"
 
 

@@ -10,9 +10,11 @@ from skillhall.errors import (
     PromptsSourceError,
     RateLimited,
     SkillhallError,
+    VersionConflict,
 )
 from skillhall.surfaces.http.answer import failure
 from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.rest.desk_texts import current_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,8 +51,10 @@ STATUS: Mapping[str, Status] = {
     "precondition_failed": Status(412, "PRECONDITION_FAILED"),
     "too_large": Status(413, "PAYLOAD_TOO_LARGE"),
     "too_many": Status(413, "PAYLOAD_TOO_LARGE"),
+    "precondition_required": Status(428, "PRECONDITION_REQUIRED"),
     "unsupported_media_type": Status(415, "UNSUPPORTED_MEDIA_TYPE"),
     "misdirected": Status(421, "MISDIRECTED"),
+    "invalid_text": Status(422, "INVALID_TEXT"),
     "invalid_skill": Status(422, "INVALID_SKILL"),
     "archive_rejected": Status(422, "ARCHIVE_REJECTED"),
     "too_many_requests": Status(429, "TOO_MANY_REQUESTS"),
@@ -66,6 +70,7 @@ STATUS: Mapping[str, Status] = {
 }
 # The name that clients of the prompt routes know it by.
 _PROMPTS_SOURCE = Status(502, "PROMPTS_SOURCE_ERROR")
+_DATABASE_SECONDS = 5  # after which a database that was not there is asked for again
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -106,6 +111,8 @@ def _details(error: SkillhallError) -> Mapping[str, object] | None:
         return error.details
     if isinstance(error, MissingArguments):
         return {"missing": [*error.names]}
+    if isinstance(error, VersionConflict):
+        return {"currentVersion": error.version, **current_data(error.current)}
     return None
 
 
@@ -114,4 +121,6 @@ def _headers(error: SkillhallError) -> Headers:
         return error.headers
     if isinstance(error, RateLimited):
         return ((b"retry-after", b"%d" % max(1, error.seconds)),)
+    if error.code == "db_unavailable":
+        return ((b"retry-after", b"%d" % _DATABASE_SECONDS),)
     return ()

@@ -11,14 +11,15 @@ from skillhall.surfaces.http.forms import MULTIPART, read_form
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.bodies import ImportBody, SkillBody, checked
 from skillhall.surfaces.rest.files import download_of, path_parts
+from skillhall.surfaces.rest.finding_texts import findings_data
+from skillhall.surfaces.rest.paging import page_limit
 from skillhall.surfaces.rest.tags import REVALIDATED, matches, tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from skillhall.library.collection import Collection, Details, Listed
     from skillhall.library.local_skills import ImportReport
-    from skillhall.policy.loading import Judged
     from skillhall.surfaces.http.answer import Headers
     from skillhall.surfaces.http.blocking import Blocking
     from skillhall.surfaces.http.exchange import Exchange
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 SKILLS = "/api/v1/skills"
 MAX_ARCHIVE = 110 * 1024 * 1024  # bytes of an archive that is sent
-_PAGE, _MOST = 100, 1000  # skills
 _MOST_PARTS = MAX_FILES + 8  # of a form: files, and the fields beside them
 
 
@@ -40,7 +40,7 @@ class SkillCalls:
     async def list_skills(self, exchange: Exchange) -> Answer:
         """The skills in order of their ids, or those that a text finds, the best first."""
         asked = exchange.query(("q", "cursor", "limit"))
-        limit = _limit(asked.get("limit", str(_PAGE)))
+        limit = page_limit(asked)
         if "q" in asked and "cursor" in asked:
             raise Refused("invalid_argument", "a search has no cursor")
         shown = await self._blocking.run(self._collection.show)
@@ -140,12 +140,6 @@ def _is_yes(text: str | None) -> bool:
     return (text or "").strip().lower() in ("true", "1", "yes", "on")
 
 
-def _limit(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= _MOST:
-        raise Refused("invalid_argument", f"limit is a number from 1 to {_MOST}")
-    return int(text)
-
-
 def _names(exchange: Exchange) -> tuple[str, str, str]:
     """The skill's id, what of it is asked for, and the rest of the path. Raises: Refused."""
     identity, what, path = path_parts(exchange, SKILLS, 3)
@@ -168,28 +162,13 @@ def _details(details: Details) -> dict[str, object]:
         "tokens": details.tokens,
         "digest": details.digest,
         "files": files,
-        "findings": _findings(details.findings),
+        "findings": findings_data(details.findings),
     }
-
-
-def _findings(findings: Iterable[Judged]) -> list[dict[str, object]]:
-    told: list[dict[str, object]] = []
-    for found, effect in findings:
-        fields: dict[str, object] = {
-            "code": found.code.value,
-            "effect": effect.value,
-            "message": found.message,
-            "path": found.path,
-            "line": found.line,
-            "hint": found.hint,
-        }
-        told.append({key: value for key, value in fields.items() if value not in ("", None)})
-    return told
 
 
 def _imported(report: ImportReport) -> dict[str, object]:
     skills = [
         {"id": one.id, "name": one.name, "description": one.description} for one in report.imported
     ]
-    findings = _findings(report.findings)
+    findings = findings_data(report.findings)
     return {"imported": skills, "replaced": [*report.replaced], "findings": findings}

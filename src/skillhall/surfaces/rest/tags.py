@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from skillhall.skill.bundle import sha256_of
 from skillhall.surfaces.http.answer import Answer
+from skillhall.surfaces.http.refusal import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from skillhall.surfaces.http.exchange import Exchange
 
 REVALIDATED = (b"cache-control", b"no-cache")
+_VERSION = re.compile(rb'(?:W/)?"([0-9]{1,18})"')
+_NO_VERSION = -1  # what a tag means that nothing of ours ever had
 
 
 def matches(wanted: bytes | None, tag: bytes) -> bool:
@@ -37,3 +41,21 @@ def tagged(exchange: Exchange, headers: Headers, read: Callable[[], bytes]) -> A
     if matches(exchange.header(b"if-none-match"), known[1][1]):
         return Answer(304, known)
     return Answer(200, (*headers, *known), (data,))
+
+
+def version_in(exchange: Exchange) -> int:
+    """The version that a change is made against, by If-Match. Raises: Refused without one."""
+    version = optional_version(exchange)
+    if version is None:
+        message = "say which version you change: send its ETag in If-Match"
+        raise Refused("precondition_required", message)
+    return version
+
+
+def optional_version(exchange: Exchange) -> int | None:
+    """The same where a change may be made against whatever is there."""
+    given = exchange.header(b"if-match")
+    if given is None:
+        return None
+    match = _VERSION.fullmatch(given.strip())
+    return _NO_VERSION if match is None else int(match[1])

@@ -16,6 +16,7 @@ from skillhall.surfaces.cli.terminal import clean, say
 
 if TYPE_CHECKING:
     from skillhall.settings import Settings
+    from skillhall.workspace.doors import Door
 
 _EXTRA = frozenset(
     {
@@ -27,6 +28,7 @@ _EXTRA = frozenset(
         "anyio",
         "mcp",
         "mcp_types",
+        "sqlalchemy",
     }
 )
 
@@ -90,19 +92,34 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
         raise CommandFailed(
             "usage", "the server is not installed", "pip install 'skillhall[server]'"
         ) from None
-    from skillhall.wiring import open_collection, open_counter
+    from skillhall.wiring import open_collection, open_counter, workspace_door
 
     listening = listen(settings.server)
     gc.enable()  # a server lives long enough to make garbage
     log_to_stderr(level)
     counter = open_counter(settings)
     url = _url(listening.getsockname())
-    services = Services(counter, open_collection(settings, counter))
+    door = workspace_door(settings)
+    services = Services(counter, open_collection(settings, counter), door)
     try:
+        _try(door)
         serve(services, settings, listening, lambda: _tell(url, settings, as_json=as_json))
     finally:
         counter.close()
+        door.close()
     return 0
+
+
+def _try(door: Door) -> None:
+    """Open the sessions; a database that is down does not keep prompts from being served."""
+    from skillhall.errors import DatabaseNewer, DatabaseUnavailable
+
+    try:
+        door.open()
+    except DatabaseNewer:
+        raise
+    except DatabaseUnavailable as error:
+        say(f"warning: {error}; sessions are served once it can be used")
 
 
 def _url(address: tuple[str, int]) -> str:

@@ -1,0 +1,1 @@
+"""The database: tables, migrations, transactions and events, on SQLite and on PostgreSQL."""

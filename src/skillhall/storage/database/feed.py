@@ -1,0 +1,75 @@
+"""The feed: one thread that reads new events and hands them to everybody who asked for them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from skillhall.errors import SkillhallError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from skillhall.storage.database.watching import Watch
+    from skillhall.storage.port import Store
+    from skillhall.storage.records import Event
+
+    Listener: TypeAlias = Callable[[Sequence[Event]], None]
+
+BATCH = 500  # events that are read at once
+
+
+class EventFeed:
+    """Events as they come, of this process and of all others; `close` it.
+
+    A listener is called in the feed's own thread, and must return at once.
+    """
+
+    def __init__(self, store: Store, watch: Watch) -> None:
+        self._store = store
+        self._watch = watch
+        self._listeners: dict[int, Listener] = {}
+        self._lock = threading.Lock()
+        self._number = 0
+        self._ended = threading.Event()
+        self._last = store.read(lambda read: read.event_range())[1]
+        self._thread = threading.Thread(target=self._run, name="skillhall-events", daemon=True)
+        self._thread.start()
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hand every event from now on to `listener`, until the answer is called."""
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._listeners[number] = listener
+
+        def stop() -> None:
+            with self._lock:
+                self._listeners.pop(number, None)
+
+        return stop
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._thread.join()
+        self._watch.close()
+
+    def _run(self) -> None:
+        is_behind = False
+        while not self._ended.is_set():
+            is_behind = self._watch.wait() or is_behind
+            if is_behind:
+                with contextlib.suppress(SkillhallError):
+                    self._tell()
+                    is_behind = False
+
+    def _tell(self) -> None:
+        while found := self._store.read(lambda read: read.events(self._last, BATCH)):
+            self._last = found[-1].seq
+            with self._lock:
+                listeners = [*self._listeners.values()]
+            for listener in listeners:
+                listener(found)
