@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
+from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, DatabaseUnavailable
 from skillhall.storage.database.migrations import migrate
 
 if TYPE_CHECKING:
@@ -42,22 +42,27 @@ _READ_ONLY = "skillhall_read_only"
 class Database:
     """A database that has the newest tables; `close` it. Safe to use from several threads."""
 
-    def __init__(self, url: str, at: str) -> None:
+    def __init__(self, url: str, at: str, *, patient: bool = False) -> None:
         """Open it, and bring its tables up to date; `at` is when that is.
 
+        A patient one may be down: it is tried again with each use, until it can be opened.
         Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
         """
         self._url = read_url(url)
         self.is_postgres = self._url.get_backend_name() == "postgresql"
-        self._engine = self._opened()
+        self._engine = self._made()
         self._readers = self._engine.execution_options(**self._reading_options())
         self._listeners: list[Callable[[], None]] = []
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._at = at
+        self._is_open = False
         try:
-            self.write(lambda connection: migrate(connection, at))
-        except BaseException:
-            self.close()
-            raise
+            self._open()
+        except DatabaseUnavailable as error:
+            if not patient or isinstance(error, DatabaseNewer):
+                self.close()
+                raise
 
     @property
     def path(self) -> str:
@@ -72,6 +77,7 @@ class Database:
 
     def read(self, work: Callable[[Connection], _T]) -> _T:
         """What the work finds, all of one moment. Raises: DatabaseUnavailable."""
+        self._open()
         with translated(), self._readers.begin() as connection:
             return work(connection)
 
@@ -80,16 +86,8 @@ class Database:
 
         Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
         """
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self._written(work)
-            except DBAPIError as error:
-                if not _is_passing(error):
-                    raise _told(error) from None
-            except PoolTimeout as error:
-                raise _told(error) from None
-        with translated():
-            return self._written(work)
+        self._open()
+        return self._changed(work)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each change of this process, until the answer is called."""
@@ -106,6 +104,29 @@ class Database:
         """Let go of all connections."""
         self._engine.dispose()
 
+    def _open(self) -> None:
+        """Bring the tables up to date, once."""
+        if self._is_open:
+            return
+        with self._opening:
+            if not self._is_open:
+                if not self.is_postgres:
+                    _prepare_file(self.path)
+                self._changed(lambda connection: migrate(connection, self._at))
+                self._is_open = True
+
+    def _changed(self, work: Callable[[Connection], _T]) -> _T:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._written(work)
+            except DBAPIError as error:
+                if not _is_passing(error):
+                    raise _told(error) from None
+            except PoolTimeout as error:
+                raise _told(error) from None
+        with translated():
+            return self._written(work)
+
     def _written(self, work: Callable[[Connection], _T]) -> _T:
         with self._engine.begin() as connection:
             result = work(connection)
@@ -115,10 +136,9 @@ class Database:
             listener()
         return result
 
-    def _opened(self) -> Engine:
+    def _made(self) -> Engine:
         if self.is_postgres:
             return _postgres_engine(self._url)
-        _prepare_file(self.path)
         engine = create_engine(self._url, connect_args={"check_same_thread": False})
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

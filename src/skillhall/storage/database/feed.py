@@ -24,7 +24,9 @@ BATCH = 500  # events that are read at once
 class EventFeed:
     """Events as they come, of this process and of all others; `close` it.
 
-    A listener is called in the feed's own thread, and must return at once.
+    A listener is called in the feed's own thread, and must return at once. If the database was down
+    when the feed began, listeners get an empty batch as soon as it is not: what came before that
+    nobody told them.
     """
 
     def __init__(self, store: Store, watch: Watch) -> None:
@@ -34,7 +36,9 @@ class EventFeed:
         self._lock = threading.Lock()
         self._number = 0
         self._ended = threading.Event()
-        self._last = store.read(lambda read: read.event_range())[1]
+        self._last: int | None = None
+        with contextlib.suppress(SkillhallError):
+            self._last = self._newest()
         self._thread = threading.Thread(target=self._run, name="skillhall-events", daemon=True)
         self._thread.start()
 
@@ -58,7 +62,7 @@ class EventFeed:
         self._watch.close()
 
     def _run(self) -> None:
-        is_behind = False
+        is_behind = self._last is None
         while not self._ended.is_set():
             is_behind = self._watch.wait() or is_behind
             if is_behind:
@@ -66,10 +70,22 @@ class EventFeed:
                     self._tell()
                     is_behind = False
 
+    def _newest(self) -> int:
+        return self._store.read(lambda read: read.event_range())[1]
+
     def _tell(self) -> None:
-        while found := self._store.read(lambda read: read.events(self._last, BATCH)):
+        if self._last is None:
+            self._last = self._newest()
+            self._hand_out(())
+        while found := self._after(self._last):
             self._last = found[-1].seq
-            with self._lock:
-                listeners = [*self._listeners.values()]
-            for listener in listeners:
-                listener(found)
+            self._hand_out(found)
+
+    def _after(self, seq: int) -> Sequence[Event]:
+        return self._store.read(lambda read: read.events(seq, BATCH))
+
+    def _hand_out(self, events: Sequence[Event]) -> None:
+        with self._lock:
+            listeners = [*self._listeners.values()]
+        for listener in listeners:
+            listener(events)
