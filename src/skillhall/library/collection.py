@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall.catalog.catalog import Skill
-    from skillhall.library.local_skills import ImportReport, LocalSkills
+    from skillhall.library.local_skills import ImportReport
+    from skillhall.library.own_skills import OwnSkills
     from skillhall.policy.loading import Judged
     from skillhall.settings import Settings
     from skillhall.skill.bundle import Bundle, SkillFile
@@ -116,7 +117,7 @@ class Shown:
 class Collection:
     """The verbs on a server's skills; safe to use from several threads."""
 
-    local: LocalSkills
+    local: OwnSkills
     settings: Settings
     repository: Repository = field(default=lambda: ("", ()))
     _shown: Shown | None = None
