@@ -2,9 +2,12 @@
 
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.databases import make_postgres_database, postgres_server, worker
 
 # Each value is named: on a build server Hypothesis starts from other defaults. How slow the machine
 # is, and how many inputs a test sets aside, differ from run to run and are no failures.
@@ -51,3 +54,12 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("USERPROFILE", str(folder))
     monkeypatch.setenv("SKILLHALL_CACHE_DIR", str(folder / "cache"))
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL database for this worker; all workers share one server."""
+    base = tmp_path_factory.getbasetemp()
+    run = base if worker() == "main" else base.parent
+    with postgres_server(str(run)) as server:
+        yield make_postgres_database(server, f"skillhall_{worker()}")

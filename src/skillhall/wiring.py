@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import time
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.index import HeadIndex
 from skillhall.catalog.load import load_roots
-from skillhall.errors import UnknownProfile
+from skillhall.errors import SourceRejected, UnknownProfile, without_credentials
 from skillhall.policy.profiles import LENIENT, PROFILES
 from skillhall.settings import Settings
 from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.library.collection import Collection
+    from skillhall.library.mirror import Mirror
+    from skillhall.library.shared_skills import SharedSkills
+    from skillhall.library.tokens import TokenRing, Tokens
     from skillhall.policy.profiles import Profile
+    from skillhall.prompts.announcing import Announcer
     from skillhall.prompts.counter import PromptCounter
+    from skillhall.prompts.shared_uploads import SharedUploads
+    from skillhall.skill.bundle import Bundle
     from skillhall.sources.directory import Progress
+    from skillhall.storage.database.engine import Database
+    from skillhall.storage.database.feed import EventFeed
+    from skillhall.workspace.intake import Provenance
+    from skillhall.workspace.workspace import Workspace
+
+DATABASE = "skillhall.db"  # the file in the data folder
 
 
 def load_catalog(
@@ -38,20 +53,33 @@ def load_catalog(
     return load_roots(roots_for(paths, chosen, settings), chosen, index, progress)
 
 
-def open_counter(settings: Settings, *, watch: bool = True) -> PromptCounter:
+def open_counter(
+    settings: Settings, *, watch: bool = True, shared: Shared | None = None
+) -> PromptCounter:
     """The prompts that a server hands out; `close` it. With a watch, news are looked for meanwhile.
 
     Raises: ConfigInvalid.
     """
     # Imported here: no other command needs them.
+    from dataclasses import replace  # noqa: PLC0415
+
     from skillhall.prompts.configured import read_supply  # noqa: PLC0415
     from skillhall.prompts.counter import PromptCounter  # noqa: PLC0415
 
-    return PromptCounter(read_supply(settings), watch=watch)
+    supply = read_supply(settings)
+    if shared is None or shared.uploads is None:
+        return PromptCounter(supply, watch=watch)
+    announcer = shared.announcer
+    supply = replace(supply, uploads=shared.uploads, announce=announcer.tell)
+    counter = PromptCounter(supply, watch=watch)
+    shared.feed.subscribe(lambda events: announcer.hear(events, counter.expire))
+    return counter
 
 
-def open_collection(settings: Settings, counter: PromptCounter) -> Collection:
-    """The skills that a server shows: of its run directory, and of the repository it serves."""
+def open_collection(
+    settings: Settings, counter: PromptCounter, shared: Shared | None = None
+) -> Collection:
+    """The skills that a server shows: its own, and those of the repository it serves."""
     # Imported here: no other command needs them.
     from skillhall.library.collection import Collection  # noqa: PLC0415
     from skillhall.library.local_skills import LocalSkills  # noqa: PLC0415
@@ -60,9 +88,153 @@ def open_collection(settings: Settings, counter: PromptCounter) -> Collection:
         snapshot = counter.current() or counter.snapshot()
         return snapshot.digest, snapshot.contents.skills
 
+    if shared is not None and shared.skills is not None:
+        return Collection(shared.skills, settings, repository)
     local = LocalSkills(settings.working_directory)
     local.sweep()
     return Collection(local, settings, repository)
+
+
+def open_workspace(settings: Settings, *, serving: bool = False) -> Workspace:
+    """The sessions of the configured database; `close` it.
+
+    A server's sources are remote ones only, and it hears of what others change.
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    # Imported here: no other command needs them.
+    from skillhall.storage.database.feed import EventFeed  # noqa: PLC0415
+    from skillhall.storage.database.watching import open_watch  # noqa: PLC0415
+    from skillhall.storage.database.writing import SqlStore  # noqa: PLC0415
+    from skillhall.workspace.desk import Desk  # noqa: PLC0415
+    from skillhall.workspace.importing import Imports  # noqa: PLC0415
+    from skillhall.workspace.workspace import Workspace  # noqa: PLC0415
+
+    database = open_database(settings)
+    desk = Desk(SqlStore(database), utc_now, new_id)
+    source = partial(_open_source, settings, remote=serving)
+    is_scanned = settings.server.folder_scan
+    imports = Imports(desk, source, is_scanned, settings.working_directory)
+    feed = EventFeed(desk.store, open_watch(database)) if serving else None
+    return Workspace.of(desk, imports, feed, database.close)
+
+
+class Shared(NamedTuple):
+    """What servers on one database have in common; skills and uploads only on PostgreSQL."""
+
+    database: Database
+    feed: EventFeed
+    ring: TokenRing
+    announcer: Announcer
+    mirror: Mirror | None = None
+    skills: SharedSkills | None = None
+    uploads: SharedUploads | None = None
+
+    def close(self) -> None:
+        """Hear and look no more, and let go of the database."""
+        self.feed.close()
+        self.ring.close()
+        if self.mirror is not None:
+            self.mirror.close()
+        self.database.close()
+
+
+def open_shared(settings: Settings) -> Shared:
+    """What this server shares with others; `close` it. Its database may be down for a while.
+
+    Raises: ConfigInvalid, DatabaseNewer.
+    """
+    # Imported here: no other command needs them.
+    from skillhall.library.mirror import Mirror  # noqa: PLC0415
+    from skillhall.library.shared_skills import SharedSkills  # noqa: PLC0415
+    from skillhall.library.tokens import TokenRing  # noqa: PLC0415
+    from skillhall.prompts.announcing import Announcer  # noqa: PLC0415
+    from skillhall.prompts.shared_uploads import SharedUploads  # noqa: PLC0415
+    from skillhall.storage.database.feed import EventFeed  # noqa: PLC0415
+    from skillhall.storage.database.shared import SqlSharedSkills  # noqa: PLC0415
+    from skillhall.storage.database.tokens import SqlOutbox, SqlTokens  # noqa: PLC0415
+    from skillhall.storage.database.uploads import SqlUploads  # noqa: PLC0415
+    from skillhall.storage.database.watching import open_watch  # noqa: PLC0415
+    from skillhall.storage.database.writing import SqlStore  # noqa: PLC0415
+
+    database = open_database(settings, patient=True)
+    feed = EventFeed(SqlStore(database), open_watch(database))
+    ring, announcer = TokenRing(SqlTokens(database)), Announcer(SqlOutbox(database))
+    feed.subscribe(ring.hear)
+    ring.catch_up()
+    if not database.is_postgres:
+        return Shared(database, feed, ring, announcer)
+    store = SqlSharedSkills(database)
+    mirror = Mirror(store, _mirror_folder(settings, database))
+    uploads = SharedUploads(SqlUploads(database), settings.cache_directory)
+    feed.subscribe(mirror.hear)
+    feed.subscribe(uploads.hear)
+    mirror.catch_up()
+    skills = SharedSkills(settings.working_directory, store, mirror)
+    return Shared(database, feed, ring, announcer, mirror, skills, uploads)
+
+
+def open_tokens(settings: Settings) -> tuple[Tokens, Callable[[], None]]:
+    """The tokens of the configured database, and what lets go of it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    from skillhall.library.tokens import Tokens  # noqa: PLC0415 - no other command needs them
+    from skillhall.storage.database.tokens import SqlTokens  # noqa: PLC0415
+
+    database = open_database(settings)
+    return Tokens(SqlTokens(database)), database.close
+
+
+def _mirror_folder(settings: Settings, database: Database) -> str:
+    from skillhall.skill.bundle import sha256_of  # noqa: PLC0415 - no listing needs it
+
+    name = sha256_of(database.place.encode())[:16]
+    return os.path.join(settings.cache_directory, "shared", name)  # noqa: PTH118
+
+
+def open_database(settings: Settings, *, patient: bool = False) -> Database:
+    """The configured database, or the one in the data folder; `close` it.
+
+    A patient one may be down for a while.
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    from skillhall.storage.database.engine import Database, file_url  # noqa: PLC0415
+
+    own = file_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
+    url = own if settings.database_url is None else settings.database_url.reveal()
+    return Database(url, utc_now(), patient=patient)
+
+
+def utc_now() -> str:
+    """The time in UTC, to the millisecond."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - no listing asks for the time
+
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_id() -> str:
+    """An id that nobody can guess, and that sorts after those of earlier milliseconds."""
+    from secrets import token_hex  # noqa: PLC0415 - no listing makes ids
+
+    return f"{time.time_ns() // 1_000_000:012x}{token_hex(10)}"
+
+
+def _open_source(
+    settings: Settings, text: str, *, remote: bool
+) -> tuple[Sequence[Bundle], Provenance]:
+    """The bundles of a named source, and where that is. Raises: what opening it raises."""
+    from skillhall.library.intake import open_reference  # noqa: PLC0415
+    from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference  # noqa: PLC0415
+    from skillhall.workspace.intake import LOCAL, URL, Provenance  # noqa: PLC0415
+
+    reference = parse_reference(text, loopback_http=bool(settings.allowed_networks))
+    is_remote = isinstance(reference, GitHubRef | GitRef | UrlRef)
+    if remote and not is_remote:
+        problem = "a server takes skills of repositories and web addresses only"
+        raise SourceRejected("path", text, problem, "send a file instead")
+    opened = open_reference(reference, settings)
+    origin = Provenance(URL if is_remote else LOCAL, without_credentials(text))
+    return opened.bundles, origin
 
 
 def index_directory(settings: Settings) -> str:

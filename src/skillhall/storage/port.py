@@ -47,11 +47,14 @@ class Reading(Protocol):
     def sizes(self, session: str) -> dict[Zone, ZoneSize]:
         """How much lies in each zone that is not empty."""
 
-    def next_key(self, session: str, zone: Zone, key: str) -> str | None:
-        """The position that follows `key`; the first one for an empty key."""
+    def count(self, session: str) -> int:
+        """How many blocks of a session are not deleted."""
 
-    def last_key(self, session: str, zone: Zone, below: str = "") -> str | None:
-        """The last position of the zone, or the last one below another."""
+    def following(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+        """The id and position of the block after a position; of the first one for an empty key."""
+
+    def preceding(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+        """The id and position of the block before a position; of the last one for an empty key."""
 
     def keys(self, session: str, zone: Zone) -> Sequence[tuple[str, str]]:
         """The ids and positions of a zone, in order."""
@@ -89,6 +92,9 @@ class Writing(Reading, Protocol):
 
     def locked(self, identity: str) -> Session | None:
         """The session, which nobody else changes until this change is over."""
+
+    def template(self, identity: str) -> Template | None:
+        """The template, which nobody else changes until this change is over."""
 
     def add_session(self, session: Session) -> None:
         """Keep a session that was not there."""
@@ -132,8 +138,8 @@ class Writing(Reading, Protocol):
     def drop_snapshot(self, identity: str) -> None:
         """Remove a snapshot."""
 
-    def forget_automatic(self, session: str, keep: int) -> None:
-        """Let go of automatic snapshots but the last few."""
+    def forget_automatic(self, session: str, keep: int, spare: str) -> None:
+        """Let go of automatic snapshots but the last few, and the one with the id `spare`."""
 
     def note(self, *events: Event) -> int:
         """Keep events; they are told once the change is kept. The number of the last one."""
@@ -146,7 +152,7 @@ class Store(Protocol):
         """What the work returns. Raises: DatabaseUnavailable."""
 
     def write(self, work: Callable[[Writing], _T]) -> _T:
-        """What the work returns, once its changes are kept.
+        """What the work returns, once its changes are kept: all of them, or none.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and what the work raises. Nothing is changed then.
+        Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
         """

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -19,7 +19,7 @@ from skillhall.storage.database.migrations import migrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import Connection, Engine
 
 _T = TypeVar("_T")
 
@@ -42,7 +42,7 @@ _READ_ONLY = "skillhall_read_only"
 class Database:
     """A database that has the newest tables; `close` it. Safe to use from several threads."""
 
-    def __init__(self, url: str, at: str, *, patient: bool = False) -> None:
+    def __init__(self, url: str | URL, at: str, *, patient: bool = False) -> None:
         """Open it, and bring its tables up to date; `at` is when that is.
 
         A patient one may be down: it is tried again with each use, until it can be opened.
@@ -68,6 +68,20 @@ class Database:
     def path(self) -> str:
         """The file of an SQLite database."""
         return self._url.database or ""
+
+    @property
+    def place(self) -> str:
+        """Which database it is, whoever asks and by whatever password."""
+        host = self._url.host or self._url.query.get("host", "")
+        return f"{host}:{self._url.port or ''}/{self._url.database}"
+
+    def problem(self) -> str:
+        """Why it cannot be used at this moment; "" if it can."""
+        try:
+            self.read(lambda connection: connection.exec_driver_sql("SELECT 1"))
+        except DatabaseUnavailable as error:
+            return str(error)
+        return ""
 
     @property
     def connection_text(self) -> str:
@@ -150,7 +164,12 @@ class Database:
         return {_READ_ONLY: True}
 
 
-def read_url(text: str) -> URL:
+def file_url(path: str) -> URL:
+    """The address of an SQLite database in a file, whatever its path holds."""
+    return URL.create("sqlite", database=path)
+
+
+def read_url(text: str | URL) -> URL:
     """The address of a database. Raises: ConfigInvalid, which does not repeat the text."""
     try:
         url = make_url(text)

@@ -93,19 +93,25 @@ class SqlReading:
             for row in self._all(asked)
         }
 
-    def next_key(self, session: str, zone: Zone, key: str) -> str | None:
-        """The position that follows `key`."""
-        asked = select(blocks.c.position).where(*_live(session, zone), blocks.c.position > key)
-        row = self._one(asked.order_by(blocks.c.position).limit(1))
-        return None if row is None else str(row.position)
+    def count(self, session: str) -> int:
+        """How many blocks of a session are not deleted."""
+        asked = select(func.count()).select_from(blocks).where(*_live(session))
+        return int(self._connection.execute(asked).scalar_one())
 
-    def last_key(self, session: str, zone: Zone, below: str = "") -> str | None:
-        """The last position, of the zone or below another."""
-        asked = select(blocks.c.position).where(*_live(session, zone))
-        if below:
-            asked = asked.where(blocks.c.position < below)
+    def following(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+        """The id and position of the block after a position, or of the first one."""
+        asked = select(blocks.c.id, blocks.c.position).where(*_live(session, zone))
+        asked = asked.where(blocks.c.position > key).order_by(blocks.c.position)
+        row = self._one(asked.limit(1))
+        return None if row is None else (row.id, row.position)
+
+    def preceding(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+        """The id and position of the block before a position, or of the last one."""
+        asked = select(blocks.c.id, blocks.c.position).where(*_live(session, zone))
+        if key:
+            asked = asked.where(blocks.c.position < key)
         row = self._one(asked.order_by(blocks.c.position.desc()).limit(1))
-        return None if row is None else str(row.position)
+        return None if row is None else (row.id, row.position)
 
     def keys(self, session: str, zone: Zone) -> list[tuple[str, str]]:
         """The ids and positions of a zone, in order."""

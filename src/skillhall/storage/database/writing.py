@@ -16,6 +16,7 @@ from skillhall.storage.database.rows import (
     session_of,
     session_row,
     snapshot_row,
+    template_of,
     template_row,
 )
 from skillhall.storage.database.schema import (
@@ -76,6 +77,11 @@ class SqlWriting(SqlReading):
         """The session, which nobody else changes until this change is over."""
         row = self._one(select(sessions).where(sessions.c.id == identity).with_for_update())
         return None if row is None else session_of(row)
+
+    def template(self, identity: str) -> Template | None:
+        """The template, which nobody else changes until this change is over."""
+        row = self._one(select(templates).where(templates.c.id == identity).with_for_update())
+        return None if row is None else template_of(row)
 
     def add_session(self, session: Session) -> None:
         """Keep a session that was not there."""
@@ -171,9 +177,13 @@ class SqlWriting(SqlReading):
         """Remove a snapshot."""
         self._connection.execute(delete(snapshots).where(snapshots.c.id == identity))
 
-    def forget_automatic(self, session: str, keep: int) -> None:
-        """Let go of automatic snapshots but the last few."""
-        those = (snapshots.c.session_id == session, snapshots.c.automatic == 1)
+    def forget_automatic(self, session: str, keep: int, spare: str) -> None:
+        """Let go of automatic snapshots but the last few, and one more."""
+        those = (
+            snapshots.c.session_id == session,
+            snapshots.c.automatic == 1,
+            snapshots.c.id != spare,
+        )
         last = select(snapshots.c.id).where(*those).order_by(snapshots.c.revision.desc())
         self._connection.execute(
             delete(snapshots).where(*those, snapshots.c.id.not_in(last.limit(keep)))

@@ -79,18 +79,25 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
         raise CommandFailed(
             "usage", "the server is not installed", "pip install 'skillhall[server]'"
         ) from None
-    from skillhall.wiring import open_collection, open_counter
+    from skillhall.wiring import open_collection, open_counter, open_shared
 
     listening = listen(settings.server)
     gc.enable()  # a server lives long enough to make garbage
     log_to_stderr(level)
-    counter = open_counter(settings)
+    shared = open_shared(settings)
+    counter = open_counter(settings, shared=shared)
     url = _url(listening.getsockname())
-    services = Services(counter, open_collection(settings, counter))
+    services = Services(
+        counter,
+        open_collection(settings, counter, shared),
+        admits=shared.ring.admits,
+        database=shared.database.problem,
+    )
     try:
         serve(services, settings, listening, lambda: _tell(url, settings, as_json=as_json))
     finally:
         counter.close()
+        shared.close()
     return 0
 
 

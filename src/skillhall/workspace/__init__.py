@@ -1,0 +1,1 @@
+"""The desk: the verbs on sessions, blocks, zones, templates and snapshots."""

@@ -1,0 +1,226 @@
+"""A store in memory: the port's rules without a database."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from skillhall.errors import Conflict
+from skillhall.storage.port import Reading, Writing
+from skillhall.storage.records import (
+    Block,
+    Content,
+    Event,
+    Session,
+    Snapshot,
+    Template,
+    Zone,
+    ZoneSize,
+)
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class _State:
+    """Everything that is kept; values are never changed in place."""
+
+    sessions: dict[str, Session] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    templates: dict[str, tuple[Template, tuple[Content, ...]]] = field(default_factory=dict)
+    snapshots: dict[str, tuple[Snapshot, tuple[Block, ...]]] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+    def copied(self) -> "_State":
+        return _State(**{name: copy(value) for name, value in vars(self).items()})
+
+
+class MemoryStore:
+    """A store for one process."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._lock = threading.Lock()
+
+    def read(self, work: Callable[[Reading], _T]) -> _T:
+        with self._lock:
+            return work(_MemoryWriting(self._state.copied()))
+
+    def write(self, work: Callable[[Writing], _T]) -> _T:
+        with self._lock:
+            state = self._state.copied()
+            result = work(_MemoryWriting(state))
+            self._state = state
+            return result
+
+
+def _order(block: Block) -> tuple[str, str]:
+    return block.zone, block.position
+
+
+class _MemoryWriting:
+    def __init__(self, state: _State) -> None:
+        self._state = state
+
+    def session(self, identity: str) -> Session | None:
+        return self._state.sessions.get(identity)
+
+    locked = session
+
+    def sessions(self, after: str, limit: int) -> list[Session]:
+        found = sorted(self._state.sessions)
+        return [self._state.sessions[one] for one in found if one > after][:limit]
+
+    def block(self, session: str, identity: str) -> Block | None:
+        block = self._state.blocks.get(identity)
+        return block if block and block.session == session else None
+
+    def blocks(
+        self, session: str, zone: Zone | None = None, kind: str | None = None
+    ) -> list[Block]:
+        return [
+            block
+            for block in sorted(self._state.blocks.values(), key=_order)
+            if block.session == session
+            and block.deleted is None
+            and zone in (None, block.zone)
+            and kind in (None, block.content.type)
+        ]
+
+    def skill_blocks(self, session: str, name: str) -> list[Block]:
+        found = self.blocks(session)
+        return [one for one in found if one.content.skill and one.content.skill.name == name]
+
+    def deleted_blocks(self, session: str) -> list[Block]:
+        found = [
+            one
+            for one in self._state.blocks.values()
+            if one.session == session and one.deleted is not None
+        ]
+        return sorted(found, key=lambda one: (-(one.deleted or 0), one.id))
+
+    def sizes(self, session: str) -> dict[Zone, ZoneSize]:
+        found: dict[Zone, ZoneSize] = {}
+        for block in self.blocks(session):
+            size = found.get(block.zone, ZoneSize())
+            found[block.zone] = ZoneSize(
+                size.blocks + 1,
+                size.tokens + block.content.tokens,
+                size.bytes + len(block.content.text.encode()),
+            )
+        return found
+
+    def count(self, session: str) -> int:
+        return len(self.blocks(session))
+
+    def following(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+        return next((one for one in self.keys(session, zone) if one[1] > key), None)
+
+    def preceding(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+        found = [one for one in self.keys(session, zone) if not key or one[1] < key]
+        return found[-1] if found else None
+
+    def keys(self, session: str, zone: Zone) -> list[tuple[str, str]]:
+        return [(block.id, block.position) for block in self.blocks(session, zone)]
+
+    def templates(self) -> list[Template]:
+        found = [template for template, _ in self._state.templates.values()]
+        return sorted(found, key=lambda one: (one.name, one.id))
+
+    def template(self, identity: str) -> Template | None:
+        found = self._state.templates.get(identity)
+        return found[0] if found else None
+
+    def template_named(self, name: str) -> Template | None:
+        return next((one for one in self.templates() if one.name == name), None)
+
+    def template_contents(self, identity: str) -> tuple[Content, ...]:
+        found = self._state.templates.get(identity)
+        return found[1] if found else ()
+
+    def snapshots(self, session: str) -> list[Snapshot]:
+        found = [one for one, _ in self._state.snapshots.values() if one.session == session]
+        return sorted(found, key=lambda one: (-one.revision, one.id))
+
+    def snapshot(self, session: str, identity: str) -> Snapshot | None:
+        return next((one for one in self.snapshots(session) if one.id == identity), None)
+
+    def snapshot_blocks(self, identity: str) -> tuple[Block, ...]:
+        found = self._state.snapshots.get(identity)
+        return found[1] if found else ()
+
+    def events(self, after: int, limit: int, session: str | None = None) -> list[Event]:
+        found = [one for one in self._state.events if one.seq > after]
+        return [one for one in found if session in (None, one.session)][:limit]
+
+    def event_range(self) -> tuple[int, int]:
+        events = self._state.events
+        return (events[0].seq, events[-1].seq) if events else (0, 0)
+
+    def add_session(self, session: Session) -> None:
+        self._state.sessions[session.id] = session
+
+    save_session = add_session
+
+    def drop_session(self, identity: str) -> None:
+        del self._state.sessions[identity]
+        self.drop_blocks(identity)
+        for one in self.snapshots(identity):
+            self.drop_snapshot(one.id)
+
+    def add_blocks(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            self.save_block(block)
+
+    def save_block(self, block: Block) -> None:
+        taken = {key: one for one, key in self.keys(block.session, block.zone)}
+        if block.deleted is None:
+            assert taken.get(block.position, block.id) == block.id, "two blocks at one position"
+        self._state.blocks[block.id] = block
+
+    def place_blocks(self, session: str, keys: Sequence[tuple[str, str]]) -> None:
+        for identity, key in keys:
+            assert self._state.blocks[identity].session == session
+            self._state.blocks[identity] = replace(self._state.blocks[identity], position=key)
+
+    def drop_blocks(self, session: str) -> None:
+        blocks = self._state.blocks
+        self._state.blocks = {one: b for one, b in blocks.items() if b.session != session}
+
+    def forget_deleted(self, session: str, keep: int) -> None:
+        for block in self.deleted_blocks(session)[keep:]:
+            del self._state.blocks[block.id]
+
+    def add_template(self, template: Template, contents: Sequence[Content]) -> None:
+        self.save_template(template, contents)
+
+    def save_template(self, template: Template, contents: Sequence[Content] | None) -> None:
+        other = self.template_named(template.name)
+        if other is not None and other.id != template.id:
+            raise Conflict(f"a template named {template.name!r}")
+        kept = self.template_contents(template.id) if contents is None else tuple(contents)
+        self._state.templates[template.id] = template, kept
+
+    def drop_template(self, identity: str) -> None:
+        del self._state.templates[identity]
+
+    def add_snapshot(self, snapshot: Snapshot) -> None:
+        self._state.snapshots[snapshot.id] = snapshot, tuple(self.blocks(snapshot.session))
+
+    def restore_blocks(self, snapshot: Snapshot, version: int, at: str) -> None:
+        for block in self.snapshot_blocks(snapshot.id):
+            self.save_block(replace(block, version=version, updated=at))
+
+    def drop_snapshot(self, identity: str) -> None:
+        del self._state.snapshots[identity]
+
+    def forget_automatic(self, session: str, keep: int, spare: str) -> None:
+        found = [one for one in self.snapshots(session) if one.automatic and one.id != spare]
+        for one in found[keep:]:
+            self.drop_snapshot(one.id)
+
+    def note(self, *events: Event) -> int:
+        for event in events:
+            self._state.events.append(replace(event, seq=self.event_range()[1] + 1))
+        return self.event_range()[1]

@@ -1,0 +1,47 @@
+"""Workspaces for tests: ids that count, a clock that ticks, and skills to import."""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from skillhall.errors import SourceRejected
+from skillhall.skill.bundle import Bundle
+from skillhall.storage.port import Store
+from skillhall.workspace.desk import Desk
+from skillhall.workspace.importing import Imports
+from skillhall.workspace.intake import Provenance
+from skillhall.workspace.workspace import Workspace
+
+
+def counted_ids(prefix: str = "id") -> Callable[[], str]:
+    """Ids one after the other."""
+    numbers = count(1)
+    return lambda: f"{prefix}{next(numbers):06d}"
+
+
+def ticking_clock() -> Callable[[], str]:
+    """A time that is later each time it is asked for."""
+    numbers = count(1)
+    return lambda: f"2026-01-01T00:00:{next(numbers) // 1000:02d}.000Z"
+
+
+def no_source(text: str) -> tuple[Sequence[Bundle], Provenance]:
+    raise SourceRejected("path", text, "tests open no sources")
+
+
+def make_workspace(
+    store: Store, prefix: str = "id", *, folder_scan: bool = False, folder: str = "/"
+) -> Workspace:
+    """A workspace whose ids and times are known."""
+    desk = Desk(store, ticking_clock(), counted_ids(prefix))
+    imports = Imports(desk, no_source, folder_scan, folder)
+    return Workspace.of(desk, imports, None, lambda: None)
+
+
+def skill_md(name: str, body: str, description: str = "Does one thing.") -> bytes:
+    """A SKILL.md."""
+    return f"---\nname: {name}\ndescription: {description}\n---\n{body}\n".encode()
+
+
+def texts(workspace: Workspace, session: str) -> list[str]:
+    """What the blocks of a session say, in order."""
+    return [block.content.text for block in workspace.blocks.list(session)]
