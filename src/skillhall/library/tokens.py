@@ -6,7 +6,7 @@ import secrets
 import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall.errors import FieldRefused, TokenNotFound
 from skillhall.skill.bundle import sha256_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skillhall.storage.records import Event
     from skillhall.storage.shared_port import StoredTokens
 
+Token: TypeAlias = StoredToken
 PREFIX = "skh_"  # by which scanners for secrets know one
 MAX_LABEL = 100  # characters
 LOOK = 30.0  # seconds between looks that no event asks for

@@ -38,6 +38,7 @@ COMMANDS = {
     "local": "Keep the skills of a run directory: list, add, import, delete, setup.",
     "tool": "Call the tools that agents are given.",
     "serve": "Serve prompts and skills over HTTP.",
+    "token": "Keep the tokens that servers accept: new, list, revoke.",
     "why": "Explain which copy of a skill is used, and why.",
     "path": "Show the folders that are searched, and the index.",
     "profiles": "Show the profiles and what they make of each finding.",

@@ -48,7 +48,7 @@ EXIT_CODES: Mapping[str, int] = {
     "internal": FAILED,
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_GROUPS = (["local"], ["prompts"], ["session"], ["tool"])  # commands that have commands
+_GROUPS = (["local"], ["prompts"], ["session"], ["token"], ["tool"])  # commands that have commands
 _DEBUG = "SKILLHALL_DEBUG"
 
 

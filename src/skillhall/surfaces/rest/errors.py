@@ -68,6 +68,7 @@ STATUS: Mapping[str, Status] = {
 }
 # The name that clients of the prompt routes know it by.
 _PROMPTS_SOURCE = Status(502, "PROMPTS_SOURCE_ERROR")
+_DATABASE_SECONDS = 5  # after which a database that was not there is asked for again
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -116,4 +117,6 @@ def _headers(error: SkillhallError) -> Headers:
         return error.headers
     if isinstance(error, RateLimited):
         return ((b"retry-after", b"%d" % max(1, error.seconds)),)
+    if error.code == "db_unavailable":
+        return ((b"retry-after", b"%d" % _DATABASE_SECONDS),)
     return ()
