@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from skillhall.sources.directory import Progress
     from skillhall.storage.database.engine import Database
     from skillhall.storage.database.feed import EventFeed
+    from skillhall.workspace.doors import Door
     from skillhall.workspace.intake import Provenance
     from skillhall.workspace.workspace import Workspace
 
@@ -95,10 +96,13 @@ def open_collection(
     return Collection(local, settings, repository)
 
 
-def open_workspace(settings: Settings, *, serving: bool = False) -> Workspace:
+def open_workspace(
+    settings: Settings, *, serving: bool = False, shared: Shared | None = None
+) -> Workspace:
     """The sessions of the configured database; `close` it.
 
-    A server's sources are remote ones only, and it hears of what others change.
+    A server's sources are remote ones only, and it hears of what others change. What it shares
+    with others brings the database along.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     # Imported here: no other command needs them.
@@ -109,13 +113,22 @@ def open_workspace(settings: Settings, *, serving: bool = False) -> Workspace:
     from skillhall.workspace.importing import Imports  # noqa: PLC0415
     from skillhall.workspace.workspace import Workspace  # noqa: PLC0415
 
-    database = open_database(settings)
+    database = open_database(settings) if shared is None else shared.database
     desk = Desk(SqlStore(database), utc_now, new_id)
     source = partial(_open_source, settings, remote=serving)
     is_scanned = settings.server.folder_scan
     imports = Imports(desk, source, is_scanned, settings.working_directory)
+    if shared is not None:
+        return Workspace.of(desk, imports, shared.feed, shared.close)
     feed = EventFeed(desk.store, open_watch(database)) if serving else None
     return Workspace.of(desk, imports, feed, database.close)
+
+
+def workspace_door(settings: Settings, shared: Shared | None = None) -> Door:
+    """A server's way to its sessions: opened when they are asked for; `close` it."""
+    from skillhall.workspace.doors import Door  # noqa: PLC0415 - no other command needs it
+
+    return Door(partial(open_workspace, settings, serving=True, shared=shared))
 
 
 class Shared(NamedTuple):
@@ -130,7 +143,7 @@ class Shared(NamedTuple):
     uploads: SharedUploads | None = None
 
     def close(self) -> None:
-        """Hear and look no more, and let go of the database."""
+        """Hear and look no more, and let go of the database; a second time does nothing."""
         self.feed.close()
         self.ring.close()
         if self.mirror is not None:

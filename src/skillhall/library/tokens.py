@@ -67,7 +67,7 @@ class Tokens:
             raise TokenNotFound(name)
 
     def _now(self) -> str:
-        return self.clock().isoformat(timespec="seconds")
+        return self.clock().isoformat(timespec="microseconds")
 
 
 class TokenRing:

@@ -22,6 +22,7 @@ from skillhall.surfaces.http.observing import Observed
 from skillhall.surfaces.http.protocol import BoundedProtocol
 from skillhall.surfaces.http.secrets import Scrubber
 from skillhall.surfaces.rest.calls import HotFront
+from skillhall.surfaces.rest.desk_routes import desk_router
 from skillhall.surfaces.rest.errors import internal_answer
 from skillhall.surfaces.rest.framework import HeadAsGet, framework
 from skillhall.surfaces.rest.health import HealthCalls
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from skillhall.prompts.model import Counter
     from skillhall.settings import ServerSettings, Settings
     from skillhall.surfaces.rest.calls import HotRoute
+    from skillhall.workspace.doors import Door
 
 GRACE = 5  # seconds that open requests have when the server is told to stop
 _THREADS = 16  # for work that may touch git or the disk
@@ -68,6 +70,7 @@ class Services:
 
     counter: Counter
     collection: Collection | None = None
+    workspace: Door | None = None
     routers: tuple[APIRouter, ...] = ()
     hot: tuple[HotRoute, ...] = ()
     stopping: Stopping = field(default_factory=Stopping)
@@ -91,9 +94,13 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     )
     if services.collection is not None:
         routers = (*routers, skill_router(SkillCalls(services.collection, blocking)))
+    if services.workspace is not None:
+        stopped = services.stopping.wait
+        routers = (*routers, desk_router(services.workspace, blocking, stopped))
     behind = framework((*routers, *services.routers), health.warm)
     front = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
-    secrets = (server.auth_token, server.webhook_secret, *settings.tokens.values())
+    own = (server.auth_token, server.webhook_secret, settings.database_url)
+    secrets = (*own, *settings.tokens.values())
     return Observed(
         Guard(front, server, admits=services.admits),
         metrics=metrics,

@@ -9,7 +9,7 @@ from skillhall.errors import RecordNotFound
 from skillhall.storage.records import Block, Content, Zone
 from skillhall.workspace.block_types import BLOCK_TYPES
 from skillhall.workspace.checking import checked_type, make_content
-from skillhall.workspace.desk import compare, found_block, found_session
+from skillhall.workspace.desk import compare, found_block, found_session, known_id
 from skillhall.workspace.placing import END, find_spot
 from skillhall.workspace.positions import after_each_other
 
@@ -161,7 +161,7 @@ class Blocks:
         """A deleted block, where it was. Raises: RecordNotFound, TooLarge."""
 
         def work(change: Change) -> Block:
-            block = change.write.block(session, identity)
+            block = change.write.block(session, known_id("block", identity))
             if block is None or block.deleted is None:
                 raise RecordNotFound("deleted block", identity)
             change.refuse_too_many(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from skillhall.storage.records import Block, Session
 
 _T = TypeVar("_T")
+
+_ID = re.compile(r"[0-9a-z]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Desk:
         """
 
         def whole(write: Writing) -> _T:
-            found = write.locked(session)
+            found = write.locked(known_id("session", session))
             if found is None:
                 raise RecordNotFound("session", session)
             at = self.clock()
@@ -72,9 +75,21 @@ class Change:
             raise TooLarge("the session", MAX_BLOCKS, "blocks")
 
 
+def known_id(kind: str, identity: str) -> str:
+    """The id, if it can be one. Raises: RecordNotFound, before a database is asked for nonsense."""
+    if not is_id(identity):
+        raise RecordNotFound(kind, identity)
+    return identity
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be the id of anything."""
+    return _ID.fullmatch(text) is not None
+
+
 def found_session(read: Reading, identity: str) -> Session:
     """The session with that id. Raises: RecordNotFound."""
-    session = read.session(identity)
+    session = read.session(known_id("session", identity))
     if session is None:
         raise RecordNotFound("session", identity)
     return session
@@ -82,7 +97,7 @@ def found_session(read: Reading, identity: str) -> Session:
 
 def found_block(read: Reading, session: str, identity: str) -> Block:
     """The block of that session, if it is not deleted. Raises: RecordNotFound."""
-    block = read.block(session, identity)
+    block = read.block(session, known_id("block", identity))
     if block is None or block.deleted is not None:
         raise RecordNotFound("block", identity)
     return block

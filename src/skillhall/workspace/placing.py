@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import Displaced, FieldRefused
+from skillhall.workspace.desk import is_id
 from skillhall.workspace.positions import LONGEST, between, window
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _step(change: Change, zone: Zone, key: str, moving: str, *, forward: bool) -
 
 
 def _key(change: Change, zone: Zone, identity: str) -> str:
-    block = change.write.block(change.session.id, identity)
+    block = change.write.block(change.session.id, identity) if is_id(identity) else None
     if block is None or block.deleted is not None or block.zone is not zone:
         raise Displaced(identity)
     return block.position

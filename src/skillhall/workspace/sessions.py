@@ -9,7 +9,7 @@ from skillhall.errors import RecordNotFound
 from skillhall.storage.records import Budgets, Event, Session
 from skillhall.workspace.blocks import append_contents
 from skillhall.workspace.checking import MAX_NAME, checked_budgets, checked_name
-from skillhall.workspace.desk import Change, compare, found_session
+from skillhall.workspace.desk import Change, compare, found_session, known_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,7 +110,7 @@ class Sessions:
         """
 
         def work(write: Writing) -> None:
-            session = write.locked(identity)
+            session = write.locked(known_id("session", identity))
             if session is None:
                 raise RecordNotFound("session", identity)
             compare("session", identity, version, session.version, session)

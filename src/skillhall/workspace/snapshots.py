@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall.errors import RecordNotFound
 from skillhall.storage.records import Snapshot
 from skillhall.workspace.checking import MAX_NAME, checked_name
-from skillhall.workspace.desk import compare, found_session
+from skillhall.workspace.desk import compare, found_session, known_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +121,7 @@ def _keep(desk: Desk, change: Change, name: str, *, automatic: bool) -> Snapshot
 
 
 def _found(read: Reading, session: str, identity: str) -> Snapshot:
-    snapshot = read.snapshot(session, identity)
+    snapshot = read.snapshot(known_id("session", session), known_id("snapshot", identity))
     if snapshot is None:
         raise RecordNotFound("snapshot", identity)
     return snapshot

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import Conflict, RecordNotFound
+from skillhall.errors import Conflict, RecordNotFound, SkillhallError
 from skillhall.storage.records import Event, Template
 from skillhall.workspace.blocks import append_contents
 from skillhall.workspace.checking import checked_description, checked_name
-from skillhall.workspace.desk import compare, found_session
+from skillhall.workspace.desk import compare, found_session, is_id
 from skillhall.workspace.sessions import started
 from skillhall.workspace.snapshots import keep_before
 
@@ -182,12 +182,19 @@ def refuse_changed(change: Change, revision: int | None) -> None:
 
 
 def _found(read: Reading, identity: str) -> Template:
-    template = read.template(identity)
-    if template is None and (named := read.template_named(identity)) is not None:
+    template = read.template(identity) if is_id(identity) else None
+    if template is None and (named := _named(read, identity)) is not None:
         template = read.template(named.id)
     if template is None:
         raise RecordNotFound("template", identity)
     return template
+
+
+def _named(read: Reading, name: str) -> Template | None:
+    try:
+        return read.template_named(checked_name("name", name))
+    except SkillhallError:  # no template has such a name
+        return None
 
 
 def _refuse_taken(read: Reading, name: str, own: str) -> None:

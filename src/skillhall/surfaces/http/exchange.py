@@ -18,6 +18,8 @@ REQUEST_ID = "skillhall.request_id"  # where the id of a request stands in its s
 HEADERS = "skillhall.headers"  # where they stand by name; of one that is repeated, the last
 ROUTE = "skillhall.route"  # where the route's template stands, for the metrics
 
+HEAD = "skillhall.head"  # where it stands that nobody reads the body of the answer
+
 MAX_JSON = 1 << 20
 _PATIENCE = 20.0  # seconds that a body may take
 _LINGER = 1 << 20  # bytes of a body too large that are read and dropped, so that it is told

@@ -80,11 +80,20 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """The model's JSON Schema, in one piece."""
     schema = model.model_json_schema()
     parts = schema.pop("$defs", {})
-    for field in schema["properties"].values():
-        name = field.get("items", {}).get("$ref", "").rpartition("/")[2]
-        if name:
-            field["items"] = parts[name]
-    return schema
+    found: dict[str, Any] = _inlined(schema, parts)
+    return found
+
+
+def _inlined(value: Any, parts: dict[str, Any]) -> Any:  # noqa: ANN401 - any part of a schema
+    """The same without references to parts."""
+    if isinstance(value, list):
+        return [_inlined(one, parts) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        rest = {key: one for key, one in value.items() if key != "$ref"}
+        return {**_inlined(parts[value["$ref"].rpartition("/")[2]], parts), **rest}
+    return {key: _inlined(one, parts) for key, one in value.items()}
 
 
 def _problems(error: ValidationError) -> list[dict[str, str]]:

@@ -10,9 +10,11 @@ from skillhall.errors import (
     PromptsSourceError,
     RateLimited,
     SkillhallError,
+    VersionConflict,
 )
 from skillhall.surfaces.http.answer import failure
 from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.rest.desk_texts import current_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,6 +111,8 @@ def _details(error: SkillhallError) -> Mapping[str, object] | None:
         return error.details
     if isinstance(error, MissingArguments):
         return {"missing": [*error.names]}
+    if isinstance(error, VersionConflict):
+        return {"currentVersion": error.version, **current_data(error.current)}
     return None
 
 

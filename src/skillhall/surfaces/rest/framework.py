@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 
 from skillhall.surfaces.http.answer import JSON, Answer, encoded
-from skillhall.surfaces.http.exchange import ROUTE
+from skillhall.surfaces.http.exchange import HEAD, ROUTE
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.calls import endpoint
 from skillhall.surfaces.rest.documents import BEARER
@@ -71,7 +71,7 @@ class HeadAsGet:
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        asked = {**scope, "method": "GET"}
+        asked = {**scope, "method": "GET", HEAD: True}
         await self._app(asked, receive, send)
         scope.update({key: asked[key] for key in (ROUTE, "route") if key in asked})
 

@@ -9,14 +9,16 @@ from urllib.parse import quote, unquote_to_bytes
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.bodies import ImportBody, SkillBody, checked
+from skillhall.surfaces.rest.downloads import download
+from skillhall.surfaces.rest.finding_texts import findings_data
+from skillhall.surfaces.rest.paging import page_limit
 from skillhall.surfaces.rest.tags import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from skillhall.library.collection import Artifact, Collection, Details, Listed
     from skillhall.library.local_skills import ImportReport
-    from skillhall.policy.loading import Judged
     from skillhall.surfaces.http.answer import Headers
     from skillhall.surfaces.http.blocking import Blocking
     from skillhall.surfaces.http.exchange import Exchange
@@ -25,7 +27,6 @@ SKILLS = "/api/v1/skills"
 WELL_KNOWN = "/.well-known/agent-skills"
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_ARCHIVE = 110 * 1024 * 1024  # bytes of an archive that is sent
-_PAGE, _MOST = 100, 1000  # skills
 _PREFIX = f"{SKILLS}/".encode()
 _REVALIDATED = (b"cache-control", b"no-cache")
 
@@ -40,7 +41,7 @@ class SkillCalls:
     async def list_skills(self, exchange: Exchange) -> Answer:
         """The skills in order of their ids, or those that a text finds, the best first."""
         asked = exchange.query(("q", "cursor", "limit"))
-        limit = _limit(asked.get("limit", str(_PAGE)))
+        limit = page_limit(asked)
         if "q" in asked and "cursor" in asked:
             raise Refused("invalid_argument", "a search has no cursor")
         shown = await self._blocking.run(self._collection.show)
@@ -75,13 +76,13 @@ class SkillCalls:
         """One file of a skill, as bytes that no browser takes for a page."""
         identity, _, path = _names(exchange)
         data = await self._blocking.run(self._collection.read_file, identity, path)
-        return Answer(200, (*_download(path.rpartition("/")[2]), _REVALIDATED), (data,))
+        return Answer(200, (*download(path.rpartition("/")[2]), _REVALIDATED), (data,))
 
     async def one_archive(self, exchange: Exchange) -> Answer:
         """All files of a skill as one zip file."""
         identity = _names(exchange)[0]
         data = await self._blocking.run(self._collection.archive, identity)
-        return Answer(200, (*_download(f"{identity}.zip"), _REVALIDATED), (data,))
+        return Answer(200, (*download(f"{identity}.zip"), _REVALIDATED), (data,))
 
     async def add_skill(self, exchange: Exchange) -> Answer:
         """A new skill out of a form."""
@@ -124,12 +125,6 @@ class SkillCalls:
         return partial(take, data, name, asked.get("id"), replace=is_replacing)
 
 
-def _limit(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= _MOST:
-        raise Refused("invalid_argument", f"limit is a number from 1 to {_MOST}")
-    return int(text)
-
-
 def _names(exchange: Exchange) -> tuple[str, str, str]:
     """The skill's id, what of it is asked for, and the rest of the path. Raises: Refused."""
     parts = exchange.scope["raw_path"].removeprefix(_PREFIX).split(b"/", 2)
@@ -140,14 +135,6 @@ def _names(exchange: Exchange) -> tuple[str, str, str]:
     except UnicodeDecodeError:
         raise Refused("not_found", "there is no such skill") from None
     return identity, what, path
-
-
-def _download(name: str) -> Headers:
-    """How bytes of strangers are sent: to be kept, never to be shown as a page."""
-    return (
-        (b"content-type", b"application/octet-stream"),
-        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
-    )
 
 
 def _listed(one: Listed) -> dict[str, object]:
@@ -166,30 +153,15 @@ def _details(details: Details) -> dict[str, object]:
         "tokens": details.tokens,
         "digest": details.digest,
         "files": files,
-        "findings": _findings(details.findings),
+        "findings": findings_data(details.findings),
     }
-
-
-def _findings(findings: Iterable[Judged]) -> list[dict[str, object]]:
-    told: list[dict[str, object]] = []
-    for found, effect in findings:
-        fields: dict[str, object] = {
-            "code": found.code.value,
-            "effect": effect.value,
-            "message": found.message,
-            "path": found.path,
-            "line": found.line,
-            "hint": found.hint,
-        }
-        told.append({key: value for key, value in fields.items() if value not in ("", None)})
-    return told
 
 
 def _imported(report: ImportReport) -> dict[str, object]:
     skills = [
         {"id": one.id, "name": one.name, "description": one.description} for one in report.imported
     ]
-    findings = _findings(report.findings)
+    findings = findings_data(report.findings)
     return {"imported": skills, "replaced": [*report.replaced], "findings": findings}
 
 

@@ -17,7 +17,9 @@ from skillhall.surfaces.cli.terminal import clean, say
 if TYPE_CHECKING:
     from skillhall.settings import Settings
 
-_EXTRA = frozenset({"fastapi", "uvicorn", "httptools", "prometheus_client", "pydantic", "anyio"})
+_EXTRA = frozenset(
+    {"fastapi", "uvicorn", "httptools", "prometheus_client", "pydantic", "anyio", "sqlalchemy"}
+)
 
 
 @click.command("serve", epilog="Example: skillhall serve --repo https://github.com/acme/prompts")
@@ -79,7 +81,7 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
         raise CommandFailed(
             "usage", "the server is not installed", "pip install 'skillhall[server]'"
         ) from None
-    from skillhall.wiring import open_collection, open_counter, open_shared
+    from skillhall.wiring import open_collection, open_counter, open_shared, workspace_door
 
     listening = listen(settings.server)
     gc.enable()  # a server lives long enough to make garbage
@@ -87,18 +89,28 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
     shared = open_shared(settings)
     counter = open_counter(settings, shared=shared)
     url = _url(listening.getsockname())
+    door = workspace_door(settings, shared)
     services = Services(
         counter,
         open_collection(settings, counter, shared),
+        door,
         admits=shared.ring.admits,
         database=shared.database.problem,
     )
     try:
+        _warn(shared.database.problem())
         serve(services, settings, listening, lambda: _tell(url, settings, as_json=as_json))
     finally:
         counter.close()
+        door.close()
         shared.close()
     return 0
+
+
+def _warn(problem: str) -> None:
+    """Tell of a database that is down: it does not keep prompts from being served."""
+    if problem:
+        say(clean(f"warning: {problem}; what needs it is served once it can be used"))
 
 
 def _url(address: tuple[str, int]) -> str:

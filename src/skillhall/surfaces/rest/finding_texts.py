@@ -1,0 +1,26 @@
+"""Findings as clients read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillhall.policy.loading import Judged
+
+
+def findings_data(findings: Iterable[Judged]) -> list[dict[str, object]]:
+    """Each finding with what it means; what is empty is left out."""
+    told: list[dict[str, object]] = []
+    for found, effect in findings:
+        fields: dict[str, object] = {
+            "code": found.code.value,
+            "effect": effect.value,
+            "message": found.message,
+            "path": found.path,
+            "line": found.line,
+            "hint": found.hint,
+        }
+        told.append({key: value for key, value in fields.items() if value not in ("", None)})
+    return told
