@@ -30,7 +30,7 @@ from tests.support.replicas import (
     skill_files,
     until,
 )
-from tests.support.skills import make_skill_md
+from tests.support.skills import make_skill, make_skill_md
 
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -187,6 +187,36 @@ def test_a_token_opens_both_until_it_is_revoked(
     assert not any(token in one.log for one in pair)
 
 
+def test_a_change_of_a_session_through_one_is_heard_at_the_other(pair: list[Replica]) -> None:
+    one, other = pair
+    with other.events() as heard:
+        made = one.ask("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
+        found = next(event for event in heard if made["id"] in json.dumps(event))
+    assert found["revision"] == made["revision"]
+    place = f"/api/v1/sessions/{made['id']}"
+    with one.events(f"?session={made['id']}") as heard:
+        block = {"type": "note", "content": "Hello."}
+        assert other.ask("POST", f"{place}/blocks", block).status == 201
+        assert next(heard)["revision"] == found["revision"] + 1
+    assert "Hello." in one.ask("GET", f"{place}/blocks").body.decode()
+
+
+def test_skills_of_one_machine_are_shared_by_a_command(
+    pair: list[Replica], database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name = new_name()
+    make_skill(tmp_path / ".agents" / "skills", name, files={"words.txt": b"mine"})
+    words = ["local", "share", "--root", str(tmp_path)]
+    assert run(words) == 3  # there is no PostgreSQL
+    monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
+    assert run(words) == 0
+    for one in pair:
+        until(lambda one=one: name in one.ids())  # type: ignore[misc]
+        assert one.ask("GET", f"{SKILLS}/{name}/files/words.txt").body == b"mine"
+    assert run(words) == 6
+    assert run([*words, "--replace"]) == 0
+
+
 @contextmanager
 def held(database: str, table: str) -> Iterator[Callable[[], bool]]:
     """Hold a table: whoever writes into it stops there; the answer tells whether somebody did."""
@@ -230,7 +260,7 @@ def test_what_was_imported_survives_all_servers_and_their_caches(pair: list[Repl
     shutil.rmtree(other.folder / "cache")
     one.start()
     other.start()
-    assert one.ids() == other.ids() > {first, second}
+    assert one.ids() == other.ids() >= {first, second}
     assert (one.body(second), other.body(first)) == ("meanwhile", "body")
     # Caches may be cleared at any time, also of a server that runs.
     shutil.rmtree(one.folder / "cache" / "shared")

@@ -11,8 +11,9 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -101,6 +102,17 @@ class Replica:
         """The instructions of a skill; "" without it."""
         reply = self.ask("GET", f"{SKILLS}/{identity}")
         return str(reply.json["data"]["body"]) if reply.status == 200 else ""
+
+    @contextmanager
+    def events(self, query: str = "") -> Iterator[Iterator[dict[str, Any]]]:
+        """The events that it tells of, as they come."""
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as line:
+            line.request("GET", f"/api/v1/events{query}", headers=self.headers)
+            answer = line.getresponse()
+            assert answer.status == 200
+            assert answer.readline().startswith(b"retry:")  # from here on it listens
+            data = (text[6:] for text in iter(answer.readline, b"") if text.startswith(b"data: "))
+            yield map(json.loads, data)
 
     def ready(self) -> Any:  # noqa: ANN401 - whatever it says
         return self.ask("GET", "/readyz").json

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.load import load_roots
+from skillhall.catalog.read import bundle_of
 from skillhall.errors import ReadOnly, SkillNotFound
 from skillhall.library.folder_revision import FolderRevision
 from skillhall.library.local_intake import (
@@ -23,6 +24,7 @@ from skillhall.library.local_intake import (
     prepare_new,
 )
 from skillhall.library.local_skills import ImportReport
+from skillhall.library.mirror import EVERY_FILE
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import Bundle
 from skillhall.sources.roots import Root
@@ -32,11 +34,12 @@ if TYPE_CHECKING:
 
     from skillhall.catalog.catalog import Catalog
     from skillhall.library.local_intake import LocalSkill, Prepared
+    from skillhall.library.local_skills import LocalSkills
     from skillhall.library.mirror import Mirror
     from skillhall.storage import shared_port
     from skillhall.storage.shared_port import SharedWriting
 
-_SYSTEM_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == SYSTEM)
+_FOLDERS = {source: path for path, source in LOCAL_SKILLS.roots}
 _ADDED, _IMPORTED = "added", "imported"
 
 
@@ -54,8 +57,14 @@ class SharedSkills:
         self._mirror = mirror
         self._clock = clock
         base = os.path.abspath(os.path.expanduser(run_directory))
-        self._system = os.path.join(base, *_SYSTEM_FOLDER.split("/"))
+        self._system = os.path.join(base, *_FOLDERS[SYSTEM].split("/"))
+        self._unshared = os.path.join(base, *_FOLDERS[USER].split("/"))
         self._system_revision = FolderRevision(base, [self._system])
+
+    def left_out(self) -> Sequence[str]:
+        """The user skills of the run directory, which belong to this machine alone."""
+        root = Root(self._unshared, USER, expected=False)
+        return [skill.id for skill in load_roots([root], LOCAL_SKILLS)]
 
     def catalog(self) -> Catalog:
         """System and user skills, all of one moment."""
@@ -136,3 +145,12 @@ class SharedSkills:
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="seconds")
+
+
+def share_skills(local: LocalSkills, shared: SharedSkills, *, replace: bool) -> ImportReport:
+    """Copy the user skills of a run directory to where all servers have them, all or none.
+
+    Raises: SkillRejected if there is none, and as `SharedSkills.import_`.
+    """
+    mine = [skill for skill in local.catalog() if skill.source == USER]
+    return shared.import_([bundle_of(skill, EVERY_FILE) for skill in mine], replace=replace)

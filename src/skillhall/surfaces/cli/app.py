@@ -35,7 +35,7 @@ COMMANDS = {
     "generate": "Write the prompts of a server as skills for agents.",
     "prompts": "Ask a prompt server: list, get, refresh, upload.",
     "agents": "List the agents that skills can be added for.",
-    "local": "Keep the skills of a run directory: list, add, import, delete, setup.",
+    "local": "Keep the skills of a run directory: list, add, import, delete, share, setup.",
     "tool": "Call the tools that agents are given.",
     "serve": "Serve prompts and skills over HTTP.",
     "token": "Keep the tokens that servers accept: new, list, revoke.",

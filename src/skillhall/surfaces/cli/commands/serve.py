@@ -10,12 +10,13 @@ import click
 from skillhall.errors import without_credentials
 from skillhall.prompts.model import BUILT_IN
 from skillhall.surfaces.cli.errors import CommandFailed
-from skillhall.surfaces.cli.loading import read_settings
+from skillhall.surfaces.cli.loading import counted, read_settings
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.terminal import clean, say
 
 if TYPE_CHECKING:
     from skillhall.settings import Settings
+    from skillhall.wiring import Shared
 
 _EXTRA = frozenset(
     {"fastapi", "uvicorn", "httptools", "prometheus_client", "pydantic", "anyio", "sqlalchemy"}
@@ -95,10 +96,10 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
         open_collection(settings, counter, shared),
         door,
         admits=shared.ring.admits,
-        database=shared.database.problem,
+        database=shared.database.problem if settings.database_url else None,
     )
     try:
-        _warn(shared.database.problem())
+        _warn(shared)
         serve(services, settings, listening, lambda: _tell(url, settings, as_json=as_json))
     finally:
         counter.close()
@@ -107,10 +108,13 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
     return 0
 
 
-def _warn(problem: str) -> None:
-    """Tell of a database that is down: it does not keep prompts from being served."""
-    if problem:
+def _warn(shared: Shared) -> None:
+    """Tell what is not served: what needs a database that is down, and skills of one machine."""
+    if problem := shared.database.problem():
         say(clean(f"warning: {problem}; what needs it is served once it can be used"))
+    if shared.skills is not None and (mine := shared.skills.left_out()):
+        say(f"warning: .agents/skills holds {counted(len(mine), 'skill')}, not served from there")
+        say("hint: 'skillhall local share' copies them into the database")
 
 
 def _url(address: tuple[str, int]) -> str:
