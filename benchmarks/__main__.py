@@ -5,7 +5,17 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import cloning, discovery, hammer, races, searching, serving, startup
+from benchmarks import (
+    cloning,
+    crowd,
+    discovery,
+    hammer,
+    races,
+    searching,
+    serving,
+    startup,
+    workspace,
+)
 from benchmarks.harness import DEFAULT_ROUNDS, BenchmarkError
 from benchmarks.plan import SCALES, Plan, check_executable, installed_executable
 from benchmarks.report import Report, render_json, render_table
@@ -18,10 +28,15 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "cloning": cloning.run,
     "searching": searching.run,
     "serving": serving.run,
+    "workspace": workspace.run,
 }
 
 # These measure nothing: they pass or fail.
-TRIALS: dict[str, Callable[[float], bool]] = {"races": races.run, "hammer": hammer.run}
+TRIALS: dict[str, Callable[[float], bool]] = {
+    "races": races.run,
+    "hammer": hammer.run,
+    "crowd": crowd.run,
+}
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from skillhall.prompts.shared_uploads import SharedUploads
     from skillhall.skill.bundle import Bundle
     from skillhall.sources.directory import Progress
+    from skillhall.storage.database.backup import BackupReport
     from skillhall.storage.database.engine import Database
     from skillhall.storage.database.feed import EventFeed
     from skillhall.workspace.doors import Door
@@ -216,6 +218,31 @@ def open_database(settings: Settings, *, patient: bool = False) -> Database:
     own = file_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
     url = own if settings.database_url is None else settings.database_url.reveal()
     return Database(url, utc_now(), patient=patient)
+
+
+def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupReport:
+    """Write everything in the database into a file.
+
+    Raises: Conflict if the file is there, ConfigInvalid, DatabaseUnavailable, OSError.
+    """
+    from skillhall.storage.database.backup import write_backup  # noqa: PLC0415
+    from skillhall.workspace.files import write_file  # noqa: PLC0415
+
+    with closing(open_database(settings)) as database:
+        data, report = write_backup(database, utc_now())
+    write_file(path, data, overwrite=overwrite)
+    return report
+
+
+def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> BackupReport:
+    """Put what a backup holds in place of what the database holds.
+
+    Raises: BackupRejected, Conflict, ConfigInvalid, DatabaseUnavailable, DatabaseFull.
+    """
+    from skillhall.storage.database.backup import read_backup  # noqa: PLC0415
+
+    with closing(open_database(settings)) as database:
+        return read_backup(database, data, utc_now(), overwrite=overwrite)
 
 
 def utc_now() -> str:

@@ -67,7 +67,9 @@ class SqlReading:
     def skill_blocks(self, session: str, name: str) -> list[Block]:
         """The blocks of that skill which are not deleted, in order."""
         asked = select(blocks).where(*_live(session), blocks.c.skill_name == name)
-        return [block_of(row) for row in self._all(_in_order(asked))]
+        # Ordered here: for the sake of the order, SQLite would read every block of the session.
+        found = [block_of(row) for row in self._all(asked)]
+        return sorted(found, key=lambda block: (block.zone, block.position))
 
     def deleted_blocks(self, session: str) -> list[Block]:
         """The blocks that can be brought back, the last deleted first."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_ARCHIVE = 110 * 1024 * 1024  # bytes of a file that is sent
 _KINDS = {b"application/zip": "skill.zip", b"text/markdown": "skill.md"}
+_ARCHIVES = (b"application/zip", b"application/octet-stream")
 _PARAMETERS = ("filename", "zone", "same", "skills")
 
 
@@ -86,7 +87,7 @@ class DeskImports(DeskCalls):
     async def open_session(self, exchange: Exchange) -> Answer:
         """A new session out of an exported one."""
         asked = exchange.query(("filename", "name"))
-        if _kind(exchange) != b"application/zip":
+        if _kind(exchange) not in _ARCHIVES:
             raise Refused("unsupported_media_type", "the body must be sent as application/zip")
         data = await exchange.body(MAX_ARCHIVE)
         name = asked.get("filename", "session.zip")

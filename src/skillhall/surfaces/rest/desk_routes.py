@@ -290,7 +290,8 @@ def _add_imports(router: APIRouter, calls: DeskImports) -> None:
     add_route(router, "POST", path, calls.preview_skills, described, extra)
     path = f"{SESSIONS}/import"
     described = responses(documents.SessionData, _ALWAYS, _KEPT, BODY, _SKILLS, status=201)
-    archive = {"required": True, "content": {"application/zip": {"schema": _BINARY}}}
+    kinds = ("application/zip", "application/octet-stream")
+    archive = {"required": True, "content": {kind: {"schema": _BINARY} for kind in kinds}}
     name = _query("name", "What to call the session.")
     extra = {**_extra(path, how[0], name), "requestBody": archive}
     add_route(router, "POST", path, calls.open_session, described, extra)

@@ -1,0 +1,34 @@
+"""Four processes with 500 changes each at one session, on each database: nothing may be lost."""
+
+from tempfile import TemporaryDirectory
+
+from tests.support.databases import make_postgres_database, postgres_server
+from tests.support.desk_hammer import check, hammer, open_desk
+
+PROCESSES, CHANGES = 4, 500
+BLOCKS = 40  # that are there before
+
+
+def run(_: float) -> bool:
+    """Whether everything that was accepted is there; the figures are printed."""
+    with TemporaryDirectory() as folder:
+        is_good = _crowd("SQLite", f"sqlite:///{folder}/crowd.db")
+    with postgres_server("benchmarks") as server:
+        return _crowd("PostgreSQL", make_postgres_database(server, "crowd")) and is_good
+
+
+def _crowd(name: str, url: str) -> bool:
+    database, desk = open_desk(url, "start")
+    session = desk.sessions.create("crowd").id
+    before = [desk.blocks.add(session, "note", str(number)) for number in range(BLOCKS)]
+    told = hammer(url, session, PROCESSES, CHANGES)
+    try:
+        check(desk, session, told, before)
+    except AssertionError as error:
+        print(f"{name}: {error} FAIL")
+        return False
+    finally:
+        database.close()
+    accepted = told.accepted.total()
+    print(f"{name}: {accepted} changes accepted, {told.refused} conflicts told, PASS", flush=True)
+    return True

@@ -1,0 +1,36 @@
+"""`skillhall restore`: what a backup holds, in place of what the database holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from skillhall.surfaces.cli.desks import missing_package
+from skillhall.surfaces.cli.errors import CommandFailed
+from skillhall.surfaces.cli.loading import counted, read_settings
+from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.terminal import say
+
+
+@click.command("restore", epilog="Example: skillhall restore sessions.backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--overwrite", is_flag=True, help="Lose what the database holds.")
+@json_option
+def command(*, file: Path, overwrite: bool, as_json: bool, form: str) -> int:
+    """Bring back all that 'skillhall backup' wrote into FILE: everything, or nothing."""
+    if not file.is_file():
+        raise CommandFailed("not_found", f"there is no file {file.name!r}")
+    try:
+        from skillhall.wiring import restore_backup
+
+        report = restore_backup(read_settings(), file.read_bytes(), overwrite=overwrite)
+    except ModuleNotFoundError as error:
+        raise missing_package(error) from None
+    if as_json or form == "json":
+        from skillhall.surfaces.cli.output import print_report
+
+        print_report("restore", {"rows": report.rows, "version": report.version})
+    else:
+        say(f"{counted(report.rows, 'row')} brought back")
+    return 0

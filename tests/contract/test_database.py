@@ -1,0 +1,269 @@
+"""What holds for both databases: their tables, their backups, and what servers share by them."""
+
+import gzip
+import hashlib
+import json
+import queue
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, inspect
+
+from skillhall.errors import BackupRejected, Conflict, DatabaseNewer, VersionConflict
+from skillhall.storage.database.backup import read_backup, write_backup
+from skillhall.storage.database.engine import Database, file_url
+from skillhall.storage.database.feed import EventFeed
+from skillhall.storage.database.migrations import (
+    LATEST,
+    current_version,
+    drop_everything,
+    migrate,
+)
+from skillhall.storage.database.schema import METADATA, migrations
+from skillhall.storage.database.shared import SqlSharedSkills, SqlUploads
+from skillhall.storage.database.watching import open_watch
+from skillhall.storage.database.writing import SqlStore
+from skillhall.storage.records import Event
+from skillhall.storage.shared_port import NOT_THERE
+from tests.support.databases import AT
+from tests.support.servers import DEADLINE
+from tests.support.workspaces import make_workspace, skill_md, texts
+
+
+def tables(database: Database) -> dict[str, object]:
+    """Every table as the database itself describes it."""
+
+    def work(connection: Connection) -> dict[str, object]:
+        found = inspect(connection)
+        return {
+            name: (
+                [
+                    (one["name"], str(one["type"]), one["nullable"])
+                    for one in found.get_columns(name)
+                ],
+                sorted(str(one["name"]) for one in found.get_indexes(name)),
+                found.get_pk_constraint(name)["constrained_columns"],
+                sorted(str(one["referred_table"]) for one in found.get_foreign_keys(name)),
+            )
+            for name in found.get_table_names()
+        }
+
+    return database.read(work)
+
+
+@pytest.mark.parametrize("version", range(LATEST))
+def test_every_earlier_version_becomes_the_newest_one(database: Database, version: int) -> None:
+    newest = tables(database)
+    database.write(drop_everything)
+    if version:
+        database.write(lambda connection: migrate(connection, AT, version))
+        assert database.read(current_version) == version
+    database.write(lambda connection: migrate(connection, AT))
+    assert database.read(current_version) == LATEST
+    assert tables(database) == newest
+
+
+def test_the_migrations_make_the_tables_that_the_statements_know(database: Database) -> None:
+    made = tables(database)
+    database.write(drop_everything)
+    database.write(METADATA.create_all)
+    assert tables(database) == made
+    database.write(drop_everything)
+    database.write(lambda connection: migrate(connection, AT))
+
+
+def test_what_an_earlier_version_kept_is_there_afterwards(database: Database) -> None:
+    database.write(drop_everything)
+    database.write(lambda connection: migrate(connection, AT, 1))
+    row = "INSERT INTO sessions VALUES ('s1', 'old', NULL, NULL, NULL, 5, 1, 1, 'c', 'u')"
+    database.write(lambda connection: connection.exec_driver_sql(row))
+    database.write(lambda connection: migrate(connection, AT))
+    workspace = make_workspace(SqlStore(database))
+    assert workspace.sessions.find("s1").budgets.total == 5
+    workspace.snapshots.save("s1", "works")
+
+
+def test_a_newer_database_is_refused_and_left_as_it_is(database: Database) -> None:
+    newer = {"version": LATEST + 1, "applied_at": AT}
+    database.write(lambda connection: connection.execute(migrations.insert(), newer))
+    before = tables(database)
+    with pytest.raises(DatabaseNewer, match=f"it has version {LATEST + 1}"):
+        database.write(lambda connection: migrate(connection, AT))
+    assert tables(database) == before
+    database.write(drop_everything)
+    database.write(lambda connection: migrate(connection, AT))
+
+
+def filled(database: Database) -> str:
+    """A database with something in every table; the id of its session."""
+    workspace = make_workspace(SqlStore(database))
+    session = workspace.sessions.create("Größe").id
+    workspace.blocks.add(session, "note", "a 🙂\r\n\x1b")
+    workspace.imports.import_upload(session, skill_md("pdf", "body"), "pdf.md")
+    workspace.templates.save(session, "T")
+    workspace.snapshots.save(session, "s")
+    SqlSharedSkills(database).put("pdf", {"SKILL.md": (b"\0\xff", 0o644)}, "o", AT)
+    SqlUploads(database).put("up", {"a/b": (b"x", 0o755)}, "h", AT, 5)
+    return session
+
+
+def rows(database: Database) -> dict[str, list[object]]:
+    def work(connection: Connection) -> dict[str, list[object]]:
+        found: dict[str, list[object]] = {}
+        for table in METADATA.sorted_tables:
+            if table.name not in ("events", "schema_migrations"):
+                found[table.name] = sorted(map(tuple, connection.execute(table.select())), key=repr)
+        return found
+
+    return database.read(work)
+
+
+def test_a_backup_moves_everything_to_the_other_kind_of_database(
+    database: Database, tmp_path: Path
+) -> None:
+    session = filled(database)
+    data, report = write_backup(database, AT)
+    assert report.version == LATEST
+    assert all(rows(database).values())
+    other = Database(file_url(str(tmp_path / "other.db")), AT)
+    try:
+        assert read_backup(other, data, AT, overwrite=False) == report
+        assert rows(other) == rows(database)
+        there = make_workspace(SqlStore(other), "n")
+        there.blocks.add(session, "note", "more")
+        back, _ = write_backup(other, AT)
+        with pytest.raises(Conflict):
+            read_backup(database, back, AT, overwrite=False)
+        read_backup(database, back, AT, overwrite=True)
+        assert rows(database) == rows(other)
+        assert texts(make_workspace(SqlStore(database)), session)[-1] == "more"
+    finally:
+        other.close()
+
+
+def test_a_restored_database_tells_of_it_with_a_number_that_nobody_has_seen(
+    database: Database,
+) -> None:
+    data, _ = write_backup(database, AT)
+    filled(database)
+    store = SqlStore(database)
+    last = store.read(lambda read: read.event_range())[1]
+    read_backup(database, data, AT, overwrite=True)
+    [told] = store.read(lambda read: read.events(last, 10))
+    assert told.kind == "database-restored"
+    make_workspace(store).sessions.create("goes on")
+
+
+def repacked(data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
+    lines = gzip.decompress(data).splitlines(keepends=True)
+    return gzip.compress(b"".join(change(lines)), mtime=0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:0],
+        lambda data: data.hex().encode(),
+        lambda data: data[: len(data) // 2],
+        lambda data: repacked(data, lambda lines: lines[:-1]),
+        lambda data: repacked(data, lambda lines: [*lines[:3], *lines[4:]]),
+        lambda data: repacked(data, lambda lines: [b'{"format":"other"}\n', *lines[1:]]),
+        lambda data: repacked(
+            data, lambda lines: [lines[0].replace(b'"version":3', b'"version":99'), *lines[1:]]
+        ),
+    ],
+)
+def test_a_damaged_backup_changes_nothing(
+    database: Database, damage: Callable[[bytes], bytes]
+) -> None:
+    filled(database)
+    before = rows(database)
+    data, _ = write_backup(database, AT)
+    with pytest.raises(BackupRejected):
+        read_backup(database, damage(data), AT, overwrite=True)
+    assert rows(database) == before
+
+
+def test_a_backup_that_names_foreign_tables_changes_nothing(database: Database) -> None:
+    filled(database)
+    before = rows(database)
+    head = json.dumps({"format": "skillhall.backup/1", "version": LATEST, "at": AT}).encode()
+    lines = [head + b"\n", b'{"table":"schema_migrations","columns":["version"]}\n', b"[9]\n"]
+    check = hashlib.sha256(b"".join(lines)).hexdigest()
+    lines.append(json.dumps({"rows": 1, "sha256": check}).encode() + b"\n")
+    with pytest.raises(BackupRejected):
+        read_backup(database, gzip.compress(b"".join(lines)), AT, overwrite=True)
+    assert rows(database) == before
+
+
+def test_shared_skills_keep_equal_bytes_once(database: Database) -> None:
+    skills = SqlSharedSkills(database)
+    first = skills.put("pdf", {"SKILL.md": (b"same", 0o644), "run.sh": (b"x", 0o755)}, "o", AT)
+    skills.put("other", {"SKILL.md": (b"same", 0o644)}, "o", AT)
+    assert len(rows(database)["blobs"]) == 2
+    assert [one.id for one in skills.list()] == ["other", "pdf"]
+    assert skills.find("pdf") == first
+    assert {path: one.mode for path, one in first.files.items()} == {
+        "SKILL.md": 0o644,
+        "run.sh": 0o755,
+    }
+    assert skills.read(first.files["SKILL.md"].digest) == b"same"
+    assert skills.delete("pdf", AT)
+    assert len(rows(database)["blobs"]) == 1
+    assert not skills.delete("pdf", AT)
+
+
+def test_a_shared_skill_is_replaced_only_against_its_version(database: Database) -> None:
+    skills = SqlSharedSkills(database)
+    first = skills.put("pdf", {"a": (b"1", 0o644)}, "o", AT, expected=NOT_THERE)
+    with pytest.raises(VersionConflict):
+        skills.put("pdf", {"a": (b"2", 0o644)}, "o", AT, expected=NOT_THERE)
+    second = skills.put("pdf", {"a": (b"2", 0o644)}, "o", AT, expected=first.version)
+    with pytest.raises(VersionConflict):
+        skills.delete("pdf", AT, expected=first.version)
+    assert second.version > first.version
+    assert skills.find("pdf") == second
+    assert len(rows(database)["blobs"]) == 1
+
+
+def test_uploads_that_nobody_used_longest_make_room(database: Database) -> None:
+    uploads = SqlUploads(database)
+    for name in ("a", "b", "c"):
+        assert uploads.put(name, {"f": (name.encode(), 0o644)}, f"hash-{name}", AT, keep=3)
+    assert not uploads.put("b", {}, "hash-b", AT, keep=3)
+    assert uploads.find("a") is not None
+    uploads.put("d", {"f": (b"d", 0o644)}, "", AT, keep=3)
+    assert [one.source for one in uploads.list()] == ["d", "a", "b"]
+    assert uploads.find("c") is None
+    assert len(rows(database)["blobs"]) == 3
+    assert uploads.put("d", {"f": (b"d2", 0o644)}, "", AT, keep=3)
+
+
+def test_events_are_handed_on_as_they_come_and_each_once(database: Database) -> None:
+    store = SqlStore(database)
+    workspace = make_workspace(store)
+    workspace.sessions.create("before")
+    heard: queue.Queue[Event] = queue.Queue()
+
+    def hear(events: Sequence[Event]) -> None:
+        for event in events:
+            heard.put(event)
+
+    feed = EventFeed(store, open_watch(database))
+    try:
+        stop = feed.subscribe(hear)
+        session = workspace.sessions.create("after").id
+        workspace.blocks.add(session, "note", "a")
+        kinds = [heard.get(timeout=DEADLINE).kind for _ in range(2)]
+        assert kinds == ["session-created", "block-added"]
+        stop()
+        workspace.blocks.add(session, "note", "b")
+        again: queue.Queue[Sequence[Event]] = queue.Queue()
+        feed.subscribe(again.put)
+        workspace.sessions.create("last")
+        while again.get(timeout=DEADLINE)[-1].kind != "session-created":
+            pass
+        assert heard.empty()
+    finally:
+        feed.close()

@@ -1,0 +1,137 @@
+"""Work on a session that is killed at every statement: the session is as before, or as after.
+
+`python -m tests.support.desk_faults URL CASE` does it in a process of its own, which holds no
+connection while it forks.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import Engine, event
+
+from skillhall.storage.database.engine import Database
+from skillhall.storage.database.writing import SqlStore
+from skillhall.workspace.importing import SameName, Wish
+from skillhall.workspace.templates import Applying
+from skillhall.workspace.workspace import Workspace
+from tests.support.archives import ZipEntry, make_zip
+from tests.support.databases import AT
+from tests.support.workspaces import make_workspace, skill_md, texts
+
+ROOT = Path(__file__).parents[2]
+_MOST = 300  # statements; work that takes more goes in circles
+OLD = ["old a", "old b"]
+
+
+def _import(desk: Workspace, session: str) -> None:
+    names = ("a", "c", "d")
+    data = make_zip(
+        *(ZipEntry(f"{name}/SKILL.md", skill_md(name, f"new {name}")) for name in names)
+    )
+    desk.imports.import_upload(session, data, "s.zip", Wish(same=SameName.REPLACE))
+
+
+def _restore(desk: Workspace, session: str) -> None:
+    saved = next(one for one in desk.snapshots.list(session) if one.name == "saved")
+    desk.snapshots.restore(session, saved.id)
+
+
+def _apply(desk: Workspace, session: str) -> None:
+    desk.templates.apply(session, "T", Applying.REPLACE)
+
+
+CASES: dict[str, tuple[Callable[[Workspace, str], None], list[str]]] = {
+    "import": (_import, ["new a", "old b", "new c", "new d"]),
+    "restore": (_restore, ["saved"]),
+    "apply": (_apply, ["from template"]),
+}
+
+
+def run_faults(url: str, case: str) -> int:
+    """At how many statements the work was killed. Fails with what went wrong."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.desk_faults", url, case],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def _prepare(url: str) -> str:
+    with closing(Database(url, AT)) as database:
+        desk = make_workspace(SqlStore(database), "p")
+        other = desk.sessions.create("other").id
+        desk.blocks.add(other, "note", "from template")
+        desk.templates.save(other, "T")
+        session = desk.sessions.create("one").id
+        first = desk.blocks.add(session, "note", "saved")
+        desk.snapshots.save(session, "saved")
+        desk.blocks.delete(session, first.id, first.version)
+        for name in ("a", "b"):
+            desk.imports.import_upload(session, skill_md(name, f"old {name}"), f"{name}.md")
+        return session
+
+
+def _look(url: str, session: str) -> tuple[list[str], int, int]:
+    """What the session says, its revision, and how many snapshots it has."""
+    with closing(Database(url, AT)) as database:
+        desk = make_workspace(SqlStore(database))
+        found = texts(desk, session)
+        return found, desk.sessions.find(session).revision, len(desk.snapshots.list(session))
+
+
+def _child(url: str, session: str, work: Callable[[Workspace, str], None], step: int) -> None:
+    seen = 0
+
+    def count(*_: object) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    database = Database(url, AT)
+    for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
+        event.listen(Engine, name, count)
+    work(make_workspace(SqlStore(database), f"c{step}x"), session)
+
+
+def _main(url: str, case: str) -> None:
+    work, after = CASES[case]
+    session = _prepare(url)
+    before = _look(url, session)
+    assert before[0] == OLD, before
+    for step in range(1, _MOST):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                _child(url, session, work, step)
+                code = 0
+            except BaseException:  # noqa: BLE001 - a forked child must not go on into the parent's code
+                sys.excepthook(*sys.exc_info())
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL), status
+        left = _look(url, session)
+        if left[0] == after:
+            assert left[1] == before[1] + 1, "the change was made more than once"
+            sys.stdout.write(str(step - (status == 0)))
+            return
+        assert left == before, f"killed at {step}: {left}"
+    raise AssertionError(f"more than {_MOST} statements")
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,195 @@
+"""Several processes that change one session at once, and the proof that nothing was lost.
+
+`python -m tests.support.desk_hammer URL SESSION WORKER CHANGES` is one of them. It prints what it
+was told about each change, as JSON.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skillhall.errors import Displaced, RecordNotFound, SkillhallError, VersionConflict
+from skillhall.storage.database.engine import Database
+from skillhall.storage.database.writing import SqlStore
+from skillhall.storage.records import Block, Event
+from skillhall.workspace.importing import SameName, Wish
+from skillhall.workspace.model import Zone
+from skillhall.workspace.placing import Place
+from skillhall.workspace.workspace import Workspace
+from tests.support.databases import AT
+from tests.support.workspaces import make_workspace, skill_md
+
+ROOT = Path(__file__).parents[2]
+SKILLS = 8  # names that all of them import
+CONFLICTS = (VersionConflict, Displaced, RecordNotFound)
+
+
+@dataclass
+class Told:
+    """What the processes were told."""
+
+    accepted: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    last_texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict)  # by block
+
+    @property
+    def total(self) -> int:
+        return self.accepted.total() + self.refused
+
+
+def open_desk(url: str, prefix: str) -> tuple[Database, Workspace]:
+    """A workspace whose ids begin with `prefix`."""
+    database = Database(url, AT)
+    return database, make_workspace(SqlStore(database), prefix)
+
+
+def hammer(url: str, session: str, processes: int, changes: int) -> Told:
+    """Let so many processes make so many changes each; what they were told."""
+    running = [
+        subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.support.desk_hammer"),
+                *(url, session, f"w{number}", str(changes)),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(processes)
+    ]
+    told = Told()
+    for one in running:
+        out, _ = one.communicate(timeout=900)
+        assert one.returncode == 0
+        answer = json.loads(out)
+        told.accepted.update(answer["accepted"])
+        told.refused += answer["refused"]
+        for block, version, text in answer["texts"]:
+            told.last_texts.setdefault(block, []).append((version, text))
+    return told
+
+
+def check(desk: Workspace, session: str, told: Told, before: Sequence[Block]) -> None:
+    """See that what is there is what the accepted events say, one after the other."""
+    events = _all_events(desk, session)
+    revisions = [event.revision for event in events]
+    assert sorted(set(revisions)) == list(range(1, max(revisions) + 1)), "a change left no event"
+    assert revisions == sorted(revisions), "events are not in the order of the changes"
+    kinds = Counter(event.kind for event in events if event.revision > before[-1].version)
+    assert kinds == told.accepted, (kinds, told.accepted)
+    blocks = desk.blocks.list(session)
+    places = [(block.zone, block.position) for block in blocks]
+    assert len(set(places)) == len(places), "two blocks at one position"
+    assert [block.id for block in blocks] == replay(events), "another order than that of events"
+    for block in blocks:
+        said = told.last_texts.get(block.id)
+        if said:
+            assert block.content.text == max(said)[1], "an accepted edit was lost"
+
+
+def replay(events: Iterable[Event]) -> list[str]:
+    """The blocks in order, if the events happen one after the other."""
+    zones: dict[str, list[str]] = {zone.value: [] for zone in Zone}
+    for event in events:
+        if event.kind in ("block-moved", "block-deleted"):
+            for some in zones.values():
+                if event.subject in some:
+                    some.remove(event.subject)
+        if event.kind in ("block-added", "block-moved", "block-brought-back"):
+            zone, after = zones[str(event.data["zone"])], str(event.data["after"])
+            zone.insert(zone.index(after) + 1 if after else 0, event.subject)
+    return [block for zone in Zone for block in zones[zone.value]]
+
+
+def _all_events(desk: Workspace, session: str) -> list[Event]:
+    found: list[Event] = []
+    while page := desk.events(found[-1].seq if found else 0, session):
+        found += page
+    return found
+
+
+class _Worker:
+    """One process: it changes what it sees, and notes what it is told."""
+
+    def __init__(self, desk: Workspace, session: str, name: str) -> None:
+        self.desk = desk
+        self.session = session
+        self.name = name
+        self.chance = random.Random(name)  # noqa: S311 - the same changes each time
+        self.seen = desk.blocks.list(session)
+        self.accepted: Counter[str] = Counter()
+        self.refused = 0
+        self.texts: list[tuple[str, int, str]] = []
+
+    def change(self, number: int) -> None:
+        """One change of a block as it was when it was last looked at."""
+        if number % 5 == 0:
+            self.seen = self.desk.blocks.list(self.session)
+        block = self.chance.choice(self.seen)
+        text = f"{self.name} {number}"
+        ways = (self.edit, self.edit, self.move, self.move, self.import_, self.delete)
+        try:
+            self.chance.choice(ways)(block, text)
+        except CONFLICTS:
+            self.refused += 1
+            self.seen = self.desk.blocks.list(self.session)
+
+    def edit(self, block: Block, text: str) -> None:
+        made = self.desk.blocks.edit(self.session, block.id, block.version, text=text)
+        self._note("block-edited", made)
+
+    def move(self, block: Block, _: str) -> None:
+        zone = self.chance.choice([*Zone])
+        beside = [one.id for one in self.seen if one.zone is zone and one.id != block.id]
+        place = Place(after=self.chance.choice(beside)) if beside else Place(first=True)
+        made = self.desk.blocks.move(self.session, block.id, block.version, zone, place)
+        self.accepted["block-moved"] += 1
+        self._keep(made)
+
+    def delete(self, block: Block, text: str) -> None:
+        if text.endswith("3"):
+            self.desk.blocks.delete(self.session, block.id, block.version)
+            self.accepted["block-deleted"] += 1
+            self.desk.blocks.bring_back(self.session, block.id)
+            self.accepted["block-brought-back"] += 1
+        else:
+            self.edit(block, text)
+
+    def import_(self, _: Block, text: str) -> None:
+        data = skill_md(f"skill-{self.chance.randrange(SKILLS)}", text)
+        wish = Wish(same=SameName.REPLACE)
+        done = self.desk.imports.import_upload(self.session, data, "skill.md", wish)
+        for made in done.blocks:
+            self._note("block-edited" if done.replaced else "block-added", made)
+
+    def _note(self, kind: str, made: Block) -> None:
+        self.accepted[kind] += 1
+        self.texts.append((made.id, made.version, made.content.text))
+        self._keep(made)
+
+    def _keep(self, made: Block) -> None:
+        self.seen = [one for one in self.seen if one.id != made.id] + [made]
+
+
+def _main(url: str, session: str, name: str, changes: str) -> None:
+    database, desk = open_desk(url, name)
+    worker = _Worker(desk, session, name)
+    for number in range(int(changes)):
+        worker.change(number)
+    database.close()
+    told = {"accepted": worker.accepted, "refused": worker.refused, "texts": worker.texts}
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    try:
+        _main(*sys.argv[1:])
+    except SkillhallError as error:
+        sys.exit(f"{type(error).__name__}: {error}")
