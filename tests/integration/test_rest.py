@@ -10,6 +10,7 @@ import pytest
 
 from skillhall.errors import RateLimited, SourceRejected, SourceTimedOut, TooLarge
 from skillhall.prompts.model import Argument, Stale
+from skillhall.surfaces.server import Services
 from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.servers import Reply, Running, make_settings, running
 
@@ -493,4 +494,4 @@ def test_a_database_that_cannot_be_used_makes_the_server_not_ready() -> None:
         assert reply.json["error"]["details"]["database"] == problems[0]
         assert int(reply.headers["Retry-After"]) > 0
         assert server.ask("GET", "/healthz").status == 200
-        assert server.ask("GET", PROMPTS).status == 200
+        assert server.ask("GET", "/api/v1/prompts").status == 200

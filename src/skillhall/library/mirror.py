@@ -12,7 +12,7 @@ import hashlib
 import os
 import secrets
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SkillFileNotFound
 from skillhall.policy.profiles import LOCAL_SKILLS
@@ -20,10 +20,10 @@ from skillhall.sources.bundles import open_bundle
 from skillhall.sources.safety import Place
 from skillhall.sources.watching import Watch
 from skillhall.sources.writing import STAGED, WritableFolder
-from skillhall.storage.shared_port import SKILL_CHANGED, SKILL_DELETED
+from skillhall.storage.shared_port import DATABASE_RESTORED, SKILL_CHANGED, SKILL_DELETED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall.storage.records import Event, SharedSkill
     from skillhall.storage.shared_port import SharedReading, SharedSkills
@@ -33,6 +33,13 @@ LOOK = 30.0  # seconds between looks that no event asks for
 RETRY = 1.0  # seconds after a look that failed
 _EXECUTABLE = 0o100
 _THREAD = "skillhall-mirror"
+
+
+class _Seen(NamedTuple):
+    """A shared skill as it was mirrored: its version, and what changes with its files alone."""
+
+    version: int
+    digest: str
 
 
 class Mirror:
@@ -46,22 +53,26 @@ class Mirror:
         self._store = store
         self._turn = threading.Lock()  # one brings it up to date at a time
         self._gate = threading.Lock()  # folders are exchanged, or listed
-        self._known: Mapping[str, int] = {}
+        self._known: Mapping[str, _Seen] = {}
         self._revision = ""
         self._is_behind = True
+        self._is_doubted = False  # whether a version may stand for something else now
         self._watch = Watch(self.catch_up, self._pause, _THREAD)
 
     @property
     def revision(self) -> str:
         """The same text on all machines that have the same skills; "" before the first look."""
         if not os.path.isdir(self.folder) and self._known:  # people may clear caches at any time
-            self._known = {}
+            self._is_doubted = True
             self._watch.wake()
         return self._revision
 
     def hear(self, events: Sequence[Event]) -> None:
         """Look at once if events tell of skills, or if nobody knows what they would have told."""
-        if not events or any(one.kind in (SKILL_CHANGED, SKILL_DELETED) for one in events):
+        kinds = {one.kind for one in events}
+        if DATABASE_RESTORED in kinds:
+            self._is_doubted = True
+        if not kinds or kinds & {SKILL_CHANGED, SKILL_DELETED, DATABASE_RESTORED}:
             self._watch.wake()
 
     @contextlib.contextmanager
@@ -80,14 +91,16 @@ class Mirror:
     def refresh(self) -> None:
         """Bring the folders up to date. Raises: DatabaseUnavailable, OSError."""
         with self._turn:
+            if self._is_doubted:
+                self._known, self._is_doubted = {}, False
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             with WritableFolder(self.folder) as target, target.locked():
                 target.recover()
-                versions, staged = self._store.look(lambda read: self._staged(target, read))
+                seen, staged = self._store.look(lambda read: self._staged(target, read))
                 with self._gate:
-                    _exchange(target, staged, set(target.names()) - versions.keys())
-                    self._known, self._is_behind = versions, False
-                    self._revision = _digest(versions)
+                    _exchange(target, staged, set(target.names()) - seen.keys())
+                    self._known, self._is_behind = seen, False
+                    self._revision = _digest(one.digest for one in seen.values())
                 target.recover()  # removes what was exchanged
 
     def close(self) -> None:
@@ -99,21 +112,22 @@ class Mirror:
 
     def _staged(
         self, target: WritableFolder, read: SharedReading
-    ) -> tuple[Mapping[str, int], Mapping[str, str]]:
-        """The versions of one moment, and the folders that wait to be put in place, by id."""
+    ) -> tuple[Mapping[str, _Seen], Mapping[str, str]]:
+        """The skills of one moment, and the folders that wait to be put in place, by id."""
         target.recover()  # if this is done again, what was staged before is of another moment
-        versions = read.versions()
+        seen: dict[str, _Seen] = {}
         staged: dict[str, str] = {}
-        for identity, version in versions.items():
-            skill = read.find(identity) if self._known.get(identity) != version else None
-            if skill is not None and not self._has(skill):
-                staged[identity] = f"{STAGED}{secrets.token_hex(8)}"
-                files = {
-                    path: (read.read(f.digest) or b"", f.mode) for path, f in skill.files.items()
-                }
-                # Nothing is synced: what a crash leaves is compared at the next start.
-                target.put_folder(staged[identity], files, synced=False)
-        return versions, staged
+        for identity, version in sorted(read.versions().items()):
+            known = self._known.get(identity)
+            if known is not None and known.version == version:
+                seen[identity] = known
+                continue
+            skill = read.find(identity)
+            if skill is not None:
+                seen[identity] = _Seen(version, _digest([identity, *_told(skill)]))
+                if not self._has(skill):
+                    staged[identity] = _stage(target, skill, read)
+        return seen, staged
 
     def _has(self, skill: SharedSkill) -> bool:
         """Whether its folder holds the same bytes already."""
@@ -128,6 +142,15 @@ class Mirror:
         }
 
 
+def _stage(target: WritableFolder, skill: SharedSkill, read: SharedReading) -> str:
+    """The name of a folder that holds the skill, and waits."""
+    name = f"{STAGED}{secrets.token_hex(8)}"
+    files = {path: (read.read(one.digest) or b"", one.mode) for path, one in skill.files.items()}
+    # Nothing is synced: what a crash leaves is compared at the next start.
+    target.put_folder(name, files, synced=False)
+    return name
+
+
 def _exchange(target: WritableFolder, staged: Mapping[str, str], gone: set[str]) -> None:
     for identity, temporary in staged.items():
         if target.kind(identity) is None:
@@ -140,5 +163,9 @@ def _exchange(target: WritableFolder, staged: Mapping[str, str], gone: set[str])
             target.rename(name, f"{STAGED}{secrets.token_hex(8)}")
 
 
-def _digest(versions: Mapping[str, int]) -> str:
-    return hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest()
+def _told(skill: SharedSkill) -> Iterator[str]:
+    return (f"{one.digest} {one.mode} {path}" for path, one in skill.files.items())
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256(repr([*texts]).encode()).hexdigest()

@@ -12,7 +12,7 @@ from skillhall.errors import FieldRefused, TokenNotFound
 from skillhall.skill.bundle import sha256_of
 from skillhall.sources.watching import Watch
 from skillhall.storage.records import StoredToken
-from skillhall.storage.shared_port import TOKENS_CHANGED
+from skillhall.storage.shared_port import DATABASE_RESTORED, TOKENS_CHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ class TokenRing:
 
     def hear(self, events: Sequence[Event]) -> None:
         """Look at once if events tell of tokens, or if nobody knows what they would have told."""
-        if not events or any(one.kind == TOKENS_CHANGED for one in events):
+        if not events or any(one.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for one in events):
             self._watch.wake()
 
     def catch_up(self) -> None:

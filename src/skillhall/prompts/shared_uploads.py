@@ -16,7 +16,7 @@ from skillhall.prompts.model import Ingested
 from skillhall.prompts.upload_checks import checked_upload
 from skillhall.prompts.uploads import MAX_SOURCES
 from skillhall.sources.writing import STAGED, WritableFolder
-from skillhall.storage.shared_port import UPLOAD_CHANGED, UPLOAD_DELETED
+from skillhall.storage.shared_port import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +102,9 @@ class SharedUploads:
     def hear(self, events: Sequence[Event]) -> None:
         """Look again at the sources that events tell of; at all, if nobody knows what was told."""
         told = [one for one in events if one.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
-        if told or not events:
+        if not events or any(one.kind == DATABASE_RESTORED for one in events):
+            self._doubt()
+        elif told:
             self._doubt(*(one.subject for one in told))
 
     def _find(self, source: str) -> StoredUpload:
@@ -117,7 +119,7 @@ class SharedUploads:
         return found
 
     def _doubt(self, *sources: str) -> None:
-        """Believe what was seen of these no longer; of none, if none is named."""
+        """Believe what was seen of these no longer; of nothing, if none is named."""
         with self._gate:
             self._told += 1
             for source in self._seen.keys() & set(sources or self._seen):

@@ -5,13 +5,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from skillhall.errors import DatabaseUnavailable
 from skillhall.library.intake import bundle_of_files
 from skillhall.library.mirror import Mirror
 from skillhall.library.shared_skills import SharedSkills
 from skillhall.storage.database.engine import file_url
+from skillhall.storage.database.schema import shared_skills
 from skillhall.storage.database.shared import SqlSharedSkills
+from skillhall.storage.records import Event
 from tests.support.databases import AT
 from tests.support.outages import Switched
 from tests.support.replicas import until
@@ -127,6 +130,23 @@ def test_the_same_skills_have_the_same_revision_everywhere(
     assert refreshed(database, tmp_path / "other") == one
     put(database, "pdf", "Other.")
     assert refreshed(database, tmp_path / "one") != one
+
+
+def test_a_database_that_was_restored_is_compared_byte_by_byte(
+    database: Switched, folder: Path
+) -> None:
+    put(database, "pdf", "Of now.")
+    store = SqlSharedSkills(database)
+    version = store.look(lambda read: read.versions())["pdf"]
+    with closing(Mirror(store, str(folder))) as mirror:
+        mirror.refresh()
+        before = mirror.revision
+        put(database, "pdf", "Of another history.")
+        changed = update(shared_skills).values(version=version)
+        database.write(lambda connection: connection.execute(changed))
+        mirror.hear([Event("database-restored", "", "", 0, {}, AT)])
+        until(lambda: mirror.revision != before)
+    assert b"Of another history." in (folder / "pdf" / "SKILL.md").read_bytes()
 
 
 def test_while_the_database_is_away_skills_are_read_and_changes_refused(
