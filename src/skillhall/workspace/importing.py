@@ -107,14 +107,19 @@ class Imports:
         return FolderScan(root.path, tuple(found), catalog.notes)
 
     def import_upload(
-        self, session: str, data: bytes, filename: str, wish: Wish = PLAIN
+        self,
+        session: str,
+        data: bytes,
+        filename: str,
+        wish: Wish = PLAIN,
+        source_type: str = UPLOAD,
     ) -> Imported:
-        """The skills of an uploaded file as blocks.
+        """The skills of a file as blocks.
 
         Raises: RecordNotFound, Conflict, SkillRejected, SkillNotFound, ArchiveRejected, TooLarge.
         """
         found = read_candidates(_uploaded(data, filename))
-        return self._import(session, found, Provenance(UPLOAD, _file_name(filename)), wish)
+        return self._import(session, found, Provenance(source_type, _file_name(filename)), wish)
 
     def import_source(self, session: str, source: str, wish: Wish = PLAIN) -> Imported:
         """The skills of a named source as blocks. Raises: as `import_upload`, and opening it."""

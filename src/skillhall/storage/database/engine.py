@@ -29,8 +29,9 @@ _KINDS = {
     "postgresql": "postgresql+psycopg",
     "postgres": "postgresql+psycopg",
 }
-_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=5000")
 _ATTEMPTS = 4  # of a change that met another one
+# Together with the attempts, ten seconds until a caller is told that others are busy.
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=2500")
 _CONNECT_SECONDS = 5
 _FILE, _FOLDER = 0o600, 0o700  # sessions are nobody else's business
 # PostgreSQL's codes: a serialisation failure, a deadlock, a lock that was not to be had.

@@ -88,9 +88,11 @@ def _imported(desk: Workspace, session: str, source: str, wish: Wish, *, can_ask
 
 
 def _import(desk: Workspace, session: str, source: str, wish: Wish) -> Imported:
+    from skillhall.workspace.intake import LOCAL
+
     path = Path(source)
     if path.suffix.lower() == ".md" and path.is_file():
-        return desk.imports.import_upload(session, path.read_bytes(), path.name, wish)
+        return desk.imports.import_upload(session, path.read_bytes(), path.name, wish, LOCAL)
     return desk.imports.import_source(session, source, wish)
 
 
