@@ -1,6 +1,7 @@
 """The skills that a server keeps itself: folders and databases do the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from skillhall.errors import (
     UnsafePath,
 )
 from skillhall.library.intake import bundle_of_files
-from skillhall.library.local_skills import LocalSkills
-from skillhall.library.mirror import EVERY_FILE, Mirror
+from skillhall.library.local_skills import EVERY_FILE, LocalSkills
+from skillhall.library.mirror import Mirror
 from skillhall.library.own_skills import OwnSkills
 from skillhall.library.shared_skills import SharedSkills
 from skillhall.skill.bundle import Bundle
@@ -165,3 +166,51 @@ def test_a_deleted_skill_is_gone(own: OwnSkills) -> None:
     with pytest.raises(SkillNotFound) as raised:
         own.delete("cvs")
     assert raised.value.close == ("csv",)
+
+
+Files = dict[str, tuple[bytes, int]]
+
+
+def test_files_are_put_where_others_stand_and_taken_away(own: OwnSkills) -> None:
+    own.import_([bundle("pdf", old_txt=b"old"), bundle("csv")])
+    skill_md = make_skill_md("pdf", "Reads.", "Other.")
+
+    def decide(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
+        assert present["new"] is None
+        assert present["pdf"] is not None
+        assert present["pdf"].files["old.txt"].read() == b"old"
+        files = {"SKILL.md": (skill_md, 0o644), "run.sh": (b"#!", 0o755)}
+        return {"pdf": files, "csv": None, "new": files}
+
+    before = own.revision()
+    own.rewrite(["pdf", "csv", "new"], decide)
+    assert listed(own) == [("new", "user"), ("pdf", "user")]
+    assert files_of(own, "pdf") == {"SKILL.md": (skill_md, False), "run.sh": (b"#!", True)}
+    assert own.revision() != before
+
+
+def test_who_decides_may_refuse_and_nothing_changes(own: OwnSkills) -> None:
+    own.import_(bundle("pdf"))
+    before = own.revision(), files_of(own, "pdf")
+
+    def refuse(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
+        raise SkillNotFound("pdf", [*present])
+
+    with pytest.raises(SkillNotFound):
+        own.rewrite(["pdf"], refuse)
+    assert (own.revision(), files_of(own, "pdf")) == before
+
+
+def test_of_many_who_decide_each_sees_what_the_one_before_left(own: OwnSkills) -> None:
+    own.import_(bundle("pdf", count_txt=b"0"))
+
+    def count(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
+        assert present["pdf"] is not None
+        files = {path: (file.read(), 0o644) for path, file in present["pdf"].files.items()}
+        files["count.txt"] = b"%d" % (int(files["count.txt"][0]) + 1), 0o644
+        return {"pdf": files}
+
+    with ThreadPoolExecutor(4) as crowd:
+        for done in [crowd.submit(own.rewrite, ["pdf"], count) for _ in range(8)]:
+            done.result()
+    assert files_of(own, "pdf")["count.txt"][0] == b"8"

@@ -17,6 +17,7 @@ from skillhall.catalog.search import SearchIndex
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
 from skillhall.library.intake import open_reference
+from skillhall.library.local_skills import EVERY_FILE
 from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     Repository: TypeAlias = Callable[[], tuple[str, Iterable[Skill]]]  # a digest, and of what
 
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
-EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 MAX_PAGE = 1000  # skills
 
 

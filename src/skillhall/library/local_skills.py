@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.load import load_roots
-from skillhall.errors import Conflict, ReadOnly, SkillNotFound, UnsafePath
+from skillhall.errors import Conflict, ReadOnly, SkillFileNotFound, SkillNotFound, UnsafePath
 from skillhall.library import shipped
 from skillhall.library.folder_revision import FolderRevision
 from skillhall.library.local_intake import (
@@ -24,20 +24,23 @@ from skillhall.library.local_intake import (
 from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.render.local import render_local
-from skillhall.skill.bundle import Bundle
+from skillhall.skill.bundle import Bundle, RelativePath
 from skillhall.skill.frontmatter import is_skill_md
+from skillhall.sources.bundles import open_bundle
 from skillhall.sources.roots import Root
-from skillhall.sources.safety import Kind
+from skillhall.sources.safety import Kind, Place
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillhall.catalog.catalog import Catalog
     from skillhall.library.local_intake import Prepared
+    from skillhall.library.own_skills import Decide
     from skillhall.library.shipped import InstallReport
     from skillhall.policy.loading import Judged
 
+EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 _FOLDERS = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
@@ -117,6 +120,21 @@ class LocalSkills:
                 raise SkillNotFound(id)
             target.discard(id)
 
+    def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
+        """Put other files where user skills stand, while nobody else changes them.
+
+        Raises: what `decide` raises, UnsafePath, OSError.
+        """
+        with self._opened(USER, make=True) as target:
+            present = {identity: self._bundle(identity) for identity in ids}
+            for identity, files in decide(present).items():
+                if files is None:
+                    target.discard(identity)
+                elif present[identity] is None:
+                    target.put_folder(identity, files)
+                else:
+                    target.swap_folder(identity, files)
+
     def sweep(self) -> None:
         """Clear up what killed processes left behind. Raises: OSError."""
         for source in _FOLDERS:
@@ -136,6 +154,13 @@ class LocalSkills:
         if os.path.isdir(self._path(source)):
             with suppress(UnsafePath), self._opened(source):
                 pass
+
+    def _bundle(self, identity: str) -> Bundle | None:
+        place = Place(self._path(USER), RelativePath.parse(identity).text)
+        try:
+            return open_bundle(place, EVERY_FILE)
+        except SkillFileNotFound:
+            return None
 
     def _roots(self) -> tuple[Root, ...]:
         return tuple(Root(self._path(source), source, expected=False) for source in _FOLDERS)

@@ -15,7 +15,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SkillFileNotFound
-from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.library.local_skills import EVERY_FILE
 from skillhall.sources.bundles import open_bundle
 from skillhall.sources.safety import Place
 from skillhall.sources.watching import Watch
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from skillhall.storage.records import Event, SharedSkill
     from skillhall.storage.shared_port import SharedReading, SharedSkills
 
-EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 LOOK = 30.0  # seconds between looks that no event asks for
 RETRY = 1.0  # seconds after a look that failed
-_EXECUTABLE = 0o100
+EXECUTABLE = 0o100  # the bit of a mode
 _THREAD = "skillhall-mirror"
 
 
@@ -137,7 +136,7 @@ class Mirror:
         except SkillFileNotFound:
             return False
         return found == {
-            path: (f"sha256:{file.digest}", bool(file.mode & _EXECUTABLE))
+            path: (f"sha256:{file.digest}", bool(file.mode & EXECUTABLE))
             for path, file in skill.files.items()
         }
 

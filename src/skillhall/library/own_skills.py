@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
     from skillhall.catalog.catalog import Catalog
     from skillhall.library.local_intake import LocalSkill
     from skillhall.library.local_skills import ImportReport
     from skillhall.skill.bundle import Bundle
+
+    # Given what stands there by id, gives what shall stand there: bytes and mode by path, or
+    # nothing. It checks what it gives, and may be called twice.
+    Decide: TypeAlias = Callable[
+        [Mapping[str, Bundle | None]], Mapping[str, Mapping[str, tuple[bytes, int]] | None]
+    ]
 
 
 class OwnSkills(Protocol):
@@ -39,6 +46,12 @@ class OwnSkills(Protocol):
 
     def delete(self, id: str) -> None:  # noqa: A002 - what everybody calls it
         """Remove a user skill. Raises: ReadOnly, SkillNotFound, and as `add`."""
+
+    def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
+        """Put other files where user skills stand, while nobody else changes them.
+
+        Raises: what `decide` raises, UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.
+        """
 
     def revision(self) -> str:
         """A text that is another one as soon as a skill came, went or was edited."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.load import load_roots
@@ -23,10 +24,10 @@ from skillhall.library.local_intake import (
     prepare_all,
     prepare_new,
 )
-from skillhall.library.local_skills import ImportReport
-from skillhall.library.mirror import EVERY_FILE
+from skillhall.library.local_skills import EVERY_FILE, ImportReport
+from skillhall.library.mirror import EXECUTABLE
 from skillhall.policy.profiles import LOCAL_SKILLS
-from skillhall.skill.bundle import Bundle
+from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from skillhall.library.local_intake import LocalSkill, Prepared
     from skillhall.library.local_skills import LocalSkills
     from skillhall.library.mirror import Mirror
+    from skillhall.library.own_skills import Decide
     from skillhall.storage import shared_port
-    from skillhall.storage.shared_port import SharedWriting
+    from skillhall.storage.records import SharedSkill
+    from skillhall.storage.shared_port import SharedReading, SharedWriting
 
 _FOLDERS = {source: path for path, source in LOCAL_SKILLS.roots}
 _ADDED, _IMPORTED = "added", "imported"
@@ -122,6 +125,28 @@ class SharedSkills:
         self._store.change(work, self._now())
         self._mirror.catch_up()
 
+    def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
+        """Put other files where user skills stand, all or none, while nobody else changes them.
+
+        Raises: what `decide` raises, DatabaseUnavailable, DatabaseFull.
+        """
+
+        def work(writing: SharedWriting) -> None:
+            present = {identity: writing.find(identity) for identity in ids}
+            bundles = {
+                identity: None if found is None else _bundle(found, writing)
+                for identity, found in present.items()
+            }
+            for identity, files in decide(bundles).items():
+                found = present[identity]
+                if files is None:
+                    writing.drop(identity)
+                else:
+                    writing.put(identity, files, found.origin if found else _IMPORTED)
+
+        self._store.change(work, self._now())
+        self._mirror.catch_up()
+
     def revision(self) -> str:
         """A text that is another one as soon as a skill came, went or was edited."""
         return f"{self._system_revision.text()}{self._mirror.revision}"
@@ -145,6 +170,24 @@ class SharedSkills:
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="seconds")
+
+
+def _bundle(skill: SharedSkill, reading: SharedReading) -> Bundle:
+    """The skill as it is in the database, read on demand."""
+
+    def read(digest: str) -> bytes:
+        return reading.read(digest) or b""
+
+    files = {
+        path: SkillFile(
+            RelativePath.parse(path),
+            one.size,
+            bool(one.mode & EXECUTABLE),
+            partial(read, one.digest),
+        )
+        for path, one in skill.files.items()
+    }
+    return Bundle(skill.id, files)
 
 
 def share_skills(local: LocalSkills, shared: SharedSkills, *, replace: bool) -> ImportReport:
