@@ -14,7 +14,7 @@ import secrets
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import SkillFileNotFound
+from skillhall.errors import SkillhallError
 from skillhall.library.local_skills import EVERY_FILE
 from skillhall.sources.bundles import open_bundle
 from skillhall.sources.safety import Place
@@ -24,6 +24,7 @@ from skillhall.storage.shared_port import DATABASE_RESTORED, SKILL_CHANGED, SKIL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from skillhall.storage.records import Event, SharedSkill
     from skillhall.storage.shared_port import SharedReading, SharedSkills
@@ -39,6 +40,14 @@ class _Seen(NamedTuple):
 
     version: int
     digest: str
+
+
+class _Look(NamedTuple):
+    """What one look found, by id."""
+
+    ids: AbstractSet[str]
+    seen: dict[str, _Seen]
+    staged: dict[str, str]  # the names of folders that wait
 
 
 class Mirror:
@@ -95,11 +104,11 @@ class Mirror:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             with WritableFolder(self.folder) as target, target.locked():
                 target.recover()
-                seen, staged = self._store.look(lambda read: self._staged(target, read))
+                look = self._store.look(lambda read: self._looked(target, read))
                 with self._gate:
-                    _exchange(target, staged, set(target.names()) - seen.keys())
-                    self._known, self._is_behind = seen, False
-                    self._revision = _digest(one.digest for one in seen.values())
+                    _exchange(target, look.staged, set(target.names()) - look.ids)
+                    self._known, self._is_behind = look.seen, False
+                    self._revision = _digest(one.digest for one in look.seen.values())
                 target.recover()  # removes what was exchanged
 
     def close(self) -> None:
@@ -109,31 +118,36 @@ class Mirror:
     def _pause(self) -> float:
         return RETRY if self._is_behind else LOOK
 
-    def _staged(
-        self, target: WritableFolder, read: SharedReading
-    ) -> tuple[Mapping[str, _Seen], Mapping[str, str]]:
-        """The skills of one moment, and the folders that wait to be put in place, by id."""
+    def _looked(self, target: WritableFolder, read: SharedReading) -> _Look:
+        """What is there at one moment; what is new waits in folders to be put in place."""
         target.recover()  # if this is done again, what was staged before is of another moment
-        seen: dict[str, _Seen] = {}
-        staged: dict[str, str] = {}
-        for identity, version in sorted(read.versions().items()):
+        versions = read.versions()
+        look = _Look(versions.keys(), {}, {})
+        for identity, version in sorted(versions.items()):
             known = self._known.get(identity)
             if known is not None and known.version == version:
-                seen[identity] = known
+                look.seen[identity] = known
                 continue
-            skill = read.find(identity)
-            if skill is not None:
-                seen[identity] = _Seen(version, _digest([identity, *_told(skill)]))
-                if not self._has(skill):
-                    staged[identity] = _stage(target, skill, read)
-        return seen, staged
+            # One that this disk cannot hold must not keep the others away; it is tried again.
+            with contextlib.suppress(OSError):
+                self._take(identity, target, read, look)
+        return look
+
+    def _take(
+        self, identity: str, target: WritableFolder, read: SharedReading, look: _Look
+    ) -> None:
+        skill = read.find(identity)
+        if skill is not None:
+            if not self._has(skill):
+                look.staged[identity] = _stage(target, skill, read)
+            look.seen[identity] = _Seen(skill.version, _digest([identity, *_told(skill)]))
 
     def _has(self, skill: SharedSkill) -> bool:
         """Whether its folder holds the same bytes already."""
         try:
             bundle = open_bundle(Place(self.folder, skill.id), EVERY_FILE)
             found = {p: (f.digest(), f.executable) for p, f in bundle.files.items()}
-        except SkillFileNotFound:
+        except (SkillhallError, OSError):
             return False
         return found == {
             path: (f"sha256:{file.digest}", bool(file.mode & EXECUTABLE))

@@ -132,6 +132,20 @@ def test_the_same_skills_have_the_same_revision_everywhere(
     assert refreshed(database, tmp_path / "one") != one
 
 
+def test_a_skill_that_this_disk_cannot_hold_keeps_no_other_away(
+    database: Switched, folder: Path
+) -> None:
+    put(database, "pdf")
+    refreshed(database, folder)
+    files = {"SKILL.md": (make_skill_md("pdf"), 0o644), "x" * 300: (b"x", 0o644)}
+    SqlSharedSkills(database).change(lambda write: write.put("pdf", files, ""), AT)
+    put(database, "csv")
+    put(database, "zip")
+    refreshed(database, folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["csv", "pdf", "zip"]
+    assert b"Read." in (folder / "pdf" / "SKILL.md").read_bytes()  # the last one that it could
+
+
 def test_a_database_that_was_restored_is_compared_byte_by_byte(
     database: Switched, folder: Path
 ) -> None:

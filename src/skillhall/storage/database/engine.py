@@ -17,7 +17,7 @@ from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, Databas
 from skillhall.storage.database.migrations import migrate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from sqlalchemy import Connection, Engine
 
@@ -32,7 +32,14 @@ _KINDS = {
 _ATTEMPTS = 4  # of a change that met another one
 # Together with the attempts, ten seconds until a caller is told that others are busy.
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=2500")
-_CONNECT_SECONDS = 5
+# A PostgreSQL that nothing is heard of is given up after some seconds, not after two hours.
+POSTGRES_LINE: Mapping[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,  # milliseconds
+}
 _FILE, _FOLDER = 0o600, 0o700  # sessions are nobody else's business
 # PostgreSQL's codes: a serialisation failure, a deadlock, a lock that was not to be had.
 _AGAIN = frozenset({"40001", "40P01", "55P03"})
@@ -198,9 +205,8 @@ def translated() -> Iterator[None]:
 
 
 def _postgres_engine(url: URL) -> Engine:
-    seconds = {"connect_timeout": _CONNECT_SECONDS}
     try:
-        return create_engine(url, pool_pre_ping=True, pool_size=10, connect_args=seconds)
+        return create_engine(url, pool_pre_ping=True, pool_size=10, connect_args={**POSTGRES_LINE})
     except (ModuleNotFoundError, NoSuchModuleError):
         raise ConfigInvalid(
             VARIABLE, "PostgreSQL needs a driver", "pip install 'skillhall[postgres]'"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Listener: TypeAlias = Callable[[Sequence[Event]], None]
 
 BATCH = 500  # events that are read at once
+_PATIENCE = 5.0  # seconds that a database may take to answer when the feed is closed
 
 
 class EventFeed:
@@ -58,7 +59,7 @@ class EventFeed:
     def close(self) -> None:
         """End the thread."""
         self._ended.set()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
         self._watch.close()
 
     def _run(self) -> None:
@@ -66,7 +67,8 @@ class EventFeed:
         while not self._ended.is_set():
             is_behind = self._watch.wait() or is_behind
             if is_behind:
-                with contextlib.suppress(SkillhallError):
+                # Whatever goes wrong, a server must not stop hearing of the others.
+                with contextlib.suppress(Exception):
                     self._tell()
                     is_behind = False
 

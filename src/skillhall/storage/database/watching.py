@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
+from skillhall.storage.database.engine import POSTGRES_LINE
 from skillhall.storage.database.writing import CHANNEL
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class PostgresWatch:
         import psycopg  # noqa: PLC0415 - only where PostgreSQL is used
 
         try:
-            self._line = psycopg.connect(self._text, autocommit=True, connect_timeout=5)
+            self._line = psycopg.connect(self._text, autocommit=True, **POSTGRES_LINE)
             self._line.execute(f"LISTEN {CHANNEL}")
         except psycopg.Error:
             self._disconnect()
