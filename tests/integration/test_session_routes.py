@@ -303,6 +303,9 @@ def test_folders_are_read_only_where_that_is_allowed(tmp_path: Path, is_on: bool
             assert [one.status for one in (scan, look, take)] == [403, 403, 403]
             assert said(server, path) == []
             return
+        for nowhere in ("%00", "missing", "%EF%BF%BD", "x" * 5000):
+            empty_one = server.ask("GET", f"/api/v1/folder-skills?folder={nowhere}")
+            assert empty_one.json["data"]["skills"] == [], nowhere
         rows = scan.json["data"]["skills"]
         assert [(row["id"], row["accepted"]) for row in rows] == [
             ("broken", False),
@@ -371,6 +374,7 @@ def test_a_reader_who_knows_what_nobody_knows_starts_afresh(server: Running) -> 
     assert listener.heard()["event"] == "reset"
     listener.line.close()
     assert server.ask("GET", "/api/v1/events?after=x").status == 400
+    assert server.ask("GET", "/api/v1/events?session=%00").status == 400
 
 
 def test_open_streams_do_not_keep_a_server_from_stopping(tmp_path: Path) -> None:

@@ -69,6 +69,11 @@ class Change:
         event = Event(kind, subject, self.session.id, self.revision, data, self.at)
         self.events.append(event)
 
+    def refuse_changed(self, since: int | None) -> None:
+        """See that nothing happened since a revision, if one is given. Raises: VersionConflict."""
+        if since is not None:
+            compare("session", self.session.id, since, self.revision - 1, None)
+
     def refuse_too_many(self, more: int) -> None:
         """See that so many blocks still fit. Raises: TooLarge."""
         if self.write.count(self.session.id) + more > MAX_BLOCKS:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall.errors import RecordNotFound
 from skillhall.storage.records import Snapshot
 from skillhall.workspace.checking import MAX_NAME, checked_name
-from skillhall.workspace.desk import compare, found_session, known_id
+from skillhall.workspace.desk import found_session, known_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,8 +74,7 @@ class Snapshots:
 
         def work(change: Change) -> Restored:
             snapshot = _found(change.write, session, identity)
-            if revision is not None:
-                compare("session", session, revision, change.revision - 1, None)
+            change.refuse_changed(revision)
             before = keep_before(self.desk, change, f"before {snapshot.name}", spare=snapshot.id)
             change.write.drop_blocks(session)
             change.write.restore_blocks(snapshot, change.revision, change.at)

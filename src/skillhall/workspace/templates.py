@@ -160,7 +160,7 @@ class Templates:
         """
 
         def work(change: Change) -> Applied:
-            refuse_changed(change, revision)
+            change.refuse_changed(revision)
             template = _found(change.write, identity)
             before = None
             if how is Applying.REPLACE:
@@ -172,13 +172,6 @@ class Templates:
             return Applied(change.session, len(blocks), before)
 
         return self.desk.change(session, work)
-
-
-def refuse_changed(change: Change, revision: int | None) -> None:
-    """See that nothing happened since a revision. Raises: VersionConflict."""
-    there = change.revision - 1
-    if revision is not None:
-        compare("session", change.session.id, revision, there, None)
 
 
 def _found(read: Reading, identity: str) -> Template:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, DatabaseUnavailable
-from skillhall.storage.database.migrations import migrate
+from skillhall.storage.database.migrations import LATEST, current_version, migrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -100,8 +100,7 @@ class Database:
     def read(self, work: Callable[[Connection], _T]) -> _T:
         """What the work finds, all of one moment. Raises: DatabaseUnavailable."""
         self._open()
-        with translated(), self._readers.begin() as connection:
-            return work(connection)
+        return self._seen(work)
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
         """What the work returns, once its changes are kept; it is tried again if others are faster.
@@ -134,8 +133,14 @@ class Database:
             if not self._is_open:
                 if not self.is_postgres:
                     _prepare_file(self.path)
-                self._changed(lambda connection: migrate(connection, self._at))
+                # A database that is up to date is opened without waiting for writers.
+                if self._seen(current_version) != LATEST:
+                    self._changed(lambda connection: migrate(connection, self._at))
                 self._is_open = True
+
+    def _seen(self, work: Callable[[Connection], _T]) -> _T:
+        with translated(), self._readers.begin() as connection:
+            return work(connection)
 
     def _changed(self, work: Callable[[Connection], _T]) -> _T:
         for _ in range(_ATTEMPTS - 1):

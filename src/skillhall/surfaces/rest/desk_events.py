@@ -16,6 +16,7 @@ from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.desk_calls import DeskCalls
 from skillhall.surfaces.rest.desk_texts import event_data
 from skillhall.surfaces.rest.errors import error_answer
+from skillhall.workspace.desk import is_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -186,4 +187,7 @@ def _asked(exchange: Exchange) -> tuple[int | None, str | None]:
     text = header or asked.get("after", "")
     if text and not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
         raise Refused("invalid_argument", "after is the number of an event")
-    return (int(text) if text else None), asked.get("session")
+    session = asked.get("session")
+    if session is not None and not is_id(session):
+        raise Refused("invalid_argument", "session is the id of a session")
+    return (int(text) if text else None), session

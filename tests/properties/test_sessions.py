@@ -1,0 +1,38 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall.workspace.block_types import BLOCK_TYPES
+from skillhall.workspace.checking import make_content
+from skillhall.workspace.exporting import export_session
+from skillhall.workspace.model import Budgets, Content, SkillOrigin, Zone
+from tests.support.memory_store import MemoryStore
+from tests.support.workspaces import make_workspace
+
+KEPT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+TEXTS = st.text(KEPT, max_size=40)
+NAMES = st.text(st.characters(categories=["L", "N", "S"]), min_size=1, max_size=20)
+BUDGETS = st.none() | st.integers(0, 10_000)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> Content:
+    skill = draw(st.none() | st.builds(SkillOrigin, TEXTS, TEXTS, TEXTS, TEXTS))
+    kind, zone = draw(st.sampled_from([*BLOCK_TYPES])), draw(st.sampled_from([*Zone]))
+    return make_content(kind, zone, draw(TEXTS), skill)
+
+
+@given(
+    NAMES, st.builds(Budgets, BUDGETS, BUDGETS, BUDGETS, BUDGETS), st.lists(contents(), max_size=6)
+)
+def test_an_exported_session_is_the_same_session_and_the_same_bytes(
+    name: str, budgets: Budgets, given_contents: list[Content]
+) -> None:
+    workspace = make_workspace(MemoryStore())
+    first = workspace.sessions.create(name, budgets, given_contents)
+    out = export_session(workspace.contexts.compile(first.id))
+    again = workspace.imports.open_session(out.data, out.name)
+    assert (again.name, again.budgets) == (first.name, first.budgets)
+    assert [one.content for one in workspace.blocks.list(again.id)] == [
+        one.content for one in workspace.blocks.list(first.id)
+    ]
+    assert export_session(workspace.contexts.compile(again.id)) == out
