@@ -11,7 +11,7 @@ from skillhall.errors import DatabaseUnavailable
 from skillhall.library.intake import bundle_of_files
 from skillhall.library.mirror import Mirror
 from skillhall.library.shared_skills import SharedSkills
-from skillhall.storage.database.engine import file_url
+from skillhall.storage.database.engine import Database, file_url
 from skillhall.storage.database.schema import shared_skills
 from skillhall.storage.database.shared import SqlSharedSkills
 from skillhall.storage.records import Event
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "mirror"
 
 
-def put(database: Switched, name: str, body: str = "Read.") -> None:
+def put(database: Database, name: str, body: str = "Read.") -> None:
     files = {"SKILL.md": (make_skill_md(name, "Reads.", body), 0o644), "run.sh": (b"#!", 0o755)}
     SqlSharedSkills(database).change(lambda write: write.put(name, files, ""), AT)
 
@@ -181,8 +181,9 @@ def test_while_the_database_is_away_skills_are_read_and_changes_refused(
             skills.delete("pdf")
         assert [skill.id for skill in skills.catalog()] == ["pdf"]
         before = skills.revision()
+        with closing(Database(file_url(database.path), AT)) as of_another_server:
+            put(of_another_server, "csv")
         database.is_away = False
-        put(database, "csv")
         until(lambda: skills.revision() != before)
         assert [skill.id for skill in skills.catalog()] == ["csv", "pdf"]
 

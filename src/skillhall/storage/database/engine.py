@@ -71,6 +71,9 @@ class Database:
             if not patient or isinstance(error, DatabaseNewer):
                 self.close()
                 raise
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def path(self) -> str:
