@@ -46,6 +46,7 @@ SkillhallError
 ├── TextRefused(field, problem)       a text that a database cannot keep
 ├── FolderScanOff                     folders of this machine are not read here
 ├── BackupRejected(problem)           a file that is no whole backup
+├── TokenNotFound(name)               no token of servers has that id or label
 ├── DatabaseUnavailable(problem)      the database cannot be used just now, or not at all
 │   └── DatabaseNewer(version, known) it belongs to a newer Skillhall
 ├── DatabaseFull                      its disk is full
@@ -608,6 +609,17 @@ class BackupRejected(SkillhallError):
     def __init__(self, problem: str) -> None:
         super().__init__(f"the backup cannot be used: {problem}")
         self.problem = problem
+
+
+class TokenNotFound(SkillhallError):
+    """No token of servers has that id or label."""
+
+    code = "not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no token {_shortened(name)!r}")
+        self.name = name
+        self.hint = "'skillhall token list' shows them"
 
 
 class DatabaseUnavailable(SkillhallError):

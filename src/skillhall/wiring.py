@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.index import HeadIndex
 from skillhall.catalog.load import load_roots
@@ -16,17 +16,23 @@ from skillhall.settings import Settings
 from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.library.collection import Collection
+    from skillhall.library.mirror import Mirror
     from skillhall.library.offering import FolderOffering
+    from skillhall.library.shared_skills import SharedSkills
+    from skillhall.library.tokens import TokenRing, Tokens
     from skillhall.policy.profiles import Profile
+    from skillhall.prompts.announcing import Announcer
     from skillhall.prompts.counter import PromptCounter
+    from skillhall.prompts.shared_uploads import SharedUploads
     from skillhall.skill.bundle import Bundle
     from skillhall.sources.directory import Progress
     from skillhall.storage.database.backup import BackupReport
     from skillhall.storage.database.engine import Database
+    from skillhall.storage.database.feed import EventFeed
     from skillhall.workspace.doors import Door
     from skillhall.workspace.intake import Provenance
     from skillhall.workspace.workspace import Workspace
@@ -51,20 +57,33 @@ def load_catalog(
     return load_roots(roots_for(paths, chosen, settings), chosen, index, progress)
 
 
-def open_counter(settings: Settings, *, watch: bool = True) -> PromptCounter:
+def open_counter(
+    settings: Settings, *, watch: bool = True, shared: Shared | None = None
+) -> PromptCounter:
     """The prompts that a server hands out; `close` it. With a watch, news are looked for meanwhile.
 
     Raises: ConfigInvalid.
     """
     # Imported here: no other command needs them.
+    from dataclasses import replace  # noqa: PLC0415
+
     from skillhall.prompts.configured import read_supply  # noqa: PLC0415
     from skillhall.prompts.counter import PromptCounter  # noqa: PLC0415
 
-    return PromptCounter(read_supply(settings), watch=watch)
+    supply = read_supply(settings)
+    if shared is None or shared.uploads is None:
+        return PromptCounter(supply, watch=watch)
+    announcer = shared.announcer
+    supply = replace(supply, uploads=shared.uploads, announce=announcer.tell)
+    counter = PromptCounter(supply, watch=watch)
+    shared.feed.subscribe(lambda events: announcer.hear(events, counter.expire))
+    return counter
 
 
-def open_collection(settings: Settings, counter: PromptCounter) -> Collection:
-    """The skills that a server shows: of its run directory, and of the repository it serves."""
+def open_collection(
+    settings: Settings, counter: PromptCounter, shared: Shared | None = None
+) -> Collection:
+    """The skills that a server shows: its own, and those of the repository it serves."""
     # Imported here: no other command needs them.
     from skillhall.library.collection import Collection  # noqa: PLC0415
     from skillhall.library.local_skills import LocalSkills  # noqa: PLC0415
@@ -73,6 +92,8 @@ def open_collection(settings: Settings, counter: PromptCounter) -> Collection:
         snapshot = counter.current() or counter.snapshot()
         return snapshot.digest, snapshot.contents.skills
 
+    if shared is not None and shared.skills is not None:
+        return Collection(shared.skills, settings, repository)
     local = LocalSkills(settings.working_directory)
     local.sweep()
     return Collection(local, settings, repository)
@@ -87,10 +108,13 @@ def open_folders(paths: Sequence[str], profile: Profile, settings: Settings) -> 
     return FolderOffering(roots_for(paths, profile, settings), profile, index)
 
 
-def open_workspace(settings: Settings, *, serving: bool = False) -> Workspace:
+def open_workspace(
+    settings: Settings, *, serving: bool = False, shared: Shared | None = None
+) -> Workspace:
     """The sessions of the configured database; `close` it.
 
-    A server's sources are remote ones only, and it hears of what others change.
+    A server's sources are remote ones only, and it hears of what others change. What it shares
+    with others brings the database along.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     # Imported here: no other command needs them.
@@ -101,32 +125,109 @@ def open_workspace(settings: Settings, *, serving: bool = False) -> Workspace:
     from skillhall.workspace.importing import Imports  # noqa: PLC0415
     from skillhall.workspace.workspace import Workspace  # noqa: PLC0415
 
-    database = open_database(settings)
+    database = open_database(settings) if shared is None else shared.database
     desk = Desk(SqlStore(database), utc_now, new_id)
     source = partial(_open_source, settings, remote=serving)
     is_scanned = settings.server.folder_scan
     imports = Imports(desk, source, is_scanned, settings.working_directory)
+    if shared is not None:
+        return Workspace.of(desk, imports, shared.feed, shared.close)
     feed = EventFeed(desk.store, open_watch(database)) if serving else None
     return Workspace.of(desk, imports, feed, database.close)
 
 
-def workspace_door(settings: Settings) -> Door:
+def workspace_door(settings: Settings, shared: Shared | None = None) -> Door:
     """A server's way to its sessions: opened when they are asked for; `close` it."""
     from skillhall.workspace.doors import Door  # noqa: PLC0415 - no other command needs it
 
-    return Door(partial(open_workspace, settings, serving=True))
+    return Door(partial(open_workspace, settings, serving=True, shared=shared))
 
 
-def open_database(settings: Settings) -> Database:
+class Shared(NamedTuple):
+    """What servers on one database have in common; skills and uploads only on PostgreSQL."""
+
+    database: Database
+    feed: EventFeed
+    ring: TokenRing
+    announcer: Announcer
+    mirror: Mirror | None = None
+    skills: SharedSkills | None = None
+    uploads: SharedUploads | None = None
+
+    def close(self) -> None:
+        """Hear and look no more, and let go of the database; a second time does nothing."""
+        self.feed.close()
+        self.ring.close()
+        if self.mirror is not None:
+            self.mirror.close()
+        self.database.close()
+
+
+def open_shared(settings: Settings) -> Shared:
+    """What this server shares with others; `close` it. Its database may be down for a while.
+
+    Raises: ConfigInvalid, DatabaseNewer.
+    """
+    # Imported here: no other command needs them.
+    from skillhall.library.mirror import Mirror  # noqa: PLC0415
+    from skillhall.library.shared_skills import SharedSkills  # noqa: PLC0415
+    from skillhall.library.tokens import TokenRing  # noqa: PLC0415
+    from skillhall.prompts.announcing import Announcer  # noqa: PLC0415
+    from skillhall.prompts.shared_uploads import SharedUploads  # noqa: PLC0415
+    from skillhall.storage.database.feed import EventFeed  # noqa: PLC0415
+    from skillhall.storage.database.shared import SqlSharedSkills  # noqa: PLC0415
+    from skillhall.storage.database.tokens import SqlOutbox, SqlTokens  # noqa: PLC0415
+    from skillhall.storage.database.uploads import SqlUploads  # noqa: PLC0415
+    from skillhall.storage.database.watching import open_watch  # noqa: PLC0415
+    from skillhall.storage.database.writing import SqlStore  # noqa: PLC0415
+
+    database = open_database(settings, patient=True)
+    feed = EventFeed(SqlStore(database), open_watch(database))
+    ring, announcer = TokenRing(SqlTokens(database)), Announcer(SqlOutbox(database))
+    feed.subscribe(ring.hear)
+    ring.catch_up()
+    if not database.is_postgres:
+        return Shared(database, feed, ring, announcer)
+    store = SqlSharedSkills(database)
+    mirror = Mirror(store, _mirror_folder(settings, database))
+    uploads = SharedUploads(SqlUploads(database), settings.cache_directory)
+    feed.subscribe(mirror.hear)
+    feed.subscribe(uploads.hear)
+    mirror.catch_up()
+    skills = SharedSkills(settings.working_directory, store, mirror)
+    return Shared(database, feed, ring, announcer, mirror, skills, uploads)
+
+
+def open_tokens(settings: Settings) -> tuple[Tokens, Callable[[], None]]:
+    """The tokens of the configured database, and what lets go of it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    from skillhall.library.tokens import Tokens  # noqa: PLC0415 - no other command needs them
+    from skillhall.storage.database.tokens import SqlTokens  # noqa: PLC0415
+
+    database = open_database(settings)
+    return Tokens(SqlTokens(database)), database.close
+
+
+def _mirror_folder(settings: Settings, database: Database) -> str:
+    from skillhall.skill.bundle import sha256_of  # noqa: PLC0415 - no listing needs it
+
+    name = sha256_of(database.place.encode())[:16]
+    return os.path.join(settings.cache_directory, "shared", name)  # noqa: PTH118
+
+
+def open_database(settings: Settings, *, patient: bool = False) -> Database:
     """The configured database, or the one in the data folder; `close` it.
 
+    A patient one may be down for a while.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     from skillhall.storage.database.engine import Database, file_url  # noqa: PLC0415
 
-    if settings.database_url is not None:
-        return Database(settings.database_url.reveal(), utc_now())
-    return Database(file_url(os.path.join(settings.data_directory, DATABASE)), utc_now())  # noqa: PTH118
+    own = file_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
+    url = own if settings.database_url is None else settings.database_url.reveal()
+    return Database(url, utc_now(), patient=patient)
 
 
 def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupReport:

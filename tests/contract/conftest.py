@@ -1,7 +1,10 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
+from sqlalchemy import make_url
 
 from skillhall.storage.database.engine import Database, file_url
 from skillhall.storage.database.writing import SqlStore
@@ -9,31 +12,31 @@ from skillhall.storage.port import Store
 from tests.support.databases import AT, empty
 from tests.support.memory_store import MemoryStore
 
+OpensDatabase: TypeAlias = Callable[[str], Database]
+
+
+@pytest.fixture
+def database_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpensDatabase]:
+    """Opens an empty database of a kind."""
+    with ExitStack() as opened:
+
+        def open_database(kind: str) -> Database:
+            url = file_url(str(tmp_path / "test.db"))
+            if kind == "postgres":
+                url = make_url(request.getfixturevalue("postgres"))
+                empty(url.render_as_string(hide_password=False))
+            return opened.enter_context(closing(Database(url, AT)))
+
+        yield open_database
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+def database(request: pytest.FixtureRequest, database_of: OpensDatabase) -> Database:
     """An empty database of each kind."""
-    if request.param == "postgres":
-        url: str = request.getfixturevalue("postgres")
-        empty(url)
-        made = Database(url, AT)
-    else:
-        made = Database(file_url(str(tmp_path / "test.db")), AT)
-    yield made
-    made.close()
+    return database_of(request.param)
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, database_of: OpensDatabase) -> Store:
     """An empty store of each kind."""
-    if request.param == "memory":
-        yield MemoryStore()
-        return
-    if request.param == "postgres":
-        url: str = request.getfixturevalue("postgres")
-        empty(url)
-        made = Database(url, AT)
-    else:
-        made = Database(file_url(str(tmp_path / "test.db")), AT)
-    yield SqlStore(made)
-    made.close()
+    return MemoryStore() if request.param == "memory" else SqlStore(database_of(request.param))

@@ -458,3 +458,18 @@ def test_a_request_is_one_line_of_json_in_the_log(
         "requestId": "line-1",
         "client": "127.0.0.1",
     }
+
+
+def test_further_tokens_are_accepted_beside_the_configured_one() -> None:
+    services = Services(MemoryCounter(), admits={b"further-token"}.__contains__)
+    with running(settings=with_token(), services=services) as server:
+        assert server.ask("GET", LIST).status == 200
+        for token, status in (("further-token", 200), ("other-token", 401), ("", 401)):
+            headers = {"Authorization": f"Bearer {token}"}
+            assert server.ask("GET", LIST, headers=headers).status == status
+
+
+def test_further_tokens_close_no_server_that_is_open() -> None:
+    services = Services(MemoryCounter(), admits={b"further-token"}.__contains__)
+    with running(services=services) as server:
+        assert server.ask("GET", LIST).status == 200

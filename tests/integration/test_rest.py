@@ -10,6 +10,7 @@ import pytest
 
 from skillhall.errors import RateLimited, SourceRejected, SourceTimedOut, TooLarge
 from skillhall.prompts.model import Argument, Stale
+from skillhall.surfaces.server import Services
 from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.servers import Reply, Running, make_settings, running
 
@@ -482,3 +483,17 @@ def test_a_source_whose_time_is_over_is_looked_at_first() -> None:
     with running(counter, make_settings()) as server:
         assert server.ask("GET", "/api/v1/prompts").status == 200
         assert server.ask("POST", "/api/v1/prompts/greet").status == 200
+
+
+def test_a_database_that_cannot_be_used_makes_the_server_not_ready() -> None:
+    problems = [""]
+    services = Services(MemoryCounter(), database=lambda: problems[0])
+    with running(services=services) as server:
+        assert server.ask("GET", "/readyz").json["data"]["database"] == "ok"
+        problems[0] = "the database cannot be used: it cannot be reached"
+        reply = server.ask("GET", "/readyz")
+        assert (reply.status, reply.code, reply.message) == (503, "NOT_READY", problems[0])
+        assert reply.json["error"]["details"]["database"] == problems[0]
+        assert int(reply.headers["Retry-After"]) > 0
+        assert server.ask("GET", "/healthz").status == 200
+        assert server.ask("GET", "/api/v1/prompts").status == 200

@@ -21,7 +21,7 @@ import sys
 from skillhall import wiring
 from skillhall.surfaces.cli.running import run
 from tests.support.counters import MemoryCounter, make_prompt
-wiring.open_counter = lambda settings: MemoryCounter(
+wiring.open_counter = lambda settings, **_: MemoryCounter(
     [make_prompt()], source=settings.prompts.repo or "built-in", commit=settings.prompts.branch
 )
 sys.exit(run(["serve", *sys.argv[1:]]))

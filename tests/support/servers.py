@@ -53,14 +53,7 @@ class Running:
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """One request on a connection of its own; a body that is not bytes is sent as JSON."""
-        given = {**self.headers, **(headers or {})}
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        if data is not None and "Content-Type" not in given:
-            given["Content-Type"] = "application/json"
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as line:
-            line.request(method, path, data, given)
-            answer = line.getresponse()
-            return Reply(answer.status, answer.headers, answer.read())
+        return ask(self.port, method, path, body, {**self.headers, **(headers or {})})
 
     def tell(self, data: bytes) -> bytes:
         """All that comes back for raw bytes, until the server closes or its answer is whole."""
@@ -75,6 +68,18 @@ class Running:
     def stop(self) -> None:
         """What SIGTERM does."""
         self.server.should_exit = True
+
+
+def ask(port: int, method: str, path: str, body: object, headers: Mapping[str, str]) -> Reply:
+    """One request on a connection of its own; a body that is not bytes is sent as JSON."""
+    given = dict(headers)
+    data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+    if data is not None and "Content-Type" not in given:
+        given["Content-Type"] = "application/json"
+    with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as line:
+        line.request(method, path, data, given)
+        answer = line.getresponse()
+        return Reply(answer.status, answer.headers, answer.read())
 
 
 def heard(line: socket.socket) -> bytes:

@@ -17,6 +17,7 @@ from skillhall.catalog.read import bundle_of, read_skill_file
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
 from skillhall.library.intake import bundles_in_file, bundles_of_files, open_reference
+from skillhall.library.local_skills import EVERY_FILE
 from skillhall.library.offering import Offer
 from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall.catalog.catalog import Skill
-    from skillhall.library.local_skills import ImportReport, LocalSkills
+    from skillhall.library.local_skills import ImportReport
+    from skillhall.library.own_skills import OwnSkills
     from skillhall.policy.loading import Judged
     from skillhall.settings import Settings
     from skillhall.skill.bundle import Bundle, SkillFile
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     Repository: TypeAlias = Callable[[], tuple[str, Iterable[Skill]]]  # a digest, and of what
 
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
-EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 MAX_PAGE = 1000  # skills
 MAX_FILES = LIMITS.entries  # that are imported at once
 
@@ -133,7 +134,7 @@ class Shown:
 class Collection:
     """The verbs on a server's skills; safe to use from several threads."""
 
-    local: LocalSkills
+    local: OwnSkills
     settings: Settings
     repository: Repository = field(default=lambda: ("", ()))
     _shown: Shown | None = None

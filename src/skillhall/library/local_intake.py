@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import Conflict, SkillRejected, SourceRejected, UnsafePath
+from skillhall.errors import Conflict, ReadOnly, SkillRejected, SourceRejected, UnsafePath
 from skillhall.library.adding import folder_of, name_of
 from skillhall.library.init import new_skill_md
 from skillhall.policy.loading import Effect, Judged
@@ -96,6 +97,31 @@ def _prepare(bundle: Bundle, given: str | None) -> Prepared:
         raise SkillRejected(identity, reasons or [f"No {SKILL_MD} found"])
     front, findings = _judged(identity, files[own][0], bundle.findings)
     return Prepared(_item(identity, front), files, findings)
+
+
+def place_of(
+    identity: str, own: Iterable[str], system: Iterable[str], *, replace: bool
+) -> str | None:
+    """The user skill that one with this id replaces, if it may. Raises: Conflict, ReadOnly."""
+    mine, theirs = _same(own, identity), _same(system, identity)
+    if not replace and (mine or theirs):
+        raise Conflict(identity, "choose another id, or replace it by an import")
+    if theirs:
+        raise ReadOnly(theirs)
+    return mine
+
+
+def names_in(folder: str) -> tuple[str, ...]:
+    """The names in a folder, in order; none if it is not there."""
+    try:
+        return tuple(sorted(os.listdir(folder)))
+    except OSError:
+        return ()
+
+
+def _same(names: Iterable[str], identity: str) -> str | None:
+    """The name that is the same as `identity` on some system."""
+    return next((name for name in names if folded(name) == folded(identity)), None)
 
 
 def own_id(bundle: Bundle) -> str:

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.load import load_roots
-from skillhall.catalog.stamps import take_stamps
-from skillhall.errors import Conflict, ReadOnly, SkillhallError, SkillNotFound, UnsafePath
+from skillhall.errors import Conflict, ReadOnly, SkillFileNotFound, SkillNotFound, UnsafePath
 from skillhall.library import shipped
+from skillhall.library.folder_revision import FolderRevision
 from skillhall.library.local_intake import (
     SYSTEM,
     USER,
     LocalSkill,
     checked_id,
+    names_in,
+    place_of,
     prepare_all,
     prepare_new,
 )
 from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.render.local import render_local
-from skillhall.skill.bundle import Bundle, RelativePath, folded
-from skillhall.skill.frontmatter import MAX_SKILL_MD, is_skill_md
-from skillhall.sources.links import read_inside
+from skillhall.skill.bundle import Bundle, RelativePath
+from skillhall.skill.frontmatter import is_skill_md
+from skillhall.sources.bundles import open_bundle
 from skillhall.sources.roots import Root
-from skillhall.sources.safety import Kind
+from skillhall.sources.safety import Kind, Place
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillhall.catalog.catalog import Catalog
-    from skillhall.catalog.stamps import Stamps
     from skillhall.library.local_intake import Prepared
+    from skillhall.library.own_skills import Decide
     from skillhall.library.shipped import InstallReport
     from skillhall.policy.loading import Judged
 
+EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 _FOLDERS = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
@@ -62,7 +64,7 @@ class LocalSkills:
 
     def __init__(self, run_directory: str | os.PathLike[str]) -> None:
         self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
-        self._last: tuple[Stamps, str] | None = None
+        self._revision = FolderRevision(self.run_directory, [self._path(one) for one in _FOLDERS])
 
     def catalog(self) -> Catalog:
         """Everything about both folders, as they are at this moment."""
@@ -118,6 +120,21 @@ class LocalSkills:
                 raise SkillNotFound(id)
             target.discard(id)
 
+    def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
+        """Put other files where user skills stand, while nobody else changes them.
+
+        Raises: what `decide` raises, UnsafePath, OSError.
+        """
+        with self._opened(USER, make=True) as target:
+            present = {identity: self._bundle(identity) for identity in ids}
+            for identity, files in decide(present).items():
+                if files is None:
+                    target.discard(identity)
+                elif present[identity] is None:
+                    target.put_folder(identity, files)
+                else:
+                    target.swap_folder(identity, files)
+
     def sweep(self) -> None:
         """Clear up what killed processes left behind. Raises: OSError."""
         for source in _FOLDERS:
@@ -130,16 +147,20 @@ class LocalSkills:
 
     def revision(self) -> str:
         """A text that is another one as soon as a skill came, went or was edited."""
-        if self._last is None or not self._last[0].still_hold():
-            stamps = take_stamps([root.path for root in self._roots()], LOCAL_SKILLS.scan)
-            self._last = stamps, self._digest(stamps)
-        return self._last[1]
+        return self._revision.text()
 
     def _sweep(self, source: str) -> None:
         """Opening a folder clears it up; one behind a link is not ours to clear."""
         if os.path.isdir(self._path(source)):
             with suppress(UnsafePath), self._opened(source):
                 pass
+
+    def _bundle(self, identity: str) -> Bundle | None:
+        place = Place(self._path(USER), RelativePath.parse(identity).text)
+        try:
+            return open_bundle(place, EVERY_FILE)
+        except SkillFileNotFound:
+            return None
 
     def _roots(self) -> tuple[Root, ...]:
         return tuple(Root(self._path(source), source, expected=False) for source in _FOLDERS)
@@ -165,19 +186,10 @@ class LocalSkills:
 
     def _place(self, target: WritableFolder, one: Prepared, *, replace: bool) -> str | None:
         """The folder that `one` replaces, if it may. Raises: Conflict, ReadOnly."""
-        own = _same(target.names(), one.item.id)
-        system = _same(self._system_ids(), one.item.id)
-        if not replace and (own or system):
-            raise Conflict(one.item.id, "choose another id, or replace it by an import")
-        if system:
-            raise ReadOnly(system)
-        return own
+        return place_of(one.item.id, target.names(), self._system_ids(), replace=replace)
 
     def _system_ids(self) -> tuple[str, ...]:
-        try:
-            return tuple(sorted(os.listdir(self._path(SYSTEM))))
-        except OSError:
-            return ()
+        return names_in(self._path(SYSTEM))
 
     def _deletable(self, catalog: Catalog) -> set[str]:
         """The ids of user skills, also of shadowed and of broken ones."""
@@ -187,28 +199,6 @@ class LocalSkills:
         return ids | {
             one.id for one in broken if one.location.startswith(self._path(USER) + os.sep)
         }
-
-    def _digest(self, stamps: Stamps) -> str:
-        """The folders that are there, and the bytes of every SKILL.md."""
-        digest = hashlib.sha256()
-        for path, signature in sorted(stamps.signatures.items()):
-            text = os.path.relpath(path, self.run_directory).replace(os.sep, "/")
-            content = repr(signature is None).encode()
-            if is_skill_md(os.path.basename(path)):
-                content = self._content(text) or repr(signature).encode()
-            digest.update(f"{text!a}\0{len(content)}\0".encode() + content)
-        return digest.hexdigest()
-
-    def _content(self, path: str) -> bytes:
-        try:
-            return read_inside(self.run_directory, RelativePath.parse(path), MAX_SKILL_MD).data
-        except SkillhallError:
-            return b""
-
-
-def _same(names: Iterable[str], identity: str) -> str | None:
-    """The name that is the same as `identity` on some system."""
-    return next((name for name in names if folded(name) == folded(identity)), None)
 
 
 def _put(target: WritableFolder, one: Prepared) -> None:

@@ -15,9 +15,9 @@ from skillhall.prompts.model import BUILT_IN, Asked, SourceStatus, Stale
 from skillhall.prompts.readers import GitHubReader, GitReader
 from skillhall.prompts.repositories import GitHosts, LocalFolder, Repository, asked_repository
 from skillhall.prompts.snapshot import ANSWERS, Contents, Snapshot
-from skillhall.prompts.uploads import MAX_SOURCES, Uploads
-from skillhall.prompts.watching import Watch
+from skillhall.prompts.uploads import MAX_SOURCES, FolderUploads
 from skillhall.sources.git_cache import discard_copy
+from skillhall.sources.watching import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from skillhall.prompts.feed import Look
     from skillhall.prompts.model import Ingested, Upload
     from skillhall.prompts.readers import Reader
+    from skillhall.prompts.uploads import Uploads
     from skillhall.sources.git import GitAccess
     from skillhall.sources.github_api import GitHubAccess
 
     Call: TypeAlias = Callable[[Feed, Look], Snapshot]
+    Announce: TypeAlias = Callable[[Sequence[str], str], None]  # its addresses, and the branch
 
 _CONFIGURED = Asked()
 MAX_OVERRIDES = 32  # repositories that calls asked for and that are kept
 _OVERRIDE_ANSWERS = 8 * 1024 * 1024  # bytes of answers that are kept of each of them
 _SHORTEST_PAUSE = 1.0  # seconds
+_THREAD = "skillhall-prompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Supply:
     overrides: int = MAX_OVERRIDES
     clock: Clock = field(default_factory=Clock)
     github: GitHubAccess | None = None  # instead of git, if that is not to be used
+    uploads: Uploads | None = None  # folders in the data directory, if it is not given
+    announce: Announce = lambda *_: None  # tells other servers which repository has news
 
     def reader(self, access: GitAccess) -> Reader:
         """The way to a repository, with the tokens of an access."""
@@ -66,14 +71,14 @@ class PromptCounter:
     def __init__(self, supply: Supply, *, watch: bool = False) -> None:
         self._supply = supply
         self._copies = Copies(supply.access.cache_directory)
-        self._uploads = Uploads(supply.data_directory)
+        self._uploads = supply.uploads or FolderUploads(supply.data_directory)
         self._built_in = Contents(BUILT_IN)
         self._configured = Feed(supply.ttl, supply.clock, rests=True)
         self._gate = threading.Lock()
         self._overrides: OrderedDict[tuple[str, ...], tuple[Repository, Feed]] = OrderedDict()
         self._uploaded: OrderedDict[str, tuple[str, Snapshot]] = OrderedDict()
         is_watched = watch and supply.configured is not None
-        self._watch = Watch(self._look_around, self._pause) if is_watched else None
+        self._watch = Watch(self._look_around, self._pause, _THREAD) if is_watched else None
 
     def snapshot(self, asked: Asked = _CONFIGURED) -> Snapshot:
         """What is handed out now; read at the first call, and again when its time is over.
@@ -91,8 +96,12 @@ class PromptCounter:
         return self._configured.kept if self._configured.seconds_left else None
 
     def refresh(self, asked: Asked = _CONFIGURED) -> Snapshot:
-        """The newest, now. Raises: as `snapshot`."""
-        return self._answer(asked, Feed.refresh)
+        """The newest, now; other servers are told to look too. Raises: as `snapshot`."""
+        snapshot = self._answer(asked, Feed.refresh)
+        repository = self._asked_repository(asked)
+        if repository is not None:
+            self._supply.announce([repository.address], repository.reference.ref)
+        return snapshot
 
     def ingest(self, upload: Upload) -> Ingested:
         """Keep an upload under its name. Raises: UploadRejected, TooLarge, OSError."""
@@ -100,6 +109,12 @@ class PromptCounter:
 
     def pushed(self, urls: Sequence[str], branch: str) -> bool:
         """Note that a repository has news; whether it is one of ours. It is refreshed soon."""
+        is_ours = self.expire(urls, branch)
+        self._supply.announce(urls, branch)
+        return is_ours
+
+    def expire(self, urls: Sequence[str], branch: str) -> bool:
+        """The same, told by another server, which has told everybody."""
         with self._gate:
             known = list(self._overrides.values())
         configured = self._supply.configured
@@ -168,16 +183,22 @@ class PromptCounter:
 
     def _override(self, asked: Asked) -> tuple[Repository, GitAccess]:
         """The repository that a call is about, and how it may be reached."""
-        if asked.repo:
-            hosts = self._supply.hosts
-            repository = asked_repository(asked.repo, asked.path, asked.branch, hosts)
-        else:
-            configured = self._supply.configured
-            if not isinstance(configured, Repository):
-                text, hint = asked.path or asked.branch, "name the repository too"
-                raise SourceRejected("path", text, "no repository is configured", hint)
-            repository = configured.at(asked.path, asked.branch)
+        repository = self._asked_repository(asked)
+        if repository is None:
+            text, hint = asked.path or asked.branch, "name the repository too"
+            raise SourceRejected("path", text, "no repository is configured", hint)
         return repository, repository.access(self._supply.access, asked.token)
+
+    def _asked_repository(self, asked: Asked) -> Repository | None:
+        """The repository that a call is about; none for uploads and folders."""
+        if asked.source:
+            return None
+        if asked.repo:
+            return asked_repository(asked.repo, asked.path, asked.branch, self._supply.hosts)
+        configured = self._supply.configured
+        if not isinstance(configured, Repository):
+            return None
+        return configured.at(asked.path, asked.branch)
 
     def _feed(self, key: tuple[str, ...], repository: Repository) -> Feed:
         """The feed of an override, which is now the last one that would go."""

@@ -69,6 +69,11 @@ class Repository:
         )
         return Repository(place, self.source, may_fall_back=self.may_fall_back and not branch)
 
+    @property
+    def address(self) -> str:
+        """Where it lies, for whoever has the way there: host and path alone."""
+        return address_of(self.reference.url)
+
     def is_pushed(self, urls: Sequence[str], branch: str) -> bool:
         """Whether a push to that branch is news for us."""
         ref = branch.removeprefix("refs/heads/")
@@ -187,3 +192,8 @@ def place_of(url: str) -> tuple[str, str]:
     if found is None:
         return "", url
     return found[1].lower(), found[2].strip("/").removesuffix(".git").casefold()
+
+
+def address_of(url: str) -> str:
+    """Host and path as one address, without whatever else leads there."""
+    return "https://{}/{}".format(*place_of(url))

@@ -1,4 +1,4 @@
-"""Uploaded sources on disk: each whole or not at all, and only those that are used.
+"""Uploaded sources, and their place on disk: each whole or not at all, and only those in use.
 
 ```text
 <data>/uploads/<digest of the name>/manifest.json     its name, its hash, how many files it has
@@ -15,7 +15,7 @@ import os
 import secrets
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall.errors import SourceUnknown
 from skillhall.prompts.folders import read_folder
@@ -47,8 +47,30 @@ class _Manifest(NamedTuple):
         return json.dumps(self._asdict()).encode("ascii")
 
 
-class Uploads:
-    """The sources that clients uploaded; several processes may share the folder."""
+class Uploads(Protocol):
+    """The sources that clients uploaded; those that nobody used longest make room."""
+
+    def ingest(self, upload: Upload) -> Ingested:
+        """Keep an upload under its name; a refused one leaves the old.
+
+        Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable, DatabaseFull.
+        """
+
+    def version(self, source: str) -> str:
+        """What changes with the files of a source; it counts as used.
+
+        Raises: SourceUnknown, DatabaseUnavailable.
+        """
+
+    def read(self, source: str) -> tuple[str, Tree]:
+        """The version and the files of a source.
+
+        Raises: SourceUnknown, TooLarge, OSError, DatabaseUnavailable.
+        """
+
+
+class FolderUploads:
+    """Uploads in folders; several processes of one machine may share them."""
 
     def __init__(self, data_directory: str, at_most: int = MAX_SOURCES) -> None:
         self._folder = os.path.join(data_directory, "uploads")

@@ -136,21 +136,31 @@ class WritableFolder:
         leaves the old folder aside: see `recover`. Call both with the folder locked.
         Raises: OSError.
         """
-        aside = f"{ASIDE}{name}"
         with self.staged() as temporary:
             self._build(temporary, files)
-            if self._exchange(temporary, name):
-                self.sync()
-                return
-            self.rename(name, aside)
-            try:
-                self.rename(temporary, name)
-            except BaseException:
-                self.rename(aside, name)
-                raise
+            self.trade_folder(name, temporary)
         self.sync()
+        self.remove_aside(name)
+
+    def trade_folder(self, name: str, by: str) -> None:
+        """Put the folder `by` where `name` stands; the old one is then at `by`, or aside.
+
+        Raises: OSError.
+        """
+        if self._exchange(by, name):
+            return
+        aside = f"{ASIDE}{name}"
+        self.rename(name, aside)
+        try:
+            self.rename(by, name)
+        except BaseException:
+            self.rename(aside, name)
+            raise
+
+    def remove_aside(self, name: str) -> None:
+        """Remove the folder that stood at `name`, if it was put aside."""
         with contextlib.suppress(OSError):  # the new one stands; `recover` gets what is left
-            self.remove(aside)
+            self.remove(f"{ASIDE}{name}")
 
     def put_link(self, name: str, text: str) -> None:
         """Make or replace a link to `text`, all or nothing. Raises: OSError, NotAFile."""

@@ -173,3 +173,13 @@ class StoredUpload:
     files: Mapping[str, KeptFile]
     used: int  # a number that grows with each use, of any upload
     updated: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A token that servers accept; only its digest is kept."""
+
+    id: str
+    label: str
+    digest: str  # SHA-256, in hexadecimal
+    created: str

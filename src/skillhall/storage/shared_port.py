@@ -1,25 +1,32 @@
-"""What servers share by a database: skills and uploads, whose bytes are kept once."""
+"""What servers share by a database: skills, uploads and tokens. Bytes are kept once."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from skillhall.storage.records import SharedSkill, StoredUpload
+    from skillhall.storage.records import SharedSkill, StoredToken, StoredUpload
 
     Files: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
 
-NOT_THERE = 0  # the version of what does not exist
+_T = TypeVar("_T")
+
+# The kinds of events that tell servers what others did.
+SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
+UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
+TOKENS_CHANGED = "tokens-changed"
+REPOSITORY_CHANGED = "repository-changed"
+DATABASE_RESTORED = "database-restored"  # everything may be another
 
 
-class SharedSkills(Protocol):
-    """The skills that all servers on one database have."""
+class SharedReading(Protocol):
+    """The skills that all servers on one database have, all of one moment."""
 
-    def list(self) -> Sequence[SharedSkill]:
-        """All of them, in order of their ids."""
+    def versions(self) -> Mapping[str, int]:
+        """The version of each by id; a version never comes back."""
 
     def find(self, identity: str) -> SharedSkill | None:
         """The skill with that id."""
@@ -27,20 +34,31 @@ class SharedSkills(Protocol):
     def read(self, digest: str) -> bytes | None:
         """The bytes of a file."""
 
-    def put(
-        self, identity: str, files: Files, origin: str, at: str, expected: int | None = None
-    ) -> SharedSkill:
-        """Keep a skill in place of the one that is there.
 
-        With `expected`, only if that is its version; `NOT_THERE` wants a free id.
-        Raises: VersionConflict, DatabaseUnavailable, DatabaseFull.
+class SharedWriting(SharedReading, Protocol):
+    """One change of all or nothing, while nobody else changes shared skills."""
+
+    def put(self, identity: str, files: Files, origin: str) -> None:
+        """Keep a skill in place of the one that is there."""
+
+    def drop(self, identity: str) -> None:
+        """Remove a skill."""
+
+
+class SharedSkills(Protocol):
+    """Where they are kept. Work may be done twice: only the one that is kept counts."""
+
+    def look(self, work: Callable[[SharedReading], _T]) -> _T:
+        """What the work returns. Raises: DatabaseUnavailable."""
+
+    def change(self, work: Callable[[SharedWriting], _T], at: str) -> _T:
+        """What the work returns, once its changes are kept, and told to all servers.
+
+        Raises: DatabaseUnavailable, DatabaseFull, what the work raises; then nothing is changed.
         """
 
-    def delete(self, identity: str, at: str, expected: int | None = None) -> bool:
-        """Whether there was one to remove. Raises: VersionConflict, DatabaseUnavailable."""
 
-
-class Uploads(Protocol):
+class StoredUploads(Protocol):
     """The sources of prompts that clients sent; those that nobody used longest make room."""
 
     def list(self) -> Sequence[StoredUpload]:
@@ -57,3 +75,23 @@ class Uploads(Protocol):
 
         Raises: DatabaseUnavailable, DatabaseFull.
         """
+
+
+class StoredTokens(Protocol):
+    """The tokens that servers accept, by their digests."""
+
+    def list(self) -> Sequence[StoredToken]:
+        """All of them, the oldest first."""
+
+    def add(self, token: StoredToken) -> None:
+        """Keep another one. Raises: Conflict if its label is taken, DatabaseUnavailable."""
+
+    def drop(self, name: str, at: str) -> bool:
+        """Whether there was one with that id or label to remove. Raises: DatabaseUnavailable."""
+
+
+class Outbox(Protocol):
+    """Tells all servers of something that no table keeps."""
+
+    def note(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
+        """Tell it. Raises: DatabaseUnavailable, DatabaseFull."""

@@ -65,8 +65,11 @@ class Guard:
         settings: ServerSettings,
         *,
         clock: Callable[[], float] = time.monotonic,
+        admits: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
+        """`admits` knows further tokens, besides the one of the settings."""
         self._app = app
+        self._admits = admits
         self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
         self._public = urlsplit(settings.public_url)
         self._public_names = _names(self._public)
@@ -140,7 +143,9 @@ class Guard:
 
     def _authenticate(self, authorization: bytes | None, scope: Scope) -> None:
         given = _bearer(authorization)
-        if given is not None and hmac.compare_digest(_digest_of(given), self._token or b""):
+        if given is not None and (
+            hmac.compare_digest(_digest_of(given), self._token or b"") or self._admits(given)
+        ):
             return
         if given is not None:
             self._failures.note(_address(scope))

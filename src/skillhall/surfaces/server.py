@@ -78,13 +78,18 @@ class Services:
     routers: tuple[APIRouter, ...] = ()
     hot: tuple[HotRoute, ...] = ()
     stopping: Stopping = field(default_factory=Stopping)
+    admits: Callable[[bytes], bool] = lambda _: False  # knows further tokens
+    database: Callable[[], str] | None = None  # says why that cannot be used
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
     """The whole app: what observes, what guards, what is hot, then the framework."""
     counter, server = services.counter, settings.server
     blocking, metrics = Blocking(_THREADS), Metrics(counter.status)
-    prompts, health = PromptCalls(counter, blocking), HealthCalls(counter, metrics)
+    prompts, health = (
+        PromptCalls(counter, blocking),
+        HealthCalls(counter, metrics, services.database),
+    )
     hooks = WebhookCalls(counter, blocking, server.webhook_secret)
     routers: tuple[APIRouter, ...] = (
         prompt_router(prompts),
@@ -107,7 +112,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     own = (server.auth_token, server.webhook_secret, settings.database_url)
     secrets = (*own, *settings.tokens.values())
     return Observed(
-        Guard(front, server),
+        Guard(front, server, admits=services.admits),
         metrics=metrics,
         scrubber=Scrubber(secrets),
         internal=internal_answer,

@@ -28,6 +28,7 @@ from skillhall.storage.database.migrations import (
 from skillhall.storage.database.schema import METADATA, events, migrations
 from skillhall.storage.database.writing import SqlWriting
 from skillhall.storage.records import Event
+from skillhall.storage.shared_port import DATABASE_RESTORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from skillhall.storage.database.engine import Database
 
 FORMAT = "skillhall.backup/1"
-RESTORED = "database-restored"
 _BYTES = "base64"  # the key of a value that is bytes
 _BATCH = 500  # rows that are written at once
 _LONGEST = 512 * 1024 * 1024  # characters of one line; a file of a skill has 10 MiB
@@ -185,7 +185,7 @@ def _tell(connection: Connection, last: int, at: str) -> None:
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
         numbered = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
         connection.execute(text(numbered), {"seq": following - 1})
-    SqlWriting(connection).note(Event(RESTORED, "", "", 0, {}, at))
+    SqlWriting(connection).note(Event(DATABASE_RESTORED, "", "", 0, {}, at))
 
 
 def _is_used(connection: Connection) -> bool:

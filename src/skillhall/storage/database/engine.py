@@ -13,11 +13,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
+from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, DatabaseUnavailable
 from skillhall.storage.database.migrations import LATEST, current_version, migrate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from sqlalchemy import Connection, Engine
 
@@ -32,7 +32,14 @@ _KINDS = {
 _ATTEMPTS = 4  # of a change that met another one
 # Together with the attempts, ten seconds until a caller is told that others are busy.
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=2500")
-_CONNECT_SECONDS = 5
+# A PostgreSQL that nothing is heard of is given up after some seconds, not after two hours.
+POSTGRES_LINE: Mapping[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,  # milliseconds
+}
 _FILE, _FOLDER = 0o600, 0o700  # sessions are nobody else's business
 # PostgreSQL's codes: a serialisation failure, a deadlock, a lock that was not to be had.
 _AGAIN = frozenset({"40001", "40P01", "55P03"})
@@ -43,21 +50,27 @@ _READ_ONLY = "skillhall_read_only"
 class Database:
     """A database that has the newest tables; `close` it. Safe to use from several threads."""
 
-    def __init__(self, url: str | URL, at: str) -> None:
+    def __init__(self, url: str | URL, at: str, *, patient: bool = False) -> None:
         """Open it, and bring its tables up to date; `at` is when that is.
 
+        A patient one may be down: it is tried again with each use, until it can be opened.
         Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
         """
         self._url = read_url(url)
         self.is_postgres = self._url.get_backend_name() == "postgresql"
-        self._engine = self._opened()
+        self._engine = self._made()
         self._readers = self._engine.execution_options(**self._reading_options())
         self._listeners: list[Callable[[], None]] = []
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._at = at
+        self._is_open = False
         try:
-            # A database that is up to date is opened without waiting for writers.
-            if self.read(current_version) != LATEST:
-                self.write(lambda connection: migrate(connection, at))
+            self._open()
+        except DatabaseUnavailable as error:
+            if not patient or isinstance(error, DatabaseNewer):
+                self.close()
+                raise
         except BaseException:
             self.close()
             raise
@@ -68,6 +81,20 @@ class Database:
         return self._url.database or ""
 
     @property
+    def place(self) -> str:
+        """Which database it is, whoever asks and by whatever password."""
+        host = self._url.host or self._url.query.get("host", "")
+        return f"{host}:{self._url.port or ''}/{self._url.database}"
+
+    def problem(self) -> str:
+        """Why it cannot be used at this moment; "" if it can."""
+        try:
+            self.read(lambda connection: connection.exec_driver_sql("SELECT 1"))
+        except DatabaseUnavailable as error:
+            return str(error)
+        return ""
+
+    @property
     def connection_text(self) -> str:
         """What a driver of its own connects by; it holds the password."""
         plain = self._url.set(drivername="postgresql")
@@ -75,24 +102,16 @@ class Database:
 
     def read(self, work: Callable[[Connection], _T]) -> _T:
         """What the work finds, all of one moment. Raises: DatabaseUnavailable."""
-        with translated(), self._readers.begin() as connection:
-            return work(connection)
+        self._open()
+        return self._seen(work)
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
         """What the work returns, once its changes are kept; it is tried again if others are faster.
 
         Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
         """
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self._written(work)
-            except DBAPIError as error:
-                if not _is_passing(error):
-                    raise _told(error) from None
-            except PoolTimeout as error:
-                raise _told(error) from None
-        with translated():
-            return self._written(work)
+        self._open()
+        return self._changed(work)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each change of this process, until the answer is called."""
@@ -109,6 +128,35 @@ class Database:
         """Let go of all connections."""
         self._engine.dispose()
 
+    def _open(self) -> None:
+        """Bring the tables up to date, once."""
+        if self._is_open:
+            return
+        with self._opening:
+            if not self._is_open:
+                if not self.is_postgres:
+                    _prepare_file(self.path)
+                # A database that is up to date is opened without waiting for writers.
+                if self._seen(current_version) != LATEST:
+                    self._changed(lambda connection: migrate(connection, self._at))
+                self._is_open = True
+
+    def _seen(self, work: Callable[[Connection], _T]) -> _T:
+        with translated(), self._readers.begin() as connection:
+            return work(connection)
+
+    def _changed(self, work: Callable[[Connection], _T]) -> _T:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._written(work)
+            except DBAPIError as error:
+                if not _is_passing(error):
+                    raise _told(error) from None
+            except PoolTimeout as error:
+                raise _told(error) from None
+        with translated():
+            return self._written(work)
+
     def _written(self, work: Callable[[Connection], _T]) -> _T:
         with self._engine.begin() as connection:
             result = work(connection)
@@ -118,10 +166,9 @@ class Database:
             listener()
         return result
 
-    def _opened(self) -> Engine:
+    def _made(self) -> Engine:
         if self.is_postgres:
             return _postgres_engine(self._url)
-        _prepare_file(self.path)
         engine = create_engine(self._url, connect_args={"check_same_thread": False})
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -166,9 +213,8 @@ def translated() -> Iterator[None]:
 
 
 def _postgres_engine(url: URL) -> Engine:
-    seconds = {"connect_timeout": _CONNECT_SECONDS}
     try:
-        return create_engine(url, pool_pre_ping=True, pool_size=10, connect_args=seconds)
+        return create_engine(url, pool_pre_ping=True, pool_size=10, connect_args={**POSTGRES_LINE})
     except (ModuleNotFoundError, NoSuchModuleError):
         raise ConfigInvalid(
             VARIABLE, "PostgreSQL needs a driver", "pip install 'skillhall[postgres]'"

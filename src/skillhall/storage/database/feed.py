@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     Listener: TypeAlias = Callable[[Sequence[Event]], None]
 
 BATCH = 500  # events that are read at once
+_PATIENCE = 5.0  # seconds that a database may take to answer when the feed is closed
 
 
 class EventFeed:
     """Events as they come, of this process and of all others; `close` it.
 
-    A listener is called in the feed's own thread, and must return at once.
+    A listener is called in the feed's own thread, and must return at once. If the database was down
+    when the feed began, listeners get an empty batch as soon as it is not: what came before that
+    nobody told them.
     """
 
     def __init__(self, store: Store, watch: Watch) -> None:
@@ -34,7 +37,9 @@ class EventFeed:
         self._lock = threading.Lock()
         self._number = 0
         self._ended = threading.Event()
-        self._last = store.read(lambda read: read.event_range())[1]
+        self._last: int | None = None
+        with contextlib.suppress(SkillhallError):
+            self._last = self._newest()
         self._thread = threading.Thread(target=self._run, name="skillhall-events", daemon=True)
         self._thread.start()
 
@@ -54,22 +59,35 @@ class EventFeed:
     def close(self) -> None:
         """End the thread."""
         self._ended.set()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
         self._watch.close()
 
     def _run(self) -> None:
-        is_behind = False
+        is_behind = self._last is None
         while not self._ended.is_set():
             is_behind = self._watch.wait() or is_behind
             if is_behind:
-                with contextlib.suppress(SkillhallError):
+                # Whatever goes wrong, a server must not stop hearing of the others.
+                with contextlib.suppress(Exception):
                     self._tell()
                     is_behind = False
 
+    def _newest(self) -> int:
+        return self._store.read(lambda read: read.event_range())[1]
+
     def _tell(self) -> None:
-        while found := self._store.read(lambda read: read.events(self._last, BATCH)):
+        if self._last is None:
+            self._last = self._newest()
+            self._hand_out(())
+        while found := self._after(self._last):
             self._last = found[-1].seq
-            with self._lock:
-                listeners = [*self._listeners.values()]
-            for listener in listeners:
-                listener(found)
+            self._hand_out(found)
+
+    def _after(self, seq: int) -> Sequence[Event]:
+        return self._store.read(lambda read: read.events(seq, BATCH))
+
+    def _hand_out(self, events: Sequence[Event]) -> None:
+        with self._lock:
+            listeners = [*self._listeners.values()]
+        for listener in listeners:
+            listener(events)

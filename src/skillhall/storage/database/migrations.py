@@ -98,10 +98,21 @@ def _m3_shared_files(connection: Connection) -> None:
     )
 
 
+def _m4_tokens(connection: Connection) -> None:
+    """The tokens that servers accept, by their digests."""
+    _execute(
+        connection,
+        """CREATE TABLE tokens (id TEXT PRIMARY KEY NOT NULL, label TEXT NOT NULL,
+            digest TEXT NOT NULL, created_at TEXT NOT NULL)""",
+        "CREATE UNIQUE INDEX tokens_label ON tokens (label)",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
     _m3_shared_files,
+    _m4_tokens,
 )
 LATEST = len(MIGRATIONS)
 
@@ -145,6 +156,7 @@ def drop_everything(connection: Connection) -> None:
 
 # Those that point at others come first.
 _ALL_TABLES = (
+    "tokens",
     "upload_files",
     "uploads",
     "shared_skill_files",

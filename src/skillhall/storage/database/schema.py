@@ -213,3 +213,13 @@ upload_files = Table(
     ),
 )
 Index("upload_files_digest", upload_files.c.digest)
+
+tokens = Table(
+    "tokens",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    _text("label"),
+    _text("digest"),
+    _text("created_at"),
+)
+Index("tokens_label", tokens.c.label, unique=True)

@@ -6,7 +6,9 @@ import contextlib
 import sqlite3
 import threading
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
 
+from skillhall.storage.database.engine import POSTGRES_LINE
 from skillhall.storage.database.writing import CHANNEL
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ class SqliteWatch:
     def __init__(self, database: Database) -> None:
         self._told = threading.Event()
         self._stop: Callable[[], None] = database.on_change(self._told.set)
-        self._line = sqlite3.connect(database.path, check_same_thread=False, isolation_level=None)
+        self._path = database.path
+        self._line: sqlite3.Connection | None = None
         self._version = self._look()
 
     def wait(self) -> bool:
@@ -58,10 +61,17 @@ class SqliteWatch:
         """Wait no more."""
         self._stop()
         self._told.set()
-        self._line.close()
+        if self._line is not None:
+            self._line.close()
 
     def _look(self) -> int:
         with contextlib.suppress(sqlite3.Error):
+            self._line = self._line or sqlite3.connect(
+                f"file:{quote(self._path)}?mode=rw",
+                uri=True,
+                check_same_thread=False,
+                isolation_level=None,
+            )
             return int(self._line.execute("PRAGMA data_version").fetchone()[0])
         return -1
 
@@ -97,7 +107,7 @@ class PostgresWatch:
         import psycopg  # noqa: PLC0415 - only where PostgreSQL is used
 
         try:
-            self._line = psycopg.connect(self._text, autocommit=True, connect_timeout=5)
+            self._line = psycopg.connect(self._text, autocommit=True, **POSTGRES_LINE)
             self._line.execute(f"LISTEN {CHANNEL}")
         except psycopg.Error:
             self._disconnect()

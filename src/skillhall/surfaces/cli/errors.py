@@ -48,7 +48,8 @@ EXIT_CODES: Mapping[str, int] = {
     "internal": FAILED,
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["tool"])  # they have commands
+# Commands that have commands.
+_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["token"], ["tool"])
 _DEBUG = "SKILLHALL_DEBUG"
 
 

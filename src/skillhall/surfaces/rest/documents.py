@@ -202,10 +202,11 @@ class SourceData(BaseModel):
 
 
 class ReadyData(BaseModel):
-    """How all sources stand."""
+    """How all sources stand, and the database where one is configured."""
 
     status: Literal["ready"]
     sources: list[SourceData]
+    database: Literal["ok"] | None = None
 
 
 class PushData(BaseModel):

@@ -14,19 +14,27 @@ from skillhall.surfaces.http.observing import ERRORS
 from skillhall.surfaces.http.refusal import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillhall.prompts.model import Counter, SourceStatus
     from skillhall.surfaces.http.exchange import Exchange
     from skillhall.surfaces.http.metrics import Metrics
 
 _PATIENCE = 1.0  # seconds to wait for the first load, before "not yet" is the answer
+_DATABASE_PATIENCE = 2.0  # seconds
+_RETRY = ((b"retry-after", b"5"),)
 _THREADS = 2  # its own, so that a slow repository does not make the server look dead
 
 
 class HealthCalls:
     """The calls of those who watch over servers."""
 
-    def __init__(self, counter: Counter, metrics: Metrics) -> None:
+    def __init__(
+        self, counter: Counter, metrics: Metrics, database: Callable[[], str] | None = None
+    ) -> None:
+        """`database` says why that cannot be used; "" if it can."""
         self._counter = counter
+        self._database = database
         self._metrics = metrics
         self._blocking = Blocking(_THREADS)
         self._warmed = asyncio.Event()
@@ -50,19 +58,36 @@ class HealthCalls:
         return success(b'{"status":"ok"}', exchange.request_id)
 
     async def ready(self, exchange: Exchange) -> Answer:
-        """How every source stands; fine if there is something to hand out."""
+        """How every source stands, and the database; fine if all can be asked for."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._warmed.wait(), _PATIENCE)
         sources = [_as_json(one) for one in await self._blocking.run(self._counter.status)]
         problem = self._problem if self._warmed.is_set() else "the prompts are being loaded"
-        if problem and not (sources and self._warmed.is_set()):
-            raise Refused("not_ready", problem, details={"sources": sources})
-        return success(encoded({"status": "ready", "sources": sources}), exchange.request_id)
+        lost = await self._lost()
+        if lost or (problem and not (sources and self._warmed.is_set())):
+            details = {"sources": sources, **_database(lost)}
+            raise Refused("not_ready", lost or problem, headers=_RETRY, details=details)
+        known = _database("ok") if self._database is not None else {}
+        data = {"status": "ready", "sources": sources, **known}
+        return success(encoded(data), exchange.request_id)
+
+    async def _lost(self) -> str:
+        """Why the database cannot be used; "" if it can, or if there is none."""
+        if self._database is None:
+            return ""
+        try:
+            return await asyncio.wait_for(self._blocking.run(self._database), _DATABASE_PATIENCE)
+        except TimeoutError:
+            return "the database cannot be used: it does not answer"
 
     async def figures(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - a call's signature
         """The figures for Prometheus."""
         text = await self._blocking.run(self._metrics.text)
         return Answer(200, ((b"content-type", CONTENT_TYPE),), (text,))
+
+
+def _database(state: str) -> dict[str, object]:
+    return {"database": state} if state else {}
 
 
 def _as_json(status: SourceStatus) -> dict[str, object]:

@@ -85,7 +85,7 @@ def prompt_router(calls: PromptCalls) -> APIRouter:
 def health_router(calls: HealthCalls) -> APIRouter:
     """The routes of those who watch."""
     router = APIRouter(tags=["health"])
-    not_ready = {503: "Nothing can be handed out yet."}
+    not_ready = {503: "Nothing can be handed out yet, or the database cannot be used."}
     add_route(router, "GET", "/healthz", calls.alive, _without_token(AliveData), {"security": []})
     add_route(
         router,

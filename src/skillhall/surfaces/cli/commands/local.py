@@ -135,6 +135,36 @@ def delete(
     return 0
 
 
+@command.command("share", epilog="Example: skillhall local share")
+@click.option("--replace", is_flag=True, help="Replace shared skills that have the ids already.")
+@run_directory_option
+@json_option
+def share(*, replace: bool, root: str, as_json: bool, form: str) -> int:
+    """Copy the user skills into the database, for all servers on one PostgreSQL.
+
+    All of them are copied or none; the folders stay.
+    """
+    from contextlib import closing
+
+    from skillhall.errors import ConfigInvalid
+    from skillhall.library.shared_skills import share_skills
+    from skillhall.wiring import open_shared
+
+    with closing(open_shared(read_settings()._replace(working_directory=root))) as shared:
+        if shared.skills is None:
+            problem, hint = "skills are shared by PostgreSQL", "write postgresql://user@host/name"
+            raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
+        report = share_skills(_local(root), shared.skills, replace=replace)
+    if as_json or form == "json":
+        data = {"shared": _as_json(report.imported), "replaced": [*report.replaced]}
+        _print_json("local share", data, report.findings)
+        return 0
+    for item in report.imported:
+        sys.stdout.write(f"{clean(item.id)}\n")
+    _tell(report.findings)
+    return 0
+
+
 @command.command("setup", epilog="Example: skillhall local setup")
 @run_directory_option
 @json_option

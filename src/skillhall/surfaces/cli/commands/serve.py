@@ -10,13 +10,13 @@ import click
 from skillhall.errors import without_credentials
 from skillhall.prompts.model import BUILT_IN
 from skillhall.surfaces.cli.errors import CommandFailed
-from skillhall.surfaces.cli.loading import read_settings
+from skillhall.surfaces.cli.loading import counted, read_settings
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.terminal import clean, say
 
 if TYPE_CHECKING:
     from skillhall.settings import Settings
-    from skillhall.workspace.doors import Door
+    from skillhall.wiring import Shared
 
 _EXTRA = frozenset(
     {
@@ -92,34 +92,39 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
         raise CommandFailed(
             "usage", "the server is not installed", "pip install 'skillhall[server]'"
         ) from None
-    from skillhall.wiring import open_collection, open_counter, workspace_door
+    from skillhall.wiring import open_collection, open_counter, open_shared, workspace_door
 
     listening = listen(settings.server)
     gc.enable()  # a server lives long enough to make garbage
     log_to_stderr(level)
-    counter = open_counter(settings)
+    shared = open_shared(settings)
+    counter = open_counter(settings, shared=shared)
     url = _url(listening.getsockname())
-    door = workspace_door(settings)
-    services = Services(counter, open_collection(settings, counter), door)
+    door = workspace_door(settings, shared)
+    services = Services(
+        counter,
+        open_collection(settings, counter, shared),
+        door,
+        admits=shared.ring.admits,
+        database=shared.database.problem if settings.database_url else None,
+    )
     try:
-        _try(door)
+        _warn(shared)
         serve(services, settings, listening, lambda: _tell(url, settings, as_json=as_json))
     finally:
         counter.close()
         door.close()
+        shared.close()
     return 0
 
 
-def _try(door: Door) -> None:
-    """Open the sessions; a database that is down does not keep prompts from being served."""
-    from skillhall.errors import DatabaseNewer, DatabaseUnavailable
-
-    try:
-        door.open()
-    except DatabaseNewer:
-        raise
-    except DatabaseUnavailable as error:
-        say(f"warning: {error}; sessions are served once it can be used")
+def _warn(shared: Shared) -> None:
+    """Tell what is not served: what needs a database that is down, and skills of one machine."""
+    if problem := shared.database.problem():
+        say(clean(f"warning: {problem}; what needs it is served once it can be used"))
+    if shared.skills is not None and (mine := shared.skills.left_out()):
+        say(f"warning: .agents/skills holds {counted(len(mine), 'skill')}, not served from there")
+        say("hint: 'skillhall local share' copies them into the database")
 
 
 def _url(address: tuple[str, int]) -> str:

@@ -17,12 +17,14 @@ class Watch:
     A pause of `None` is for ever. `look` says how it went elsewhere; it must not raise.
     """
 
-    def __init__(self, look: Callable[[], None], pause: Callable[[], float | None]) -> None:
+    def __init__(
+        self, look: Callable[[], None], pause: Callable[[], float | None], name: str
+    ) -> None:
         self._look = look
         self._pause = pause
         self._woken = threading.Event()
         self._is_over = False
-        self._thread = threading.Thread(target=self._run, name="skillhall-prompts", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def wake(self) -> None:

@@ -1,0 +1,124 @@
+"""Uploads in folders and in databases: what is kept, and for how long."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from skillhall.errors import SourceUnknown, TooLarge, UploadRejected
+from skillhall.prompts.model import Ingested, Upload, UploadedFile
+from skillhall.prompts.shared_uploads import SharedUploads
+from skillhall.prompts.uploads import FolderUploads, Uploads
+from skillhall.storage.database.engine import Database
+from skillhall.storage.database.uploads import SqlUploads
+from tests.support.prompts import make_upload
+from tests.support.skills import make_skill_md
+
+HELLO = make_skill_md("hello")
+BYE = make_skill_md("bye")
+Opens: TypeAlias = Callable[[], Uploads]
+
+
+@pytest.fixture(params=["folders", "sqlite", "postgres"])
+def opens(
+    request: pytest.FixtureRequest, database_of: Callable[[str], Database], tmp_path: Path
+) -> Opens:
+    """Opens the uploads of one place, as several processes would."""
+    if request.param == "folders":
+        return lambda: FolderUploads(str(tmp_path), at_most=3)
+    store = SqlUploads(database_of(request.param))
+    return lambda: SharedUploads(store, str(tmp_path), at_most=3)
+
+
+def files_of(uploads: Uploads, source: str = "team") -> dict[str, bytes]:
+    return dict(uploads.read(source)[1].files)
+
+
+def test_an_upload_is_read_back(opens: Opens) -> None:
+    uploads = opens()
+    files = {"hello.md": HELLO, "pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.bin": b"\x00\xff"}
+    assert uploads.ingest(make_upload(files=files)) == Ingested("team", "", 3, "ingested")
+    assert files_of(uploads) == files
+    assert files_of(opens()) == files
+
+
+def test_the_same_hash_changes_nothing_and_an_empty_one_says_nothing(opens: Opens) -> None:
+    uploads, other = opens(), {"hello.md": make_skill_md("hello", "Other.")}
+    uploads.ingest(make_upload(content_hash="1"))
+    before = uploads.version("team")
+    assert opens().ingest(make_upload(files=other, content_hash="1")).status == "unchanged"
+    assert uploads.version("team") == before
+    assert uploads.ingest(make_upload(files=other, content_hash="2")).status == "ingested"
+    assert uploads.version("team") != before
+    assert uploads.ingest(make_upload(files=other)).status == "ingested"
+    assert uploads.ingest(make_upload(files=other)).status == "ingested"
+
+
+def test_the_last_upload_of_a_source_is_the_one_that_is_read(opens: Opens) -> None:
+    one, other = opens(), opens()
+    one.ingest(make_upload())
+    other.ingest(make_upload(files={"bye.md": BYE}))
+    assert files_of(one) == files_of(other) == {"bye.md": BYE}
+
+
+def test_what_is_no_prompt_is_told_and_left_out(opens: Opens) -> None:
+    uploads = opens()
+    uploads.ingest(make_upload(files={"hello.md": HELLO, "broken.md": b"# Nothing\n"}))
+    tree = uploads.read("team")[1]
+    assert sorted(tree.files) == ["hello.md"]
+    assert {finding.path for finding in tree.findings} == {"broken.md"}
+
+
+def test_a_source_that_nobody_uploaded_says_how_to(opens: Opens) -> None:
+    with pytest.raises(SourceUnknown, match="Unknown source: team") as raised:
+        opens().version("team")
+    assert "POST /api/v1/prompts/sources" in raised.value.hint
+    with pytest.raises(SourceUnknown):
+        opens().read("team")
+
+
+def test_the_one_that_was_not_used_longest_goes(opens: Opens) -> None:
+    uploads = opens()
+    for name in ("a", "b", "c"):
+        uploads.ingest(make_upload(name))
+    uploads.version("a")
+    uploads.ingest(make_upload("d"))
+    with pytest.raises(SourceUnknown):
+        uploads.version("b")
+    assert all(opens().version(name) for name in ("a", "c", "d"))
+
+
+@pytest.mark.parametrize("name", ["../..", "/etc", "a/b", "ä" * 200, "-rf", "'; DROP TABLE x", "%"])
+def test_a_name_is_a_key_and_nothing_else(name: str, opens: Opens) -> None:
+    uploads = opens()
+    uploads.ingest(make_upload(name))
+    uploads.ingest(make_upload("other", {"bye.md": BYE}))
+    assert files_of(uploads, name) == {"hello.md": HELLO}
+
+
+def test_as_much_as_is_allowed_is_taken(opens: Opens) -> None:
+    uploads = opens()
+    files = {f"a/{number}": b"x" * 2621 for number in range(98)}
+    files |= {"a/SKILL.md": make_skill_md("a"), "a/empty": b""}
+    files["a/0"] += b"x" * (256 * 1024 - sum(map(len, files.values())))
+    assert uploads.ingest(make_upload(files=files)).file_count == 100
+    assert files_of(uploads) == files
+
+
+@pytest.mark.parametrize(
+    "upload",
+    [
+        Upload("team", []),
+        Upload("team", [UploadedFile("../a.md", "YQ==")]),
+        Upload("team", [UploadedFile("a.md", "YQ")]),
+        make_upload(files={"a": b"x" * 200_000, "b": b"x" * 62_145}),
+    ],
+)
+def test_a_refused_upload_leaves_everything_as_it_was(upload: Upload, opens: Opens) -> None:
+    uploads = opens()
+    uploads.ingest(make_upload())
+    before = uploads.version("team")
+    with pytest.raises((UploadRejected, TooLarge)):
+        uploads.ingest(upload)
+    assert (uploads.version("team"), files_of(uploads)) == (before, {"hello.md": HELLO})

@@ -1,0 +1,82 @@
+"""`skillhall token`, and a server on SQLite that accepts what it made."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from skillhall.surfaces.cli.running import run
+from tests.support.replicas import SKILLS, Replica, until
+from tests.support.sandbox import Sandbox
+
+
+def test_a_token_is_made_listed_and_revoked(sandbox: Sandbox) -> None:
+    made = sandbox.run("token", "new", "laptop")
+    assert made.code == 0
+    assert made.out.startswith("skh_")
+    assert "shown once" in made.err
+    listed = sandbox.run("token", "list")
+    assert "laptop" in listed.out
+    assert made.out.strip() not in listed.out
+    assert sandbox.run("token", "revoke", "laptop").code == 0
+    assert sandbox.run("token", "list").out == ""
+
+
+def test_scripts_get_one_object(sandbox: Sandbox) -> None:
+    made = sandbox.run("token", "new", "laptop", "--json").answer
+    assert made["command"] == "token new"
+    data = made["data"]
+    assert isinstance(data, dict)
+    assert sorted(data) == ["created", "id", "label", "token"]
+    listed = sandbox.run("token", "list", "--json").answer["data"]
+    assert listed == {"tokens": [{key: data[key] for key in ("id", "label", "created")}]}
+    gone = sandbox.run("token", "revoke", str(data["id"]), "--json").answer
+    assert gone["data"] == {"revoked": data["id"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        (("new", "taken"), 6, "conflict"),
+        (("new", "two\nlines"), 3, "invalid_argument"),
+        (("revoke", "nobody"), 4, "not_found"),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    words: tuple[str, ...], code: int, error: str, sandbox: Sandbox
+) -> None:
+    sandbox.run("token", "new", "taken")
+    told = sandbox.run("token", *words, "--json")
+    assert (told.code, told.error["code"]) == (code, error)
+    assert told.answer["command"] == f"token {words[0]}"
+
+
+def test_without_the_packages_for_it_the_database_says_how_to_get_them(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("skillhall.storage.database")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    told = sandbox.run("token", "list", "--json")
+    assert (told.code, told.error["code"]) == (2, "usage")
+    assert "skillhall[server]" in told.error["hint"]
+
+
+def test_a_server_on_sqlite_lets_in_whoever_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replica = Replica(tmp_path, {"SKILLHALL_AUTH_TOKEN": "the-token-of-the-operator"})
+    monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
+    replica.start()
+    try:
+        assert run(["token", "new", "laptop"]) == 0
+        token = capsys.readouterr().out.strip()
+        replica.headers = {"Authorization": f"Bearer {token}"}
+        until(lambda: replica.ask("GET", SKILLS).status == 200)
+        form = {"id": "pdf", "name": "pdf", "description": "Reads."}
+        assert replica.ask("POST", SKILLS, form).status == 201
+        assert (tmp_path / "work/.agents/skills/pdf/SKILL.md").is_file()
+        assert run(["token", "revoke", "laptop"]) == 0
+        until(lambda: replica.ask("GET", SKILLS).status == 401)
+    finally:
+        replica.end()

@@ -1,0 +1,29 @@
+"""A database that can be told to be away: the real one, behind a switch."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from skillhall.errors import DatabaseUnavailable
+from skillhall.storage.database.engine import Database
+
+_T = TypeVar("_T")
+
+
+class Switched(Database):
+    """A real database that is away while `is_away` is set."""
+
+    is_away = False
+
+    def read(self, work: Callable[[Connection], _T]) -> _T:
+        self._refuse()
+        return super().read(work)
+
+    def write(self, work: Callable[[Connection], _T]) -> _T:
+        self._refuse()
+        return super().write(work)
+
+    def _refuse(self) -> None:
+        if self.is_away:
+            raise DatabaseUnavailable("it is away")

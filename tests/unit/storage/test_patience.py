@@ -1,0 +1,66 @@
+"""A database that is not there when a server starts."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from skillhall.errors import DatabaseNewer, DatabaseUnavailable
+from skillhall.storage.database.engine import Database, file_url
+from skillhall.storage.database.feed import EventFeed
+from skillhall.storage.database.schema import migrations
+from skillhall.storage.database.tokens import SqlOutbox
+from skillhall.storage.database.watching import open_watch
+from skillhall.storage.database.writing import SqlStore
+from skillhall.storage.records import Event
+from tests.support.databases import AT
+from tests.support.replicas import until
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the folder of the database should be, but a file is."""
+    place = tmp_path / "data"
+    place.write_bytes(b"")
+    return place
+
+
+def test_an_impatient_one_fails_at_once(folder: Path) -> None:
+    with pytest.raises(DatabaseUnavailable):
+        Database(file_url(str(folder / "test.db")), AT)
+
+
+def test_a_patient_one_is_opened_as_soon_as_it_can_be(folder: Path) -> None:
+    with closing(Database(file_url(str(folder / "test.db")), AT, patient=True)) as database:
+        assert "cannot be used" in database.problem()
+        with pytest.raises(DatabaseUnavailable):
+            SqlOutbox(database).note("kind", {}, AT)
+        folder.unlink()
+        assert database.problem() == ""
+        SqlOutbox(database).note("kind", {}, AT)
+
+
+def test_not_even_a_patient_one_touches_what_is_newer(tmp_path: Path) -> None:
+    url = file_url(str(tmp_path / "test.db"))
+    with closing(Database(url, AT)) as database:
+        row = {"version": 10_000, "applied_at": AT}
+        database.write(lambda connection: connection.execute(migrations.insert(), row))
+    with pytest.raises(DatabaseNewer):
+        Database(url, AT, patient=True)
+
+
+def test_a_feed_says_when_it_begins_to_know_and_tells_everything_after_that(folder: Path) -> None:
+    with closing(Database(file_url(str(folder / "test.db")), AT, patient=True)) as database:
+        heard: list[Sequence[str]] = []
+
+        def listen(events: Sequence[Event]) -> None:
+            heard.append([event.kind for event in events])
+
+        with closing(EventFeed(SqlStore(database), open_watch(database))) as feed:
+            feed.subscribe(listen)
+            assert heard == []
+            folder.unlink()
+            until(lambda: heard == [[]])
+            SqlOutbox(database).note("kind", {}, AT)
+            until(lambda: heard == [[], ["kind"]])
