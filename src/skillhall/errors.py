@@ -207,10 +207,11 @@ class ConfigInvalid(SkillhallError):
 
     code = "invalid_config"
 
-    def __init__(self, path: str, problem: str, hint: str = "") -> None:
-        super().__init__(f"{path}: {problem}")
+    def __init__(self, path: str, problem: str, hint: str = "", *, line: int = 0) -> None:
+        super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
         self.path = path
         self.problem = problem
+        self.line = line  # 0 if it is about the whole file
         self.hint = hint
 
 

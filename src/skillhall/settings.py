@@ -123,6 +123,8 @@ class Settings(NamedTuple):
     prompts: PromptSettings = PromptSettings()
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
+    # Of every variable that is set, since skills say which ones they need. Never a value.
+    variable_names: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -143,6 +145,7 @@ class Settings(NamedTuple):
             prompts=PromptSettings.read(env),
             server=ServerSettings.read(env),
             client=ClientSettings.read(env),
+            variable_names=frozenset(name for name, value in env.items() if value),
         )
 
 

@@ -80,6 +80,7 @@ ADVICE = frozenset(
         Code.CASE_COLLISION,
         Code.INLINE_WINS,
         Code.PATTERN_UNMATCHED,
+        Code.REQUIREMENT_UNMET,
         Code.FOLDER_TAKEN,
         Code.EDITED_SINCE,
     }
