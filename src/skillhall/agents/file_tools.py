@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall.agents.activation import activate
+from skillhall.agents.calling import Answer
 from skillhall.catalog.read import bundle_of
 from skillhall.errors import SkillhallError, SkillRejected, TooLarge, UnsafePath
 from skillhall.library.local_skills import LocalSkills
@@ -37,13 +38,6 @@ OUTSIDE = "path must be under the run directory."
 NOT_FOUND = "file not found."
 LARGE = "file too large."
 NOT_TEXT = "file is not UTF-8 text."
-
-
-class Answer(NamedTuple):
-    """What a tool says, and whether it could not do what it was asked."""
-
-    content: str | Mapping[str, object]
-    is_error: bool = False
 
 
 class _Refused(Exception):

@@ -5,38 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from skillhall.agents.file_tools import Answer, ReadTools
+from skillhall.agents.calling import Answer
+from skillhall.agents.file_tools import ReadTools
 from skillhall.agents.skills_module import discover_skills
 from skillhall.agents.tool import create_skill_tool
 from skillhall.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall.settings import Settings
 
 if TYPE_CHECKING:
+    from skillhall.agents.calling import Tool
     from skillhall.agents.tool import SkillTool
-
-
-class Tool(Protocol):
-    """What a framework needs to know of a tool. No call raises, whatever it is given."""
-
-    @property
-    def name(self) -> str:
-        """What the model calls it."""
-
-    @property
-    def description(self) -> str:
-        """What it does and when to call it."""
-
-    @property
-    def parameters(self) -> Mapping[str, object]:
-        """The JSON Schema of its arguments."""
-
-    def answer(self, arguments: object) -> Answer:
-        """The answer, and whether it is an error."""
-
-    def __call__(self, arguments: object) -> str | Mapping[str, object]:
-        """What the model sees."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,10 +77,13 @@ class _Walk:
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
+    def _is_flat(self, name: str, depth: int) -> bool:
+        return self.policy.flat_files and depth == 0 and name.endswith(".md")
+
     def _note(self, entry: os.DirEntry[str], depth: int) -> None:
         if self.policy.reason_to_skip(entry.name) is not None:
             return
-        if is_skill_md(entry.name):
+        if is_skill_md(entry.name) or self._is_flat(entry.name, depth):
             self.signatures[entry.path] = _signature(entry.path)
         elif entry.is_symlink() and not is_beneath(os.path.realpath(entry.path), self.real_root):
             return

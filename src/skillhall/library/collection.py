@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
@@ -17,6 +18,7 @@ from skillhall.catalog.search import SearchIndex
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
 from skillhall.library.intake import open_reference
+from skillhall.library.offering import Offer
 from skillhall.library.validate import examine_skill
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
@@ -121,6 +123,7 @@ class Collection:
     repository: Repository = field(default=lambda: ("", ()))
     _shown: Shown | None = None
     _index: tuple[str, SearchIndex] | None = None
+    _offer: Offer | None = None
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -136,13 +139,26 @@ class Collection:
     def search(self, text: str, limit: int = MAX_PAGE) -> Found:
         """The skills that a text finds in names and descriptions."""
         shown = self.show()
+        result = self._index_of(shown).search(text, limit)
+        return Found(tuple(shown.listed(hit.skill.id) for hit in result.hits), result.total)
+
+    def offer(self) -> Offer:
+        """The skills that a model may be shown, for tools and for MCP."""
+        shown = self.show()
+        with self._lock:
+            if self._offer is None or self._offer.revision != shown.revision:
+                profile = LOCAL_SKILLS._replace(scan=EVERY_FILE)
+                index = partial(self._index_of, shown)
+                skills = shown.skills.values()
+                self._offer = Offer(shown.revision, profile, skills, shown.findings, index)
+            return self._offer
+
+    def _index_of(self, shown: Shown) -> SearchIndex:
         with self._lock:
             if self._index is None or self._index[0] != shown.revision:
                 catalog = Catalog(LOCAL_SKILLS, (), shown.skills.values())
                 self._index = shown.revision, SearchIndex.build(catalog)
-            index = self._index[1]
-        result = index.search(text, limit)
-        return Found(tuple(shown.listed(hit.skill.id) for hit in result.hits), result.total)
+            return self._index[1]
 
     def import_source(
         self, text: str, identity: str | None = None, *, replace: bool = False

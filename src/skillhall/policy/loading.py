@@ -83,6 +83,8 @@ ADVICE = frozenset(
         Code.REQUIREMENT_UNMET,
         Code.FOLDER_TAKEN,
         Code.EDITED_SINCE,
+        Code.MCP_ADDRESS,
+        Code.MCP_LEFT_OUT,
     }
 )
 # The rules for how a name is written.

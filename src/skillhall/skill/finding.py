@@ -88,6 +88,8 @@ class Code(StrEnum):
     REQUIREMENT_UNMET = "requirement-unmet"
     FOLDER_TAKEN = "folder-taken"
     EDITED_SINCE = "edited-since"
+    MCP_ADDRESS = "mcp-address"
+    MCP_LEFT_OUT = "mcp-left-out"
 
     # Risky content: what the static scan notices. `tiers` ranks these codes.
     HIDDEN_UNICODE = "hidden-unicode"

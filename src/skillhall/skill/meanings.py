@@ -73,6 +73,8 @@ MEANINGS: dict[Code, str] = {
     Code.REQUIREMENT_UNMET: "The skill needs a program, variable or system that is not here.",
     Code.FOLDER_TAKEN: "A folder of somebody else's stands where a skill would be generated.",
     Code.EDITED_SINCE: "A generated skill was edited since, and is left alone.",
+    Code.MCP_ADDRESS: "MCP clients find the skill at an address that is not just its name.",
+    Code.MCP_LEFT_OUT: "MCP's skills extension leaves the skill out; resources and tools do not.",
     Code.HIDDEN_UNICODE: "Characters that nobody sees spell a text for a model.",
     Code.DECODE_AND_RUN: "A command or program is decoded and run at once, unread.",
     Code.PASTE_SITE: "A link to a text on a paste site, which anybody may change.",

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from skillhall.catalog.stamps import Stamps, take_stamps
-from skillhall.policy.profiles import INSTRUCTION_SKILLS
+from skillhall.policy.profiles import INSTRUCTION_SKILLS, PROMPT_REPOSITORY
 from tests.support.skills import make_skill
 
 YEAR = 365 * 24 * 3600 * 1_000_000_000  # nanoseconds
@@ -49,3 +49,11 @@ def test_only_folders_and_skill_files_inside_the_root_are_stamped(tmp_path: Path
 
 def stamps_of(root: Path) -> list[str]:
     return list(take_stamps([str(root)], INSTRUCTION_SKILLS.scan).signatures)
+
+
+def test_an_edit_of_a_flat_file_breaks_the_stamps(tmp_path: Path) -> None:
+    (tmp_path / "review.md").write_bytes(b"---\nname: review\n---\n")
+    taken = take_stamps([str(tmp_path)], PROMPT_REPOSITORY.scan)
+    stamps = Stamps(taken.signatures, taken.taken + YEAR)
+    (tmp_path / "review.md").write_bytes(b"---\nname: review\n---\nAnd more.")
+    assert not stamps.still_hold()

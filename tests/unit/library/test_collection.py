@@ -155,3 +155,21 @@ def test_installers_get_one_file_or_an_archive(run_directory: Path, repository: 
         ("shipped", False),
     ]
     assert all(one.digest.startswith("sha256:") for one in artifacts)
+
+
+def test_the_offer_is_what_a_model_may_be_shown(run_directory: Path, repository: Path) -> None:
+    hidden = make_skill_md("quiet", disable_model_invocation="true")
+    make_skill(run_directory / ".agents/skills", "quiet", data=hidden)
+    skills = collection(run_directory, repository)
+    assert sorted(skills.offer().skills) == ["own", "shared", "shipped"]
+    assert [row.name for row in skills.offer().search("quiet", 5)[0]] == []
+    assert [row.name for row in skills.offer().search("shared", 5)[0]] == ["shared"]
+
+
+def test_the_offer_stays_the_same_until_something_changes(run_directory: Path) -> None:
+    skills = collection(run_directory)
+    before = skills.offer()
+    assert skills.offer() is before
+    make_skill(run_directory / ".agents/skills", "another")
+    assert "another" in skills.offer().skills
+    assert skills.offer().revision != before.revision

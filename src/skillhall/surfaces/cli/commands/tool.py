@@ -15,8 +15,7 @@ from skillhall.surfaces.cli.terminal import clean, print_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall.agents.file_tools import Answer
-    from skillhall.agents.toolbox import Tool
+    from skillhall.agents.calling import Answer, Tool
 
 _EPILOG = """Example: skillhall tool call ReadFile '{"path": "README.md"}'"""
 

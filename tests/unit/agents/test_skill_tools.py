@@ -1,0 +1,215 @@
+from pathlib import Path
+
+import pytest
+
+from skillhall.agents.calling import Answer, Tool
+from skillhall.agents.skill_tools import (
+    MAX_ANSWER,
+    MAX_ENUM,
+    MAX_LISTED,
+    Conversation,
+    SkillTools,
+)
+from skillhall.library.offering import FolderOffering
+from skillhall.policy.profiles import INSTRUCTION_SKILLS, LENIENT, Profile
+from skillhall.sources.roots import Root
+from tests.support.trees import write_skill
+
+BINARY = b"\xff\xfe\0"
+
+
+def offering(*roots: Path, profile: Profile = LENIENT) -> FolderOffering:
+    return FolderOffering([Root(str(root)) for root in roots], profile)
+
+
+def tools_of(
+    *roots: Path, conversation: Conversation | None = None, profile: Profile = LENIENT
+) -> dict[str, Tool]:
+    tools = SkillTools(offering(*roots, profile=profile), conversation).tools()
+    return {tool.name: tool for tool in tools}
+
+
+def call(root: Path, tool: str, /, **arguments: object) -> Answer:
+    return tools_of(root)[tool].answer(arguments)
+
+
+@pytest.fixture
+def pdf(tmp_path: Path) -> Path:
+    folder = write_skill(tmp_path / "skills" / "pdf", description="Reads PDF files.")
+    (folder / "forms.md").write_text("Forms.\n", encoding="utf-8")
+    (folder / "logo.png").write_bytes(BINARY)
+    return folder.parent
+
+
+def test_without_skills_there_are_no_tools(tmp_path: Path) -> None:
+    assert tools_of(tmp_path) == {}
+    write_skill(tmp_path / "a", more="disable-model-invocation: true\n")
+    assert tools_of(tmp_path) == {}
+
+
+def test_there_are_four_tools(pdf: Path) -> None:
+    assert [*tools_of(pdf)] == ["list_skills", "search_skills", "load_skill", "read_skill_file"]
+
+
+def test_the_list_tells_names_and_descriptions(pdf: Path) -> None:
+    expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
+    assert call(pdf, "list_skills") == Answer(expected)
+
+
+def test_a_long_list_comes_in_parts(tmp_path: Path) -> None:
+    for number in range(MAX_LISTED + 1):
+        write_skill(tmp_path / f"s{number:03}")
+    first = call(tmp_path, "list_skills").content
+    assert isinstance(first, dict)
+    assert len(first["skills"]) == MAX_LISTED
+    assert first["more"] == "call list_skills with after='s099'"
+    rest = call(tmp_path, "list_skills", after="s099").content
+    assert rest == {"skills": [{"name": "s100", "description": "Does it."}], "total": 101}
+
+
+def test_a_search_finds_by_words(pdf: Path) -> None:
+    write_skill(pdf / "other")
+    found = call(pdf, "search_skills", query="reads").content
+    assert found == {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
+
+
+def test_a_hidden_skill_is_in_no_answer(pdf: Path) -> None:
+    write_skill(pdf / "secret", more="disable-model-invocation: true\n")
+    tools = tools_of(pdf)
+    assert "secret" not in repr([tool.parameters for tool in tools.values()])
+    assert "secret" not in repr(tools["list_skills"]({}))
+    assert tools["search_skills"]({"query": "secret"}) == {"skills": [], "total": 0}
+    assert tools["load_skill"].answer({"name": "secret"}).code == "not_found"
+    asked = {"name": "secret", "path": "SKILL.md"}
+    assert tools["read_skill_file"].answer(asked).code == "not_found"
+
+
+def test_a_load_gives_the_instructions_and_names_the_files(pdf: Path) -> None:
+    assert call(pdf, "load_skill", name="pdf").content == (
+        '<skill_content name="pdf">\n'
+        "Do it.\n"
+        "\n"
+        "Skill directory: skill://pdf\n"
+        "Relative paths in this skill are relative to the skill directory.\n"
+        "\n"
+        "<skill_resources>\n"
+        "  <file>forms.md</file>\n"
+        "  <file>logo.png</file>\n"
+        "</skill_resources>\n"
+        "</skill_content>"
+    )
+
+
+def test_a_second_load_in_one_conversation_says_so(pdf: Path) -> None:
+    conversation = Conversation()
+    load = tools_of(pdf, conversation=conversation)["load_skill"]
+    first = load({"name": "pdf"})
+    assert load({"name": "pdf"}) == (
+        "The skill 'pdf' is already loaded; its instructions were given before."
+    )
+    conversation.reset()
+    assert load({"name": "pdf"}) == first
+
+
+def test_an_edited_skill_is_given_again(pdf: Path) -> None:
+    load = tools_of(pdf, conversation=Conversation())["load_skill"]
+    load({"name": "pdf"})
+    (pdf / "pdf" / "SKILL.md").write_text(
+        "---\nname: pdf\ndescription: x\n---\nDo that.\n", encoding="utf-8"
+    )
+    assert "Do that." in str(load({"name": "pdf"}))
+
+
+def test_without_a_conversation_every_load_gives_the_text(pdf: Path) -> None:
+    load = tools_of(pdf)["load_skill"]
+    assert load({"name": "pdf"}) == load({"name": "pdf"})
+
+
+def test_the_names_are_an_enum_while_they_are_few(tmp_path: Path) -> None:
+    for number in range(MAX_ENUM):
+        write_skill(tmp_path / f"s{number:03}")
+    load = tools_of(tmp_path)["load_skill"]
+    assert len(enum_of(load)) == MAX_ENUM
+    write_skill(tmp_path / "one-more")
+    assert enum_of(load) == []
+
+
+def enum_of(tool: Tool) -> list[str]:
+    properties = tool.parameters["properties"]
+    assert isinstance(properties, dict)
+    names: list[str] = properties["name"].get("enum", [])
+    return names
+
+
+def test_two_skills_of_one_name_are_called_differently(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a" / "x", "pdf", "First.")
+    write_skill(tmp_path / "b" / "y", "pdf", "Second.")
+    tools = tools_of(tmp_path / "a", tmp_path / "b", profile=INSTRUCTION_SKILLS)
+    assert enum_of(tools["load_skill"]) == ["pdf", "y"]
+    assert "skill://~y/pdf" in str(tools["load_skill"]({"name": "y"}))
+
+
+def test_a_file_is_read(pdf: Path) -> None:
+    assert call(pdf, "read_skill_file", name="pdf", path="forms.md") == Answer("Forms.\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("../pdf/forms.md", "invalid_path"),
+        ("/etc/passwd", "invalid_path"),
+        ("missing.md", "not_found"),
+        (".env", "not_found"),
+        ("logo.png", "not_text"),
+        ("large.txt", "too_large"),
+        ("a\0b", "invalid_path"),
+        ("link.md", "not_found"),
+    ],
+)
+def test_a_file_that_cannot_be_given_is_refused_by_its_class(
+    pdf: Path, path: str, code: str
+) -> None:
+    (pdf / "pdf" / ".env").write_text("TOKEN=1", encoding="utf-8")
+    (pdf / "pdf" / "large.txt").write_bytes(b"x" * (MAX_ANSWER + 1))
+    (pdf / "pdf" / "link.md").symlink_to("/etc/hostname")
+    answer = call(pdf, "read_skill_file", name="pdf", path=path)
+    assert (answer.is_error, answer.code) == (True, code)
+    assert str(answer.content).startswith("Error: ")
+    assert str(pdf) not in str(answer.content)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (None, "name is required."),
+        ([], "the arguments must be a JSON object."),
+        ({}, "name is required."),
+        ({"name": " "}, "name is required."),
+        ({"name": 5}, "name must be text."),
+        ({"name": "pdf", "x": 1}, "unknown argument 'x'; load_skill takes: name."),
+    ],
+)
+def test_wrong_arguments_are_refused(pdf: Path, arguments: object, problem: str) -> None:
+    answer = tools_of(pdf)["load_skill"].answer(arguments)
+    assert answer == Answer(f"Error: {problem}", is_error=True, code="invalid_argument")
+
+
+def test_a_wrong_limit_is_refused(pdf: Path) -> None:
+    assert call(pdf, "search_skills", query="x", limit=True).code == "invalid_argument"
+    assert call(pdf, "search_skills", query="x", limit=10**9).is_error is False
+
+
+def test_an_unknown_name_is_answered_with_near_ones(pdf: Path) -> None:
+    answer = call(pdf, "load_skill", name="pfd")
+    assert answer.content == "Error: there is no skill 'pfd'. Near names: 'pdf'."
+    answer = call(pdf, "load_skill", name="something else")
+    assert answer.content == ("Error: there is no skill 'something else'. Available skills: 'pdf'.")
+
+
+def test_a_skill_that_broke_meanwhile_is_an_error(pdf: Path) -> None:
+    (pdf / "bad").mkdir()
+    body = b"---\nname: bad\ndescription: Bad.\n---\n" + b"x" * 5000 + b"\xff\n"
+    (pdf / "bad" / "SKILL.md").write_bytes(body)
+    answer = call(pdf, "load_skill", name="bad")
+    assert (answer.is_error, answer.code) == (True, "invalid_skill")
+    assert str(pdf) not in str(answer.content)
