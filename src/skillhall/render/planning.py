@@ -188,9 +188,7 @@ _NAMES = _Form(
     lambda entry: (Shown.NAME, estimate_tokens(f"{_name_line(entry)}\n")),
 )
 _SEARCH = _Form(
-    lambda entries: _block(
-        [SEARCH_ADVICE.format(len(entries))]
-    ),
+    lambda entries: _block([SEARCH_ADVICE.format(len(entries))]),
     lambda _: (Shown.SEARCH, 0),
 )
 
