@@ -75,6 +75,7 @@ class AgentSkills:
         self._load = Loader(profile, LocalHost.of(self.settings))
         self._lock = threading.Lock()
         self._built: Built | None = None
+        self._told: Plan | None = None
 
     @classmethod
     def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
@@ -116,6 +117,13 @@ class AgentSkills:
     def text(self) -> str:
         """What a system prompt says: the agent's own instructions, then its skills."""
         return "\n\n".join(filter(None, (self.agent.instructions, self.current().plan.text)))
+
+    def is_first_telling(self, plan: Plan) -> bool:
+        """Whether a model is told this plan for the first time, and there is something in it."""
+        with self._lock:
+            is_first = plan is not self._told and bool(plan.shares)
+            self._told = plan
+        return is_first
 
     @property
     def findings(self) -> tuple[Judged, ...]:
