@@ -37,7 +37,8 @@ SkillhallError
 ├── UploadRejected(problem)           an upload that breaks a rule
 ├── PromptsSourceError(source, …)     a repository of prompts that cannot be read
 ├── NotAuthenticated(host, variable)  a server that asks who we are
-└── ServerRefused(host, status, …)    a server that says why it does not do what it was asked
+├── ServerRefused(host, status, …)    a server that says why it does not do what it was asked
+└── ModelUnavailable(model, problem)  a model that cannot be asked, or does not answer
 """
 
 from __future__ import annotations
@@ -509,6 +510,19 @@ class ServerRefused(SkillhallError):
         self.status = status
         self.problem = _shortened(problem)
         self.code = self._CODES.get(status, "upstream_error")
+
+
+class ModelUnavailable(SkillhallError):
+    """A model that cannot be asked, or does not answer; `code` says of which class that is."""
+
+    def __init__(
+        self, model: str, problem: str, hint: str = "", *, code: str = "upstream_error"
+    ) -> None:
+        super().__init__(f"the model {_shortened(model)!r} cannot be used: {problem}")
+        self.model = model
+        self.problem = problem
+        self.hint = hint
+        self.code = code
 
 
 def without_credentials(text: str) -> str:

@@ -17,7 +17,12 @@ from google.adk.runners import InMemoryRunner
 from google.genai import types
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    convert_to_openai_messages,
+)
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
@@ -104,7 +109,7 @@ class OpenAIWire(BaseChatModel):
 def ask_langchain(skills: AgentSkills, server: ModelServer) -> str:
     middleware = [langchain.SkillsMiddleware(skills)]
     agent = create_agent(OpenAIWire(url=server.url), middleware=middleware)
-    result = agent.invoke({"messages": [("user", QUESTION)]})
+    result = agent.invoke({"messages": [HumanMessage(QUESTION)]})
     return str(result["messages"][-1].text)
 
 
@@ -117,6 +122,7 @@ def ask_anthropic(skills: AgentSkills, server: ModelServer) -> str:
             system=tools.system_prompt(),
             tools=anthropic_adapter.skill_tools(tools),
             messages=[{"role": "user", "content": QUESTION}],
+            thread=False,  # this server keeps no conversations
         )
         final = runner.until_done()
     return "".join(block.text for block in final.content if block.type == "text")

@@ -93,16 +93,17 @@ class AgentTools:
         """The skills whose instructions the conversation has, in the order they came."""
         return tuple(self._loaded)
 
-    def remember(self, texts: Iterable[str]) -> None:
-        """Take note of what a conversation holds already, for those that keep its history."""
+    def recall(self, texts: Iterable[str]) -> None:
+        """Know what the texts of the conversation hold, and nothing else: they may be cut."""
+        self._conversation.reset()
+        self._loaded.clear()
         for found in filter(None, map(activation_in, texts)):
             self._conversation.is_news(*found)
             self._loaded[found[0]] = None
 
     def reset(self) -> None:
-        """Start a new conversation, or go on after one whose text was dropped."""
-        self._conversation.reset()
-        self._loaded.clear()
+        """Start a new conversation."""
+        self.recall(())
         self._called.clear()
 
     def offer(self) -> Offer:

@@ -63,7 +63,7 @@ class _AdkTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, str]:
         """What the tool answers; under "error" if it could not do what it was asked."""
         tools = AgentTools(self._skills)
-        tools.remember(_tool_texts(tool_context))
+        tools.recall(_tool_texts(tool_context))
         answer = await asyncio.to_thread(tools.call, self.name, args)
         return {"error" if answer.is_error else "result": as_text(answer.content)}
 

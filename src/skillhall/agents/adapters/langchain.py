@@ -77,7 +77,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
     def _answered(self, request: ToolCallRequest) -> ToolMessage:
         tools = AgentTools(self._skills)
         messages = request.state["messages"]
-        tools.remember(one.text for one in messages if isinstance(one, ToolMessage))
+        tools.recall(one.text for one in messages if isinstance(one, ToolMessage))
         call = request.tool_call
         answer = tools.call(call["name"], call["args"])
         status = "error" if answer.is_error else "success"

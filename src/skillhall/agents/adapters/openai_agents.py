@@ -40,7 +40,7 @@ def with_skills(agent: Agent[Any], skills: AgentSkills) -> Agent[Any]:
 def _function_tool(tool: Tool, skills: AgentSkills) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
         conversation = AgentTools(skills)
-        conversation.remember(_tool_texts(context.turn_input))
+        conversation.recall(_tool_texts(context.turn_input))
         return await asyncio.to_thread(call_tool, conversation, tool.name, arguments)
 
     schema = json.loads(json.dumps(tool.parameters))

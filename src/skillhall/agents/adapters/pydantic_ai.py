@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai.messages import InstructionPart, ModelRequest, ToolReturnPart
+from pydantic_ai.messages import InstructionPart, ModelRequest, ToolReturnPart, UserPromptPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
@@ -13,13 +13,12 @@ from pydantic_core import SchemaValidator, core_schema
 from skillhall.agents.agent_tools import AgentTools, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pydantic_ai import RunContext
     from pydantic_ai.messages import ModelMessage
 
     from skillhall.agents.agent_skills import AgentSkills
-    from skillhall.agents.events import ToolEvent
 
 _ANYTHING = SchemaValidator(core_schema.any_schema())  # the tools check what they are given
 
@@ -30,12 +29,10 @@ class SkillsToolset(AbstractToolset[Any]):
     Each run knows from its message history which skills the model has been given.
     """
 
-    def __init__(
-        self, skills: AgentSkills, notice: Callable[[ToolEvent], None] = lambda _: None
-    ) -> None:
+    def __init__(self, skills: AgentSkills, conversation: AgentTools | None = None) -> None:
         self._skills = skills
-        self._notice = notice
-        self.tools = AgentTools(skills, notice)
+        self._conversation = conversation  # that all runs belong to, if they do
+        self.tools = conversation or AgentTools(skills)
 
     @property
     def id(self) -> str:
@@ -44,8 +41,9 @@ class SkillsToolset(AbstractToolset[Any]):
 
     async def for_run(self, ctx: RunContext[Any]) -> SkillsToolset:
         """The toolset of one run."""
-        own = SkillsToolset(self._skills, self._notice)
-        own.tools.remember(_tool_texts(ctx.messages))
+        own = SkillsToolset(self._skills, self._conversation)
+        said = [ctx.prompt] if isinstance(ctx.prompt, str) else []
+        own.tools.recall([*texts_of(ctx.messages), *said])
         return own
 
     async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:
@@ -83,9 +81,10 @@ class SkillsToolset(AbstractToolset[Any]):
         return as_text(answer.content)
 
 
-def _tool_texts(messages: Sequence[ModelMessage]) -> Iterator[str]:
+def texts_of(messages: Sequence[ModelMessage]) -> Iterator[str]:
+    """What people and tools said in a conversation."""
     for message in messages:
         if isinstance(message, ModelRequest):
             for part in message.parts:
-                if isinstance(part, ToolReturnPart) and isinstance(part.content, str):
-                    yield part.content
+                if isinstance(part, ToolReturnPart | UserPromptPart):
+                    yield part.content if isinstance(part.content, str) else ""

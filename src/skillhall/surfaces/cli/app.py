@@ -37,6 +37,8 @@ COMMANDS = {
     "agents": "List the agents that skills can be added for.",
     "local": "Keep the skills of a run directory: list, add, import, delete, setup.",
     "tool": "Call the tools that agents are given.",
+    "chat": "Talk to an agent that uses skills.",
+    "stats": "Show which skills agents use.",
     "serve": "Serve prompts and skills over HTTP.",
     "why": "Explain which copy of a skill is used, and why.",
     "path": "Show the folders that are searched, and the index.",
