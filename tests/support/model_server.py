@@ -4,6 +4,7 @@ What it answers follows from what the conversation holds: a script is one turn f
 tool results. Each request is kept in one neutral form, so that one assertion serves every client.
 """
 
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, TypeAlias
 
+_NUMBERS = itertools.count(1)  # for the ids of calls
 MOST = 20  # requests; a client that sends more goes round in circles
 
 Json: TypeAlias = Mapping[str, Any]
@@ -147,7 +149,7 @@ def _openai_message(turn: Turn) -> Json:
     if isinstance(turn, str):
         return {"role": "assistant", "content": turn}
     function = {"name": turn.tool, "arguments": json.dumps(turn.arguments)}
-    call = {"index": 0, "id": f"call-{turn.tool}", "type": "function", "function": function}
+    call = {"index": 0, "id": f"call-{next(_NUMBERS)}", "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
@@ -204,7 +206,8 @@ def _whole_anthropic(turn: Turn) -> Json:
     block: Json = {"type": "text", "text": turn}
     if not isinstance(turn, str):
         name, given = turn
-        block = {"type": "tool_use", "id": f"call-{name}", "name": name, "input": given}
+        identity = f"call-{next(_NUMBERS)}"
+        block = {"type": "tool_use", "id": identity, "name": name, "input": given}
     return {
         "id": "m1",
         "type": "message",
@@ -232,7 +235,7 @@ def _read_google(path: str, request: Json) -> Asked:
     return Asked(
         path,
         _texts(system["parts"]),
-        {one["name"]: one["parametersJsonSchema"] for one in declared},
+        {one["name"]: one["parameters_json_schema"] for one in declared},
         [part["text"] for parts in spoken for part in parts if "text" in part],
         [next(iter(one["response"].values())) for one in responses],
     )

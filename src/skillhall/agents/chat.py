@@ -55,9 +55,12 @@ class Chat:
             yield event
         limits = _limits(self.skills.agent.budgets)
         try:
-            async with self._agent.run_stream_events(
-                said.text, message_history=self._history, usage_limits=limits
-            ) as events:
+            async with (
+                self.model,  # whose connections are closed after each message
+                self._agent.run_stream_events(
+                    said.text, message_history=self._history, usage_limits=limits
+                ) as events,
+            ):
                 async for chat_event in self._events(events):
                     yield chat_event
         except (AgentRunError, UserError) as error:

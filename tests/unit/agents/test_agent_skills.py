@@ -157,5 +157,5 @@ def test_an_agent_is_found_in_the_config_of_its_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_config_says_which_file_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigInvalid, match="skillhall.toml: it cannot be read"):
+    with pytest.raises(ConfigInvalid, match=r"skillhall\.toml: it cannot be read"):
         AgentSkills.from_config("a", settings=make_settings(tmp_path))
