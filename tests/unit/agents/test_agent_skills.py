@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall.agents.agent_skills import HOW_TO_LOAD, AgentSkills, load_tokens
+from skillhall.agents.agent_tools import AgentTools
 from skillhall.agents.instructions import InstructionSkills, InstructionSource
 from skillhall.errors import ConfigInvalid
 from skillhall.policy.selecting import Globs
@@ -141,9 +142,8 @@ def test_what_a_load_costs_is_what_the_model_gets(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"a.md": b"x"})
     skills = make_agent(tmp_path)
     (row,) = skills.offer()
-    cost = load_tokens(row.skill, skills.profile)
-    assert cost is not None
-    assert cost > estimate_tokens("# Steps\n")
+    given = AgentTools(skills).call("load_skill", {"name": "pdf"}).content
+    assert load_tokens(row.skill, skills.profile) == estimate_tokens(str(given)) > 20
     (tmp_path / "skills/pdf/SKILL.md").unlink()
     assert load_tokens(row.skill, skills.profile) is None
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from skillhall.agents.agent_skills import AgentSkills
 
+RETRIES = 3  # of a call whose arguments are not JSON, which small models need now and then
 _ANYTHING = SchemaValidator(core_schema.any_schema())  # the tools check what they are given
 
 
@@ -29,19 +30,22 @@ class SkillsToolset(AbstractToolset[Any]):
     Each run knows from its message history which skills the model has been given.
     """
 
-    def __init__(self, skills: AgentSkills, conversation: AgentTools | None = None) -> None:
+    def __init__(
+        self, skills: AgentSkills, conversation: AgentTools | None = None, name: str = "skillhall"
+    ) -> None:
+        self._name = name
         self._skills = skills
         self._conversation = conversation  # that all runs belong to, if they do
         self.tools = conversation or AgentTools(skills)
 
     @property
     def id(self) -> str:
-        """What tells it apart from other toolsets."""
-        return "skillhall"
+        """What tells it apart from other toolsets of the agent."""
+        return self._name
 
     async def for_run(self, ctx: RunContext[Any]) -> SkillsToolset:
         """The toolset of one run."""
-        own = SkillsToolset(self._skills, self._conversation)
+        own = SkillsToolset(self._skills, self._conversation, self._name)
         said = [ctx.prompt] if isinstance(ctx.prompt, str) else []
         own.tools.recall([*texts_of(ctx.messages), *said])
         return own
@@ -67,7 +71,7 @@ class SkillsToolset(AbstractToolset[Any]):
         ]
         return {
             one.name: ToolsetTool(
-                toolset=self, tool_def=one, max_retries=1, args_validator=_ANYTHING
+                toolset=self, tool_def=one, max_retries=RETRIES, args_validator=_ANYTHING
             )
             for one in definitions
         }

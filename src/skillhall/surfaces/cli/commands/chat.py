@@ -53,7 +53,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     is_json = as_json or form == "json"
     if message is None and not is_json:
         return _talk(chat)
-    return _ask_once(chat, sys.stdin.read() if message is None else message, is_json=is_json)
+    return _ask_once(chat, _piped() if message is None else message, is_json=is_json)
+
+
+def _piped() -> str:
+    if is_attended():
+        raise click.UsageError("with --json, give a MESSAGE", click.get_current_context())
+    return sys.stdin.read()
 
 
 def _skills(
