@@ -1,5 +1,6 @@
 """`skillhall chat` against a server that plays the model, and what it says if there is none."""
 
+import asyncio
 import io
 import json
 import os
@@ -7,12 +8,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from skillhall.agents.agent_skills import AgentSkills
+from skillhall.agents.events import ChatEvent, Done, SkillLoaded, TextDelta
+from skillhall.errors import ModelUnavailable
 from skillhall.surfaces.cli.running import run
+from tests.support.agents import make_settings
 from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.skills import make_skill, make_skill_md
 
@@ -215,3 +221,27 @@ def test_without_its_extra_the_chat_says_how_to_install_it(
     said = chat("Hello.", "--model", MODEL)
     assert said.code == 2
     assert "hint: pip install 'skillhall[pydantic-ai]'" in said.err
+
+
+def test_a_message_that_fails_leaves_the_conversation_as_it_was(
+    chat: Chat, server: ModelServer, tmp_path: Path
+) -> None:
+    module = import_module("skillhall.agents.chat")
+    server.script = ("Fine.",)
+    skills = AgentSkills.of(settings=make_settings(tmp_path))
+    talk = module.Chat(skills, MODEL)
+
+    async def say(message: str) -> list[ChatEvent]:
+        return [event async for event in talk.send(message)]
+
+    server.status = 400
+    with pytest.raises(ModelUnavailable):
+        asyncio.run(say("/csv-report one"))
+    server.status = 200
+    events = asyncio.run(say("/csv-report two"))
+    assert [type(event) for event in events] == [SkillLoaded, TextDelta, Done]
+    assert events[-1] == Done("Fine.", 1, 10, 5)
+    (said,) = server.asked[0].said
+    assert said.endswith("</skill_content>\n\ntwo")
+    asyncio.run(say("/csv-report three"))
+    assert server.asked[1].said[1].startswith("The skill 'csv-report' is already loaded")

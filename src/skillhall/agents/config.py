@@ -22,6 +22,10 @@ CONFIG_FILES = ("skillhall.toml", "skillhall.json")  # looked for in the working
 TOOLS = ("load_skill", "read_skill_file", "list_skills", "search_skills", "ReadFile")
 
 _NO_PATH = re.compile("[\0\ud800-\udfff]")  # what no system call takes
+_AGENT_KEYS = (
+    *("agentId", "id", "displayName", "name", "description", "model", "instructions"),
+    *("skills", "tools", "budgets"),
+)
 _SOURCE_KEYS = ("root", "available", "inline", "base")
 _BUDGET_KEYS = ("catalog", "requests", "tokens")
 
@@ -37,7 +41,7 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class AgentDefinition:
-    """One agent of the config; other keys of its entry belong to whoever runs it."""
+    """One agent of the config; in another program's file it may have further keys, for that one."""
 
     id: str
     display_name: str = ""
@@ -85,6 +89,8 @@ def schema_file() -> Path:
 
 
 def _agent(node: Node) -> AgentDefinition:
+    if Path(node.document.file).name in CONFIG_FILES:  # ours alone: nobody else's keys are in it
+        node.only(_AGENT_KEYS)
     identity = node.either("agentId", "id")
     if not identity.text():
         raise node.child("agentId").must("be a text that is not empty")

@@ -237,3 +237,12 @@ def test_a_folder_has_the_config_of_its_toml_file_first(tmp_path: Path) -> None:
     assert find_config(tmp_path) == str(tmp_path / "skillhall.json")
     (tmp_path / "skillhall.toml").write_text("", encoding="utf-8")
     assert find_config(tmp_path) == str(tmp_path / "skillhall.toml")
+
+
+def test_a_file_of_our_own_has_no_keys_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "skillhall.toml"
+    file.write_text('[[agents]]\nid = "a"\nbudget = 3\n', encoding="utf-8")
+    with pytest.raises(ConfigInvalid) as caught:
+        read_config(file)
+    assert str(caught.value) == f"{file}:3: agents[0].budget must not be there"
+    assert caught.value.hint.endswith("skills, tools, budgets")

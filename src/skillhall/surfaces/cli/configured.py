@@ -9,6 +9,7 @@ import click
 from skillhall.surfaces.cli.errors import CommandFailed
 
 if TYPE_CHECKING:
+    from skillhall.agents.agent_skills import AgentSkills
     from skillhall.agents.config import AgentConfig, AgentDefinition
     from skillhall.agents.instructions import Instructions
     from skillhall.render.planning import Plan
@@ -28,6 +29,25 @@ def chosen_agent(path: str | None, identity: str | None, settings: Settings) -> 
         )
     config = read_config(found)
     return config.agent(identity) if identity is not None else _only_agent(config)
+
+
+def agent_skills(
+    path: str | None, identity: str | None, roots: tuple[str, ...], settings: Settings
+) -> AgentSkills:
+    """The skills of the agent that the options name; without a config, of given or usual folders.
+
+    Raises: ConfigInvalid, CommandFailed.
+    """
+    from skillhall.agents.agent_skills import DEFAULT_AGENT, AgentSkills
+    from skillhall.agents.config import find_config
+
+    if roots and (identity or path):
+        raise click.UsageError("give --root, or --agent and --config", click.get_current_context())
+    named = None if identity == DEFAULT_AGENT and not path else identity
+    is_configured = named or path or (not identity and find_config(settings.working_directory))
+    if roots or not is_configured:
+        return AgentSkills.of(*roots, settings=settings)
+    return AgentSkills(chosen_agent(path, named, settings), settings)
 
 
 def _only_agent(config: AgentConfig) -> AgentDefinition:

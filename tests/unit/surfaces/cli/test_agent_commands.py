@@ -107,3 +107,19 @@ def test_stats_say_what_is_loaded_most(cli: Cli, tmp_path: Path) -> None:
     assert first.startswith("pdf\t2\t0\t3\t")
     assert second.startswith("csv\t1\t0\t3\t")
     assert cli("stats", "--agent", "nobody", "--json").data == {"skills": []}
+
+
+def test_the_tools_of_an_agent_are_called_by_hand(cli: Cli, tmp_path: Path) -> None:
+    make_skill(tmp_path / "skills", "pdf")
+    write_config(tmp_path, 'tools = ["load_skill"]')
+    listed = cli("tool", "list", "--agent", "coding")
+    assert [line.partition("\t")[0] for line in listed.out.splitlines()] == ["load_skill"]
+    said = cli("tool", "call", "load_skill", '{"name": "pdf"}', "--agent", "coding")
+    assert said.out.startswith('<skill_content name="pdf">\n# Steps')
+    assert not (tmp_path / "data").exists()
+
+
+def test_without_a_config_there_is_the_default_agent(cli: Cli, tmp_path: Path) -> None:
+    make_skill(tmp_path / ".agents/skills", "pdf")
+    said = cli("tool", "call", "list_skills", "{}", "--agent", "default", "--json")
+    assert said.data["answer"]["skills"][0]["name"] == "pdf"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from skillhall.agents.agent_skills import AgentSkills
     from skillhall.agents.chat import Chat
     from skillhall.agents.events import ChatEvent
-    from skillhall.settings import Settings
 
 _EXTRA = frozenset({"pydantic_ai", "pydantic_core", "pydantic"})
 _HELP = "/skills lists skills, /NAME calls one, /new starts anew, /quit ends"
@@ -47,8 +46,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     The model may be of any provider that Pydantic AI knows; its key stands in the environment, as
     the provider wants it. Skills that come, change or go are seen at the next message.
     """
+    from skillhall.surfaces.cli.configured import agent_skills
+
     settings = read_settings()
-    skills = _skills(agent, config, roots, settings)
+    skills = agent_skills(config, agent, roots, settings)
     chat = _open(skills, model or skills.agent.model or settings.model)
     is_json = as_json or form == "json"
     if message is None and not is_json:
@@ -60,21 +61,6 @@ def _piped() -> str:
     if is_attended():
         raise click.UsageError("with --json, give a MESSAGE", click.get_current_context())
     return sys.stdin.read()
-
-
-def _skills(
-    agent: str | None, config: str | None, roots: tuple[str, ...], settings: Settings
-) -> AgentSkills:
-    from skillhall.agents.agent_skills import AgentSkills
-    from skillhall.agents.config import find_config
-    from skillhall.surfaces.cli.configured import chosen_agent
-
-    if roots and (agent or config):
-        raise click.UsageError("give --root, or --agent and --config", click.get_current_context())
-    is_configured = agent or config or find_config(settings.working_directory)
-    if roots or not is_configured:
-        return AgentSkills.of(*roots, settings=settings)
-    return AgentSkills(chosen_agent(config, agent, settings), settings)
 
 
 def _open(skills: AgentSkills, model: str) -> Chat:
