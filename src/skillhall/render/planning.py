@@ -87,8 +87,6 @@ def plan_prompt(wanted: Wanted, budget: int | None = None) -> Plan:
     if budget is None or whole.tokens(_WHOLE) <= budget:
         return whole.plan(_WHOLE, budget)
     draft = _fitted_inline(wanted, budget)
-    if not draft.listed:
-        return draft.plan(_WHOLE, budget)
     return draft.plan(draft.best_form(budget), budget)
 
 

@@ -78,7 +78,15 @@ def _open(skills: AgentSkills, model: str) -> Chat:
         raise CommandFailed(
             "usage", "the chat is not installed", "pip install 'skillhall[pydantic-ai]'"
         ) from None
+    _keep_quiet()
     return Chat(skills, model)
+
+
+def _keep_quiet() -> None:
+    """On a terminal Pydantic AI would speak of itself before the first answer."""
+    import pydantic_ai
+
+    pydantic_ai.BANNER_ENABLED = False
 
 
 def _ask_once(chat: Chat, message: str, *, is_json: bool) -> int:
