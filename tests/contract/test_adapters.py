@@ -21,7 +21,6 @@ SCRIPT = (
     ANSWER,
 )
 FRAMEWORKS = ["pydantic_ai", "openai_agents", "langchain", "anthropic", "google_adk", "by_hand"]
-every_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
 
 
 @pytest.fixture
@@ -46,11 +45,22 @@ def ask(framework: str, skills: AgentSkills, server: ModelServer) -> str:
     return str(module.ask(skills, server, QUESTION))
 
 
-@every_framework
-def test_a_model_finds_loads_and_reads_a_skill_and_answers(
-    framework: str, skills: AgentSkills, server: ModelServer
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
+    framework: str, skills: AgentSkills, server: ModelServer, tmp_path: Path
 ) -> None:
+    # Both in one test, so that no framework is imported by two workers: that takes seconds.
     assert ask(framework, skills, server) == ANSWER
+    check_whole_conversation(skills, server)
+    server.script, server.asked = (ANSWER,), []
+    without = make_agent(tmp_path / "nothing", tools=("load_skill",))
+    assert ask(framework, without, server) == ANSWER
+    (asked,) = server.asked
+    assert "skill" not in asked.system
+    assert asked.tools == {}
+
+
+def check_whole_conversation(skills: AgentSkills, server: ModelServer) -> None:
     first, last = server.asked[0], server.asked[-1]
     assert skills.text() in first.system
     assert "<name>csv-report</name>" in first.system
@@ -63,14 +73,3 @@ def test_a_model_finds_loads_and_reads_a_skill_and_answers(
     assert again == "The skill 'csv-report' is already loaded; its instructions were given before."
     assert wrong == "Error: there is no skill 'csv-rapport'. Near names: 'csv-report'."
     assert read == "Totals first.\n"
-
-
-@every_framework
-def test_without_skills_a_model_hears_nothing_of_them(
-    framework: str, tmp_path: Path, server: ModelServer
-) -> None:
-    server.script = (ANSWER,)
-    assert ask(framework, make_agent(tmp_path, tools=("load_skill",)), server) == ANSWER
-    (asked,) = server.asked
-    assert "skill" not in asked.system
-    assert asked.tools == {}

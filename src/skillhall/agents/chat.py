@@ -36,6 +36,7 @@ class Chat:
     def __init__(self, skills: AgentSkills, model: Model | str) -> None:
         self.skills = skills
         self.model = open_model(model) if isinstance(model, str) else model
+        self.name = model if isinstance(model, str) else model.model_name
         self.tools = AgentTools(skills, self._notice)
         self._noticed: deque[ToolEvent] = deque()
         toolset = SkillsToolset(skills, self.tools)
@@ -64,7 +65,7 @@ class Chat:
                 async for chat_event in self._events(events):
                     yield chat_event
         except (AgentRunError, UserError) as error:
-            raise failure_of(error, self.model) from None
+            raise failure_of(error, self.name) from None
 
     def reset(self) -> None:
         """Start anew."""

@@ -83,9 +83,8 @@ def _unknown(name: str, problem: str) -> ModelUnavailable:
     return ModelUnavailable(name, problem, hint, code="invalid_argument")
 
 
-def failure_of(error: AgentRunError | UserError, model: Model) -> ModelUnavailable:
+def failure_of(error: AgentRunError | UserError, name: str) -> ModelUnavailable:
     """The error for a person. What a provider says may repeat a key: only its status is told."""
-    name = f"{model.system}:{model.model_name}"
     if isinstance(error, ModelHTTPError):
         status = error.status_code
         kind = _STATUSES.get(status, _REFUSED)
