@@ -28,8 +28,11 @@ def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
     stack: list[str | int] = []
     opened: list[str] = []
     is_key = False
+    line, counted = 1, 0  # the line, and how many characters it was counted in
     for match in _MARK.finditer(text):
         mark = match.group()
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
         if mark in ("}", "]"):
             opened.pop()
             stack.pop()
@@ -46,7 +49,7 @@ def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
             stack[-1] = _unquoted(mark)
         at_member = not is_key and opened[-1:] == ["{"]
         if not at_member:
-            yield tuple(stack), text.count("\n", 0, match.start()) + 1
+            yield tuple(stack), line
         if mark in ("{", "["):
             opened.append(mark)
             stack.append("" if mark == "{" else 0)
