@@ -14,6 +14,8 @@ from skillhall.version import VERSION as __version__  # noqa: N811 - the name to
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from skillhall.agents.activation import activate
+    from skillhall.agents.agent_skills import AgentSkills
+    from skillhall.agents.agent_tools import AgentTools
     from skillhall.agents.fetching import fetch_skill, fetch_skills
     from skillhall.agents.file_tools import ReadTools
     from skillhall.agents.instructions import InstructionSkills, InstructionSource
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         skills_to_xml,
     )
     from skillhall.agents.tool import SkillTool, create_skill_tool
+    from skillhall.agents.tool_guard import ToolGuard
     from skillhall.agents.toolbox import tools_for
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.catalog.read import read_skill, read_skill_file
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "agents.activation": ("activate",),
+    "agents.agent_skills": ("AgentSkills",),
+    "agents.agent_tools": ("AgentTools",),
     "agents.file_tools": ("ReadTools",),
     "agents.fetching": ("fetch_skill", "fetch_skills"),
     "agents.instructions": ("InstructionSkills", "InstructionSource"),
@@ -78,6 +83,7 @@ _HOMES = {
         "skills_to_xml",
     ),
     "agents.tool": ("SkillTool", "create_skill_tool"),
+    "agents.tool_guard": ("ToolGuard",),
     "agents.toolbox": ("tools_for",),
     "catalog.catalog": ("Catalog", "Skill"),
     "catalog.read": ("read_skill", "read_skill_file"),
@@ -109,6 +115,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "PROFILES",
+    "AgentSkills",
+    "AgentTools",
     "Catalog",
     "Code",
     "Document",
@@ -139,6 +147,7 @@ __all__ = [
     "SkillRejected",
     "SkillTool",
     "SkillhallError",
+    "ToolGuard",
     "__version__",
     "activate",
     "create_skill_tool",

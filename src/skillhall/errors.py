@@ -51,7 +51,8 @@ SkillhallError
 │   └── DatabaseNewer(version, known) it belongs to a newer Skillhall
 ├── DatabaseFull                      its disk is full
 ├── NotAuthenticated(host, variable)  a server that asks who we are
-└── ServerRefused(host, status, …)    a server that says why it does not do what it was asked
+├── ServerRefused(host, status, …)    a server that says why it does not do what it was asked
+└── ModelUnavailable(model, problem)  a model that cannot be asked, or does not answer
 """
 
 from __future__ import annotations
@@ -221,10 +222,11 @@ class ConfigInvalid(SkillhallError):
 
     code = "invalid_config"
 
-    def __init__(self, path: str, problem: str, hint: str = "") -> None:
-        super().__init__(f"{path}: {problem}")
+    def __init__(self, path: str, problem: str, hint: str = "", *, line: int = 0) -> None:
+        super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
         self.path = path
         self.problem = problem
+        self.line = line  # 0 if it is about the whole file
         self.hint = hint
 
 
@@ -687,6 +689,19 @@ class ServerRefused(SkillhallError):
         self.status = status
         self.problem = _shortened(problem)
         self.code = self._CODES.get(status, "upstream_error")
+
+
+class ModelUnavailable(SkillhallError):
+    """A model that cannot be asked, or does not answer; `code` says of which class that is."""
+
+    def __init__(
+        self, model: str, problem: str, hint: str = "", *, code: str = "upstream_error"
+    ) -> None:
+        super().__init__(f"the model {_shortened(model)!r} cannot be used: {problem}")
+        self.model = model
+        self.problem = problem
+        self.hint = hint
+        self.code = code
 
 
 def without_credentials(text: str) -> str:

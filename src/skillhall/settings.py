@@ -130,6 +130,10 @@ class Settings(NamedTuple):
     prompts: PromptSettings = PromptSettings()
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
+    model: str = ""  # that chat uses unless told, as provider:name
+    log_usage: bool = True  # whether it is noted which skills agents use
+    # Of every variable that is set, since skills say which ones they need. Never a value.
+    variable_names: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -151,6 +155,9 @@ class Settings(NamedTuple):
             prompts=PromptSettings.read(env),
             server=ServerSettings.read(env),
             client=ClientSettings.read(env),
+            model=env.get("SKILLHALL_MODEL", ""),
+            log_usage=_is_on(env, "SKILLHALL_USAGE_LOG"),
+            variable_names=frozenset(name for name, value in env.items() if value),
         )
 
 

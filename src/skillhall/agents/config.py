@@ -1,14 +1,13 @@
-"""The agent config: which skills each agent gets, read from a JSON or TOML file."""
+"""The agent config: who the agents are and which skills each one gets, from a JSON or TOML file."""
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall.agents.config_nodes import read_document
 from skillhall.agents.instructions import InstructionSource
 from skillhall.errors import ConfigInvalid
 from skillhall.policy.selecting import Globs
@@ -17,18 +16,41 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from skillhall.agents.config_nodes import Node
+
+CONFIG_FILES = ("skillhall.toml", "skillhall.json")  # looked for in the working directory
+TOOLS = ("load_skill", "read_skill_file", "list_skills", "search_skills", "ReadFile")
+
 _NO_PATH = re.compile("[\0\ud800-\udfff]")  # what no system call takes
+_AGENT_KEYS = (
+    *("agentId", "id", "displayName", "name", "description", "model", "instructions"),
+    *("skills", "tools", "budgets"),
+)
 _SOURCE_KEYS = ("root", "available", "inline", "base")
+_BUDGET_KEYS = ("catalog", "requests", "tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What an agent may spend; `None` is no bound of ours."""
+
+    catalog: int | None = None  # tokens of what the system prompt says about skills
+    requests: int | None = None  # calls of the model for one message
+    tokens: int | None = None  # of all these calls together
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDefinition:
-    """One agent of the config; other keys of its entry belong to whoever runs it."""
+    """One agent of the config; in another program's file it may have further keys, for that one."""
 
     id: str
     display_name: str = ""
     description: str = ""
     skills: tuple[InstructionSource, ...] = ()
+    model: str = ""
+    instructions: str = ""
+    tools: tuple[str, ...] = TOOLS
+    budgets: Budgets = field(default_factory=Budgets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,114 +71,77 @@ class AgentConfig:
 
 def read_config(path: str | PathLike[str]) -> AgentConfig:
     """The config in a file: TOML if its name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
-    file = Path(path).absolute()
-    document = _Node(_read_document(file), "", str(file))
-    agents = tuple(_agent(node) for node in document.child("agents").required().items())
-    _refuse_equal_ids(agents, str(file))
-    return AgentConfig(str(file), agents)
+    document = read_document(Path(path).absolute())
+    nodes = document.child("agents").required().items()
+    agents = tuple(_agent(node) for node in nodes)
+    _refuse_equal_ids(agents, nodes)
+    return AgentConfig(document.document.file, agents)
 
 
-def _read_document(file: Path) -> object:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigInvalid(str(file), f"it cannot be read: {reason.lower()}") from None
-    try:
-        document: object = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-    except (ValueError, RecursionError) as error:
-        form = "TOML" if file.suffix == ".toml" else "JSON"
-        raise ConfigInvalid(str(file), f"it is not {form}: {error}") from None
-    return document
+def find_config(folder: str | PathLike[str]) -> str | None:
+    """The config file of a folder, if it has one."""
+    return next((str(file) for name in CONFIG_FILES if (file := Path(folder, name)).exists()), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A value of the document, and the key that leads to it."""
-
-    value: object
-    key: str
-    file: str
-
-    def must(self, be: str, hint: str = "") -> ConfigInvalid:
-        """The error that says what the value must be."""
-        return ConfigInvalid(self.file, f"{self.key or 'the document'} must {be}", hint)
-
-    def child(self, name: str) -> _Node:
-        """The value below `name`; `None` if there is none."""
-        if not isinstance(self.value, dict):
-            raise self.must("be an object")
-        return _Node(self.value.get(name), f"{self.key}.{name}" if self.key else name, self.file)
-
-    def names(self) -> Sequence[str]:
-        """The names of the values below this one."""
-        return list(self.value) if isinstance(self.value, dict) else []
-
-    def required(self) -> _Node:
-        """The node itself, if it has a value."""
-        if self.value is None:
-            raise self.must("be given")
-        return self
-
-    def items(self) -> list[_Node]:
-        """The entries of a list; none if it is left out."""
-        if self.value is None:
-            return []
-        if not isinstance(self.value, list):
-            raise self.must("be a list")
-        return [_Node(v, f"{self.key}[{i}]", self.file) for i, v in enumerate(self.value)]
-
-    def text(self) -> str:
-        """The text; "" if it is left out."""
-        if self.value is None:
-            return ""
-        if not isinstance(self.value, str):
-            raise self.must("be text")
-        return self.value
-
-    def texts(self) -> tuple[str, ...] | None:
-        """The texts of a list; `None` if it is left out, which is not the same as empty."""
-        if self.value is None:
-            return None
-        if not isinstance(self.value, list) or not all(isinstance(v, str) for v in self.value):
-            raise self.must("be a list of text")
-        return tuple(self.value)
+def schema_file() -> Path:
+    """The JSON Schema of the config, for editors; it ships with the package."""
+    return Path(__file__).with_name("config.schema.json")
 
 
-def _agent(node: _Node) -> AgentDefinition:
-    identity = node.child("agentId")
-    identity = node.child("id") if identity.value is None else identity
+def _agent(node: Node) -> AgentDefinition:
+    if Path(node.document.file).name in CONFIG_FILES:  # ours alone: nobody else's keys are in it
+        node.only(_AGENT_KEYS)
+    identity = node.either("agentId", "id")
     if not identity.text():
         raise node.child("agentId").must("be a text that is not empty")
     return AgentDefinition(
         identity.text(),
-        node.child("displayName").text(),
+        node.either("displayName", "name").text(),
         node.child("description").text(),
         tuple(_source(entry) for entry in node.child("skills").items()),
+        node.child("model").text(),
+        node.child("instructions").text(),
+        _tools(node.child("tools")),
+        _budgets(node.child("budgets")),
     )
 
 
-def _source(node: _Node) -> InstructionSource:
+def _tools(node: Node) -> tuple[str, ...]:
+    given = node.texts()
+    if given is None:
+        return TOOLS
+    for entry in node.items():
+        if entry.value not in TOOLS:
+            raise entry.must("name one of our tools", f"there are: {', '.join(TOOLS)}")
+    return tuple(name for name in TOOLS if name in given)
+
+
+def _budgets(node: Node) -> Budgets:
+    if node.value is None:
+        return Budgets()
+    catalog, requests, tokens = (node.child(name).count() for name in _BUDGET_KEYS)
+    node.only(_BUDGET_KEYS)
+    return Budgets(catalog, requests, tokens)
+
+
+def _source(node: Node) -> InstructionSource:
     root = node.child("root")
     if not root.text() or _NO_PATH.search(root.text()):
         raise root.must("be the path of a folder")
     base = node.child("base")
     if base.text() not in ("", "config"):
         raise base.must("be 'config'", "leave it out to start at the working directory")
-    # A misspelt 'inline' would otherwise list what should be inlined, and nobody would know.
-    for name in node.names():
-        if name not in _SOURCE_KEYS:
-            raise node.child(name).must("not be there", f"known keys: {', '.join(_SOURCE_KEYS)}")
+    node.only(_SOURCE_KEYS)
     return InstructionSource(
         root.text(),
         Globs(node.child("available").texts(), node.child("inline").texts()),
-        str(Path(node.file).parent) if base.text() else "",
+        str(Path(node.document.file).parent) if base.text() else "",
     )
 
 
-def _refuse_equal_ids(agents: Sequence[AgentDefinition], file: str) -> None:
+def _refuse_equal_ids(agents: Sequence[AgentDefinition], nodes: Sequence[Node]) -> None:
     first: dict[str, int] = {}
     for number, agent in enumerate(agents):
         if first.setdefault(agent.id, number) != number:
             problem = f"agents[{number}] has the id {agent.id!r} of agents[{first[agent.id]}]"
-            raise ConfigInvalid(file, problem, "give each agent an id of its own")
+            raise nodes[number].wrong(problem, "give each agent an id of its own")

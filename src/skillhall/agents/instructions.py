@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall.agents.host import LocalHost
 from skillhall.catalog.load import load_roots
 from skillhall.catalog.read import read_skill
 from skillhall.catalog.stamps import take_stamps
 from skillhall.errors import SkillhallError
+from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.precedence import settle
 from skillhall.policy.profiles import INSTRUCTION_SKILLS
+from skillhall.policy.requirements import unmet
 from skillhall.policy.selecting import Globs, select
 from skillhall.render.inline import Inlined, render_instructions
 from skillhall.settings import Settings
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
     from skillhall.catalog.catalog import Skill
     from skillhall.catalog.stamps import Stamps
+    from skillhall.policy.profiles import Profile
+    from skillhall.policy.requirements import Host
 
 logger = logging.getLogger("skillhall.agents")
 
@@ -36,19 +42,38 @@ class InstructionSource:
     root: str
     globs: Globs = field(default_factory=Globs)
     base: str = ""  # where a relative root starts; "" is the working directory
+    expected: bool = True  # whether its absence is worth a finding
 
     def located(self, working_directory: str) -> Root:
         """The folder itself: `~` expands."""
-        return Root.of(self.root, str(Path(working_directory, self.base)))
+        base = str(Path(working_directory, self.base))
+        return Root.of(self.root, base, expected=self.expected)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Instructions:
     """What the sources gave at one moment."""
 
-    text: str
+    listed: tuple[Skill, ...]
+    inlined: tuple[tuple[Skill, str], ...]  # with their bodies
+    for_people: tuple[Skill, ...]  # chosen too, but no model is told of them
     findings: tuple[Judged, ...]
     stamps: Stamps
+
+    @cached_property
+    def text(self) -> str:
+        """What the system prompt says about the skills; "" if nothing is selected."""
+        return render_instructions(self.listed, [as_inlined(*pair) for pair in self.inlined])
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """Every skill that the model is told of, listed ones first."""
+        return (*self.listed, *(skill for skill, _ in self.inlined))
+
+
+def as_inlined(skill: Skill, body: str) -> Inlined:
+    """The skill as it stands in a system prompt."""
+    return Inlined(skill.name, skill.location, skill.directory, body)
 
 
 class InstructionSkills:
@@ -60,13 +85,15 @@ class InstructionSkills:
         settings: Settings | None = None,
         *,
         watch: bool = True,
+        profile: Profile = INSTRUCTION_SKILLS,
     ) -> None:
         settings = settings or Settings.read()
         self._sources = [
             (source.located(settings.working_directory), source.globs) for source in sources
         ]
         self._watch = watch
-        self._loaded = load_instructions(self._sources)
+        self._load = Loader(profile, LocalHost.of(settings))
+        self._loaded = self._load(self._sources)
         _log(self._loaded.findings)
 
     @property
@@ -82,70 +109,105 @@ class InstructionSkills:
     def refresh(self) -> None:
         """Read everything again."""
         before = set(self.findings)
-        self._loaded = load_instructions(self._sources)
+        self._loaded = self._load(self._sources)
         _log(judged for judged in self.findings if judged not in before)
 
     def current(self) -> str:
         """The text, read again if a file changed; with `watch=False` it is `text`."""
+        return self.latest().text
+
+    def latest(self) -> Instructions:
+        """What the sources give; the same value as before if nothing changed."""
         if self._watch and not self._loaded.stamps.still_hold():
             self.refresh()
-        return self.text
+        return self._loaded
 
 
-def load_instructions(sources: Sequence[tuple[Root, Globs]]) -> Instructions:
-    """The instructions that `sources` give, in their order. Never raises on what it finds."""
-    profile = INSTRUCTION_SKILLS
-    stamps = take_stamps([root.path for root, _ in sources], profile.scan)
-    chosen = _Chosen()
-    for number, (root, globs) in enumerate(sources):
-        chosen.add(number, root, globs)
-    _, _, equal_names = settle(chosen.all, profile.precedence)
-    chosen.findings += profile.load.judge(equal_names)
-    inlined = chosen.read_bodies()
-    return Instructions(render_instructions(chosen.listed, inlined), tuple(chosen.findings), stamps)
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Reads sources by the rules of a profile, for agents on one machine."""
+
+    profile: Profile
+    host: Host
+
+    def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> Instructions:
+        """What `sources` give, in their order. Never raises on what it finds."""
+        stamps = take_stamps([root.path for root, _ in sources], self.profile.scan)
+        chosen = _Chosen(self.profile, self.host)
+        for number, (root, globs) in enumerate(sources):
+            chosen.add(number, root, globs)
+        chosen.settle()
+        inlined = chosen.read_bodies()
+        listed, for_people = tuple(chosen.listed), tuple(chosen.for_people)
+        return Instructions(listed, inlined, for_people, tuple(chosen.findings), stamps)
 
 
 @dataclass(slots=True)
 class _Chosen:
     """The skills chosen so far, source by source."""
 
+    profile: Profile
+    host: Host
     listed: list[Skill] = field(default_factory=list)
     inlined: list[Skill] = field(default_factory=list)
+    for_people: list[Skill] = field(default_factory=list)
     all: list[Skill] = field(default_factory=list)
     findings: list[Judged] = field(default_factory=list)
 
     def add(self, number: int, root: Root, globs: Globs) -> None:
         """Choose from one source. It is loaded alone, so that its links stay inside it."""
-        catalog = load_roots([root], INSTRUCTION_SKILLS)
-        visible = [skill._replace(root_number=number) for skill in catalog.visible]
+        catalog = load_roots([root], self.profile)
+        self.findings += catalog.findings
+        skills = [skill._replace(root_number=number) for skill in catalog]
+        visible = self._usable([skill for skill in skills if shown_to_models(skill)])
         selection = select(visible, globs)
         self.listed += selection.listed
         self.inlined += selection.inlined
         self.all += (*selection.listed, *selection.inlined)
-        self.findings += catalog.findings
+        hidden = select([skill for skill in skills if not shown_to_models(skill)], globs)
+        self.for_people += (*hidden.listed, *hidden.inlined)
         located = (f if f.path else f.at(root.path) for f in selection.findings)
-        self.findings += INSTRUCTION_SKILLS.load.judge(located)
+        self.findings += self.profile.load.judge(located)
 
-    def read_bodies(self) -> list[Inlined]:
+    def settle(self) -> None:
+        """See to equal names across sources."""
+        kept, _, equal_names = settle(self.all, self.profile.precedence)
+        self.findings += self.profile.load.judge(equal_names)
+        stays = {id(skill) for skill in kept}
+        self.listed = [skill for skill in self.listed if id(skill) in stays]
+        self.inlined = [skill for skill in self.inlined if id(skill) in stays]
+
+    def read_bodies(self) -> tuple[tuple[Skill, str], ...]:
         """The inlined skills with their bodies; one that cannot be read is left out and found."""
-        return [found for skill in self.inlined if (found := self._read_body(skill)) is not None]
+        bodies = ((skill, self._read_body(skill)) for skill in self.inlined)
+        return tuple((skill, body) for skill, body in bodies if body is not None)
 
-    def _read_body(self, skill: Skill) -> Inlined | None:
+    def _usable(self, skills: Iterable[Skill]) -> list[Skill]:
+        """The skills that find here what they need; the others are found."""
+        usable = []
+        for skill in skills:
+            finding = unmet(skill.frontmatter, self.host)
+            if finding is None:
+                usable.append(skill)
+            else:
+                located = finding.at(skill.location, skill.name)
+                self.findings += self.profile.load.judge([located])
+        return usable
+
+    def _read_body(self, skill: Skill) -> str | None:
         findings: tuple[Finding, ...]
         try:
-            parsed = read_skill(skill, INSTRUCTION_SKILLS)
+            parsed = read_skill(skill, self.profile)
         except SkillhallError as error:
             body, findings = "", (Finding(Code.UNREADABLE, f"the body cannot be read: {error}"),)
         else:
             body, findings = parsed.body, parsed.findings
         known = {judged.finding.code for judged in skill.findings}
-        judged = INSTRUCTION_SKILLS.load.judge(
+        judged = self.profile.load.judge(
             found.at(skill.location, skill.name) for found in findings if found.code not in known
         )
         self.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
-        if any(one.effect is Effect.REJECT for one in judged):
-            return None
-        return Inlined(skill.name, skill.location, skill.directory, body)
+        return None if any(one.effect is Effect.REJECT for one in judged) else body
 
 
 def _log(findings: Iterable[Judged]) -> None:

@@ -96,6 +96,7 @@ ADVICE = frozenset(
         Code.CASE_COLLISION,
         Code.INLINE_WINS,
         Code.PATTERN_UNMATCHED,
+        Code.REQUIREMENT_UNMET,
         Code.FOLDER_TAKEN,
         Code.EDITED_SINCE,
         Code.PROMPTS_UNREAD,

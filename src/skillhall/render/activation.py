@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from skillhall.render.escape import field, literal
+from skillhall.render.escape import field, literal, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+# No body can close its element: see `literal`.
+_ACTIVATION = re.compile(
+    r'<skill_content name="([^"]*)">\n(?:(?!</skill_content>).*\n)*</skill_content>'
+)
 MAX_RESOURCES = 100  # files named in one activation; the client guide asks for a cap
 
 
@@ -25,6 +30,15 @@ def render_activation(name: str, directory: str, body: str, resources: Sequence[
             "</skill_content>",
         )
     )
+
+
+def activation_in(text: str) -> tuple[str, str] | None:
+    """The skill whose activation `text` begins with, and that activation; else `None`.
+
+    A host that compacts a conversation keeps these texts.
+    """
+    found = _ACTIVATION.match(text)
+    return (unescape(found[1]), found[0]) if found else None
 
 
 def _resources(paths: Sequence[str]) -> Iterator[str]:

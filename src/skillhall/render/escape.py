@@ -39,6 +39,13 @@ def escape(text: str) -> str:
     return text
 
 
+def unescape(text: str) -> str:
+    """What `escape` was given."""
+    for name, character in (("lt", "<"), ("gt", ">"), ("quot", '"'), ("apos", "'"), ("amp", "&")):
+        text = text.replace(f"&{name};", character)
+    return text
+
+
 def field(text: str) -> str:
     """`text` as the content of a one-line element or of an attribute."""
     return escape(one_line(text))

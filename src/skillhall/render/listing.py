@@ -28,13 +28,14 @@ class Entry(Protocol):
 
 def render_listing(entries: Iterable[Entry]) -> str:
     """The block for `entries` in their order; "" if there are none."""
-    elements = [_element(entry) for entry in entries]
+    elements = [render_element(entry) for entry in entries]
     if not elements:
         return ""
     return "\n".join(("<available_skills>", *elements, "</available_skills>"))
 
 
-def _element(entry: Entry) -> str:
+def render_element(entry: Entry) -> str:
+    """The lines of one skill."""
     name, description, location = fields(entry.name, entry.description, entry.location)
     return (
         "  <skill>\n"

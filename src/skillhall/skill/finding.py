@@ -85,6 +85,7 @@ class Code(StrEnum):
     CASE_COLLISION = "case-collision"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
+    REQUIREMENT_UNMET = "requirement-unmet"
     FOLDER_TAKEN = "folder-taken"
     EDITED_SINCE = "edited-since"
     PROMPTS_UNREAD = "prompts-unread"

@@ -70,6 +70,7 @@ MEANINGS: dict[Code, str] = {
     Code.CASE_COLLISION: "Two names are one name on systems that ignore case.",
     Code.INLINE_WINS: "A skill matches 'available' and 'inline'; it is inlined.",
     Code.PATTERN_UNMATCHED: "A pattern matches no skill.",
+    Code.REQUIREMENT_UNMET: "The skill needs a program, variable or system that is not here.",
     Code.FOLDER_TAKEN: "A folder of somebody else's stands where a skill would be generated.",
     Code.EDITED_SINCE: "A generated skill was edited since, and is left alone.",
     Code.PROMPTS_UNREAD: "A server could not read its repository; no generated skill is removed.",

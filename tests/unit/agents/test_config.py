@@ -2,8 +2,17 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema_rs import Draft202012Validator
 
-from skillhall.agents.config import AgentConfig, read_config
+from skillhall.agents.config import (
+    TOOLS,
+    AgentConfig,
+    Budgets,
+    find_config,
+    read_config,
+    schema_file,
+)
+from skillhall.agents.config_nodes import MAX_CONFIG
 from skillhall.agents.instructions import InstructionSource
 from skillhall.errors import ConfigInvalid
 from skillhall.policy.selecting import Globs
@@ -13,6 +22,10 @@ def written(folder: Path, document: object) -> Path:
     file = folder / "config.json"
     file.write_text(json.dumps(document), encoding="utf-8")
     return file
+
+
+def schema() -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_file().read_text(encoding="utf-8")))
 
 
 def config_of(folder: Path, *sources: object) -> AgentConfig:
@@ -129,3 +142,107 @@ def test_a_file_that_is_no_document_is_named(
     file = tmp_path / name
     file.write_bytes(data)
     assert problem_of(file).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"model": 1}, "agents[0].model must be text"),
+        ({"instructions": []}, "agents[0].instructions must be text"),
+        ({"name": {}}, "agents[0].name must be text"),
+        ({"tools": "load_skill"}, "agents[0].tools must be a list of text"),
+        ({"tools": ["shell"]}, "agents[0].tools[0] must name one of our tools"),
+        ({"budgets": 5}, "agents[0].budgets must be an object"),
+        ({"budgets": {"catalog": 0}}, "agents[0].budgets.catalog must be a whole number from 1 on"),
+        (
+            {"budgets": {"tokens": True}},
+            "agents[0].budgets.tokens must be a whole number from 1 on",
+        ),
+        ({"budgets": {"catlog": 1}}, "agents[0].budgets.catlog must not be there"),
+    ],
+)
+def test_a_wrong_key_of_an_agent_is_refused_and_the_schema_refuses_it_too(
+    tmp_path: Path, entry: dict[str, object], problem: str
+) -> None:
+    document = {"agents": [{"id": "a", **entry}]}
+    assert problem_of(written(tmp_path, document)) == problem
+    assert not schema().is_valid(document)
+
+
+def test_a_whole_agent_is_read_and_the_schema_takes_it(tmp_path: Path) -> None:
+    entry = {
+        "id": "coding",
+        "name": "Coding",
+        "model": "ollama:qwen3",
+        "instructions": "Be brief.",
+        "tools": ["ReadFile", "load_skill"],
+        "budgets": {"catalog": 2000, "requests": 9},
+        "skills": [{"root": "x", "available": ["*"], "inline": [], "base": "config"}],
+        "theme": "dark",
+    }
+    (agent,) = read_config(written(tmp_path, {"agents": [entry]})).agents
+    assert (agent.display_name, agent.model) == ("Coding", "ollama:qwen3")
+    assert agent.instructions == "Be brief."
+    assert agent.tools == ("load_skill", "ReadFile")
+    assert agent.budgets == Budgets(2000, 9, None)
+    assert schema().is_valid({"agents": [entry]})
+
+
+def test_an_agent_gets_every_tool_unless_its_config_names_some(tmp_path: Path) -> None:
+    config = read_config(written(tmp_path, {"agents": [{"id": "a"}, {"id": "b", "tools": []}]}))
+    assert [agent.tools for agent in config.agents] == [TOOLS, ()]
+
+
+def test_an_error_names_the_line_of_its_key_in_json(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(
+        '{"port": [1, {}],\n "agents": [\n  {"id": "a"},\n  {"id": "b\\"]",\n'
+        '   "skills": [{"root": "x"},\n    {"root": "y",\n     "inline": 3}]}]}',
+        encoding="utf-8",
+    )
+    with pytest.raises(ConfigInvalid) as caught:
+        read_config(file)
+    assert str(caught.value) == (f"{file}:7: agents[1].skills[1].inline must be a list of text")
+
+
+def test_an_error_names_the_line_of_its_statement_in_toml(tmp_path: Path) -> None:
+    file = tmp_path / "skillhall.toml"
+    file.write_text(
+        '[[agents]]\nid = "a"\n\n[[agents]]\nid = "b"\n'
+        'instructions = """\none\ntwo"""\n# a comment\ntools = [\n  "ReadFile",\n  "sh",\n]\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(ConfigInvalid) as caught:
+        read_config(file)
+    assert str(caught.value) == f"{file}:10: agents[1].tools[1] must name one of our tools"
+
+
+def test_what_is_missing_is_looked_for_at_the_line_above_it(tmp_path: Path) -> None:
+    file = tmp_path / "skillhall.toml"
+    file.write_text('[[agents]]\nid = "a"\n[[agents.skills]]\ninline = []\n', encoding="utf-8")
+    with pytest.raises(ConfigInvalid) as caught:
+        read_config(file)
+    assert caught.value.line == 3
+
+
+def test_a_config_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_bytes(b" " * (MAX_CONFIG + 1))
+    assert problem_of(file) == f"it is larger than {MAX_CONFIG} bytes"
+
+
+def test_a_folder_has_the_config_of_its_toml_file_first(tmp_path: Path) -> None:
+    assert find_config(tmp_path) is None
+    (tmp_path / "skillhall.json").write_text("{}", encoding="utf-8")
+    assert find_config(tmp_path) == str(tmp_path / "skillhall.json")
+    (tmp_path / "skillhall.toml").write_text("", encoding="utf-8")
+    assert find_config(tmp_path) == str(tmp_path / "skillhall.toml")
+
+
+def test_a_file_of_our_own_has_no_keys_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "skillhall.toml"
+    file.write_text('[[agents]]\nid = "a"\nbudget = 3\n', encoding="utf-8")
+    with pytest.raises(ConfigInvalid) as caught:
+        read_config(file)
+    assert str(caught.value) == f"{file}:3: agents[0].budget must not be there"
+    assert caught.value.hint.endswith("skills, tools, budgets")

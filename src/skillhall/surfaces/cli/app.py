@@ -38,6 +38,8 @@ COMMANDS = {
     "agents": "List the agents that skills can be added for.",
     "local": "Keep the skills of a run directory: list, add, import, delete, share, setup.",
     "tool": "Call the tools that agents are given.",
+    "chat": "Talk to an agent that uses skills.",
+    "stats": "Show which skills agents use.",
     "session": "Keep sessions: blocks, skills, templates, and the context out of them.",
     "backup": "Write all sessions and templates into one file.",
     "restore": "Bring back what a backup holds.",

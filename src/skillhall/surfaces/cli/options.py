@@ -106,6 +106,15 @@ def no_index_option(function: _F) -> _F:
     )(function)
 
 
+def config_option(function: _F) -> _F:
+    """`--config`: where the agents are described."""
+    return click.option(
+        "--config",
+        metavar="FILE",
+        help="The agent config; skillhall.toml or skillhall.json here if not given.",
+    )(function)
+
+
 def run_directory_option(function: _F) -> _F:
     """`--root`: the run directory of an agent."""
     return click.option(

@@ -329,7 +329,7 @@ def test_prompt_follows_an_agent_config(cli: Cli, skills: Path, tmp_path: Path) 
     assert cli("prompt", "--config", "agents.json", "--agent", "nobody") == 3
 
 
-@pytest.mark.parametrize("words", [["--agent", "a"], ["root", "--config", "c.json"]])
+@pytest.mark.parametrize("words", [["root", "--agent", "a"], ["root", "--config", "c.json"]])
 def test_prompt_refuses_words_that_do_not_go_together(words: list[str], cli: Cli) -> None:
     assert cli("prompt", *words) == 2
 

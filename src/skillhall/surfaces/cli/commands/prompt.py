@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall.surfaces.cli.loading import counted, load, read_settings, tell_what_was_left_out
-from skillhall.surfaces.cli.options import no_index_option, profile_option
+from skillhall.surfaces.cli.options import config_option, no_index_option, profile_option
 from skillhall.surfaces.cli.terminal import print_text, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillhall.agents.config import AgentConfig, AgentDefinition
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.policy.loading import Judged
     from skillhall.render.inline import Inlined
@@ -26,8 +25,9 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @profile_option()
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="xml", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--config", metavar="FILE", help="An agent config, instead of folders.")
-@click.option("--agent", metavar="ID", help="Which agent of the config.")
+@config_option
+@click.option("--agent", metavar="ID", help="What an agent of the config gets, not folders.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the config instead.")
 @no_index_option
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -37,6 +37,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     as_json: bool,
     config: str | None,
     agent: str | None,
+    schema: bool,
     no_index: bool,
 ) -> int:
     """Print the text that tells a model about the skills below each ROOT.
@@ -44,15 +45,16 @@ def command(  # noqa: PLR0913 - one parameter for each option
     Skills that hide from models are left out; without skills, nothing is printed at all.
     """
     is_json = as_json or form == "json"
-    if config is not None:
+    if schema:
+        _print_schema()
+        return 0
+    if config is not None or agent is not None:
         if roots:
-            raise _wrong("the roots of an agent stand in its config; give ROOT or --config")
+            raise _wrong("the roots of an agent stand in its config; give ROOT or --agent")
         if form not in ("xml", "json") or _is_given("profile") or _is_given("no_index"):
-            raise _wrong("--format, --profile and --no-index do not go with --config")
+            raise _wrong("--format, --profile and --no-index do not go with --agent or --config")
         _print_instructions(config, agent, is_json=is_json)
         return 0
-    if agent is not None:
-        raise _wrong("--agent goes with --config")
     catalog = load(roots, profile, no_index=no_index)
     if is_json:
         _print_json(catalog)
@@ -109,31 +111,37 @@ def _bodies(skills: Sequence[Skill], catalog: Catalog) -> Iterator[Inlined]:
             yield Inlined(skill.name, skill.location, skill.directory, body)
 
 
-def _print_instructions(path: str, agent: str | None, *, is_json: bool) -> None:
-    from skillhall.agents.config import read_config
-    from skillhall.agents.instructions import load_instructions
+def _print_schema() -> None:
+    from skillhall.agents.config import schema_file
+
+    print_text(schema_file().read_text(encoding="utf-8"))
+
+
+def _print_instructions(path: str | None, agent: str | None, *, is_json: bool) -> None:
+    from skillhall.agents.agent_skills import plan_of
+    from skillhall.agents.host import LocalHost
+    from skillhall.agents.instructions import Loader
+    from skillhall.policy.profiles import INSTRUCTION_SKILLS
+    from skillhall.surfaces.cli.configured import chosen_agent
 
     settings = read_settings()
-    chosen = _agent(read_config(path), agent)
+    chosen = chosen_agent(path, agent, settings)
     base = settings.working_directory
     sources = [(source.located(base), source.globs) for source in chosen.skills]
-    loaded = load_instructions(sources)
+    loaded = Loader(INSTRUCTION_SKILLS, LocalHost.of(settings))(sources)
+    plan = plan_of(chosen, loaded)
     if is_json:
+        from skillhall.surfaces.cli.configured import plan_as_json
         from skillhall.surfaces.cli.output import print_report
 
-        print_report("prompt", {"agent": chosen.id, "text": loaded.text}, loaded.findings)
-    elif loaded.text:
-        print_text(f"{loaded.text}\n")
+        data = {"agent": chosen.id, "text": plan.text, **plan_as_json(plan, loaded)}
+        print_report("prompt", data, loaded.findings)
+    elif plan.text:
+        print_text(f"{plan.text}\n")
+    if plan.cut:
+        said = f"{counted(len(plan.cut), 'skill')} cut to fit {plan.budget} tokens"
+        say(f"{said}; --json shows them")
     _tell(loaded.findings)
-
-
-def _agent(config: AgentConfig, identity: str | None) -> AgentDefinition:
-    if identity is not None:
-        return config.agent(identity)
-    if len(config.agents) != 1:
-        known = ", ".join(agent.id for agent in config.agents)
-        raise _wrong(f"say which agent with --agent; the config has: {known or 'none'}")
-    return config.agents[0]
 
 
 def _tell(findings: Sequence[Judged]) -> None:

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 _EPILOG = """Example: skillhall tool call ReadFile '{"path": "README.md"}'"""
 
 
+_agent_option = click.option(
+    "--agent",
+    metavar="ID",
+    help="The tools of an agent of the folder's config, or of 'default', who needs none.",
+)
+
+
 @click.group("tool", invoke_without_command=True, epilog=_EPILOG)
 @click.pass_context
 def command(ctx: click.Context) -> None:
@@ -29,10 +36,11 @@ def command(ctx: click.Context) -> None:
 
 @command.command("list", epilog="Example: skillhall tool list --json")
 @run_directory_option
+@_agent_option
 @json_option
-def list_tools(*, root: str, as_json: bool, form: str) -> int:
+def list_tools(*, root: str, agent: str | None, as_json: bool, form: str) -> int:
     """List the tools of an agent that runs in a folder."""
-    tools = _tools(root)
+    tools = _tools(root, agent)
     if as_json or form == "json":
         from skillhall.surfaces.cli.output import print_report
 
@@ -51,14 +59,17 @@ def list_tools(*, root: str, as_json: bool, form: str) -> int:
 @click.argument("name")
 @click.argument("arguments", default="{}")
 @run_directory_option
+@_agent_option
 @json_option
-def call_tool(*, name: str, arguments: str, root: str, as_json: bool, form: str) -> int:
+def call_tool(  # noqa: PLR0913 - one parameter for each option
+    *, name: str, arguments: str, root: str, agent: str | None, as_json: bool, form: str
+) -> int:
     """Call the tool NAME with ARGUMENTS, a JSON object, and print what the model would see.
 
     The exit code is 1 if the answer is an error; it is printed all the same.
     """
     given = _read_arguments(arguments)
-    answer = _find(_tools(root), name).answer(given)
+    answer = _find(_tools(root, agent), name).answer(given)
     if as_json or form == "json":
         _print_json(name, answer)
     else:
@@ -67,10 +78,24 @@ def call_tool(*, name: str, arguments: str, root: str, as_json: bool, form: str)
     return FAILED if answer.is_error else 0
 
 
-def _tools(root: str) -> Mapping[str, Tool]:
+def _tools(root: str, agent: str | None) -> Mapping[str, Tool]:
+    if agent is not None:
+        return _tools_of(root, agent)
     from skillhall.agents.toolbox import tools_for
 
     return tools_for(root, read_settings())
+
+
+def _tools_of(root: str, agent: str) -> Mapping[str, Tool]:
+    """The tools that an agent is given in a chat or by an adapter."""
+    from pathlib import Path
+
+    from skillhall.agents.agent_tools import AgentTools
+    from skillhall.surfaces.cli.configured import agent_skills
+
+    settings = read_settings()._replace(working_directory=str(Path(root).absolute()))
+    skills = agent_skills(None, agent, (), settings._replace(log_usage=False))
+    return {tool.name: tool for tool in AgentTools(skills).tools()}
 
 
 def _find(tools: Mapping[str, Tool], name: str) -> Tool:

@@ -1,0 +1,1 @@
+"""Adapters: an agent's skills for one framework each, which only its own module imports."""

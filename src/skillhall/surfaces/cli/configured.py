@@ -1,0 +1,77 @@
+"""The agent that a command is about: named by options, described in a config file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall.surfaces.cli.errors import CommandFailed
+
+if TYPE_CHECKING:
+    from skillhall.agents.agent_skills import AgentSkills
+    from skillhall.agents.config import AgentConfig, AgentDefinition
+    from skillhall.agents.instructions import Instructions
+    from skillhall.render.planning import Plan
+    from skillhall.settings import Settings
+
+
+def chosen_agent(path: str | None, identity: str | None, settings: Settings) -> AgentDefinition:
+    """The agent that `--config` and `--agent` name. Raises: ConfigInvalid, CommandFailed."""
+    from skillhall.agents.config import CONFIG_FILES, find_config, read_config
+
+    found = path or find_config(settings.working_directory)
+    if found is None:
+        raise CommandFailed(
+            "not_found",
+            f"there is no agent {identity!r}: this folder has no {' and no '.join(CONFIG_FILES)}",
+            "name the config with --config, or go to its folder",
+        )
+    config = read_config(found)
+    return config.agent(identity) if identity is not None else _only_agent(config)
+
+
+def agent_skills(
+    path: str | None, identity: str | None, roots: tuple[str, ...], settings: Settings
+) -> AgentSkills:
+    """The skills of the agent that the options name; without a config, of given or usual folders.
+
+    Raises: ConfigInvalid, CommandFailed.
+    """
+    from skillhall.agents.agent_skills import DEFAULT_AGENT, AgentSkills
+    from skillhall.agents.config import find_config
+
+    if roots and (identity or path):
+        raise click.UsageError("give --root, or --agent and --config", click.get_current_context())
+    named = None if identity == DEFAULT_AGENT and not path else identity
+    is_configured = named or path or (not identity and find_config(settings.working_directory))
+    if roots or not is_configured:
+        return AgentSkills.of(*roots, settings=settings)
+    return AgentSkills(chosen_agent(path, named, settings), settings)
+
+
+def _only_agent(config: AgentConfig) -> AgentDefinition:
+    if len(config.agents) != 1:
+        known = ", ".join(agent.id for agent in config.agents)
+        problem = f"say which agent with --agent; the config has: {known or 'none'}"
+        raise click.UsageError(problem, click.get_current_context())
+    return config.agents[0]
+
+
+def plan_as_json(plan: Plan, loaded: Instructions) -> dict[str, object]:
+    """What each skill costs, for scripts: each turn, and when it is loaded."""
+    from skillhall.agents.agent_skills import load_tokens
+    from skillhall.policy.profiles import INSTRUCTION_SKILLS
+
+    by_place = {skill.location: skill for skill in loaded.skills}
+    shares = [
+        {
+            "name": share.name,
+            "location": share.location,
+            "shown": share.shown.value,
+            "tokensPerTurn": share.tokens,
+            "tokensPerLoad": load_tokens(by_place[share.location], INSTRUCTION_SKILLS),
+        }
+        for share in plan.shares
+    ]
+    return {"tokens": plan.tokens, "budget": plan.budget, "skills": shares}

@@ -1,0 +1,75 @@
+"""One conversation, held through every adapter: each framework sends the same to the model."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from skillhall.agents.agent_skills import AgentSkills
+from tests.support.agents import make_agent
+from tests.support.model_server import Call, ModelServer, model_server
+from tests.support.skills import make_skill, make_skill_md
+
+QUESTION = "Summarise the sales."
+ANSWER = "Totals come first."
+SCRIPT = (
+    Call("load_skill", {"name": "csv-report"}),
+    Call("load_skill", {"name": "csv-report"}),
+    Call("load_skill", {"name": "csv-rapport"}),
+    Call("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
+    ANSWER,
+)
+FRAMEWORKS = ["pydantic_ai", "openai_agents", "langchain", "anthropic", "google_adk", "by_hand"]
+
+
+@pytest.fixture
+def skills(tmp_path: Path) -> AgentSkills:
+    make_skill(
+        tmp_path / "skills",
+        "csv-report",
+        data=make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout first\n"),
+        files={"references/layout.md": b"Totals first.\n"},
+    )
+    return make_agent(tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server(*SCRIPT) as running:
+        yield running
+
+
+def ask(framework: str, skills: AgentSkills, server: ModelServer) -> str:
+    module = import_module(f"tests.support.asking.{framework}")
+    return str(module.ask(skills, server, QUESTION))
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
+    framework: str, skills: AgentSkills, server: ModelServer, tmp_path: Path
+) -> None:
+    # Both in one test, so that no framework is imported by two workers: that takes seconds.
+    assert ask(framework, skills, server) == ANSWER
+    check_whole_conversation(skills, server)
+    server.script, server.asked = (ANSWER,), []
+    without = make_agent(tmp_path / "nothing", tools=("load_skill",))
+    assert ask(framework, without, server) == ANSWER
+    (asked,) = server.asked
+    assert "skill" not in asked.system
+    assert asked.tools == {}
+
+
+def check_whole_conversation(skills: AgentSkills, server: ModelServer) -> None:
+    first, last = server.asked[0], server.asked[-1]
+    assert skills.text() in first.system
+    assert "<name>csv-report</name>" in first.system
+    assert set(first.tools) == set(skills.agent.tools)
+    assert first.tools["load_skill"]["properties"]["name"]["enum"] == ["csv-report"]
+    assert [one.said for one in server.asked] == [[QUESTION]] * len(SCRIPT)
+    loaded, again, wrong, read = last.results
+    assert loaded.startswith('<skill_content name="csv-report">\n# Read the layout first\n')
+    assert "<file>references/layout.md</file>" in loaded
+    assert again == "The skill 'csv-report' is already loaded; its instructions were given before."
+    assert wrong == "Error: there is no skill 'csv-rapport'. Near names: 'csv-report'."
+    assert read == "Totals first.\n"

@@ -1,0 +1,247 @@
+"""`skillhall chat` against a server that plays the model, and what it says if there is none."""
+
+import asyncio
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from skillhall.agents.agent_skills import AgentSkills
+from skillhall.agents.events import ChatEvent, Done, SkillLoaded, TextDelta
+from skillhall.errors import ModelUnavailable
+from skillhall.surfaces.cli.running import run
+from tests.support.agents import make_settings
+from tests.support.model_server import Call, ModelServer, model_server
+from tests.support.skills import make_skill, make_skill_md
+
+MODEL = "openai-chat:scripted"
+DEADLINE = 60
+SCRIPT = (
+    Call("load_skill", {"name": "csv-report"}),
+    Call("read_skill_file", {"name": "csv-report", "path": "layout.md"}),
+    "Totals come first.",
+)
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - whatever the command says
+        return json.loads(self.out)
+
+
+Chat = Callable[..., Said]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    with model_server(*SCRIPT) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+        yield running
+
+
+@pytest.fixture
+def chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Chat:
+    """The command in this process, in a folder with one skill."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
+    data = make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout\n")
+    make_skill(tmp_path / ".agents/skills", "csv-report", data=data, files={"layout.md": b"Top."})
+
+    def ask(*words: str, typed: str = "") -> Said:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        code = run(["chat", *words])
+        return Said(code, *capsys.readouterr())
+
+    return ask
+
+
+def test_an_answer_comes_with_the_skills_that_it_took(chat: Chat, server: ModelServer) -> None:
+    said = chat("Summarise it.", "--model", MODEL)
+    assert (said.code, said.out) == (0, "Totals come first.\n")
+    loaded, read, cost = said.err.splitlines()
+    assert loaded.startswith("· loaded csv-report (")
+    assert read == "· read csv-report/layout.md (1 token)"
+    assert cost == "· 3 requests, 30 tokens in, 15 out"
+    assert "<name>csv-report</name>" in server.asked[0].system
+    assert [len(one.results) for one in server.asked] == [0, 1, 2]
+    assert server.asked[2].results[1] == "Top."
+
+
+def test_scripts_get_the_answer_and_how_it_came_about(chat: Chat, server: ModelServer) -> None:
+    answer = chat("--model", MODEL, "--json", typed="Summarise it.").json
+    assert (answer["command"], answer["ok"]) == ("chat", True)
+    assert answer["data"]["answer"] == "Totals come first."
+    assert [one["event"] for one in answer["data"]["events"]] == ["loaded", "read"]
+    assert answer["data"]["usage"] == {"requests": 3, "inputTokens": 30, "outputTokens": 15}
+    assert server.asked[0].said == ["Summarise it."]
+
+
+def test_the_next_message_sees_what_another_process_added_and_deleted(
+    chat: Chat, server: ModelServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".agents/skills"
+    server.script = ("Yes.",)
+    with subprocess.Popen(
+        [sys.executable, "-m", "skillhall", "chat", "--model", MODEL],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def say(line: str) -> str:
+            process.stdin.write(f"{line}\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            return process.stdout.readline()  # type: ignore[union-attr]
+
+        try:
+            assert say("One.") == "Yes.\n"
+            make_skill(folder, "pdf")
+            assert say("Two.") == "Yes.\n"
+            shutil.rmtree(folder / "csv-report")
+            assert say("Three.") == "Yes.\n"
+            assert say("Four.") == "Yes.\n"
+            process.stdin.close()
+            assert process.wait(DEADLINE) == 0
+        finally:
+            process.kill()
+    names = ["csv-report", "pdf"]
+    told = [[name for name in names if f"<name>{name}<" in one.system] for one in server.asked]
+    assert told == [["csv-report"], ["csv-report", "pdf"], ["pdf"], ["pdf"]]
+    assert server.asked[2].system == server.asked[3].system
+    assert server.asked[3].said == ["One.", "Two.", "Three.", "Four."]
+
+
+def test_a_person_calls_a_skill_and_lists_them(chat: Chat, server: ModelServer) -> None:
+    server.script = ("Done.",)
+    said = chat("--model", MODEL, typed="/skills\n/csv-report now\n/new\nhello\n/quit\nnever\n")
+    assert said.out == "/csv-report\nDone.\nDone.\n"
+    first, second = server.asked
+    assert first.said[0].startswith('<skill_content name="csv-report">')
+    assert first.said[0].endswith("</skill_content>\n\nnow")
+    assert second.said == ["hello"]
+
+
+def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
+    chat: Chat, server: ModelServer, tmp_path: Path
+) -> None:
+    (tmp_path / "skillhall.toml").write_text(
+        f'[[agents]]\nid = "coding"\nmodel = "{MODEL}"\ninstructions = "Be brief."\n'
+        'tools = ["load_skill"]\nbudgets = { requests = 2 }\n'
+        '[[agents.skills]]\nroot = ".agents/skills"\n',
+        encoding="utf-8",
+    )
+    said = chat("Summarise it.", "--agent", "coding")
+    assert said.code == 5
+    assert "the budget for one message is used up" in said.err
+    assert server.asked[0].system.startswith("Be brief.\n\n")
+    assert [*server.asked[0].tools] == ["load_skill"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "problem"),
+    [
+        (401, 8, "the provider does not take the key (status 401)"),
+        (404, 5, "the provider has no such model (status 404)"),
+        (400, 5, "the provider refuses the request (status 400)"),
+    ],
+)
+def test_a_provider_that_refuses_is_told_in_words_without_the_key(
+    chat: Chat, server: ModelServer, status: int, code: int, problem: str
+) -> None:
+    server.status = status
+    said = chat("Hello.", "--model", MODEL)
+    assert said.code == code
+    assert problem in said.err
+    assert "hint: " in said.err
+    assert "sk-secret" not in said.err
+
+
+def test_a_provider_that_is_not_there_is_no_hang(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    said = chat("Hello.", "--model", MODEL)
+    assert (said.code, said.out) == (5, "")
+    assert "the provider cannot be reached" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "problem", "hint"),
+    [
+        ([], 2, "no model is chosen", "name one with --model or SKILLHALL_MODEL"),
+        (["--model", "gpt-5"], 3, "it names no provider", "write provider:name, as "),
+        (["--model", "nobody:x"], 3, "no such provider is known", "write provider:name, as "),
+        (["--model", MODEL], 8, "OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
+        (["--model", "anthropic:x"], 8, "ANTHROPIC_API_KEY is not set", "set ANTHROPIC_API_KEY"),
+        (["--model", "ollama:x"], 8, "OLLAMA_BASE_URL is not set", "set OLLAMA_BASE_URL"),
+        (["--agent", "coding"], 4, "there is no agent 'coding'", "name the config with --config"),
+    ],
+)
+def test_without_a_model_or_a_key_there_is_a_hint(  # noqa: PLR0913, PLR0917 - a table
+    chat: Chat,
+    words: list[str],
+    code: int,
+    problem: str,
+    hint: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    said = chat("Hello.", *words)
+    assert said.code == code
+    assert problem in said.err
+    assert f"hint: {hint}" in said.err
+
+
+def test_without_its_extra_the_chat_says_how_to_install_it(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    monkeypatch.delitem(sys.modules, "skillhall.agents.chat", raising=False)
+    said = chat("Hello.", "--model", MODEL)
+    assert said.code == 2
+    assert "hint: pip install 'skillhall[pydantic-ai]'" in said.err
+
+
+def test_a_message_that_fails_leaves_the_conversation_as_it_was(
+    chat: Chat, server: ModelServer, tmp_path: Path
+) -> None:
+    module = import_module("skillhall.agents.chat")
+    server.script = ("Fine.",)
+    skills = AgentSkills.of(settings=make_settings(tmp_path))
+    talk = module.Chat(skills, MODEL)
+
+    async def say(message: str) -> list[ChatEvent]:
+        return [event async for event in talk.send(message)]
+
+    server.status = 400
+    with pytest.raises(ModelUnavailable):
+        asyncio.run(say("/csv-report one"))
+    server.status = 200
+    events = asyncio.run(say("/csv-report two"))
+    assert [type(event) for event in events] == [SkillLoaded, TextDelta, Done]
+    assert events[-1] == Done("Fine.", 1, 10, 5)
+    (said,) = server.asked[0].said
+    assert said.endswith("</skill_content>\n\ntwo")
+    asyncio.run(say("/csv-report three"))
+    assert server.asked[1].said[1].startswith("The skill 'csv-report' is already loaded")

@@ -1,0 +1,43 @@
+"""Where values stand in a config, whatever the config holds."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall.agents.config_lines import KeyPath, line_in_json
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:  # noqa: ANN401 - any JSON value
+    """Every value in the order in which it is written."""
+    yield path
+    items = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, dict) else items:
+        yield from paths(inner, (*path, key))
+
+
+@given(VALUES)
+def test_every_value_has_a_line_and_they_follow_one_another(value: object) -> None:
+    text = json.dumps(value, indent=1)
+    lines = [line_in_json(text, path) for path in paths(value)]
+    assert lines == sorted(lines)
+    assert len(set(lines)) == len(lines)
+    assert all(1 <= line <= text.count("\n") + 1 for line in lines)
+
+
+@given(VALUES)
+def test_what_is_not_there_has_the_line_of_what_is_above_it(value: object) -> None:
+    text = json.dumps(value, indent=1)
+    for path in paths(value):
+        assert line_in_json(text, (*path, "\0missing")) == line_in_json(text, path)

@@ -1,0 +1,26 @@
+"""Agents with skills, in a folder of their own."""
+
+from pathlib import Path
+
+from skillhall.agents.agent_skills import AgentSkills
+from skillhall.agents.config import AgentDefinition, Budgets
+from skillhall.agents.instructions import InstructionSource
+from skillhall.settings import Settings
+
+
+def make_settings(folder: Path, **fields: object) -> Settings:
+    """Settings of a process that stands in `folder`."""
+    own = Settings(str(folder), str(folder / "cache"), data_directory=str(folder / "data"))
+    return own._replace(**fields)  # type: ignore[arg-type]  # any field of the settings
+
+
+def make_agent(
+    folder: Path,
+    *sources: InstructionSource,
+    catalog: int | None = None,
+    **fields: str | tuple[str, ...],
+) -> AgentSkills:
+    """An agent that gets the skills below `skills`, unless sources are given."""
+    chosen = sources or (InstructionSource("skills", expected=False),)
+    agent = AgentDefinition("coding", skills=chosen, budgets=Budgets(catalog), **fields)  # type: ignore[arg-type]  # any field of an agent
+    return AgentSkills(agent, make_settings(folder))

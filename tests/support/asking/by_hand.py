@@ -1,0 +1,29 @@
+"""With no framework: OpenAI's client, and a loop."""
+
+from typing import Any
+
+import openai
+
+from skillhall.agents.adapters.plain import call_tool, tool_schemas
+from skillhall.agents.agent_skills import AgentSkills
+from skillhall.agents.agent_tools import AgentTools
+from tests.support.asking import KEY
+from tests.support.model_server import ModelServer
+
+
+def ask(skills: AgentSkills, server: ModelServer, question: str) -> str:
+    tools = AgentTools(skills)
+    messages: list[Any] = [{"role": "system", "content": tools.system_prompt()}]
+    messages.append({"role": "user", "content": question})
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY) as client:
+        while True:
+            given: Any = tool_schemas(tools)
+            reply = client.chat.completions.create(model="scripted", messages=messages, tools=given)
+            said = reply.choices[0].message
+            if not said.tool_calls:
+                return said.content or ""
+            messages.append(said.model_dump(exclude_none=True))
+            for call in said.tool_calls:
+                assert call.type == "function"
+                text = call_tool(tools, call.function.name, call.function.arguments)
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": text})

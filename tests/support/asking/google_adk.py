@@ -1,0 +1,36 @@
+"""With Google's Agent Development Kit."""
+
+import asyncio
+
+from google import genai
+from google.adk.agents import LlmAgent
+from google.adk.models.google_llm import Gemini
+from google.adk.runners import InMemoryRunner
+from google.genai import types
+
+from skillhall.agents.adapters.google_adk import SkillsToolset
+from skillhall.agents.agent_skills import AgentSkills
+from tests.support.asking import KEY
+from tests.support.model_server import ModelServer
+
+
+def ask(skills: AgentSkills, server: ModelServer, question: str) -> str:
+    async def ask() -> str:
+        client = genai.Client(api_key=KEY, http_options={"base_url": server.url})
+        model = Gemini(model="gemini-scripted", client=client)
+        agent = LlmAgent(name="a", model=model, tools=[SkillsToolset(skills)])
+        runner = InMemoryRunner(agent, app_name="t")
+        session = await runner.session_service.create_session(app_name="t", user_id="u")
+        message = types.Content(role="user", parts=[types.Part(text=question)])
+        said = ""
+        async for event in runner.run_async(
+            user_id="u", session_id=session.id, new_message=message
+        ):
+            if event.is_final_response() and event.content and event.content.parts:
+                said = event.content.parts[0].text or ""
+        await runner.close()
+        await client.aio.aclose()
+        client.close()
+        return said
+
+    return asyncio.run(ask())

@@ -1,0 +1,262 @@
+"""A real HTTP server that plays the model: it speaks the wire formats of three providers.
+
+What it answers follows from what the conversation holds: a script is one turn for each number of
+tool results. Each request is kept in one neutral form, so that one assertion serves every client.
+"""
+
+import itertools
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple, TypeAlias
+
+_NUMBERS = itertools.count(1)  # for the ids of calls
+MOST = 20  # requests; a client that sends more goes round in circles
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+class Call(NamedTuple):
+    """A turn in which the model calls a tool."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+Turn: TypeAlias = Call | str
+
+
+class Asked(NamedTuple):
+    """One request to the model."""
+
+    path: str
+    system: str
+    tools: dict[str, Json]  # the JSON Schemas of the parameters, by name
+    said: list[str]  # by the person
+    results: list[str]  # of tools, since the person last spoke
+
+
+@dataclass
+class ModelServer:
+    """A running server."""
+
+    url: str
+    script: Sequence[Turn]
+    asked: list[Asked] = field(default_factory=list)
+    status: int = 200
+
+    def turn(self, asked: Asked) -> Turn:
+        self.asked.append(asked)
+        if len(self.asked) > MOST:
+            return "This goes on for too long."
+        return self.script[min(len(asked.results), len(self.script) - 1)]
+
+
+@contextmanager
+def model_server(*script: Turn) -> Iterator[ModelServer]:
+    """A server in a thread, until the block is left."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            wire = next(wire for part, wire in WIRES.items() if part in self.path)
+            if playing.status != 200:
+                self._send("application/json", b'{"error": {"message": "no"}}', playing.status)
+                return
+            turn = playing.turn(wire.read(self.path, request))
+            is_stream = bool(request.get("stream")) or "stream" in self.path
+            if is_stream:
+                self._send("text/event-stream", b"".join(map(_event, wire.stream(turn))))
+            else:
+                self._send("application/json", json.dumps(wire.whole(turn)).encode())
+
+        def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    playing = ModelServer(f"http://127.0.0.1:{server.server_port}", script)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield playing
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Event(NamedTuple):
+    name: str  # "" if the format has no names
+    data: object
+
+
+class Wire(NamedTuple):
+    """One provider's format."""
+
+    read: Callable[[str, Json], Asked]
+    whole: Callable[[Turn], Json]
+    stream: Callable[[Turn], Iterator[Event]]
+
+
+def _event(event: Event) -> bytes:
+    data = event.data if isinstance(event.data, str) else json.dumps(event.data)
+    name = f"event: {event.name}\n" if event.name else ""
+    return f"{name}data: {data}\n\n".encode()
+
+
+def _since(messages: Sequence[Json], is_person: Callable[[Json], bool]) -> Sequence[Json]:
+    last = max((at for at, one in enumerate(messages) if is_person(one)), default=-1)
+    return messages[last + 1 :]
+
+
+def _texts(content: Any) -> str:  # noqa: ANN401 - text or a list of parts
+    if isinstance(content, str) or content is None:
+        return content or ""
+    return "".join(part.get("text", "") for part in content)
+
+
+# OpenAI's chat completions, which many servers speak.
+
+
+def _read_openai(path: str, request: Json) -> Asked:
+    messages = request["messages"]
+    latest = _since(messages, lambda one: one["role"] == "user")
+    return Asked(
+        path,
+        "\n\n".join(_texts(m["content"]) for m in messages if m["role"] in ("system", "developer")),
+        {
+            one["function"]["name"]: one["function"]["parameters"]
+            for one in request.get("tools", [])
+        },
+        [_texts(one["content"]) for one in messages if one["role"] == "user"],
+        [_texts(one["content"]) for one in latest if one["role"] == "tool"],
+    )
+
+
+def _openai_message(turn: Turn) -> Json:
+    if isinstance(turn, str):
+        return {"role": "assistant", "content": turn}
+    function = {"name": turn.tool, "arguments": json.dumps(turn.arguments)}
+    call = {"index": 0, "id": f"call-{next(_NUMBERS)}", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+_OPENAI_USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+_OPENAI = {"id": "c1", "created": 1, "model": "scripted"}
+
+
+def _whole_openai(turn: Turn) -> Json:
+    reason = "stop" if isinstance(turn, str) else "tool_calls"
+    choice = {"index": 0, "message": _openai_message(turn), "finish_reason": reason}
+    return {**_OPENAI, "object": "chat.completion", "choices": [choice], "usage": _OPENAI_USAGE}
+
+
+def _stream_openai(turn: Turn) -> Iterator[Event]:
+    def chunk(delta: Json, reason: str | None = None) -> Event:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return Event("", {**_OPENAI, "object": "chat.completion.chunk", "choices": [choice]})
+
+    if isinstance(turn, str):
+        yield from (chunk({"content": f"{word} "}) for word in turn.split(" ")[:-1])
+        yield chunk({"content": turn.split(" ")[-1]})
+        yield chunk({}, "stop")
+    else:
+        yield chunk(_openai_message(turn))
+        yield chunk({}, "tool_calls")
+    usage = {"object": "chat.completion.chunk", "choices": [], "usage": _OPENAI_USAGE}
+    yield Event("", {**_OPENAI, **usage})
+    yield Event("", "[DONE]")
+
+
+# Anthropic's messages.
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _read_anthropic(path: str, request: Json) -> Asked:
+    messages = request["messages"]
+    spoken = [b["text"] for m in messages if m["role"] == "user" for b in _blocks(m) if "text" in b]
+    latest = _since(messages, lambda m: m["role"] == "user" and "text" in _blocks(m)[0])
+    results = [b for m in latest for b in _blocks(m) if b["type"] == "tool_result"]
+    return Asked(
+        path,
+        _texts(request.get("system")),
+        {one["name"]: one["input_schema"] for one in request.get("tools", [])},
+        spoken,
+        [_texts(block["content"]) for block in results],
+    )
+
+
+def _whole_anthropic(turn: Turn) -> Json:
+    block: Json = {"type": "text", "text": turn}
+    if not isinstance(turn, str):
+        name, given = turn
+        identity = f"call-{next(_NUMBERS)}"
+        block = {"type": "tool_use", "id": identity, "name": name, "input": given}
+    return {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": "scripted",
+        "content": [block],
+        "stop_reason": "end_turn" if isinstance(turn, str) else "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 5},
+    }
+
+
+# Google's generateContent.
+
+
+def _read_google(path: str, request: Json) -> Asked:
+    contents = request["contents"]
+    system = request.get("systemInstruction") or {"parts": []}
+    declared = [d for one in request.get("tools", []) for d in one["functionDeclarations"]]
+    latest = _since(contents, lambda one: "text" in one["parts"][0] and one["role"] == "user")
+    responses = [
+        p["functionResponse"] for m in latest for p in m["parts"] if "functionResponse" in p
+    ]
+    spoken = [m["parts"] for m in contents if m["role"] == "user"]
+    return Asked(
+        path,
+        _texts(system["parts"]),
+        {one["name"]: one["parameters_json_schema"] for one in declared},
+        [part["text"] for parts in spoken for part in parts if "text" in part],
+        [next(iter(one["response"].values())) for one in responses],
+    )
+
+
+def _whole_google(turn: Turn) -> Json:
+    part: Json = {"text": turn}
+    if not isinstance(turn, str):
+        part = {"functionCall": {"name": turn.tool, "args": turn.arguments}}
+    content = {"role": "model", "parts": [part]}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
+
+
+def _one_piece(whole: Callable[[Turn], Json]) -> Callable[[Turn], Iterator[Event]]:
+    return lambda turn: iter([Event("", whole(turn))])
+
+
+WIRES = {
+    "/chat/completions": Wire(_read_openai, _whole_openai, _stream_openai),
+    "/messages": Wire(_read_anthropic, _whole_anthropic, _one_piece(_whole_anthropic)),
+    "enerateContent": Wire(_read_google, _whole_google, _one_piece(_whole_google)),
+}

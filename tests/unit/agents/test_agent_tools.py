@@ -1,0 +1,157 @@
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from skillhall.agents.agent_tools import AgentTools
+from skillhall.agents.events import FileRead, SkillLoaded, ToolEvent, ToolFailed
+from skillhall.agents.statistics import SkillUse, count_usage
+from skillhall.errors import SkillNotFound, SkillRejected
+from skillhall.storage.usage import Usage, UsageLog
+from tests.support.agents import make_agent, make_settings
+from tests.support.skills import make_skill, make_skill_md
+
+NOON = "2026-01-01T12:00:00+00:00"
+
+
+def make_tools(folder: Path, events: list[ToolEvent] | None = None) -> AgentTools:
+    noticed = [] if events is None else events
+    skills = make_agent(folder)
+    return AgentTools(skills, noticed.append, lambda: datetime(2026, 1, 1, 12, tzinfo=UTC))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_skill(tmp_path / "skills", "pdf", files={"forms.md": b"Forms."})
+    hidden = make_skill_md("deploy", disable_model_invocation="true", body="# Ship it\n")
+    make_skill(tmp_path / "skills", "deploy", data=hidden, files={"how.md": b"So."})
+    return tmp_path
+
+
+def test_an_agent_has_every_tool_that_its_config_names(folder: Path) -> None:
+    every = ["list_skills", "search_skills", "load_skill", "read_skill_file", "ReadFile"]
+    assert [tool.name for tool in make_tools(folder).tools()] == every
+    few = AgentTools(make_agent(folder, tools=("load_skill",))).tools()
+    assert [tool.name for tool in few] == ["load_skill"]
+
+
+def test_without_skills_no_tool_speaks_of_them(tmp_path: Path) -> None:
+    assert [tool.name for tool in make_tools(tmp_path).tools()] == ["ReadFile"]
+
+
+def test_loading_and_reading_is_told_with_tokens(folder: Path) -> None:
+    events: list[ToolEvent] = []
+    tools = make_tools(folder, events)
+    tools.call("load_skill", {"name": "pdf"})
+    tools.call("read_skill_file", {"name": "pdf", "path": "forms.md"})
+    loaded, read = events
+    assert isinstance(loaded, SkillLoaded)
+    assert (loaded.skill, loaded.by_person) == ("pdf", False)
+    assert loaded.tokens > 20
+    assert read == FileRead("pdf", "forms.md", 1)
+    assert tools.loaded == ("pdf",)
+
+
+def test_a_second_load_says_so_and_is_no_load(folder: Path) -> None:
+    events: list[ToolEvent] = []
+    tools = make_tools(folder, events)
+    tools.call("load_skill", {"name": "pdf"})
+    again = tools.call("load_skill", {"name": "pdf"})
+    assert "already loaded" in str(again.content)
+    assert len(events) == 1
+
+
+def test_a_conversation_that_was_cut_gets_the_text_again(folder: Path) -> None:
+    tools = make_tools(folder)
+    text = str(tools.call("load_skill", {"name": "pdf"}).content)
+    tools.recall([text, "more"])
+    assert "already loaded" in str(tools.call("load_skill", {"name": "pdf"}).content)
+    tools.recall(["Summary: a skill was loaded."])
+    assert tools.loaded == ()
+    assert tools.call("load_skill", {"name": "pdf"}).content == text
+
+
+def test_an_error_is_told_and_so_is_a_tool_that_is_not_there(folder: Path) -> None:
+    events: list[ToolEvent] = []
+    tools = make_tools(folder, events)
+    assert tools.call("load_skill", {"name": "pdg"}).is_error
+    assert events[0] == ToolFailed("load_skill", "there is no skill 'pdg'. Near names: 'pdf'.")
+    assert str(tools.call("shell", {}).content).startswith("Error: there is no tool 'shell'.")
+
+
+def test_a_file_of_the_run_directory_is_told_without_a_skill(folder: Path) -> None:
+    events: list[ToolEvent] = []
+    (folder / "notes.md").write_bytes(b"Notes.")
+    make_tools(folder, events).call("ReadFile", {"path": "notes.md"})
+    assert events == [FileRead("", "notes.md", 1)]
+
+
+@pytest.mark.parametrize(
+    "message", ["/pdf Fill it in.", "/skill:pdf Fill it in.", "/pdf  Fill it in. "]
+)
+def test_a_person_calls_a_skill_by_its_name(folder: Path, message: str) -> None:
+    events: list[ToolEvent] = []
+    said = make_tools(folder, events).said(message)
+    assert said.text.startswith('<skill_content name="pdf">\n# Steps\n')
+    assert said.text.endswith("</skill_content>\n\nFill it in.")
+    assert said.skill == "pdf"
+    assert isinstance(events[0], SkillLoaded)
+    assert events[0].by_person
+
+
+def test_a_person_can_call_what_no_model_is_told_of_and_the_model_can_read_its_files(
+    folder: Path,
+) -> None:
+    tools = make_tools(folder)
+    assert tools.call("load_skill", {"name": "deploy"}).is_error
+    assert "# Ship it" in tools.said("/deploy").text
+    asked = {"name": "deploy", "path": "how.md"}
+    assert tools.call("read_skill_file", asked).content == "So."
+    assert tools.callable_names() == ("pdf", "deploy")
+    tools.reset()
+    assert tools.call("read_skill_file", asked).is_error
+
+
+@pytest.mark.parametrize("message", ["/etc/passwd is missing", "What is /pdf?", "/", "", "/ pdf"])
+def test_other_text_with_a_slash_stays_as_it_is(folder: Path, message: str) -> None:
+    assert make_tools(folder).said(message) == (message, "")
+
+
+def test_a_skill_that_is_called_for_certain_must_be_there(folder: Path) -> None:
+    with pytest.raises(SkillNotFound):
+        make_tools(folder).said("/skill:pdg x")
+
+
+def test_a_broken_skill_is_not_sent_to_the_model(folder: Path) -> None:
+    tools = make_tools(folder)
+    tools.tools()
+    (folder / "skills/pdf/SKILL.md").write_bytes(b"---\nname: pdf\ndescription: x\n---\n\0")
+    with pytest.raises(SkillRejected):
+        tools.said("/pdf")
+
+
+def test_the_log_tells_what_was_offered_loaded_and_read(folder: Path) -> None:
+    tools = make_tools(folder)
+    tools.system_prompt()
+    tools.system_prompt()
+    tools.call("load_skill", {"name": "pdf"})
+    tools.call("read_skill_file", {"name": "pdf", "path": "forms.md"})
+    tools.call("read_skill_file", {"name": "pdf", "path": "nothing.md"})
+    offered, loaded, read = UsageLog(str(folder / "data")).read()
+    assert (offered.event, offered.skills, offered.agent) == ("offered", ("pdf",), "coding")
+    assert (loaded.event, loaded.skills, loaded.at) == ("loaded", ("pdf",), NOON)
+    assert read == Usage(NOON, "coding", "read", ("pdf",), 1)
+    (use,) = count_usage(make_settings(folder))
+    assert use == SkillUse("pdf", 1, 1, 1, loaded.tokens + 1, NOON)
+    assert count_usage(make_settings(folder), "other") == []
+
+
+def test_the_log_holds_no_content_and_can_be_turned_off(folder: Path) -> None:
+    skills = make_agent(folder)
+    skills.settings = skills.settings._replace(log_usage=False)
+    AgentTools(skills).call("load_skill", {"name": "pdf"})
+    assert not (folder / "data").exists()
+    make_tools(folder).call("load_skill", {"name": "pdf"})
+    written = b"".join(file.read_bytes() for file in (folder / "data").rglob("*.jsonl"))
+    assert b"Steps" not in written
+    assert b"Reads PDF" not in written

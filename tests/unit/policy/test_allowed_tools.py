@@ -1,0 +1,36 @@
+import pytest
+
+from skillhall.policy.allowed_tools import allows
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "argument"),
+    [
+        ("Read", "Read", "any/path"),
+        ("Bash()", "Bash", "ls"),
+        ("Bash(*)", "Bash", "ls"),
+        ("Bash(git add *)", "Bash", "git add a.txt"),
+        ("Bash(git:*)", "Bash", "git"),
+        ("Bash(git:*)", "Bash", "git status"),
+        ("mcp__files__*", "mcp__files__read", ""),
+    ],
+)
+def test_a_rule_allows_what_it_names(rule: str, tool: str, argument: str) -> None:
+    assert allows(["Other", rule], tool, argument)
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "argument"),
+    [
+        ("Read", "Write", ""),
+        ("Read", "read", ""),
+        ("Bash(git add *)", "Bash", "git push"),
+        ("Bash(git:*)", "Bash", "gitk"),
+        ("Bash(git:*)", "Bash", "sudo git status"),
+        ("Bash(ls)", "Bash", "ls; rm -rf x"),
+        ("((", "Bash", ""),
+        ("", "Bash", ""),
+    ],
+)
+def test_and_nothing_else(rule: str, tool: str, argument: str) -> None:
+    assert not allows([rule], tool, argument)

@@ -1,0 +1,135 @@
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall.render.inline import Inlined, render_inline, render_instructions
+from skillhall.render.planning import LONGEST, Plan, Shown, Wanted, plan_prompt, shortened
+from skillhall.skill.tokens import estimate_tokens
+
+
+class Row(NamedTuple):
+    name: str
+    description: str
+    location: str
+
+
+def rows(count: int, words: int = 20) -> list[Row]:
+    return [
+        Row(
+            f"skill-{n:03}",
+            f"Does the thing {n}. " + "Use when needed. " * words,
+            f"/s/{n}/SKILL.md",
+        )
+        for n in range(count)
+    ]
+
+
+def shown(plan: Plan) -> set[Shown]:
+    return {share.shown for share in plan.shares}
+
+
+def test_without_a_budget_the_text_is_the_whole_listing() -> None:
+    plan = plan_prompt(Wanted(rows(3)))
+    assert plan.text == render_instructions(rows(3), ())
+    assert (plan.cut, plan.budget, shown(plan)) == ((), None, {Shown.FULL})
+
+
+def test_no_skills_need_no_words_at_all() -> None:
+    assert plan_prompt(Wanted([], introduction="Before a task…"), 10) == Plan("", 0, 10, ())
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        (60_000, {Shown.FULL}),
+        (12_000, {Shown.SHORTENED}),
+        (2_000, {Shown.NAME}),
+        (200, {Shown.SEARCH}),
+        (10, {Shown.NOTHING}),
+    ],
+)
+def test_the_ladder_goes_from_descriptions_to_a_search(budget: int, expected: set[Shown]) -> None:
+    plan = plan_prompt(Wanted(rows(500)), budget)
+    assert shown(plan) == expected
+    assert plan.tokens == estimate_tokens(plan.text) <= budget
+
+
+def test_five_hundred_skills_give_the_same_two_thousand_tokens_every_time() -> None:
+    plans = [plan_prompt(Wanted(rows(500)), 2_000) for _ in range(3)]
+    assert plans[0] == plans[1] == plans[2]
+    assert plans[0].tokens <= 2_000
+    assert [share.name for share in plans[0].shares] == [row.name for row in rows(500)]
+    assert all(f"- {row.name}\n" in plans[0].text for row in rows(500))
+
+
+def test_descriptions_are_as_long_as_the_budget_allows() -> None:
+    plan = plan_prompt(Wanted(rows(50)), 2_000)
+    assert shown(plan) == {Shown.SHORTENED}
+    assert 1_900 < plan.tokens <= 2_000
+
+
+def test_short_descriptions_stay_whole_beside_shortened_ones() -> None:
+    skills = [Row("a", "Short.", "/a"), *rows(20, words=60)]
+    plan = plan_prompt(Wanted(skills), 1_000)
+    assert [share.shown for share in plan.shares[:2]] == [Shown.FULL, Shown.SHORTENED]
+    assert "- a: Short.\n" in plan.text
+    assert len(plan.cut) == 20
+
+
+def test_without_a_search_tool_no_search_is_advised() -> None:
+    plan = plan_prompt(Wanted(rows(500), can_search=False), 200)
+    assert (plan.text, shown(plan)) == ("", {Shown.NOTHING})
+
+
+def test_inline_skills_come_first_and_one_that_does_not_fit_is_listed() -> None:
+    small, large = rows(2)
+    inlined = [
+        (small, Inlined(small.name, small.location, "/s/0", "Do it.")),
+        (large, Inlined(large.name, large.location, "/s/1", "Do it. " * 900)),
+    ]
+    plan = plan_prompt(Wanted([], inlined), 400)
+    assert render_inline(*inlined[0][1]) in plan.text
+    assert {share.name: share.shown for share in plan.shares} == {
+        "skill-000": Shown.INLINE,
+        "skill-001": Shown.FULL,
+    }
+
+
+def test_the_introduction_counts_and_stands_before_the_skills() -> None:
+    plan = plan_prompt(Wanted(rows(2), introduction="Call load_skill."), 5_000)
+    assert plan.text.startswith("Call load_skill.\n\n<available_skills>\n")
+    assert plan.tokens == estimate_tokens(plan.text)
+
+
+def test_what_each_skill_costs_adds_up_to_about_the_whole() -> None:
+    for budget in (60_000, 12_000, 2_000):
+        plan = plan_prompt(Wanted(rows(500)), budget)
+        assert abs(sum(share.tokens for share in plan.shares) - plan.tokens) < 0.1 * plan.tokens
+
+
+ANY_ROW = st.builds(Row, st.text(max_size=40), st.text(max_size=200), st.text(max_size=20))
+
+
+@given(st.lists(ANY_ROW, max_size=8), st.integers(1, 600))
+def test_no_text_exceeds_its_budget_and_no_skill_is_forgotten(
+    skills: list[Row], budget: int
+) -> None:
+    half = len(skills) // 2
+    inlined = [
+        (one, Inlined(one.name, one.location, "/", one.description)) for one in skills[half:]
+    ]
+    plan = plan_prompt(Wanted(skills[:half], inlined, "Words before."), budget)
+    assert plan.tokens == estimate_tokens(plan.text) <= budget
+    assert sorted(share.location for share in plan.shares) == sorted(s.location for s in skills)
+
+
+@given(st.text(max_size=300), st.integers(2, LONGEST))
+def test_a_shortened_text_is_never_longer_than_asked(text: str, length: int) -> None:
+    assert len(shortened(text, length)) <= length
+
+
+def test_a_text_is_cut_between_words() -> None:
+    assert shortened("Reads PDF files and more.", 12) == "Reads PDF…"
+    assert shortened("Donaudampfschiff", 6) == "Donau…"
