@@ -31,7 +31,7 @@ class Stamps:
     def still_hold(self) -> bool:
         """Whether nothing has changed since, as far as the clock can tell."""
         return self._are_settled() and all(
-            _signature(path) == signature for path, signature in self.signatures.items()
+            signature_at(path) == signature for path, signature in self.signatures.items()
         )
 
     def _are_settled(self) -> bool:
@@ -58,7 +58,7 @@ class _Walk:
 
     def enter(self, path: str, depth: int) -> None:
         """Note a folder, then what is in it: a change in between shows in the folder."""
-        self.signatures[path] = _signature(path)
+        self.signatures[path] = signature_at(path)
         if depth > self.policy.depth or len(self.seen) > self.policy.max_folders:
             return
         try:
@@ -81,14 +81,15 @@ class _Walk:
         if self.policy.reason_to_skip(entry.name) is not None:
             return
         if is_skill_md(entry.name):
-            self.signatures[entry.path] = _signature(entry.path)
+            self.signatures[entry.path] = signature_at(entry.path)
         elif entry.is_symlink() and not is_beneath(os.path.realpath(entry.path), self.real_root):
             return
         elif entry.is_dir():
             self.enter(entry.path, depth + 1)
 
 
-def _signature(path: str) -> Signature | None:
+def signature_at(path: str) -> Signature | None:
+    """What changes with whatever stands at the path; None if nothing does."""
     try:
         return signature_of(_stat(path))
     except OSError:

@@ -6,18 +6,25 @@ asked for. One of the repository belongs to a commit, and what was found out abo
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
+from bisect import bisect_right
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.read import bundle_of, read_skill_file
 from skillhall.catalog.search import SearchIndex
+from skillhall.catalog.stamps import signature_at
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
-from skillhall.library.intake import open_reference
+from skillhall.library.intake import Opened, open_reference, open_source
+from skillhall.library.local_changes import LocalChanges
+from skillhall.library.local_intake import SYSTEM, USER
+from skillhall.library.local_skills import EVERY_FILE
 from skillhall.library.validate import examine_skill
+from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
 from skillhall.skill.finding import Code, Finding
@@ -31,15 +38,18 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall.catalog.catalog import Skill
+    from skillhall.library.editing import SkillText
+    from skillhall.library.local_changes import Changed
     from skillhall.library.local_skills import ImportReport, LocalSkills
     from skillhall.policy.loading import Judged
     from skillhall.settings import Settings
     from skillhall.skill.bundle import Bundle, SkillFile
+    from skillhall.sources.candidate import Signature
 
     Repository: TypeAlias = Callable[[], tuple[str, Iterable[Skill]]]  # a digest, and of what
 
+SOURCES = ("user", "system", "repository")
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
-EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 MAX_PAGE = 1000  # skills
 
 
@@ -90,6 +100,14 @@ class Artifact(NamedTuple):
     files: tuple[str, ...]
 
 
+class Figures(NamedTuple):
+    """What a list tells about a skill besides its words."""
+
+    tokens: int
+    files: int
+    warnings: int  # findings that a person should look at
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The collection at one moment."""
@@ -97,16 +115,21 @@ class Shown:
     revision: str
     skills: Mapping[str, Skill]
     findings: tuple[Judged, ...]
+    ids: tuple[str, ...]  # in order
+
+    def of_source(self, source: str) -> list[str]:
+        """The ids of one source, in order."""
+        return [identity for identity in self.ids if self.skills[identity].source == source]
 
     def listed(self, identity: str) -> Listed:
         """One row of the list."""
         skill = self.skills[identity]
         return Listed(identity, skill.name, skill.description, skill.source, skill.hidden)
 
-    def page(self, after: str = "", limit: int = MAX_PAGE) -> Page:
-        """Up to `limit` skills that come after an id, in order."""
-        ids = sorted(self.skills)
-        rest = [identity for identity in ids if identity > after] if after else ids
+    def page(self, after: str = "", limit: int = MAX_PAGE, source: str = "") -> Page:
+        """Up to `limit` skills that come after an id, in order; of one source, if it is named."""
+        ids = self.of_source(source) if source else self.ids
+        rest = ids[bisect_right(ids, after) :]
         taken = rest[: min(limit, MAX_PAGE)]
         following = taken[-1] if taken and len(rest) > len(taken) else ""
         return Page(tuple(map(self.listed, taken)), len(ids), following)
@@ -122,6 +145,7 @@ class Collection:
     _shown: Shown | None = None
     _index: tuple[str, SearchIndex] | None = None
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
+    _figures: dict[str, tuple[Signature | None, Figures]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def show(self) -> Shown:
@@ -151,12 +175,27 @@ class Collection:
 
         Raises: SourceRejected, and what opening the source and importing raise.
         """
+        bundles = self.open_remote(text).bundles
+        return self.local.import_(bundles, identity, replace=replace)
+
+    def open_remote(self, text: str) -> Opened:
+        """The skills of a repository or web address. Raises: SourceRejected, and as `open_source`."""
         reference = parse_reference(text)
         if not isinstance(reference, GitHubRef | GitRef | UrlRef):
             problem = "a server takes skills of repositories and web addresses only"
             raise SourceRejected("path", text, problem, "send an archive instead")
-        opened = open_reference(reference, self.settings)
-        return self.local.import_(opened.bundles, identity, replace=replace)
+        return open_reference(reference, self.settings)
+
+    def open_folder(self, text: str) -> Opened:
+        """The skills of a folder of this machine, if the operator lets pages read those.
+
+        Raises: SourceRejected, and as `open_source`.
+        """
+        if not self.settings.server.folder_scan:
+            problem, hint = "folders are not read here", "set SKILLHALL_FOLDER_SCAN=on"
+            raise SourceRejected("path", text, problem, hint)
+        path = os.path.abspath(os.path.expanduser(text.strip()))
+        return open_source(path, self.settings)
 
     def import_archive(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
@@ -197,16 +236,47 @@ class Collection:
         """All files as one zip file. Raises: as `bundle`, and what reading raises."""
         return pack_bundle(self.bundle(identity))
 
-    def delete(self, identity: str) -> None:
-        """Remove a user skill. Raises: ReadOnly, SkillNotFound, UnsafePath, OSError."""
+    def figures(self, identity: str) -> Figures:
+        """The figures of a skill; counted again only if its SKILL.md changed. Raises: SkillNotFound."""
+        skill = self.find(identity)
+        signature = signature_at(skill.location)
+        known = self._figures.get(identity)
+        if known is None or known[0] != signature:
+            known = self._figures[identity] = signature, _figures(skill)
+        return known[1]
+
+    def system_ids(self) -> list[str]:
+        """The ids that no user skill may have."""
+        return self.show().of_source(SYSTEM)
+
+    @property
+    def changes(self) -> LocalChanges:
+        """The verbs on user skills that can be taken back."""
+        return LocalChanges(self.local, self.settings.data_directory)
+
+    def edit(self, identity: str, text: SkillText, digest: str) -> Changed:
+        """Change the words of a user skill. Raises: ReadOnly, and as `LocalChanges.edit`."""
+        self.refuse_read_only(identity)
+        return self.changes.edit(identity, text, digest)
+
+    def delete(self, identity: str) -> str:
+        """Remove a user skill; the id of the change, if it can be taken back.
+
+        Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
+        """
         if self.find(identity).source == REPOSITORY:
             raise ReadOnly(identity)
-        self.local.delete(identity)
+        return self.changes.delete(identity)
+
+    def refuse_read_only(self, identity: str) -> None:
+        """Raises: ReadOnly unless it is a user skill, SkillNotFound."""
+        if self.find(identity).source != USER:
+            raise ReadOnly(identity)
 
     def artifacts(self) -> Iterator[Artifact]:
         """Every skill that a model may see, as installers get it, in order of their ids."""
         shown = self.show()
-        for identity in sorted(shown.skills):
+        for identity in shown.ids:
             if not shown.skills[identity].hidden:
                 yield self._artifact(shown, identity)
 
@@ -240,7 +310,13 @@ def _shown(revision: str, local: Catalog, repository: Iterable[Skill]) -> Shown:
         else:
             root = skill.root._replace(source=REPOSITORY)
             skills[skill.id] = skill._replace(root=root)
-    return Shown(revision, skills, tuple(findings))
+    return Shown(revision, skills, tuple(findings), tuple(sorted(skills)))
+
+
+def _figures(skill: Skill) -> Figures:
+    seen = examine_skill(skill, LOCAL_SKILLS)
+    warnings = sum(1 for one in seen.findings if one.effect is not Effect.ACCEPT)
+    return Figures(estimate_tokens(seen.parsed.body), max(1, len(seen.bundle.files)), warnings)
 
 
 def _told_inside(judged: Judged, skill: Skill) -> Judged:

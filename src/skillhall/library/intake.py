@@ -144,6 +144,21 @@ def bundle_of_files(files: Mapping[str, bytes], name: str) -> Bundle:
     return bundles[0]
 
 
+def open_upload(files: Mapping[str, bytes]) -> tuple[Bundle, ...]:
+    """The skills in what a browser sends: a SKILL.md, an archive, or the files of a folder.
+
+    Raises: ArchiveRejected, TooLarge, SourceRejected.
+    """
+    if not files:
+        raise SourceRejected("path", "the upload", "it holds no file", _WHAT_TO_NAME)
+    name, data = next(iter(files.items()))
+    if len(files) > 1 or "/" in name:
+        return read_files(files, name.partition("/")[0])
+    if name.lower().endswith(_MARKDOWN):
+        return (_markdown_bundle(name, data),)
+    return read_archive(data, name)
+
+
 def _absolute(path: str, settings: Settings) -> str:
     return Root.of(path, settings.working_directory).path
 
@@ -193,9 +208,14 @@ def _from_url(
     name = os.path.basename(fetched.url)
     if not name.lower().endswith(_MARKDOWN):
         return read_archive(fetched.data, name)
-    if len(fetched.data) > LIMITS.file:
+    return (_markdown_bundle(name, fetched.data),)
+
+
+def _markdown_bundle(name: str, data: bytes) -> Bundle:
+    """The skill that is one file. Raises: TooLarge."""
+    if len(data) > LIMITS.file:
         raise TooLarge(name, LIMITS.file)
     path = RelativePath.parse(SKILL_MD)
-    file = SkillFile(path, len(fetched.data), executable=False, read=lambda: fetched.data)
+    file = SkillFile(path, len(data), executable=False, read=lambda: data)
     # A file alone says nothing about its folder; its frontmatter will.
-    return (Bundle("", {SKILL_MD: file}),)
+    return Bundle("", {SKILL_MD: file})

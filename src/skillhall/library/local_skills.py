@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.load import load_roots
 from skillhall.catalog.stamps import take_stamps
-from skillhall.errors import Conflict, ReadOnly, SkillhallError, SkillNotFound, UnsafePath
+from skillhall.errors import (
+    Conflict,
+    ReadOnly,
+    SkillFileNotFound,
+    SkillhallError,
+    SkillNotFound,
+    UnsafePath,
+)
 from skillhall.library import shipped
 from skillhall.library.local_intake import (
     SYSTEM,
@@ -25,9 +32,10 @@ from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.render.local import render_local
 from skillhall.skill.bundle import Bundle, RelativePath, folded
 from skillhall.skill.frontmatter import MAX_SKILL_MD, is_skill_md
+from skillhall.sources.bundles import open_bundle
 from skillhall.sources.links import read_inside
 from skillhall.sources.roots import Root
-from skillhall.sources.safety import Kind
+from skillhall.sources.safety import Kind, Place
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
@@ -39,6 +47,7 @@ if TYPE_CHECKING:
     from skillhall.library.shipped import InstallReport
     from skillhall.policy.loading import Judged
 
+EVERY_FILE = LOCAL_SKILLS.scan._replace(hidden_in_bundles=True)
 _FOLDERS = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
@@ -81,7 +90,7 @@ class LocalSkills:
     def add(self, id: str, name: str, description: str, body: str = "") -> LocalSkill:  # noqa: A002 - what everybody calls it
         """Make a new user skill. Raises: UnsafePath, SkillRejected, Conflict, OSError."""
         new = prepare_new(checked_id(id), name, description, body)
-        with self._opened(USER, make=True) as target:
+        with self.opened(make=True) as target:
             self._place(target, new, replace=False)
             _write(target, new, None)
         return new.item
@@ -117,6 +126,19 @@ class LocalSkills:
             if target.kind(id) is None:  # somebody was faster
                 raise SkillNotFound(id)
             target.discard(id)
+
+    def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
+        """Everything below a user skill's folder; None if it is not there. Raises: UnsafePath."""
+        try:
+            return open_bundle(Place(self._path(USER), RelativePath.parse(id).text), EVERY_FILE)
+        except SkillFileNotFound:
+            return None
+
+    @contextmanager
+    def opened(self, *, make: bool = False) -> Iterator[WritableFolder]:
+        """The user skills' folder: open, locked, and cleared up. Raises: UnsafePath, OSError."""
+        with self._opened(USER, make=make) as folder:
+            yield folder
 
     def sweep(self) -> None:
         """Clear up what killed processes left behind. Raises: OSError."""

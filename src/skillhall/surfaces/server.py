@@ -21,6 +21,7 @@ from skillhall.surfaces.http.metrics import Metrics
 from skillhall.surfaces.http.observing import Observed
 from skillhall.surfaces.http.protocol import BoundedProtocol
 from skillhall.surfaces.http.secrets import Scrubber
+from skillhall.surfaces.keys import Keys
 from skillhall.surfaces.rest.calls import HotFront
 from skillhall.surfaces.rest.errors import internal_answer
 from skillhall.surfaces.rest.framework import HeadAsGet, framework
@@ -30,6 +31,7 @@ from skillhall.surfaces.rest.routes import health_router, prompt_router, webhook
 from skillhall.surfaces.rest.skill_routes import skill_router
 from skillhall.surfaces.rest.skills import SkillCalls
 from skillhall.surfaces.rest.webhooks import WebhookCalls
+from skillhall.surfaces.web.routes import web_router
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,13 +86,15 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         health_router(health),
         webhook_router(hooks),
     )
+    keys = Keys(server)
     if services.collection is not None:
         routers = (*routers, skill_router(SkillCalls(services.collection, blocking)))
+        routers = (*routers, web_router(services.collection, counter, settings, blocking, keys))
     behind = framework((*routers, *services.routers), health.warm)
     front = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
     secrets = (server.auth_token, server.webhook_secret, *settings.tokens.values())
     return Observed(
-        Guard(front, server),
+        Guard(front, server, keys),
         metrics=metrics,
         scrubber=Scrubber(secrets),
         internal=internal_answer,

@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall.surfaces.guard import MAX_FAILURES, WINDOW, Failures
+from skillhall.surfaces.keys import MAX_FAILURES, WINDOW, Failures
 from skillhall.surfaces.http.refusal import Refused
 
 
