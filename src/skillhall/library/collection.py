@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass, field
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -179,7 +179,7 @@ class Collection:
         return self.local.import_(bundles, identity, replace=replace)
 
     def open_remote(self, text: str) -> Opened:
-        """The skills of a repository or web address. Raises: SourceRejected, and as `open_source`."""
+        """The skills of a repository or web address. Raises: SourceRejected, as `open_source`."""
         reference = parse_reference(text)
         if not isinstance(reference, GitHubRef | GitRef | UrlRef):
             problem = "a server takes skills of repositories and web addresses only"
@@ -237,7 +237,7 @@ class Collection:
         return pack_bundle(self.bundle(identity))
 
     def figures(self, identity: str) -> Figures:
-        """The figures of a skill; counted again only if its SKILL.md changed. Raises: SkillNotFound."""
+        """The figures of a skill, counted again if its SKILL.md changed. Raises: SkillNotFound."""
         skill = self.find(identity)
         signature = signature_at(skill.location)
         known = self._figures.get(identity)

@@ -30,7 +30,7 @@ class DiffLine(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """What became of one file; without lines if it is no text, too large, or only its mode differs."""
+    """What became of one file; without lines if it is no text or too large."""
 
     path: str
     fate: Fate

@@ -43,7 +43,7 @@ _SCOPE = "local"  # apart from what is added to the same project with a lock
 
 
 class Changed(NamedTuple):
-    """A skill that was changed, and the id by which the change is taken back; "" if it cannot be."""
+    """A skill that was changed, and what takes the change back; "" if nothing does."""
 
     item: LocalSkill
     change: str

@@ -61,7 +61,7 @@ class Keys:
 
     def admits(self, cookies: bytes | None) -> bool:
         """Whether the cookies hold one that was given for the token, not too long ago."""
-        expiry, nonce, mark = (cookie_in(cookies, SESSION).split(".") + ["", "", ""])[:3]
+        expiry, nonce, mark = [*cookie_in(cookies, SESSION).split("."), "", "", ""][:3]
         if not expiry.isascii() or not expiry.isdigit() or int(expiry[:12]) < self._now():
             return False
         wanted = self._mark(expiry, nonce)

@@ -86,4 +86,5 @@ class Ready(Response):
         self._ready = ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send it."""
         await self._ready.send(send)

@@ -14,7 +14,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from skillhall.surfaces.http.refusal import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from skillhall.surfaces.http.exchange import Exchange
 
@@ -65,7 +65,7 @@ async def read_form(exchange: Exchange) -> Form:
 
 
 async def _read_multipart(header: bytes, body: bytes) -> Form:
-    async def once() -> AsyncIterator[bytes]:
+    async def once() -> AsyncGenerator[bytes, None]:
         yield body
 
     parser = MultiPartParser(

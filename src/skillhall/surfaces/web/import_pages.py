@@ -1,4 +1,4 @@
-"""The pages that import skills: from files, an address, or a folder; looked at before they are taken."""
+"""The pages that import skills: what comes in is looked at before it is taken."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ _NESTING = 30
 _KEPT = 16 * 1024 * 1024  # characters of HTML
 _SCHEMES = frozenset({"http", "https", "mailto"})
 _TAGS = frozenset(
-    "a blockquote br code div em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th "
-    "thead tr ul".split()
+    {"a", "blockquote", "br", "code", "em", "hr", "li", "ol", "p", "pre", "s", "span", "strong"}
+    | {"table", "tbody", "td", "th", "thead", "tr", "ul"}
+    | {f"h{level}" for level in range(1, 7)}
 )
 _ALIGNED = {f"text-align:{side}": f"to-{side}" for side in ("left", "center", "right")}
 
@@ -69,7 +70,7 @@ class MarkdownPages:
 
 def _tame(tokens: Sequence[Token], files: str) -> None:
     for token in tokens:
-        if token.type == "heading_open" or token.type == "heading_close":
+        if token.type in ("heading_open", "heading_close"):
             # The page has its own first heading.
             token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
         if token.type in ("th_open", "td_open"):

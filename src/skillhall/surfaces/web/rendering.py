@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 HTML = (b"content-type", b"text/html; charset=utf-8")
 POLICY = (
     b"content-security-policy",
-    b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-    b"object-src 'none'",
+    b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 )
 _LIVE = (b"vary", b"Accept-Language, Cookie")
 # The parts of the product, in the order of the menu: a key of the texts, and where it begins.

@@ -152,7 +152,7 @@ class ShapingPages:
         )
         return page_answer("write.html", page, status=_status(error))
 
-    def _edit_page(
+    def _edit_page(  # noqa: PLR0913 - what the form shows
         self,
         visit: Visit,
         text: SkillText,

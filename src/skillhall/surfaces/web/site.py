@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _SOON = 60  # seconds in which a notice is seen or never
 
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """An error as a page tells it: a heading in the visitor's language, the facts, what to do."""

@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
     key: str
     address: str
-    count: int
+    number: int
     is_chosen: bool
 
 
@@ -73,7 +73,7 @@ class SkillsPage(Page):
     @property
     def is_empty(self) -> bool:
         """Whether there is not a single skill, searched for or not."""
-        return self.choices[0].count == 0
+        return self.choices[0].number == 0
 
     @property
     def last(self) -> int:

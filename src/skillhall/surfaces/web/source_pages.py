@@ -30,7 +30,7 @@ class Age(NamedTuple):
     """How long ago something was, in the largest unit that fits."""
 
     unit: str
-    count: int
+    number: int
 
 
 class SourceRow(NamedTuple):
@@ -104,10 +104,12 @@ class SourcePages:
         back = safe_place(visit.form.text("next"))
         given = visit.form.text("token").strip().encode("utf-8", "replace")
         try:
-            if not self._site.keys.fits(given, visit.exchange.scope):
-                raise Refused("unauthenticated", visit.texts("sign_in.wrong"))
+            is_right = self._site.keys.fits(given, visit.exchange.scope)
         except Refused as refusal:
             return self._sign_in_page(visit, back, refusal)
+        if not is_right:
+            wrong = Refused("unauthenticated", visit.texts("sign_in.wrong"))
+            return self._sign_in_page(visit, back, wrong)
         return redirect(back, ((b"set-cookie", self._site.keys.session_cookie()),))
 
     def sign_out(self, visit: Visit) -> Answer:  # noqa: ARG002 - a call's signature

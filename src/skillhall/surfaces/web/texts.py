@@ -1,4 +1,4 @@
-"""The words of the pages in every language that we ship; `texts/en.toml` is where they are written."""
+"""The words of the pages, in every language that we ship; `texts/en.toml` comes first."""
 
 from __future__ import annotations
 
