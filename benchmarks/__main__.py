@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import cloning, discovery, hammer, races, searching, serving, startup
+from benchmarks import cloning, discovery, hammer, races, searching, serving, startup, web
 from benchmarks.harness import DEFAULT_ROUNDS, BenchmarkError
 from benchmarks.plan import SCALES, Plan, check_executable, installed_executable
 from benchmarks.report import Report, render_json, render_table
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "cloning": cloning.run,
     "searching": searching.run,
     "serving": serving.run,
+    "web": web.run,
 }
 
 # These measure nothing: they pass or fail.

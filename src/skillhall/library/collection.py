@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ from skillhall.catalog.search import SearchIndex
 from skillhall.catalog.stamps import signature_at
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
+from skillhall.library.drafting import Draft, draft
 from skillhall.library.intake import Opened, open_reference, open_source
 from skillhall.library.local_changes import LocalChanges
 from skillhall.library.local_intake import SYSTEM, USER
@@ -26,7 +28,7 @@ from skillhall.library.local_skills import EVERY_FILE
 from skillhall.library.validate import examine_skill
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
-from skillhall.skill.bundle import sha256_of
+from skillhall.skill.bundle import folded, sha256_of
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.tokens import estimate_tokens
 from skillhall.sources.archive import read_archive
@@ -135,6 +137,14 @@ class Shown:
         return Page(tuple(map(self.listed, taken)), len(ids), following)
 
 
+class _Look(NamedTuple):
+    """A look at the run directory: when it was, and what had been written until then."""
+
+    time: float
+    writes: int
+    revision: str
+
+
 @dataclass(slots=True)
 class Collection:
     """The verbs on a server's skills; safe to use from several threads."""
@@ -142,24 +152,36 @@ class Collection:
     local: LocalSkills
     settings: Settings
     repository: Repository = field(default=lambda: ("", ()))
+    clock: Callable[[], float] = time.monotonic
     _shown: Shown | None = None
+    _last_look: _Look | None = None
     _index: tuple[str, SearchIndex] | None = None
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
     _figures: dict[str, tuple[Signature | None, Figures]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def show(self) -> Shown:
-        """What there is now; looked up again only if something changed."""
+    def show(self, max_age: float = 0.0) -> Shown:
+        """What there is now; looked up again only if something changed.
+
+        With a `max_age` in seconds, what others did to the folder since may not be seen yet.
+        """
         digest, skills = self.repository()
-        revision = f"{self.local.revision()}{digest}"
+        revision = f"{self._local_revision(max_age)}{digest}"
         with self._lock:
             if self._shown is None or self._shown.revision != revision:
                 self._shown = _shown(revision, self.local.catalog(), skills)
             return self._shown
 
-    def search(self, text: str, limit: int = MAX_PAGE) -> Found:
+    def _local_revision(self, max_age: float) -> str:
+        """The run directory's revision: a look at every skill, unless the last one will do."""
+        last, now, writes = self._last_look, self.clock(), self.local.writes
+        if last is None or last.writes != writes or now - last.time >= max_age:
+            last = self._last_look = _Look(now, writes, self.local.revision())
+        return last.revision
+
+    def search(self, text: str, limit: int = MAX_PAGE, max_age: float = 0.0) -> Found:
         """The skills that a text finds in names and descriptions."""
-        shown = self.show()
+        shown = self.show(max_age)
         with self._lock:
             if self._index is None or self._index[0] != shown.revision:
                 catalog = Catalog(LOCAL_SKILLS, (), shown.skills.values())
@@ -236,13 +258,12 @@ class Collection:
         """All files as one zip file. Raises: as `bundle`, and what reading raises."""
         return pack_bundle(self.bundle(identity))
 
-    def figures(self, identity: str) -> Figures:
-        """The figures of a skill, counted again if its SKILL.md changed. Raises: SkillNotFound."""
-        skill = self.find(identity)
+    def figures(self, skill: Skill) -> Figures:
+        """The figures of a skill, counted again if its SKILL.md changed."""
         signature = signature_at(skill.location)
-        known = self._figures.get(identity)
+        known = self._figures.get(skill.location)
         if known is None or known[0] != signature:
-            known = self._figures[identity] = signature, _figures(skill)
+            known = self._figures[skill.location] = signature, _figures(skill)
         return known[1]
 
     def system_ids(self) -> list[str]:
@@ -267,6 +288,10 @@ class Collection:
         if self.find(identity).source == REPOSITORY:
             raise ReadOnly(identity)
         return self.changes.delete(identity)
+
+    def draft(self, identity: str, text: SkillText) -> Draft:
+        """What a new skill would be, and whether its id is free; nothing is written."""
+        return draft(identity, text, frozenset(map(folded, self.show().ids)))
 
     def refuse_read_only(self, identity: str) -> None:
         """Raises: ReadOnly unless it is a user skill, SkillNotFound."""

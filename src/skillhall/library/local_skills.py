@@ -71,6 +71,7 @@ class LocalSkills:
 
     def __init__(self, run_directory: str | os.PathLike[str]) -> None:
         self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
+        self.writes = 0  # how often this process opened the folders to write
         self._last: tuple[Stamps, str] | None = None
 
     def catalog(self) -> Catalog:
@@ -183,7 +184,10 @@ class LocalSkills:
                     parent.sync()
             held.enter_context(folder.locked())
             folder.recover()
-            yield folder
+            try:
+                yield folder
+            finally:
+                self.writes += 1
 
     def _place(self, target: WritableFolder, one: Prepared, *, replace: bool) -> str | None:
         """The folder that `one` replaces, if it may. Raises: Conflict, ReadOnly."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote, unquote_to_bytes
 
+from skillhall.library.collection import SOURCES
+from skillhall.library.editing import SkillText
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
 from skillhall.surfaces.http.refusal import Refused
-from skillhall.surfaces.rest.bodies import ImportBody, SkillBody, checked
+from skillhall.surfaces.rest.bodies import EditBody, ImportBody, SkillBody, checked
 from skillhall.surfaces.rest.tags import matches
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from skillhall.surfaces.http.exchange import Exchange
 
 SKILLS = "/api/v1/skills"
+CHANGES = "/api/v1/changes"
 WELL_KNOWN = "/.well-known/agent-skills"
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_ARCHIVE = 110 * 1024 * 1024  # bytes of an archive that is sent
@@ -39,10 +42,13 @@ class SkillCalls:
 
     async def list_skills(self, exchange: Exchange) -> Answer:
         """The skills in order of their ids, or those that a text finds, the best first."""
-        asked = exchange.query(("q", "cursor", "limit"))
+        asked = exchange.query(("q", "cursor", "limit", "source"))
+        source = asked.get("source", "")
         limit = _limit(asked.get("limit", str(_PAGE)))
-        if "q" in asked and "cursor" in asked:
-            raise Refused("invalid_argument", "a search has no cursor")
+        if "q" in asked and ("cursor" in asked or source):
+            raise Refused("invalid_argument", "a search has no cursor and no source")
+        if source and source not in SOURCES:
+            raise Refused("invalid_argument", f"a source is one of {', '.join(SOURCES)}")
         shown = await self._blocking.run(self._collection.show)
         if "q" in asked:
             found = await self._blocking.run(self._collection.search, asked["q"], limit)
@@ -52,7 +58,7 @@ class SkillCalls:
         headers: Headers = (*JSON, _REVALIDATED, (b"etag", tag))
         if matches(exchange.header(b"if-none-match"), tag):
             return Answer(304, headers[1:])
-        page = shown.page(asked.get("cursor", ""), limit)
+        page = shown.page(asked.get("cursor", ""), limit, source)
         told: dict[str, object] = {
             "skills": [_listed(one) for one in page.skills],
             "total": page.total,
@@ -107,8 +113,41 @@ class SkillCalls:
     async def delete_skill(self, exchange: Exchange) -> Answer:
         """Remove a skill that was added or imported."""
         identity = _names(exchange)[0]
-        await self._blocking.run(self._collection.delete, identity)
-        return success(encoded({"deleted": identity}), exchange.request_id)
+        change = await self._blocking.run(self._collection.delete, identity)
+        data = {"deleted": identity, **({"change": change} if change else {})}
+        return success(encoded(data), exchange.request_id)
+
+    async def edit_skill(self, exchange: Exchange) -> Answer:
+        """Change the words of a skill that was added or imported; every other byte stays."""
+        identity = _names(exchange)[0]
+        body = checked(EditBody, await exchange.json(empty={}))
+        text = SkillText(body.name, body.description, body.body)
+        item, change = await self._blocking.run(self._collection.edit, identity, text, body.digest)
+        data = {"id": item.id, "name": item.name, "description": item.description}
+        told = {**data, **({"change": change} if change else {})}
+        return success(encoded(told), exchange.request_id)
+
+    async def check_skill(self, exchange: Exchange) -> Answer:
+        """What a new skill would be, and what is to be said about it."""
+        body = checked(SkillBody, await exchange.json(empty={}))
+        text = SkillText(body.name, body.description, body.body)
+        made = await self._blocking.run(self._collection.draft, body.id, text)
+        data = {
+            "id": made.id,
+            "taken": made.is_taken,
+            "problems": [*made.problems],
+            "findings": _findings(made.findings),
+            "tokens": made.tokens,
+            "prompt": made.prompt,
+        }
+        return success(encoded(data), exchange.request_id)
+
+    async def undo_change(self, exchange: Exchange) -> Answer:
+        """Take back an edit, an import or a deletion."""
+        change = unquote(exchange.scope["path"].removeprefix(CHANGES).split("/")[1])
+        undone = await self._blocking.run(self._collection.changes.undo, change)
+        data = {"undone": change, "skills": [*undone.ids]}
+        return success(encoded(data), exchange.request_id)
 
     async def index(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - a call's signature
         """The skills for installers, each with the address and the digest of its file."""

@@ -8,9 +8,8 @@ from urllib.parse import quote
 
 from skillhall.errors import ChangedMeanwhile, Conflict, SkillhallError
 from skillhall.library.comparing import compare_texts
-from skillhall.library.drafting import Draft, draft, draft_of
+from skillhall.library.drafting import Draft, draft_of
 from skillhall.library.editing import SkillText, edited, plain_lines, text_of
-from skillhall.skill.bundle import folded
 from skillhall.surfaces.rest.errors import status_of
 from skillhall.surfaces.web.rendering import Page, frame_of, page_answer
 from skillhall.surfaces.web.site import Problem, problem_of
@@ -189,8 +188,7 @@ class ShapingPages:
         return self._edit_page(visit, text, error.digest, error, with_draft=True, clash=clash)
 
     def _draft(self, identity: str, text: SkillText) -> Draft:
-        taken = frozenset(map(folded, self._collection.show().ids))
-        return draft(identity, text._replace(body=plain_lines(text.body)), taken)
+        return self._collection.draft(identity, text)
 
     def _edit_draft(self, identity: str, text: SkillText) -> Draft:
         return draft_of(identity, lambda: edited(self._data(identity), text))

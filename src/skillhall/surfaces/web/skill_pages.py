@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from skillhall.surfaces.web.visit import Visit
 
 ROWS = 50  # of the table, on one page
+PATIENCE = 2.0  # seconds until changes by other programs are seen in the table
 MAX_TEXT = 512 * 1024  # bytes of a file that is shown
 SORTS = ("id", "name", "source")
 _FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
@@ -40,7 +41,7 @@ class Row(NamedTuple):
     """One skill in the table."""
 
     listed: Listed
-    figures: Figures | None  # None if it vanished meanwhile
+    figures: Figures
 
 
 class Choice(NamedTuple):
@@ -147,14 +148,17 @@ class SkillPages:
 
     def list_skills(self, visit: Visit) -> Answer:
         """All skills, those of a source, or those that a text finds."""
-        shown = self._collection.show()
+        shown = self._collection.show(PATIENCE)
         asked = _Asked.of(visit)
         found = self._found(asked.text, shown)
         ids = [one for one in found if not asked.source or shown.skills[one].source == asked.source]
         if asked.sort != "id" and not asked.text:
             ids = _sorted(ids, shown, asked.sort)
         start = min(asked.page, max(1, -(-len(ids) // ROWS))) * ROWS - ROWS
-        rows = tuple(self._row(shown.listed(one)) for one in ids[start : start + ROWS])
+        rows = tuple(
+            Row(shown.listed(one), self._collection.figures(shown.skills[one]))
+            for one in ids[start : start + ROWS]
+        )
         page = SkillsPage(
             frame_of(visit, visit.texts("skills.title"), "skills"),
             rows=rows,
@@ -175,7 +179,7 @@ class SkillPages:
 
     def news(self, visit: Visit) -> Answer:
         """Nothing while the list is what a page has; else an event that makes it ask again."""
-        if visit.query.get("revision") == self._collection.show().revision:
+        if visit.query.get("revision") == self._collection.show(PATIENCE).revision:
             return Answer(204)
         return Answer(204, ((b"hx-trigger", b"skills-changed"),))
 
@@ -232,13 +236,8 @@ class SkillPages:
     def _found(self, text: str, shown: Shown) -> Sequence[str]:
         if not text:
             return shown.ids
-        return [one.id for one in self._collection.search(text).skills if one.id in shown.skills]
-
-    def _row(self, listed: Listed) -> Row:
-        try:
-            return Row(listed, self._collection.figures(listed.id))
-        except SkillhallError:
-            return Row(listed, None)
+        found = self._collection.search(text, max_age=PATIENCE)
+        return [one.id for one in found.skills if one.id in shown.skills]
 
     def _activation(self, identity: str, folder: str) -> str:
         try:
