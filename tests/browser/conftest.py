@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.support.browsers import Hall, Visitor, launch, serving
+from tests.support.browsers import PATIENCE, Hall, Visitor, launch, serving
 from tests.support.skills import make_skill, make_skill_md
 
 HOSTILE = (
@@ -18,6 +18,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         one = launch(playwright)
         yield one
@@ -28,7 +29,8 @@ def browser() -> Iterator[Browser]:
 def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
     """A server with a few skills, one of them hostile. Tests add their own under other ids."""
     folder = tmp_path_factory.mktemp("hall")
-    make_skill(folder / ".agents/sys.skills", "shipped")
+    shipped = make_skill_md("shipped", "Comes with the product.")
+    make_skill(folder / ".agents/sys.skills", "shipped", data=shipped)
     fill(folder / ".agents/skills")
     with serving(folder, SKILLHALL_FOLDER_SCAN="on") as one:
         yield one

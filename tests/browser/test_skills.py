@@ -25,7 +25,7 @@ PAGES = [
     "/skill/none",
     "/sources",
 ]
-LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+LOOKS = [(1280, "light"), (390, "dark")]
 
 
 @pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")

@@ -17,10 +17,15 @@ from playwright.sync_api import Error as BrowserError
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 PATIENCE = 20_000  # milliseconds; whatever takes longer hangs
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-background-networking "
-    "--disable-component-update --disable-sync --no-first-run"
-).split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # A page that answers 4xx makes the browser say so; that is no fault of the page.
 _EXPECTED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
