@@ -25,6 +25,8 @@ PAGES = [
     "/skill/none",
     "/sources",
 ]
+# What the guide shows; UPDATE_IMAGES=1 writes them anew.
+PICTURES = {"/skills": "skills", "/skill/pdf-tools": "skill"}
 LOOKS = [(1280, "light"), (390, "dark")]
 
 
@@ -33,6 +35,7 @@ def looker(request: pytest.FixtureRequest, browser: Browser, hall: Hall) -> Iter
     width, scheme = request.param
     size = {"width": width, "height": 800}
     one = Visitor.enter(browser, hall.url, viewport=size, color_scheme=scheme, bypass_csp=True)
+    one.look = f"{width}-{scheme}"
     yield one
     one.leave()
 
@@ -42,6 +45,8 @@ def test_no_page_has_a_fault_that_keeps_people_out(looker: Visitor) -> None:
         looker.go(path)
         assert looker.violations() == [], path
         assert not looker.is_too_wide(), path
+        if path in PICTURES:
+            looker.picture(f"{PICTURES[path]}-{looker.look}")
 
 
 def test_the_table_shows_every_skill_with_its_source_and_what_to_look_at(visitor: Visitor) -> None:

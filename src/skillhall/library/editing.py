@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.skill.document import Document
+from skillhall.skill.document import Document, EditRefused
 from skillhall.skill.frontmatter import Block, find_block
 from skillhall.skill.model import KeyCase
 from skillhall.skill.parse import parse_skill
@@ -34,6 +34,8 @@ def edited(data: bytes, text: SkillText) -> bytes:
     """
     before, fields = text_of(data), parse_skill(data).frontmatter.fields
     document = Document(data)
+    if len(text.name.strip().splitlines()) > 1:
+        raise EditRefused("a name is one line; this one has a line break")
     if text.name.strip() != before.name:
         document = document.with_field(_key(fields, "name"), text.name.strip())
     if text.description.rstrip() != before.description:

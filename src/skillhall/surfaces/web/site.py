@@ -71,9 +71,9 @@ class Site:
             exchange = Exchange(request.scope, request.receive)
             try:
                 form = await read_form(exchange) if request.method == "POST" else Form()
-                visit = Visit.of(exchange, form)
             except Refused as refusal:
                 return Ready(error_page(Visit.of(exchange, Form()), refusal))
+            visit = Visit.of(exchange, form)
             return Ready(await self.blocking.run(_answered, call, visit))
 
         respond.__name__ = getattr(call, "__name__", "respond")

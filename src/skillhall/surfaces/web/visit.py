@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
 
-from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.keys import cookie_in
 from skillhall.surfaces.web.forms import Form
 from skillhall.surfaces.web.texts import Texts, texts_in, wanted_language
@@ -61,7 +60,7 @@ class Visit:
 
     @classmethod
     def of(cls, exchange: Exchange, form: Form) -> Visit:
-        """The visit that a request is. Raises: Refused."""
+        """The visit that a request is."""
         cookies = exchange.header(b"cookie")
         accepted = (exchange.header(b"accept-language") or b"").decode("latin-1")
         texts = texts_in(wanted_language(cookie_in(cookies, LANGUAGE), accepted))
@@ -81,16 +80,14 @@ class Visit:
 
 
 def _names(raw: str) -> tuple[str, ...]:
-    try:
-        return tuple(unquote_to_bytes(part).decode("utf-8") for part in raw.split("/")[1:])
-    except UnicodeDecodeError:
-        raise Refused("not_found", "there is no such page") from None
+    """The parts of a path; what is no text names nothing that there is."""
+    return tuple(unquote_to_bytes(part).decode("utf-8", "replace") for part in raw.split("/")[1:])
 
 
 def _query(raw: bytes) -> dict[str, str]:
-    """The first value of each parameter."""
+    """The first value of each parameter; none of a query that cannot be read."""
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)
     except ValueError:
-        raise Refused("invalid_argument", "the query cannot be read") from None
+        return {}
     return dict(reversed(pairs))
