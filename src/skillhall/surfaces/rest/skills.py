@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from skillhall.library.collection import SOURCES
 from skillhall.library.editing import SkillText
@@ -144,7 +144,7 @@ class SkillCalls:
 
     async def undo_change(self, exchange: Exchange) -> Answer:
         """Take back an edit, an import or a deletion."""
-        change = unquote(exchange.scope["path"].removeprefix(CHANGES).split("/")[1])
+        change = exchange.scope["path"].removeprefix(CHANGES).split("/")[1]
         undone = await self._blocking.run(self._collection.changes.undo, change)
         data = {"undone": change, "skills": [*undone.ids]}
         return success(encoded(data), exchange.request_id)

@@ -95,6 +95,7 @@ class SkillPage(Page):
     """One skill."""
 
     details: Details
+    file: str  # what its SKILL.md is called
     place: str  # its folder, as agents name it; the repository's name for one of a repository
     commit: str
     body: Markup
@@ -196,6 +197,7 @@ class SkillPages:
         page = SkillPage(
             frame_of(visit, listed.name, "skills"),
             details=details,
+            file=skill.file,
             place=folder,
             commit=commit,
             body=self._site.markdown.render(

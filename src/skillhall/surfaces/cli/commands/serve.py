@@ -1,4 +1,4 @@
-"""`skillhall serve`: prompts and skills over HTTP."""
+"""`skillhall serve`: prompts and skills over HTTP, and the web page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from skillhall.surfaces.cli.terminal import clean, say
 if TYPE_CHECKING:
     from skillhall.settings import Settings
 
-_EXTRA = frozenset({"fastapi", "uvicorn", "httptools", "prometheus_client", "pydantic", "anyio"})
+_EXTRA = frozenset(
+    {"fastapi", "uvicorn", "httptools", "prometheus_client", "pydantic", "anyio"}
+    | {"jinja2", "markdown_it", "markupsafe", "nh3", "pygments", "python_multipart"}
+)
 
 
 @click.command("serve", epilog="Example: skillhall serve --repo https://github.com/acme/prompts")
@@ -46,7 +49,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     as_json: bool,
     form: str,
 ) -> int:
-    """Serve prompts and skills by REST until Ctrl-C or SIGTERM.
+    """Serve prompts and skills by REST and as a web page, until Ctrl-C or SIGTERM.
 
     Options come before the settings in the environment. Without SKILLHALL_AUTH_TOKEN only this
     machine is served.
