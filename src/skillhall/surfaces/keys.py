@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import secrets
 import time
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
@@ -109,13 +108,12 @@ class Failures:
 
 def cookie_in(cookies: bytes | None, name: str) -> str:
     """The value of a cookie; "" without one."""
-    if not cookies:
-        return ""
-    try:
-        found = SimpleCookie(cookies.decode("latin-1")).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+    # Other servers of the same host leave cookies here too, in whatever form they like.
+    for pair in (cookies or b"").decode("latin-1").split(";"):
+        key, _, value = pair.strip().partition("=")
+        if key == name:
+            return value
+    return ""
 
 
 def address_of(scope: Scope) -> str:

@@ -55,4 +55,5 @@ def test_only_the_token_fits() -> None:
 
 def test_a_cookie_is_found_by_its_name() -> None:
     assert cookie_in(b"a=1; b=2", "b") == "2"
+    assert cookie_in(b'x={"a": [1]}; y; b=2', "b") == "2"
     assert cookie_in(b"a=1", "b") == ""

@@ -102,6 +102,8 @@ class SourcePages:
     def sign_in(self, visit: Visit) -> Answer:
         """A cookie for the right token."""
         back = safe_place(visit.form.text("next"))
+        if not self._site.keys.are_needed:
+            return redirect(back)
         given = visit.form.text("token").strip().encode("utf-8", "replace")
         try:
             is_right = self._site.keys.fits(given, visit.exchange.scope)
