@@ -168,7 +168,7 @@ def test_a_folder_of_ones_computer_is_sent_whole(
     assert (hall.skills / "from-disk/deep/er/data.bin").read_bytes() == bytes(range(256))
 
 
-def test_a_folder_that_is_dropped_is_sent_whole(visitor: Visitor, hall: Hall) -> None:
+def test_a_file_that_is_dropped_is_chosen(visitor: Visitor, hall: Hall) -> None:
     page = visitor.go("/skills/import")
     text = make_skill_md("dropped").decode()
     page.evaluate(

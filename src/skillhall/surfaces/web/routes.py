@@ -39,7 +39,7 @@ def web_router(
     blocking: Blocking,
     keys: Keys,
 ) -> APIRouter:
-    """Every page; none of them is in the OpenAPI document, for each has a twin there."""
+    """Every page; the OpenAPI document is about programs, and names none of them."""
     reviews = Reviews(collection.changes, collection.system_ids)
     site = Site(collection, counter, settings, blocking, keys, reviews)
     router = APIRouter(include_in_schema=False)
