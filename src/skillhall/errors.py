@@ -22,6 +22,8 @@ SkillhallError
 ├── NotASkill(path)                   a folder without a SKILL.md where a skill should be
 ├── LockMismatch(path, problem)       a skill that is not what the lock says
 ├── NothingToUndo(name)               no change of that skill can be taken back
+├── ChangedMeanwhile(name, digest)    a skill that is not what somebody saw before changing it
+├── ReviewGone()                      skills that waited to be imported, and wait no longer
 ├── ReadOnly(name)                    a system skill, which nobody changes
 ├── SourceRejected(reason, text)      a source that is refused before anything is started
 ├── SourceNotFound(text)              the host has nothing there
@@ -344,6 +346,28 @@ class NothingToUndo(SkillhallError):
         super().__init__(f"there is no change of {name!r} that can be taken back")
         self.name = name
         self.hint = "'skillhall rollback' without a name lists the changes"
+
+
+class ChangedMeanwhile(SkillhallError):
+    """A skill that is not what it was when somebody began to change it; `digest` is what it is."""
+
+    code = "precondition_failed"
+
+    def __init__(self, name: str, digest: str = "") -> None:
+        super().__init__(f"{name} was changed meanwhile")
+        self.name = name
+        self.digest = digest
+        self.hint = "look at what stands there, then decide again"
+
+
+class ReviewGone(SkillhallError):
+    """Skills that waited to be imported and wait no longer: too long, or too many after them."""
+
+    code = "not_found"
+
+    def __init__(self) -> None:
+        super().__init__("these skills no longer wait to be imported")
+        self.hint = "send them again"
 
 
 _SHOWN = 200  # characters of a refused text that a message repeats

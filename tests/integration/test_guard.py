@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from skillhall.errors import ConfigInvalid
 from skillhall.settings import Secret
-from skillhall.surfaces.guard import MAX_FAILURES
+from skillhall.surfaces.keys import MAX_FAILURES
 from skillhall.surfaces.server import Services, listen
 from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.servers import (

@@ -6,7 +6,10 @@ asked for. One of the repository belongs to a commit, and what was found out abo
 
 from __future__ import annotations
 
+import os
 import threading
+import time
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -14,15 +17,26 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.read import bundle_of, read_skill_file
+from skillhall.catalog.stamps import take_signature
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
-from skillhall.library.intake import bundles_in_file, bundles_of_files, open_reference
+from skillhall.library.drafting import Draft, draft
+from skillhall.library.intake import (
+    Opened,
+    bundles_in_file,
+    bundles_of_files,
+    open_reference,
+    open_source,
+)
+from skillhall.library.local_changes import LocalChanges
+from skillhall.library.local_intake import SYSTEM, USER
 from skillhall.library.local_skills import EVERY_FILE
 from skillhall.library.offering import Offer
 from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
+from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
-from skillhall.skill.bundle import sha256_of
+from skillhall.skill.bundle import folded, sha256_of
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
@@ -35,14 +49,18 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall.catalog.catalog import Skill
+    from skillhall.library.editing import SkillText
+    from skillhall.library.local_changes import Changed
     from skillhall.library.local_skills import ImportReport
     from skillhall.library.own_skills import OwnSkills
     from skillhall.policy.loading import Judged
     from skillhall.settings import Settings
     from skillhall.skill.bundle import Bundle, SkillFile
+    from skillhall.sources.candidate import Signature
 
     Repository: TypeAlias = Callable[[], tuple[str, Iterable[Skill]]]  # a digest, and of what
 
+SOURCES = ("user", "system", "repository")
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
 MAX_PAGE = 1000  # skills
 MAX_FILES = LIMITS.entries  # that are imported at once
@@ -102,6 +120,14 @@ class Outline(NamedTuple):
     files: tuple[str, ...]
 
 
+class Figures(NamedTuple):
+    """What a list tells about a skill besides its words."""
+
+    tokens: int
+    files: int
+    warnings: int  # findings that a person should look at
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The collection at one moment."""
@@ -109,25 +135,38 @@ class Shown:
     revision: str
     skills: Mapping[str, Skill]
     findings: tuple[Judged, ...]
+    ids: tuple[str, ...]  # in order
     state: State  # the same as a search takes it
 
     @property
     def published(self) -> list[str]:
         """The ids of the skills that installers get: those that a model may see, in order."""
-        return sorted(identity for identity, skill in self.skills.items() if not skill.hidden)
+        return [identity for identity in self.ids if not self.skills[identity].hidden]
+
+    def of_source(self, source: str) -> list[str]:
+        """The ids of one source, in order."""
+        return [identity for identity in self.ids if self.skills[identity].source == source]
 
     def listed(self, identity: str) -> Listed:
         """One row of the list."""
         skill = self.skills[identity]
         return Listed(identity, skill.name, skill.description, skill.source, skill.hidden)
 
-    def page(self, after: str = "", limit: int = MAX_PAGE) -> Page:
-        """Up to `limit` skills that come after an id, in order."""
-        ids = sorted(self.skills)
-        rest = [identity for identity in ids if identity > after] if after else ids
+    def page(self, after: str = "", limit: int = MAX_PAGE, source: str = "") -> Page:
+        """Up to `limit` skills that come after an id, in order; of one source, if it is named."""
+        ids = self.of_source(source) if source else self.ids
+        rest = ids[bisect_right(ids, after) :]
         taken = rest[: min(limit, MAX_PAGE)]
         following = taken[-1] if taken and len(rest) > len(taken) else ""
         return Page(tuple(map(self.listed, taken)), len(ids), following)
+
+
+class _Look(NamedTuple):
+    """A look at the run directory: when it was, and what had been written until then."""
+
+    time: float
+    pulse: object
+    revision: str
 
 
 @dataclass(slots=True)
@@ -137,25 +176,38 @@ class Collection:
     local: OwnSkills
     settings: Settings
     repository: Repository = field(default=lambda: ("", ()))
+    clock: Callable[[], float] = time.monotonic
     _shown: Shown | None = None
     _searching: Searching = field(default_factory=Searching)
     _offer: Offer | None = None
+    _last_look: _Look | None = None
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
+    _figures: dict[str, tuple[Signature | None, Figures]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def show(self) -> Shown:
-        """What there is now; looked up again only if something changed."""
+    def show(self, max_age: float = 0.0) -> Shown:
+        """What there is now; looked up again only if something changed.
+
+        With a `max_age` in seconds, what others did to the folder since may not be seen yet.
+        """
         digest, skills = self.repository()
-        revision = f"{self.local.revision()}{digest}"
+        revision = f"{self._local_revision(max_age)}{digest}"
         with self._lock:
             if self._shown is None or self._shown.revision != revision:
                 self._shown = _shown(revision, self.local.catalog(), skills)
                 self._searching.prepare(self._shown.state)
             return self._shown
 
-    def search(self, text: str, limit: int = MAX_PAGE) -> Found:
+    def _local_revision(self, max_age: float) -> str:
+        """The run directory's revision: a look at every skill, unless the last one will do."""
+        last, now, pulse = self._last_look, self.clock(), self.local.pulse
+        if last is None or last.pulse != pulse or now - last.time >= max_age:
+            last = self._last_look = _Look(now, pulse, self.local.revision())
+        return last.revision
+
+    def search(self, text: str, limit: int = MAX_PAGE, max_age: float = 0.0) -> Found:
         """The skills that a text finds in names, descriptions and, once they are read, bodies."""
-        shown = self.show()
+        shown = self.show(max_age)
         skills, total = self._searching.index(shown.state).find(text, limit)
         return Found(tuple(shown.listed(skill.id) for skill in skills), total)
 
@@ -177,12 +229,27 @@ class Collection:
 
         Raises: SourceRejected, and what opening the source and importing raise.
         """
+        bundles = self.open_remote(text).bundles
+        return self.local.import_(bundles, identity, replace=replace)
+
+    def open_remote(self, text: str) -> Opened:
+        """The skills of a repository or web address. Raises: SourceRejected, as `open_source`."""
         reference = parse_reference(text)
         if not isinstance(reference, GitHubRef | GitRef | UrlRef):
             problem = "a server takes skills of repositories and web addresses only"
             raise SourceRejected("path", text, problem, "send an archive instead")
-        opened = open_reference(reference, self.settings)
-        return self.local.import_(opened.bundles, identity, replace=replace)
+        return open_reference(reference, self.settings)
+
+    def open_folder(self, text: str) -> Opened:
+        """The skills of a folder of this machine, if the operator lets pages read those.
+
+        Raises: SourceRejected, and as `open_source`.
+        """
+        if not self.settings.server.folder_scan:
+            problem, hint = "folders are not read here", "set SKILLHALL_FOLDER_SCAN=on"
+            raise SourceRejected("path", text, problem, hint)
+        path = os.path.abspath(os.path.expanduser(text.strip()))
+        return open_source(path, self.settings)
 
     def import_archive(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
@@ -239,11 +306,45 @@ class Collection:
         """All files as one zip file. Raises: as `bundle`, and what reading raises."""
         return pack_bundle(self.bundle(identity))
 
-    def delete(self, identity: str) -> None:
-        """Remove a user skill. Raises: ReadOnly, SkillNotFound, UnsafePath, OSError."""
+    def figures(self, skill: Skill) -> Figures:
+        """The figures of a skill, counted again if its SKILL.md changed."""
+        signature = take_signature(skill.location)
+        known = self._figures.get(skill.location)
+        if known is None or known[0] != signature:
+            known = self._figures[skill.location] = signature, _figures(skill)
+        return known[1]
+
+    def system_ids(self) -> list[str]:
+        """The ids that no user skill may have."""
+        return self.show().of_source(SYSTEM)
+
+    @property
+    def changes(self) -> LocalChanges:
+        """The verbs on user skills that can be taken back."""
+        return LocalChanges(self.local, self.settings.data_directory)
+
+    def edit(self, identity: str, text: SkillText, digest: str) -> Changed:
+        """Change the words of a user skill. Raises: ReadOnly, and as `LocalChanges.edit`."""
+        self.refuse_read_only(identity)
+        return self.changes.edit(identity, text, digest)
+
+    def delete(self, identity: str) -> str:
+        """Remove a user skill; the id of the change, if it can be taken back.
+
+        Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
+        """
         if self.find(identity).source == REPOSITORY:
             raise ReadOnly(identity)
-        self.local.delete(identity)
+        return self.changes.delete(identity)
+
+    def draft(self, identity: str, text: SkillText) -> Draft:
+        """What a new skill would be, and whether its id is free; nothing is written."""
+        return draft(identity, text, frozenset(map(folded, self.show().ids)))
+
+    def refuse_read_only(self, identity: str) -> None:
+        """Raises: ReadOnly unless it is a user skill, SkillNotFound."""
+        if self.find(identity).source != USER:
+            raise ReadOnly(identity)
 
     def artifacts(self) -> Iterator[Artifact]:
         """Every published skill as one file, in order of their ids."""
@@ -295,8 +396,15 @@ def _shown(revision: str, local: Catalog, repository: Iterable[Skill]) -> Shown:
         else:
             root = skill.root._replace(source=REPOSITORY)
             skills[skill.id] = skill._replace(root=root)
+    ids = tuple(sorted(skills))
     state = State(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
-    return Shown(revision, skills, tuple(findings), state)
+    return Shown(revision, skills, tuple(findings), ids, state)
+
+
+def _figures(skill: Skill) -> Figures:
+    seen = examine_skill(skill, LOCAL_SKILLS)
+    warnings = sum(1 for one in seen.findings if one.effect is not Effect.ACCEPT)
+    return Figures(estimate_tokens(seen.parsed.body), max(1, len(seen.bundle.files)), warnings)
 
 
 def _told_inside(judged: Judged, skill: Skill) -> Judged:

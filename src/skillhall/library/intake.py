@@ -174,6 +174,19 @@ def bundles_of_files(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
     return tuple(bundle if bundle.path else replace(bundle, folder="") for bundle in bundles)
 
 
+def open_upload(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
+    """The skills in what a browser sends: a SKILL.md, an archive, or the files of a folder.
+
+    Raises: ArchiveRejected, TooLarge, SourceRejected.
+    """
+    if not files:
+        raise SourceRejected("path", "the upload", "it holds no file", _WHAT_TO_NAME)
+    name, data = files[0]
+    if len(files) > 1 or "/" in name:
+        return bundles_of_files(files)
+    return bundles_in_file(data, name)
+
+
 def _absolute(path: str, settings: Settings) -> str:
     return Root.of(path, settings.working_directory).path
 

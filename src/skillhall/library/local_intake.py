@@ -91,12 +91,18 @@ def _prepare(bundle: Bundle, given: str | None) -> Prepared:
         path: (file.read(), _PROGRAM if file.executable else _FILE)
         for path, file in bundle.files.items()
     }
-    own = min((path for path in files if is_skill_md(path)), default=None)  # capitals come first
-    if own is None:
-        reasons = [found.message for found in bundle.findings]
-        raise SkillRejected(identity, reasons or [f"No {SKILL_MD} found"])
+    own = skill_md_of(bundle)
     front, findings = _judged(identity, files[own][0], bundle.findings)
     return Prepared(_item(identity, front), files, findings)
+
+
+def skill_md_of(bundle: Bundle) -> str:
+    """The path of the bundle's SKILL.md; capitals come first. Raises: SkillRejected."""
+    own = min((path for path in bundle.files if is_skill_md(path)), default=None)
+    if own is None:
+        reasons = [found.message for found in bundle.findings]
+        raise SkillRejected(folder_of(bundle), reasons or [f"No {SKILL_MD} found"])
+    return own
 
 
 def place_of(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from skillhall.catalog.catalog import Catalog
     from skillhall.library.local_intake import Prepared
-    from skillhall.library.own_skills import Decide
+    from skillhall.library.own_skills import Decide, Files
     from skillhall.library.shipped import InstallReport
     from skillhall.policy.loading import Judged
 
@@ -64,6 +64,8 @@ class LocalSkills:
 
     def __init__(self, run_directory: str | os.PathLike[str]) -> None:
         self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
+        self.place = os.path.join(self.run_directory, ".agents")
+        self.pulse = 0  # how often this process opened the folders to write
         self._revision = FolderRevision(self.run_directory, [self._path(one) for one in _FOLDERS])
 
     def catalog(self) -> Catalog:
@@ -120,20 +122,22 @@ class LocalSkills:
                 raise SkillNotFound(id)
             target.discard(id)
 
+    def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
+        """Everything below a user skill's folder; None if it is not there. Raises: UnsafePath."""
+        try:
+            return open_bundle(Place(self._path(USER), RelativePath.parse(id).text), EVERY_FILE)
+        except SkillFileNotFound:
+            return None
+
     def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
         """Put other files where user skills stand, while nobody else changes them.
 
         Raises: what `decide` raises, UnsafePath, OSError.
         """
         with self._opened(USER, make=True) as target:
-            present = {identity: self._bundle(identity) for identity in ids}
+            present = {identity: self.files(identity) for identity in ids}
             for identity, files in decide(present).items():
-                if files is None:
-                    target.discard(identity)
-                elif present[identity] is None:
-                    target.put_folder(identity, files)
-                else:
-                    target.swap_folder(identity, files)
+                _rewrite(target, identity, present[identity], files)
 
     def sweep(self) -> None:
         """Clear up what killed processes left behind. Raises: OSError."""
@@ -155,13 +159,6 @@ class LocalSkills:
             with suppress(UnsafePath), self._opened(source):
                 pass
 
-    def _bundle(self, identity: str) -> Bundle | None:
-        place = Place(self._path(USER), RelativePath.parse(identity).text)
-        try:
-            return open_bundle(place, EVERY_FILE)
-        except SkillFileNotFound:
-            return None
-
     def _roots(self) -> tuple[Root, ...]:
         return tuple(Root(self._path(source), source, expected=False) for source in _FOLDERS)
 
@@ -182,7 +179,10 @@ class LocalSkills:
                     parent.sync()
             held.enter_context(folder.locked())
             folder.recover()
-            yield folder
+            try:
+                yield folder
+            finally:
+                self.pulse += 1
 
     def _place(self, target: WritableFolder, one: Prepared, *, replace: bool) -> str | None:
         """The folder that `one` replaces, if it may. Raises: Conflict, ReadOnly."""
@@ -216,3 +216,26 @@ def _write(target: WritableFolder, one: Prepared, place: str | None) -> LocalSki
         return one.item
     target.swap_folder(place, one.files)
     return one.item._replace(id=place)
+
+
+def _rewrite(
+    target: WritableFolder, identity: str, present: Bundle | None, files: Files | None
+) -> None:
+    if files is None:
+        target.discard(identity)
+    elif present is None:
+        target.put_folder(identity, files)
+    elif (alone := _only_change(present, files)) is not None:
+        # Links, and files beyond the limits, are no part of a bundle; they stay where they are.
+        with target.folder(identity) as folder:
+            folder.put(alone, files[alone][0], folder.mode(alone))
+    else:
+        target.swap_folder(identity, files)
+
+
+def _only_change(present: Bundle, files: Files) -> str | None:
+    """The file directly in the folder whose bytes alone are others, if there is just one."""
+    if present.files.keys() != files.keys():
+        return None
+    changed = [path for path, (data, _) in files.items() if present.files[path].read() != data]
+    return changed[0] if len(changed) == 1 and "/" not in changed[0] else None

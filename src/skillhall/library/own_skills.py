@@ -13,15 +13,22 @@ if TYPE_CHECKING:
     from skillhall.library.local_skills import ImportReport
     from skillhall.skill.bundle import Bundle
 
-    # Given what stands there by id, gives what shall stand there: bytes and mode by path, or
-    # nothing. It checks what it gives, and may be called twice.
-    Decide: TypeAlias = Callable[
-        [Mapping[str, Bundle | None]], Mapping[str, Mapping[str, tuple[bytes, int]] | None]
-    ]
+    Files: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
+    # Given what stands there by id, gives what shall stand there, or nothing. It checks what it
+    # gives, and may be called twice.
+    Decide: TypeAlias = Callable[[Mapping[str, Bundle | None]], Mapping[str, Files | None]]
 
 
 class OwnSkills(Protocol):
     """The verbs on them; one contract suite runs on every implementation."""
+
+    @property
+    def place(self) -> str:
+        """What they are known by on this machine."""
+
+    @property
+    def pulse(self) -> object:
+        """Another one after each change that is known of without a look; it costs nothing."""
 
     def catalog(self) -> Catalog:
         """System and user skills, all of one moment."""
@@ -46,6 +53,12 @@ class OwnSkills(Protocol):
 
     def delete(self, id: str) -> None:  # noqa: A002 - what everybody calls it
         """Remove a user skill. Raises: ReadOnly, SkillNotFound, and as `add`."""
+
+    def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
+        """All files of a user skill; None if it is not there.
+
+        Raises: UnsafePath, DatabaseUnavailable.
+        """
 
     def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
         """Put other files where user skills stand, while nobody else changes them.

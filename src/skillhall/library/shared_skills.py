@@ -28,6 +28,7 @@ from skillhall.library.local_skills import EVERY_FILE, ImportReport
 from skillhall.library.mirror import EXECUTABLE
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall.sources.bundles import in_memory
 from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
@@ -63,6 +64,16 @@ class SharedSkills:
         self._system = os.path.join(base, *_FOLDERS[SYSTEM].split("/"))
         self._unshared = os.path.join(base, *_FOLDERS[USER].split("/"))
         self._system_revision = FolderRevision(base, [self._system])
+
+    @property
+    def place(self) -> str:
+        """What they are known by on this machine."""
+        return self._mirror.folder
+
+    @property
+    def pulse(self) -> str:
+        """Another one after each change that this server has heard of."""
+        return self._mirror.revision
 
     def left_out(self) -> Sequence[str]:
         """The user skills of the run directory, which belong to this machine alone."""
@@ -124,6 +135,15 @@ class SharedSkills:
 
         self._store.change(work, self._now())
         self._mirror.catch_up()
+
+    def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
+        """All files of a user skill; None if it is not there. Raises: DatabaseUnavailable."""
+
+        def work(reading: SharedReading) -> Bundle | None:
+            found = reading.find(id)
+            return None if found is None else in_memory(_bundle(found, reading))
+
+        return self._store.look(work)
 
     def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
         """Put other files where user skills stand, all or none, while nobody else changes them.

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import time
-from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+from skillhall.surfaces.http.answer import Answer
 from skillhall.surfaces.http.exchange import HEADERS, REQUEST_ID
 from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.keys import Keys
 from skillhall.surfaces.rest.errors import error_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Mapping
     from urllib.parse import SplitResult
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,18 +21,18 @@ if TYPE_CHECKING:
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # their signature says who asks
+SIGN_IN = "/sign-in"  # the page that takes a token from a person, and gives a cookie for it
+OPEN_FOLDER = "/static/"  # what every page needs, that one too
+MACHINES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # whoever asks there is no person
 ORIGIN_ALWAYS = ("/mcp",)  # what paths begin with where a foreign page may not even read
 
-MAX_FAILURES = 30
-WINDOW = 900.0  # seconds in which failures add up
-_MAX_ADDRESSES = 10_000
 _MAX_NAMES = 64
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITE = (b"same-origin", b"none")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PORTS = {"http": 80, "https": 443}
-_WANTED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization"})
+_WANTED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie"})
 _AMBIGUOUS = b"\0"  # stands for a header that came more than once
 _CHALLENGE = ((b"www-authenticate", b"Bearer"),)
 
@@ -59,22 +57,12 @@ class _Place(NamedTuple):
 class Guard:
     """Lets through what may be answered, and refuses the rest in our own shape."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        settings: ServerSettings,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        admits: Callable[[bytes], bool] = lambda _: False,
-    ) -> None:
-        """`admits` knows further tokens, besides the one of the settings."""
+    def __init__(self, app: ASGIApp, settings: ServerSettings, keys: Keys | None = None) -> None:
         self._app = app
-        self._admits = admits
         self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
         self._public = urlsplit(settings.public_url)
         self._public_names = _names(self._public)
-        self._token = _digest(settings.auth_token.reveal()) if settings.auth_token else None
-        self._failures = Failures(clock)
+        self._keys = keys or Keys(settings)
         self._known: set[tuple[bytes, tuple[str, int]]] = set()  # hosts that were found right
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -83,6 +71,8 @@ class Guard:
             try:
                 self._check(scope)
             except Refused as refusal:
+                if refusal.code == "unauthenticated" and _is_person(scope):
+                    return _to_sign_in(scope).send(send)
                 return error_answer(refusal, scope[REQUEST_ID]).send(send)
         return self._app(scope, receive, send)
 
@@ -97,9 +87,9 @@ class Guard:
             return
         if self._is_foreign(headers, scope):
             raise Refused("cross_origin", "pages of other sites may not do that")
-        if self._token is None or (path in OPEN_PATHS and scope["method"] in _SAFE_METHODS):
+        if not self._keys.are_needed or _is_open(scope):
             return
-        self._authenticate(headers.get(b"authorization"), scope)
+        self._authenticate(headers, scope)
 
     def _is_our_name(self, host: bytes | None, scope: Scope) -> bool:
         """Whether Host names this server; a page that points its own name here says another."""
@@ -141,40 +131,38 @@ class Guard:
         scheme, _, name = text.partition("://")
         return scheme == self._public.scheme and name in self._public_names
 
-    def _authenticate(self, authorization: bytes | None, scope: Scope) -> None:
-        given = _bearer(authorization)
-        if given is not None and (
-            hmac.compare_digest(_digest_of(given), self._token or b"") or self._admits(given)
-        ):
+    def _authenticate(self, headers: Mapping[bytes, bytes], scope: Scope) -> None:
+        given = _bearer(headers.get(b"authorization"))
+        if self._keys.fits(given, scope):
             return
-        if given is not None:
-            self._failures.note(_address(scope))
+        if given is None and self._keys.admits(headers.get(b"cookie")):
+            return
         raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
 
 
-class Failures:
-    """Wrong tokens by address; whoever has a right one is never kept waiting."""
+def _is_open(scope: Scope) -> bool:
+    """Whether nobody needs to be known there."""
+    path = scope["path"]
+    if path == SIGN_IN:
+        return True
+    is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
+    return is_open and scope["method"] in _SAFE_METHODS
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._first: dict[str, tuple[float, int]] = {}  # when the window began, and how many since
 
-    def __len__(self) -> int:
-        return len(self._first)
+def _is_person(scope: Scope) -> bool:
+    """Whether a browser asks for a page, which a person can sign in for."""
+    if scope["path"].startswith(MACHINES):
+        return False
+    headers = scope[HEADERS]
+    return b"text/html" in headers.get(b"accept", b"") or b"hx-request" in headers
 
-    def note(self, address: str) -> None:
-        """One more. Raises: Refused if there were too many."""
-        now = self._clock()
-        began, count = self._first.pop(address, (now, 0))
-        if now - began >= WINDOW:
-            began, count = now, 0
-        self._first[address] = (began, count + 1)
-        if len(self._first) > _MAX_ADDRESSES:
-            del self._first[next(iter(self._first))]
-        if count >= MAX_FAILURES:
-            wait = b"%d" % max(1, int(began + WINDOW - now))
-            message = "too many wrong tokens from this address"
-            raise Refused("too_many_requests", message, headers=((b"retry-after", wait),))
+
+def _to_sign_in(scope: Scope) -> Answer:
+    """To the page that asks for the token, and back from there if that changes nothing."""
+    if b"hx-request" in scope[HEADERS]:
+        return Answer(401, ((b"hx-redirect", SIGN_IN.encode()),), (b"",))
+    back = scope["raw_path"].decode("latin-1") if scope["method"] in _SAFE_METHODS else "/"
+    return Answer(303, ((b"location", f"{SIGN_IN}?next={quote(back, safe='/')}".encode()),), (b"",))
 
 
 def _names(public: SplitResult) -> frozenset[str]:
@@ -199,23 +187,3 @@ def _bearer(authorization: bytes | None) -> bytes | None:
         return None
     scheme, _, given = authorization.partition(b" ")
     return given.strip() if scheme.lower() == b"bearer" else None
-
-
-def _digest(text: str) -> bytes:
-    return _digest_of(text.encode("utf-8"))
-
-
-def _digest_of(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
-
-
-def _address(scope: Scope) -> str:
-    """The client's address; of IPv6 its network, for everybody owns 2^64 of them."""
-    text = scope["client"][0] if scope.get("client") else ""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return str(text)
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
-        return address.exploded[:19]
-    return text

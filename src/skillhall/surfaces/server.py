@@ -21,6 +21,7 @@ from skillhall.surfaces.http.metrics import Metrics
 from skillhall.surfaces.http.observing import Observed
 from skillhall.surfaces.http.protocol import BoundedProtocol
 from skillhall.surfaces.http.secrets import Scrubber
+from skillhall.surfaces.keys import Keys
 from skillhall.surfaces.mcp.http import McpFront
 from skillhall.surfaces.mcp.server import SkillServer
 from skillhall.surfaces.rest.calls import HotFront
@@ -34,6 +35,7 @@ from skillhall.surfaces.rest.skill_routes import installer_router, skill_router
 from skillhall.surfaces.rest.skills import SkillCalls
 from skillhall.surfaces.rest.webhooks import WebhookCalls
 from skillhall.surfaces.rest.well_known import InstallerCalls
+from skillhall.surfaces.web.routes import web_router
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,11 +98,13 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         health_router(health),
         webhook_router(hooks),
     )
+    keys = Keys(server, services.admits)
     if services.collection is not None:
         routers = (
             *routers,
             skill_router(SkillCalls(services.collection, blocking)),
             installer_router(InstallerCalls(services.collection, blocking)),
+            web_router(services.collection, counter, settings, blocking, keys),
         )
     if services.workspace is not None:
         stopped = services.stopping.wait
@@ -112,7 +116,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     own = (server.auth_token, server.webhook_secret, settings.database_url)
     secrets = (*own, *settings.tokens.values())
     return Observed(
-        Guard(front, server, admits=services.admits),
+        Guard(front, server, keys),
         metrics=metrics,
         scrubber=Scrubber(secrets),
         internal=internal_answer,

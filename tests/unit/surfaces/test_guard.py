@@ -1,7 +1,7 @@
 import pytest
 
-from skillhall.surfaces.guard import MAX_FAILURES, WINDOW, Failures
 from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.keys import MAX_FAILURES, WINDOW, Failures
 
 
 class Clock:

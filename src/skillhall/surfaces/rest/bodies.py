@@ -54,6 +54,17 @@ class SkillBody(BaseModel):
     body: str = Field("", description="The instructions, in Markdown.")
 
 
+class EditBody(BaseModel):
+    """The words of a skill, and the digest of what they replace."""
+
+    model_config = ConfigDict(strict=True)
+
+    digest: str = Field(description="Of the skill as it was read; another one now is refused.")
+    name: str
+    description: str
+    body: str = Field(description="The instructions, in Markdown.")
+
+
 class ImportBody(BaseModel):
     """A source of skills, as `skillhall add` takes it; folders of the server are refused."""
 

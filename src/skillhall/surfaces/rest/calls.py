@@ -44,7 +44,7 @@ def endpoint(call: Call) -> Callable[[Request], Awaitable[Response]]:
     """The call as a framework's route: the same function makes the answer."""
 
     async def respond(request: Request) -> Response:
-        return _Ready(await answer(call, Exchange(request.scope, request.receive)))
+        return Ready(await answer(call, Exchange(request.scope, request.receive)))
 
     respond.__name__ = getattr(call, "__name__", "respond")
     return respond
@@ -78,7 +78,7 @@ async def _answered(call: Call, exchange: Exchange, send: Send) -> None:
     await (await answer(call, exchange)).send(send)
 
 
-class _Ready(Response):
+class Ready(Response):
     """An answer of ours where the framework expects one of its own."""
 
     def __init__(self, ready: Answer) -> None:
@@ -86,4 +86,5 @@ class _Ready(Response):
         self._ready = ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send it."""
         await self._ready.send(send)

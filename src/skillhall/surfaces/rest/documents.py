@@ -179,10 +179,35 @@ class ImportedSkillsData(BaseModel):
     findings: list[FindingData]
 
 
+class EditedSkillData(AddedSkillData):
+    """A skill whose words were changed."""
+
+    change: str | None = Field(None, description="What takes the change back.")
+
+
+class CheckedSkillData(BaseModel):
+    """What a skill would be; nothing is written."""
+
+    id: str
+    taken: bool
+    problems: list[str]
+    findings: list[FindingData]
+    tokens: int
+    prompt: str = Field(description="What a model would be told about it.")
+
+
 class DeletedSkillData(BaseModel):
     """A skill that was removed."""
 
     deleted: str
+    change: str | None = Field(None, description="What takes the change back.")
+
+
+class UndoneData(BaseModel):
+    """A change that was taken back."""
+
+    undone: str
+    skills: list[str]
 
 
 class AliveData(BaseModel):

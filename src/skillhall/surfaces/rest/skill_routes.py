@@ -6,22 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
-from skillhall.surfaces.rest.bodies import ImportBody, SkillBody
+from skillhall.surfaces.rest.bodies import EditBody, ImportBody, SkillBody
 from skillhall.surfaces.rest.documents import (
     BODY,
     GUARDED,
     SOURCE,
     AddedSkillData,
+    CheckedSkillData,
     DeletedSkillData,
+    EditedSkillData,
     ErrorAnswer,
     ImportedSkillsData,
     SkillData,
     SkillListData,
+    UndoneData,
     body_of,
     responses,
 )
 from skillhall.surfaces.rest.routes import SECURED, add_route
-from skillhall.surfaces.rest.skills import SKILLS
+from skillhall.surfaces.rest.skills import CHANGES, SKILLS
 from skillhall.surfaces.rest.well_known import FORMER, WELL_KNOWN
 
 if TYPE_CHECKING:
@@ -76,6 +79,9 @@ def skill_router(calls: SkillCalls) -> APIRouter:
         taken,
         {**import_parameters, **sent},
     )
+    would_be = responses(CheckedSkillData, _BAD, BODY)
+    add_route(router, "POST", f"{SKILLS}/check", calls.check_skill, would_be, {**_extra(), **body})
+    _add_changes(router, calls)
     one = {**responses(SkillData, _BAD, _NOT_THERE), **_KNOWN}
     add_route(router, "GET", f"{SKILLS}/{{id}}", calls.one_skill, one, _extra(_ID))
     gone = responses(DeletedSkillData, _BAD, _NOT_THERE, _WRITTEN)
@@ -99,6 +105,17 @@ def installer_router(calls: InstallerCalls) -> APIRouter:
     return router
 
 
+def _add_changes(router: APIRouter, calls: SkillCalls) -> None:
+    """The routes of changes that can be taken back."""
+    meanwhile = {412: "The skill was changed meanwhile."}
+    edited = responses(EditedSkillData, _BAD, BODY, _NOT_THERE, _WRITTEN, meanwhile)
+    body = {"requestBody": body_of(EditBody, required=True)}
+    add_route(router, "PUT", f"{SKILLS}/{{id}}", calls.edit_skill, edited, {**_extra(_ID), **body})
+    undone = responses(UndoneData, _BAD, _NOT_THERE, _WRITTEN, meanwhile)
+    change = _parameter("id", "path", "The change's id.")
+    add_route(router, "POST", f"{CHANGES}/{{id}}/undo", calls.undo_change, undone, _extra(change))
+
+
 def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
     return {"security": SECURED, "parameters": [*parameters]}
 
@@ -114,6 +131,7 @@ _NAME = _parameter("name", "path", "The name in the index.")
 _PATH = _parameter("path", "path", "The file's path in the skill.")
 _LIST_PARAMETERS = (
     _parameter("q", "query", "Any text: the skills that it finds, the best first.", pattern=r"\S"),
+    _parameter("source", "query", "Only those of `user`, `system` or `repository`.", pattern=r"\S"),
     _parameter("cursor", "query", "Where the page before ended.", pattern=r"\S"),
     {
         "name": "limit",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillhall.library.collection import MAX_FILES
+from skillhall.library.collection import MAX_FILES, SOURCES
+from skillhall.library.editing import SkillText
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
 from skillhall.surfaces.http.forms import MULTIPART, read_form
 from skillhall.surfaces.http.refusal import Refused
-from skillhall.surfaces.rest.bodies import ImportBody, SkillBody, checked
+from skillhall.surfaces.rest.bodies import EditBody, ImportBody, SkillBody, checked
 from skillhall.surfaces.rest.files import download_of, path_parts
 from skillhall.surfaces.rest.finding_texts import findings_data
 from skillhall.surfaces.rest.paging import page_limit
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from skillhall.surfaces.http.forms import Form
 
 SKILLS = "/api/v1/skills"
+CHANGES = "/api/v1/changes"
 MAX_ARCHIVE = 110 * 1024 * 1024  # bytes of an archive that is sent
 _MOST_PARTS = MAX_FILES + 8  # of a form: files, and the fields beside them
 
@@ -39,10 +41,13 @@ class SkillCalls:
 
     async def list_skills(self, exchange: Exchange) -> Answer:
         """The skills in order of their ids, or those that a text finds, the best first."""
-        asked = exchange.query(("q", "cursor", "limit"))
+        asked = exchange.query(("q", "cursor", "limit", "source"))
+        source = asked.get("source", "")
         limit = page_limit(asked)
-        if "q" in asked and "cursor" in asked:
-            raise Refused("invalid_argument", "a search has no cursor")
+        if "q" in asked and ("cursor" in asked or source):
+            raise Refused("invalid_argument", "a search has no cursor and no source")
+        if source and source not in SOURCES:
+            raise Refused("invalid_argument", f"a source is one of {', '.join(SOURCES)}")
         shown = await self._blocking.run(self._collection.show)
         if "q" in asked:
             found = await self._blocking.run(self._collection.search, asked["q"], limit)
@@ -52,7 +57,7 @@ class SkillCalls:
         headers: Headers = (*JSON, REVALIDATED, (b"etag", tag))
         if matches(exchange.header(b"if-none-match"), tag):
             return Answer(304, headers[1:])
-        page = shown.page(asked.get("cursor", ""), limit)
+        page = shown.page(asked.get("cursor", ""), limit, source)
         told: dict[str, object] = {
             "skills": [_listed(one) for one in page.skills],
             "total": page.total,
@@ -109,8 +114,41 @@ class SkillCalls:
     async def delete_skill(self, exchange: Exchange) -> Answer:
         """Remove a skill that was added or imported."""
         identity = _names(exchange)[0]
-        await self._blocking.run(self._collection.delete, identity)
-        return success(encoded({"deleted": identity}), exchange.request_id)
+        change = await self._blocking.run(self._collection.delete, identity)
+        data = {"deleted": identity, **({"change": change} if change else {})}
+        return success(encoded(data), exchange.request_id)
+
+    async def edit_skill(self, exchange: Exchange) -> Answer:
+        """Change the words of a skill that was added or imported; every other byte stays."""
+        identity = _names(exchange)[0]
+        body = checked(EditBody, await exchange.json(empty={}))
+        text = SkillText(body.name, body.description, body.body)
+        item, change = await self._blocking.run(self._collection.edit, identity, text, body.digest)
+        data = {"id": item.id, "name": item.name, "description": item.description}
+        told = {**data, **({"change": change} if change else {})}
+        return success(encoded(told), exchange.request_id)
+
+    async def check_skill(self, exchange: Exchange) -> Answer:
+        """What a new skill would be, and what is to be said about it."""
+        body = checked(SkillBody, await exchange.json(empty={}))
+        text = SkillText(body.name, body.description, body.body)
+        made = await self._blocking.run(self._collection.draft, body.id, text)
+        data = {
+            "id": made.id,
+            "taken": made.is_taken,
+            "problems": [*made.problems],
+            "findings": findings_data(made.findings),
+            "tokens": made.tokens,
+            "prompt": made.prompt,
+        }
+        return success(encoded(data), exchange.request_id)
+
+    async def undo_change(self, exchange: Exchange) -> Answer:
+        """Take back an edit, an import or a deletion."""
+        change = exchange.scope["path"].removeprefix(CHANGES).split("/")[1]
+        undone = await self._blocking.run(self._collection.changes.undo, change)
+        data = {"undone": change, "skills": [*undone.ids]}
+        return success(encoded(data), exchange.request_id)
 
     def _from_archive(self, exchange: Exchange, data: bytes) -> Callable[[], ImportReport]:
         asked = exchange.query(("id", "replace", "filename"))

@@ -1,4 +1,4 @@
-"""`skillhall serve`: prompts and skills over HTTP."""
+"""`skillhall serve`: prompts and skills over HTTP, and the web page."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ _EXTRA = frozenset(
         "mcp",
         "mcp_types",
         "sqlalchemy",
+        "jinja2",
+        "markdown_it",
+        "markupsafe",
+        "nh3",
+        "pygments",
+        "python_multipart",
     }
 )
 
@@ -59,7 +65,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     as_json: bool,
     form: str,
 ) -> int:
-    """Serve prompts and skills by REST, and by MCP at /mcp, until Ctrl-C or SIGTERM.
+    """Serve prompts and skills by REST, by MCP at /mcp, and as a web page, until Ctrl-C or SIGTERM.
 
     Options come before the settings in the environment. Without SKILLHALL_AUTH_TOKEN only this
     machine is served.

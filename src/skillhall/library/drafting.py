@@ -1,0 +1,83 @@
+"""Drafts: what a skill would be, and what would be said about it, before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhall.errors import SkillhallError
+from skillhall.library.adding import bundle_of
+from skillhall.library.local_intake import LocalSkill, checked_id, prepare_all, prepare_new
+from skillhall.policy.exposing import shown_to_models
+from skillhall.policy.loading import Effect, Judged
+from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.render.local import render_local
+from skillhall.skill.bundle import folded
+from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.skill.merging import FileState
+from skillhall.skill.parse import parse_skill
+from skillhall.skill.risks.scan import scan_bundle
+from skillhall.skill.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    from skillhall.library.editing import SkillText
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A skill that is not written yet."""
+
+    id: str  # "" if none can be made of what was given
+    problems: tuple[str, ...]  # why it cannot be written
+    is_taken: bool  # whether a skill has the id
+    findings: tuple[Judged, ...]
+    tokens: int
+    prompt: str  # what a model would be told
+    data: bytes = b""  # the SKILL.md
+
+
+def draft(identity: str, text: SkillText, taken: Container[str] = ()) -> Draft:
+    """What these words would make; `taken` holds the folded ids that are in use."""
+    try:
+        safe = checked_id(identity)
+    except SkillhallError as error:
+        return _refused("", error)
+
+    def write() -> bytes:
+        return prepare_new(safe, text.name, text.description, text.body).files[SKILL_MD][0]
+
+    return draft_of(safe, write, is_taken=folded(safe) in taken)
+
+
+def draft_of(identity: str, write: Callable[[], bytes], *, is_taken: bool = False) -> Draft:
+    """What a SKILL.md would be that `write` makes, or why there would be none."""
+    try:
+        data = write()
+        alone = bundle_of(identity, {SKILL_MD: FileState(data, executable=False)})
+        item = prepare_all([alone], identity)[0].item
+    except SkillhallError as error:
+        return _refused(identity, error, is_taken=is_taken)
+    tokens = estimate_tokens(parse_skill(data).body)
+    found = judged_text(identity, data)
+    return Draft(identity, (), is_taken, found, tokens, prompt_of(item), data)
+
+
+def judged_text(identity: str, data: bytes) -> tuple[Judged, ...]:
+    """What is worth telling about a SKILL.md, risks included, by lines."""
+    parsed = parse_skill(data, identity, LOCAL_SKILLS.keys)
+    alone = bundle_of(identity, {SKILL_MD: FileState(data, executable=False)})
+    found = (*parsed.findings, *scan_bundle(alone, parsed.frontmatter))
+    judged = LOCAL_SKILLS.load.judge(one.at(one.path or SKILL_MD) for one in found)
+    return tuple(one for one in judged if one.effect is not Effect.ACCEPT)
+
+
+def prompt_of(item: LocalSkill) -> str:
+    """The block that a model gets about this skill alone; "" if it is hidden from models."""
+    return render_local([item] if shown_to_models(item) else [])
+
+
+def _refused(identity: str, error: SkillhallError, *, is_taken: bool = False) -> Draft:
+    problems = getattr(error, "reasons", None) or (str(error),)
+    return Draft(identity, tuple(problems), is_taken, (), 0, "")

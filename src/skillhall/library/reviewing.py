@@ -1,0 +1,204 @@
+"""Reviews: skills that wait for a person to look at them before they are imported.
+
+They wait in memory, for a while and up to a size; whatever was looked at is what is written.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from skillhall.errors import ChangedMeanwhile, ReviewGone, SkillhallError
+from skillhall.library.adding import description_of, digest_of, name_of
+from skillhall.library.comparing import compare, contents_of
+from skillhall.library.drafting import judged_text
+from skillhall.library.local_intake import own_id, prepare_all, skill_md_of
+from skillhall.policy.loading import Effect
+from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.skill.bundle import folded
+from skillhall.skill.parse import parse_skill
+from skillhall.skill.risks.scan import scan_bundle
+from skillhall.skill.tokens import estimate_tokens
+from skillhall.sources.bundles import in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from skillhall.library.comparing import FileChange
+    from skillhall.library.local_changes import LocalChanges
+    from skillhall.library.local_skills import ImportReport
+    from skillhall.policy.loading import Judged
+    from skillhall.skill.bundle import Bundle
+
+Standing: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
+
+MAX_BYTES = 256 * 1024 * 1024  # that wait in all reviews together
+MAX_REVIEWS = 32
+PATIENCE = 3600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A skill that could be imported, and what that would mean."""
+
+    key: str  # what it is chosen by
+    id: str
+    name: str
+    description: str
+    tokens: int
+    files: int
+    standing: Standing
+    problem: str  # why it is refused
+    findings: tuple[Judged, ...]
+    changes: tuple[FileChange, ...]  # to the one that it replaces
+    against: str  # the digest of that one
+    bundle: Bundle
+
+    @property
+    def can_be_taken(self) -> bool:
+        """Whether importing it would do something, and may."""
+        return self.standing in ("new", "replaces")
+
+
+class Review(NamedTuple):
+    """Candidates of one source, in order."""
+
+    id: str
+    source: str  # in words
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(slots=True)
+class Reviews:
+    """Everything that waits; safe to use from several threads."""
+
+    changes: LocalChanges
+    system_ids: Callable[[], Iterable[str]] = tuple
+    clock: Callable[[], float] = time.monotonic
+    _waiting: OrderedDict[str, _Waiting] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, source: str, bundles: Iterable[Bundle]) -> Review:
+        """Let bundles wait. Raises: what reading them raises."""
+        held = tuple(in_memory(bundle) for bundle in bundles)
+        size = sum(file.size for bundle in held for file in bundle.files.values())
+        waiting = _Waiting(secrets.token_urlsafe(12), source, held, size, self.clock())
+        with self._lock:
+            self._waiting[waiting.id] = waiting
+            self._forget()
+        return self._review(waiting, {})
+
+    def find(self, review_id: str, ids: Mapping[str, str] | None = None) -> Review:
+        """What waits under that id, with other ids for some candidates. Raises: ReviewGone."""
+        with self._lock:
+            self._forget()
+            waiting = self._waiting.get(review_id)
+        if waiting is None:
+            raise ReviewGone
+        return self._review(waiting, ids or {})
+
+    def take(self, review: Review, chosen: Sequence[Candidate]) -> tuple[ImportReport, str]:
+        """Import what was chosen, if it would still do what was shown.
+
+        Raises: ChangedMeanwhile, and what importing raises.
+        """
+        for one in chosen:
+            present = self.changes.own.files(one.id)
+            if (digest_of(present) if present else "") != one.against:
+                raise ChangedMeanwhile(one.id)
+        is_replacing = any(one.standing == "replaces" for one in chosen)
+        bundles = [one.bundle for one in chosen]
+        report = self.changes.import_(bundles, replace=is_replacing)
+        with self._lock:
+            self._waiting.pop(review.id, None)
+        return report
+
+    def _forget(self) -> None:
+        """Let go of what waited too long, and of the oldest while it is too much."""
+        oldest = self.clock() - PATIENCE
+        for key in [key for key, one in self._waiting.items() if one.since < oldest]:
+            del self._waiting[key]
+        while len(self._waiting) > 1 and (
+            len(self._waiting) > MAX_REVIEWS
+            or sum(one.size for one in self._waiting.values()) > MAX_BYTES
+        ):
+            self._waiting.popitem(last=False)
+
+    def _review(self, waiting: _Waiting, ids: Mapping[str, str]) -> Review:
+        system = {folded(one) for one in self.system_ids()}
+        candidates: list[Candidate] = []
+        for number, bundle in enumerate(waiting.bundles):
+            key = str(number)
+            given = ids.get(key)
+            one = self._candidate(key, bundle if not given else replace(bundle, folder=given))
+            if one.standing != "refused" and folded(one.id) in system:
+                one = replace(one, standing="taken", problem=one.id)
+            candidates.append(one)
+        return Review(waiting.id, waiting.source, tuple(candidates))
+
+    def _candidate(self, key: str, bundle: Bundle) -> Candidate:
+        try:
+            prepared = prepare_all([bundle], None)[0]
+        except SkillhallError as error:
+            return _refused(key, bundle, error)
+        identity = prepared.item.id
+        present = self.changes.own.files(identity)
+        changes: tuple[FileChange, ...] = ()
+        standing: Standing = "new"
+        if present is not None:
+            changes = compare(contents_of(present), contents_of(bundle))
+            standing = "replaces" if digest_of(present) != digest_of(bundle) else "same"
+        data = bundle.files[skill_md_of(bundle)].read()
+        return Candidate(
+            key=key,
+            id=identity,
+            name=prepared.item.name,
+            description=prepared.item.description,
+            tokens=estimate_tokens(parse_skill(data).body),
+            files=len(bundle.files),
+            standing=standing,
+            problem="",
+            findings=(*judged_text(identity, data), *_beside(bundle, data)),
+            changes=changes,
+            against=digest_of(present) if present else "",
+            bundle=bundle,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    id: str
+    source: str
+    bundles: tuple[Bundle, ...]
+    size: int
+    since: float
+
+
+def _beside(bundle: Bundle, data: bytes) -> tuple[Judged, ...]:
+    """What is worth telling about the other files."""
+    own = skill_md_of(bundle)
+    found = (*bundle.findings, *scan_bundle(bundle, parse_skill(data).frontmatter))
+    judged = LOCAL_SKILLS.load.judge(one for one in found if one.path != own)
+    return tuple(one for one in judged if one.effect is not Effect.ACCEPT)
+
+
+def _refused(key: str, bundle: Bundle, error: SkillhallError) -> Candidate:
+    reasons = getattr(error, "reasons", None) or (str(error),)
+    return Candidate(
+        key=key,
+        id=own_id(bundle),
+        name=name_of(bundle),
+        description=description_of(bundle),
+        tokens=0,
+        files=len(bundle.files),
+        standing="refused",
+        problem="; ".join(reasons),
+        findings=(),
+        changes=(),
+        against="",
+        bundle=bundle,
+    )

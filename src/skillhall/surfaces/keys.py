@@ -1,0 +1,135 @@
+"""What opens the server: the operator's token, and the cookie that a person gets for it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+from skillhall.surfaces.http.refusal import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Scope
+
+    from skillhall.settings import ServerSettings
+
+SESSION = "skillhall_session"
+LIFETIME = 30 * 24 * 3600  # seconds that a person stays signed in
+MAX_FAILURES = 30
+WINDOW = 900.0  # seconds in which failures add up
+_MAX_ADDRESSES = 10_000
+_PURPOSE = b"skillhall web session 1"
+
+
+class Keys:
+    """Compares tokens and cookies with the one token; without one, everything is open."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        others: Callable[[bytes], bool] = lambda _: False,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`others` knows further tokens, which clients have of their own."""
+        token = settings.auth_token.reveal() if settings.auth_token else None
+        self._token = None if token is None else _digest(token.encode("utf-8"))
+        # Whoever steals a cookie learns nothing about the token; a new token ends all sessions.
+        self._key = hmac.digest((token or "").encode("utf-8"), _PURPOSE, "sha256")
+        self._is_secure = settings.public_url.startswith("https://")
+        self._others = others
+        self._failures = Failures(clock)
+        self._now = now
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether there is a token at all."""
+        return self._token is not None
+
+    def fits(self, given: bytes | None, scope: Scope) -> bool:
+        """Whether that is a token; a wrong one counts. Raises: Refused after too many."""
+        if given is None:
+            return False
+        if hmac.compare_digest(_digest(given), self._token or b"") or self._others(given):
+            return True
+        self._failures.note(address_of(scope))
+        return False
+
+    def admits(self, cookies: bytes | None) -> bool:
+        """Whether the cookies hold one that was given for the token, not too long ago."""
+        expiry, nonce, mark = [*cookie_in(cookies, SESSION).split("."), "", "", ""][:3]
+        if not expiry.isascii() or not expiry.isdigit() or int(expiry[:12]) < self._now():
+            return False
+        wanted = self._mark(expiry, nonce)
+        return hmac.compare_digest(mark.encode("utf-8", "replace"), wanted.encode("ascii"))
+
+    def session_cookie(self) -> bytes:
+        """The header that signs a person in."""
+        expiry, nonce = str(int(self._now()) + LIFETIME), secrets.token_urlsafe(16)
+        return self.cookie(SESSION, f"{expiry}.{nonce}.{self._mark(expiry, nonce)}", LIFETIME)
+
+    def cookie(self, name: str, value: str, seconds: int) -> bytes:
+        """A header that sets a cookie which scripts and other sites never get; 0 removes it."""
+        secure = "; Secure" if self._is_secure else ""
+        text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        return text.encode("ascii")
+
+    def _mark(self, expiry: str, nonce: str) -> str:
+        return hmac.new(self._key, f"{expiry}.{nonce}".encode(), "sha256").hexdigest()
+
+
+class Failures:
+    """Wrong tokens by address; whoever has a right one is never kept waiting."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._first: dict[str, tuple[float, int]] = {}  # when the window began, and how many since
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def note(self, address: str) -> None:
+        """One more. Raises: Refused if there were too many."""
+        now = self._clock()
+        began, count = self._first.pop(address, (now, 0))
+        if now - began >= WINDOW:
+            began, count = now, 0
+        self._first[address] = (began, count + 1)
+        if len(self._first) > _MAX_ADDRESSES:
+            del self._first[next(iter(self._first))]
+        if count >= MAX_FAILURES:
+            wait = b"%d" % max(1, int(began + WINDOW - now))
+            message = "too many wrong tokens from this address"
+            raise Refused("too_many_requests", message, headers=((b"retry-after", wait),))
+
+
+def cookie_in(cookies: bytes | None, name: str) -> str:
+    """The value of a cookie; "" without one."""
+    # Other servers of the same host leave cookies here too, in whatever form they like.
+    for pair in (cookies or b"").decode("latin-1").split(";"):
+        key, _, value = pair.strip().partition("=")
+        if key == name:
+            return value
+    return ""
+
+
+def address_of(scope: Scope) -> str:
+    """The client's address; of IPv6 its network, for everybody owns 2^64 of them."""
+    text = scope["client"][0] if scope.get("client") else ""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return str(text)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return address.exploded[:19]
+    return text
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()

@@ -1,0 +1,128 @@
+"""From a page's dataclass to the bytes that a browser gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from skillhall.surfaces.http.answer import Answer
+from skillhall.surfaces.web.assets import address_of
+from skillhall.surfaces.web.texts import LANGUAGES
+from skillhall.surfaces.web.visit import NOTICE, THEMES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillhall.surfaces.http.answer import Headers
+    from skillhall.surfaces.web.texts import Texts
+    from skillhall.surfaces.web.visit import Notice, Visit
+
+HTML = (b"content-type", b"text/html; charset=utf-8")
+POLICY = (
+    b"content-security-policy",
+    b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+)
+_LIVE = (b"vary", b"Accept-Language, Cookie")
+# The parts of the product, in the order of the menu: a key of the texts, and where it begins.
+SECTIONS = (("skills", "/skills"), ("sources", "/sources"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every page has around it."""
+
+    texts: Texts
+    title: str
+    section: str
+    path: str
+    theme: str
+    notice: Notice | None
+    is_signed_in: bool
+
+    @property
+    def sections(self) -> tuple[tuple[str, str], ...]:
+        """The menu."""
+        return SECTIONS
+
+    @property
+    def languages(self) -> Mapping[str, str]:
+        """Every language, as its readers call it."""
+        return LANGUAGES
+
+    @property
+    def themes(self) -> tuple[str, ...]:
+        """Every choice of colours."""
+        return THEMES
+
+    def t(self, key: str, **values: object) -> str:
+        """A text in the visitor's language."""
+        return self.texts(key, **values)
+
+    def asset(self, path: str) -> str:
+        """Where a file of ours is loaded from; "" if it is not there."""
+        return address_of(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a template gets, and nothing else."""
+
+    frame: Frame
+
+
+def frame_of(visit: Visit, title: str, section: str) -> Frame:
+    """The frame of a page with that title."""
+    return Frame(
+        visit.texts,
+        title,
+        section,
+        visit.path,
+        visit.theme,
+        visit.notice,
+        visit.is_signed_in,
+    )
+
+
+def page_answer(template: str, page: Page, *, status: int = 200, headers: Headers = ()) -> Answer:
+    """The page as an answer; a notice that it shows is not shown again."""
+    text = environment().get_template(template).render(page=page)
+    if page.frame.notice is not None:
+        headers = (*headers, (b"set-cookie", f"{NOTICE}=; Path=/; Max-Age=0".encode()))
+    body = text.encode("utf-8", "replace")
+    return Answer(status, (HTML, POLICY, _LIVE, *headers), (body,))
+
+
+def redirect(place: str, headers: Headers = ()) -> Answer:
+    """To another page, which is asked for by GET."""
+    return Answer(303, ((b"location", place.encode("latin-1")), *headers), (b"",))
+
+
+@cache
+def environment() -> Environment:
+    """The templates; a name that a page does not have is an error."""
+    made = Environment(
+        loader=PackageLoader("skillhall.surfaces.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters["segment"] = lambda text: quote(text, safe="")
+    made.filters["path"] = quote
+    made.filters["bytes"] = file_size
+    made.filters["number"] = lambda number: f"{number:,}"
+    return made
+
+
+def file_size(size: int) -> str:
+    """A number of bytes as people say it."""
+    if size < 1000:  # noqa: PLR2004 - the step between units
+        return f"{size} B"
+    if size < 1_000_000:  # noqa: PLR2004 - the step between units
+        return f"{size / 1000:.1f} kB"
+    return f"{size / 1_000_000:.1f} MB"

@@ -1,0 +1,104 @@
+"""The addresses of the pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from skillhall.library.reviewing import Reviews
+from skillhall.surfaces.guard import SIGN_IN
+from skillhall.surfaces.http.answer import Answer
+from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.web.assets import STATIC, assets
+from skillhall.surfaces.web.import_pages import ImportPages
+from skillhall.surfaces.web.rendering import redirect
+from skillhall.surfaces.web.shaping_pages import ShapingPages
+from skillhall.surfaces.web.site import Site
+from skillhall.surfaces.web.skill_pages import SkillPages
+from skillhall.surfaces.web.source_pages import SourcePages
+
+if TYPE_CHECKING:
+    from skillhall.library.collection import Collection
+    from skillhall.prompts.model import Counter
+    from skillhall.settings import Settings
+    from skillhall.surfaces.http.blocking import Blocking
+    from skillhall.surfaces.keys import Keys
+    from skillhall.surfaces.web.site import Call
+    from skillhall.surfaces.web.visit import Visit
+
+_FOREVER = (b"cache-control", b"public, max-age=31536000, immutable")
+_REVALIDATED = (b"cache-control", b"no-cache")
+
+
+def web_router(
+    collection: Collection,
+    counter: Counter,
+    settings: Settings,
+    blocking: Blocking,
+    keys: Keys,
+) -> APIRouter:
+    """Every page; the OpenAPI document is about programs, and names none of them."""
+    reviews = Reviews(collection.changes, collection.system_ids)
+    site = Site(collection, counter, settings, blocking, keys, reviews)
+    router = APIRouter(include_in_schema=False)
+    for method, path, call in _pages(site):
+        router.add_api_route(
+            path,
+            site.endpoint(call),
+            methods=[method],
+            response_class=Response,
+            response_model=None,
+        )
+    return router
+
+
+def _pages(site: Site) -> tuple[tuple[str, str, Call], ...]:
+    skills, shaping = SkillPages(site), ShapingPages(site)
+    imports, sources = ImportPages(site), SourcePages(site)
+    return (
+        ("GET", "/", _home),
+        ("GET", f"{STATIC}{{path:path}}", _static),
+        ("GET", "/skills", skills.list_skills),
+        ("GET", "/skills/news", skills.news),
+        ("GET", "/skills/add", shaping.show_new),
+        ("POST", "/skills/add", shaping.add),
+        ("POST", "/skills/add/check", shaping.check_new),
+        ("GET", "/skills/import", imports.show_ways),
+        ("POST", "/skills/import/files", imports.from_files),
+        ("POST", "/skills/import/address", imports.from_address),
+        ("POST", "/skills/import/folder", imports.from_folder),
+        ("GET", "/skills/import/{review}", imports.show_review),
+        ("POST", "/skills/import/{review}", imports.take),
+        ("GET", "/skill/{id}", skills.one_skill),
+        ("GET", "/skill/{id}/files", skills.list_files),
+        ("GET", "/skill/{id}/files/{path:path}", skills.one_file),
+        ("GET", "/skill/{id}/edit", shaping.show_edit),
+        ("POST", "/skill/{id}/edit", shaping.edit),
+        ("POST", "/skill/{id}/edit/check", shaping.check_edit),
+        ("GET", "/skill/{id}/delete", shaping.ask_delete),
+        ("POST", "/skill/{id}/delete", shaping.delete),
+        ("POST", "/changes/{id}/undo", shaping.undo),
+        ("GET", "/sources", sources.show_sources),
+        ("POST", "/sources/refresh", sources.refresh),
+        ("POST", "/settings", sources.choose),
+        ("GET", SIGN_IN, sources.show_sign_in),
+        ("POST", SIGN_IN, sources.sign_in),
+        ("POST", "/sign-out", sources.sign_out),
+    )
+
+
+def _home(visit: Visit) -> Answer:  # noqa: ARG001 - a call's signature
+    """The first page."""
+    return redirect("/skills")
+
+
+def _static(visit: Visit) -> Answer:
+    """A file that pages load; under the address with its digest it never changes."""
+    found = assets().get("/".join(visit.names[1:]))
+    if found is None:
+        raise Refused("not_found", "there is no such file")
+    asked = f"{visit.path}?v={visit.query.get('v', '')}"
+    caching = _FOREVER if asked == found.address else _REVALIDATED
+    return Answer(200, ((b"content-type", found.kind), caching), (found.data,))

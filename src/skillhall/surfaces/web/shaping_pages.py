@@ -1,0 +1,214 @@
+"""The pages that change user skills: add, edit, delete, take back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from skillhall.errors import ChangedMeanwhile, Conflict, SkillhallError
+from skillhall.library.comparing import compare_texts
+from skillhall.library.drafting import Draft, draft_of
+from skillhall.library.editing import SkillText, edited, plain_lines, text_of
+from skillhall.surfaces.rest.errors import status_of
+from skillhall.surfaces.web.rendering import Page, frame_of, page_answer
+from skillhall.surfaces.web.site import Problem, problem_of
+from skillhall.surfaces.web.visit import Notice
+
+if TYPE_CHECKING:
+    from skillhall.library.collection import Details
+    from skillhall.library.comparing import DiffLine
+    from skillhall.surfaces.http.answer import Answer
+    from skillhall.surfaces.web.site import Site
+    from skillhall.surfaces.web.visit import Visit
+
+_EMPTY = SkillText("", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Two versions of one skill: what stands there, and what somebody wrote meanwhile."""
+
+    theirs: str
+    mine: str
+    lines: tuple[DiffLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WritePage(Page):
+    """The form of a skill, and what would come of it."""
+
+    action: str
+    back: str
+    id: str
+    is_new: bool
+    text: SkillText
+    digest: str
+    draft: Draft | None
+    problem: Problem | None
+    clash: Clash | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePage(Page):
+    """The question before a skill is removed."""
+
+    details: Details
+
+
+class ShapingPages:
+    """The calls of these pages."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._collection = site.collection
+
+    def show_new(self, visit: Visit) -> Answer:
+        """An empty form."""
+        return self._new_page(visit, "", _EMPTY)
+
+    def check_new(self, visit: Visit) -> Answer:
+        """The form with what would come of it; nothing is written."""
+        identity, text = visit.form.text("id"), _text(visit)
+        is_blank = not (identity.strip() or text.name.strip())
+        made = None if is_blank else self._draft(identity or text.name, text)
+        return self._new_page(visit, identity, text, made)
+
+    def add(self, visit: Visit) -> Answer:
+        """Write a new skill."""
+        identity, text = visit.form.text("id"), _text(visit)
+        wanted = identity.strip() or text.name
+        try:
+            made = self._collection.local.add(wanted, *text)
+        except SkillhallError as error:
+            return self._new_page(visit, identity, text, self._draft(wanted, text), error)
+        return self._site.done(_address(made.id), Notice("added", made.id))
+
+    def show_edit(self, visit: Visit) -> Answer:
+        """The form with a skill's own words."""
+        identity = visit.names[1]
+        self._collection.refuse_read_only(identity)
+        details = self._collection.details(identity)
+        return self._edit_page(visit, text_of(self._data(identity)), details.digest)
+
+    def check_edit(self, visit: Visit) -> Answer:
+        """The form with what would come of it; nothing is written."""
+        identity, text = visit.names[1], _text(visit)
+        self._collection.refuse_read_only(identity)
+        return self._edit_page(visit, text, visit.form.text("digest"), with_draft=True)
+
+    def edit(self, visit: Visit) -> Answer:
+        """Change a skill, unless somebody else did since the form was opened."""
+        identity, text, digest = visit.names[1], _text(visit), visit.form.text("digest")
+        try:
+            changed = self._collection.edit(identity, text, digest)
+        except ChangedMeanwhile as error:
+            return self._clash_page(visit, text, error)
+        except SkillhallError as error:
+            self._collection.refuse_read_only(identity)
+            return self._edit_page(visit, text, digest, error, with_draft=True)
+        return self._site.done(_address(identity), Notice("edited", identity, changed.change))
+
+    def ask_delete(self, visit: Visit) -> Answer:
+        """The question before a skill is removed."""
+        details = self._collection.details(visit.names[1])
+        title = visit.texts("delete.title", name=details.listed.id)
+        return page_answer("delete.html", DeletePage(frame_of(visit, title, "skills"), details))
+
+    def delete(self, visit: Visit) -> Answer:
+        """Remove a skill."""
+        identity = visit.names[1]
+        change = self._collection.delete(identity)
+        return self._site.done("/skills", Notice("deleted", identity, change))
+
+    def undo(self, visit: Visit) -> Answer:
+        """Take a change back."""
+        undone = self._collection.changes.undo(visit.names[1])
+        ids = ", ".join(undone.ids)
+        is_there = len(undone.ids) == 1 and undone.ids[0] in self._collection.show().skills
+        place = _address(undone.ids[0]) if is_there else "/skills"
+        return self._site.done(place, Notice("undone", ids))
+
+    def _new_page(
+        self,
+        visit: Visit,
+        identity: str,
+        text: SkillText,
+        made: Draft | None = None,
+        error: SkillhallError | None = None,
+    ) -> Answer:
+        page = WritePage(
+            frame_of(visit, visit.texts("write.title_new"), "skills"),
+            action="/skills/add",
+            back="/skills",
+            id=identity,
+            is_new=True,
+            text=text,
+            digest="",
+            draft=made,
+            problem=None if error is None else problem_of(visit, error),
+            clash=None,
+        )
+        return page_answer("write.html", page, status=_status(error))
+
+    def _edit_page(  # noqa: PLR0913 - what the form shows
+        self,
+        visit: Visit,
+        text: SkillText,
+        digest: str,
+        error: SkillhallError | None = None,
+        *,
+        with_draft: bool = False,
+        clash: Clash | None = None,
+    ) -> Answer:
+        identity = visit.names[1]
+        page = WritePage(
+            frame_of(visit, visit.texts("write.title_edit", name=identity), "skills"),
+            action=f"{_address(identity)}/edit",
+            back=_address(identity),
+            id=identity,
+            is_new=False,
+            text=text,
+            digest=digest,
+            draft=self._edit_draft(identity, text) if with_draft else None,
+            problem=None if error is None else problem_of(visit, error),
+            clash=clash,
+        )
+        return page_answer("write.html", page, status=_status(error))
+
+    def _clash_page(self, visit: Visit, text: SkillText, error: ChangedMeanwhile) -> Answer:
+        """Both versions; saving once more is a decision for one's own."""
+        data = self._data(visit.names[1])
+        theirs = plain_lines(data.decode("utf-8", "replace"))
+        try:
+            mine = plain_lines(edited(data, text).decode("utf-8", "replace"))
+        except SkillhallError:
+            mine = text.body
+        clash = Clash(theirs, mine, compare_texts(theirs, mine))
+        return self._edit_page(visit, text, error.digest, error, with_draft=True, clash=clash)
+
+    def _draft(self, identity: str, text: SkillText) -> Draft:
+        return self._collection.draft(identity, text)
+
+    def _edit_draft(self, identity: str, text: SkillText) -> Draft:
+        return draft_of(identity, lambda: edited(self._data(identity), text))
+
+    def _data(self, identity: str) -> bytes:
+        return self._collection.read_file(identity, self._collection.find(identity).file)
+
+
+def _text(visit: Visit) -> SkillText:
+    form = visit.form
+    return SkillText(form.text("name"), form.text("description"), plain_lines(form.text("body")))
+
+
+def _address(identity: str) -> str:
+    return f"/skill/{quote(identity, safe='')}"
+
+
+def _status(error: SkillhallError | None) -> int:
+    if error is None:
+        return 200
+    return (
+        409 if isinstance(error, ChangedMeanwhile | Conflict) else max(422, status_of(error).http)
+    )

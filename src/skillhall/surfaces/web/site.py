@@ -1,0 +1,108 @@
+"""What all pages stand on: the services they ask, and how a visit becomes an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+from starlette.responses import Response
+
+from skillhall.errors import SkillhallError
+from skillhall.library.reviewing import Reviews
+from skillhall.surfaces.http.exchange import Exchange
+from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.rest.calls import Ready
+from skillhall.surfaces.rest.errors import status_of
+from skillhall.surfaces.web.forms import Form, read_form
+from skillhall.surfaces.web.markdown import MarkdownPages
+from skillhall.surfaces.web.rendering import Page, frame_of, page_answer, redirect
+from skillhall.surfaces.web.visit import NOTICE, Notice, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeAlias
+
+    from skillhall.library.collection import Collection
+    from skillhall.prompts.model import Counter
+    from skillhall.settings import Settings
+    from skillhall.surfaces.http.answer import Answer
+    from skillhall.surfaces.http.blocking import Blocking
+    from skillhall.surfaces.keys import Keys
+
+    Call: TypeAlias = Callable[[Visit], Answer]
+
+_SOON = 60  # seconds in which a notice is seen or never
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error as a page tells it: a heading in the visitor's language, the facts, what to do."""
+
+    heading: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPage(Page):
+    """A page that is not there, or that something kept from being made."""
+
+    problem: Problem
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The services, and what was made of their answers so far."""
+
+    collection: Collection
+    counter: Counter
+    settings: Settings
+    blocking: Blocking
+    keys: Keys
+    reviews: Reviews
+    markdown: MarkdownPages = field(default_factory=MarkdownPages)
+
+    def endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
+        """A call as a framework's route; it is made beside the event loop."""
+
+        async def respond(request: Request) -> Response:
+            exchange = Exchange(request.scope, request.receive)
+            try:
+                form = await read_form(exchange) if request.method == "POST" else Form()
+            except Refused as refusal:
+                return Ready(error_page(Visit.of(exchange, Form()), refusal))
+            visit = Visit.of(exchange, form)
+            return Ready(await self.blocking.run(_answered, call, visit))
+
+        respond.__name__ = getattr(call, "__name__", "respond")
+        return respond
+
+    def done(self, place: str, notice: Notice) -> Answer:
+        """To another page, which tells what was done."""
+        cookie = self.keys.cookie(NOTICE, notice.encoded(), _SOON)
+        return redirect(place, ((b"set-cookie", cookie),))
+
+
+def problem_of(visit: Visit, error: SkillhallError) -> Problem:
+    """The error in words."""
+    key = error.code if f"error.{error.code}" in visit.texts.words else "other"
+    hint = error.hint.replace("'skillhall validate' explains each finding", "")
+    return Problem(visit.texts(f"error.{key}"), str(error), hint)
+
+
+def error_page(visit: Visit, error: SkillhallError) -> Answer:
+    """A page of its own for an error."""
+    problem = problem_of(visit, error)
+    page = ErrorPage(frame_of(visit, problem.heading, ""), problem, visit.exchange.request_id)
+    return page_answer("error.html", page, status=status_of(error).http)
+
+
+def _answered(call: Call, visit: Visit) -> Answer:
+    try:
+        return call(visit)
+    except SkillhallError as error:
+        return error_page(visit, error)
+    except OSError:
+        return error_page(visit, Refused("storage_unavailable", "the server's disk failed"))

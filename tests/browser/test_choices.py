@@ -1,0 +1,84 @@
+"""What a visitor chooses, and how a visitor is let in."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.browsers import Hall, Visitor, serving
+from tests.support.servers import TOKEN
+from tests.support.skills import make_skill
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+    folder = tmp_path_factory.mktemp("locked")
+    make_skill(folder / ".agents/skills", "secret-plan")
+    with serving(folder, SKILLHALL_AUTH_TOKEN=TOKEN) as one:
+        yield one
+
+
+@pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
+def stranger(request: pytest.FixtureRequest, browser: Browser, locked: Hall) -> Iterator[Visitor]:
+    one = Visitor.enter(browser, locked.url, java_script_enabled=request.param)
+    yield one
+    one.leave()
+
+
+def test_a_person_signs_in_with_the_token_and_out_again(stranger: Visitor) -> None:
+    page = stranger.go("/skill/secret-plan")
+    page.get_by_label("Token").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("That is not the token.")
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="secret-plan", level=1)).to_be_visible()
+    cookie = next(c for c in stranger.context.cookies() if c["name"] == "skillhall_session")
+    assert TOKEN not in cookie["value"]
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    page.get_by_role("button", name="Sign out").click()
+    stranger.go("/skills")
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
+def test_a_language_is_chosen_and_kept(plain_visitor: Visitor) -> None:
+    page = plain_visitor.go("/skills/add")
+    page.get_by_role("button", name="中文").click()
+    expect(page.get_by_role("heading", name="添加技能")).to_be_visible()
+    plain_visitor.go("/sources")
+    expect(page.locator("html")).to_have_attribute("lang", "zh")
+
+
+def test_a_browser_that_asks_for_chinese_gets_it(browser: Browser, hall: Hall) -> None:
+    one = Visitor.enter(browser, hall.url, locale="zh-CN", bypass_csp=True)
+    page = one.go("/skills")
+    expect(page.get_by_role("heading", name="技能", level=1)).to_be_visible()
+    assert one.violations() == []
+    one.leave()
+
+
+def test_colours_are_chosen_and_kept(visitor: Visitor) -> None:
+    page = visitor.go("/skills")
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_the_sources_can_be_refreshed(visitor: Visitor) -> None:
+    page = visitor.go("/sources")
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.get_by_role("status").first).to_contain_text("Up to date")
+
+
+def test_an_empty_hall_teaches_how_to_fill_it(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with serving(tmp_path_factory.mktemp("empty")) as hall:
+        one = Visitor.enter(browser, hall.url, bypass_csp=True)
+        page = one.go("/")
+        expect(page.get_by_role("heading", name="No skills yet")).to_be_visible()
+        assert one.violations() == []
+        page.get_by_role("link", name="Write one").click()
+        expect(page.get_by_role("heading", name="Add a skill")).to_be_visible()
+        one.leave()

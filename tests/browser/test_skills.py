@@ -1,0 +1,164 @@
+"""Looking at skills in a browser: the table, one skill, its files."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.browsers import Hall, Visitor
+from tests.support.skills import make_skill
+
+PAGES = [
+    "/skills",
+    "/skills?q=zzzz",
+    "/skills/add",
+    "/skills/import",
+    "/skill/pdf-tools",
+    "/skill/hostile",
+    "/skill/shipped",
+    "/skill/pdf-tools/edit",
+    "/skill/pdf-tools/delete",
+    "/skill/pdf-tools/files",
+    "/skill/pdf-tools/files/scripts/merge.py",
+    "/skill/pdf-tools/files/logo.bin",
+    "/skill/none",
+    "/sources",
+]
+# What the guide shows; UPDATE_IMAGES=1 writes them anew.
+PICTURES = {"/skills": "skills", "/skill/pdf-tools": "skill"}
+LOOKS = [(1280, "light"), (390, "dark")]
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def looker(request: pytest.FixtureRequest, browser: Browser, hall: Hall) -> Iterator[Visitor]:
+    width, scheme = request.param
+    size = {"width": width, "height": 800}
+    one = Visitor.enter(browser, hall.url, viewport=size, color_scheme=scheme, bypass_csp=True)
+    one.look = f"{width}-{scheme}"
+    yield one
+    one.leave()
+
+
+def test_no_page_has_a_fault_that_keeps_people_out(looker: Visitor) -> None:
+    for path in PAGES:
+        looker.go(path)
+        assert looker.violations() == [], path
+        assert not looker.is_too_wide(), path
+        if path in PICTURES:
+            looker.picture(f"{PICTURES[path]}-{looker.look}")
+
+
+def test_the_table_shows_every_skill_with_its_source_and_what_to_look_at(visitor: Visitor) -> None:
+    page = visitor.go("/")
+    row = page.get_by_role("row").filter(has_text="pdf-tools")
+    expect(row).to_contain_text("Reads PDF files.")
+    expect(row).to_contain_text("User")
+    risky = page.get_by_role("row").filter(has_text="risky")
+    expect(risky.get_by_role("link", name=re.compile("to look at"))).to_be_visible()
+
+
+def test_the_search_answers_while_one_types(visitor: Visitor) -> None:
+    page = visitor.go("/skills")
+    page.keyboard.press("/")
+    page.keyboard.type("pdf")
+    expect(page.get_by_role("link", name="shipped")).to_have_count(0)
+    expect(page.get_by_role("link", name="pdf-tools")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"q=pdf"))
+
+
+def test_a_search_without_scripts_is_a_form(plain_visitor: Visitor) -> None:
+    page = plain_visitor.go("/skills")
+    page.get_by_role("searchbox").fill("pdf")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("link", name="shipped")).to_have_count(0)
+    page.get_by_role("link", name="pdf-tools").click()
+    expect(page.get_by_role("heading", name="pdf-tools", level=1)).to_be_visible()
+    page.get_by_role("link", name="scripts/merge.py").click()
+    expect(page.get_by_text('"""Joins."""')).to_be_visible()
+    plain_visitor.go("/sources")
+    expect(page.get_by_role("cell", name="built-in")).to_have_count(0)
+    expect(page.get_by_role("rowheader", name="built-in")).to_be_visible()
+
+
+def test_a_source_is_chosen_by_a_link(visitor: Visitor) -> None:
+    page = visitor.go("/skills")
+    page.get_by_role("navigation", name="Source").get_by_role("link", name="System").click()
+    expect(page.get_by_role("link", name="shipped")).to_be_visible()
+    expect(page.get_by_role("link", name="pdf-tools")).to_have_count(0)
+
+
+def test_a_row_opens_to_its_files(visitor: Visitor) -> None:
+    page = visitor.go("/skills")
+    row = page.get_by_role("row").filter(has_text="pdf-tools")
+    row.get_by_text("6 files").click()
+    row.get_by_role("link", name="references/forms.md").click()
+    expect(page.get_by_role("heading", name="references/forms.md")).to_be_visible()
+
+
+def test_a_skill_is_read_as_a_page_with_all_facts(visitor: Visitor) -> None:
+    page = visitor.go("/skill/pdf-tools")
+    expect(page.get_by_role("heading", name="PDF tools")).to_be_visible()
+    expect(page.get_by_text("sha256:")).to_be_visible()
+    expect(page.get_by_text("- id: pdf-tools; name: pdf-tools")).to_be_visible()
+    page.get_by_role("link", name="forms", exact=True).click()
+    expect(page).to_have_url(re.compile("/skill/pdf-tools/files/references/forms.md"))
+
+
+def test_what_an_agent_sees_can_be_copied(visitor: Visitor) -> None:
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = visitor.go("/skill/pdf-tools")
+    region = page.get_by_role("region", name="What an agent sees")
+    region.get_by_role("button", name="Copy").first.click()
+    expect(page.locator("#spoken")).to_have_text("Copied")
+    assert "- id: pdf-tools" in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_a_finding_leads_to_its_line(visitor: Visitor) -> None:
+    page = visitor.go("/skill/risky")
+    page.get_by_role("link", name=re.compile(r"SKILL.md:\d+")).first.click()
+    expect(page).to_have_url(re.compile(r"#L\d+$"))
+    expect(page.locator("li.found").first).to_contain_text("curl")
+
+
+def test_what_is_no_text_is_facts_and_a_download(visitor: Visitor) -> None:
+    page = visitor.go("/skill/pdf-tools/files/logo.bin")
+    expect(page.get_by_text("256 B")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert download.value.path().read_bytes() == bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/skills", "/skill/hostile", "/skill/hostile/files/SKILL.md", "/skill/huge"]
+    + [f"/skill/pdf-tools/files/{name}" for name in ("page.html", "image.svg")],
+)
+def test_a_hostile_skill_stays_text(visitor: Visitor, path: str) -> None:
+    page = visitor.go(path)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert page.evaluate("window.hit") is None
+    inside = page.locator("main :is(script, iframe, object, embed, img, form[action^=http])")
+    assert inside.count() == 0
+    for link in page.locator("main a").all():
+        assert not (link.get_attribute("href") or "").startswith(("javascript:", "data:", "//"))
+
+
+def test_a_skill_that_another_program_adds_appears(visitor: Visitor, hall: Hall) -> None:
+    page = visitor.go("/skills?q=appearing")
+    make_skill(hall.skills, "appearing")
+    expect(page.get_by_role("link", name="appearing")).to_be_visible()
+
+
+def test_the_table_is_used_with_the_keyboard_alone(visitor: Visitor) -> None:
+    page = visitor.go("/skills")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    name = page.get_by_role("link", name="pdf-tools")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if name.evaluate("one => one === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="pdf-tools", level=1)).to_be_visible()

@@ -1,0 +1,159 @@
+"""A browser, a server process to look at, and what every page must keep to."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
+from playwright.sync_api import Error as BrowserError
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE = 20_000  # milliseconds; whatever takes longer hangs
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# A page that answers 4xx makes the browser say so; that is no fault of the page.
+_EXPECTED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
+
+
+def launch(playwright: Playwright) -> Browser:
+    """The browser of this machine; one is brought if there is none."""
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found:
+        return playwright.chromium.launch(executable_path=found, args=FLAGS)
+    try:
+        return playwright.chromium.launch(args=FLAGS)
+    except BrowserError:
+        return _brought(playwright)
+
+
+def _brought(playwright: Playwright) -> Browser:
+    brought = subprocess.run(
+        [sys.executable, "-m", "playwright", "install", "chromium"], check=False, timeout=300
+    )
+    if brought.returncode == 0:
+        return playwright.chromium.launch(args=FLAGS)
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        subprocess.run(["apt-get", "install", "-qq", "-y", "chromium"], check=True, timeout=600)
+    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    assert path, "there is no browser: install chromium, or run `playwright install chromium`"
+    return playwright.chromium.launch(executable_path=path, args=FLAGS)
+
+
+@dataclass
+class Hall:
+    """A `skillhall serve` process, and the folder it serves."""
+
+    url: str
+    folder: Path
+
+    @property
+    def skills(self) -> Path:
+        """The user skills' folder."""
+        return self.folder / ".agents" / "skills"
+
+
+@contextmanager
+def serving(folder: Path, **variables: str) -> Iterator[Hall]:
+    """The process, until the block is left."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("SKILLHALL_")}
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    own = {
+        "HOME": str(home),
+        "SKILLHALL_CACHE_DIR": str(folder / "cache"),
+        "SKILLHALL_DATA_DIR": str(folder / "data"),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "skillhall", "serve", "--port", "0", "--run-dir", str(folder)],
+        env={**kept, **own, **variables},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.match(r"(http://\S+) ", line)
+        assert found, line
+        # Its log is read on, so that it never waits for a reader.
+        with (
+            (folder / "log").open("w") as log,
+            subprocess.Popen(["cat"], stdin=process.stderr, stdout=log),
+        ):
+            try:
+                yield Hall(found[1], folder)
+            finally:
+                process.terminate()
+                process.wait(20)
+
+
+@dataclass
+class Visitor:
+    """A person with a browser: one context, one page, and everything that went wrong in it."""
+
+    page: Page
+    context: BrowserContext
+    url: str
+    faults: list[str] = field(default_factory=list)
+    look: str = ""  # what pictures are named after
+
+    @classmethod
+    def enter(cls, browser: Browser, url: str, **options: Any) -> "Visitor":  # noqa: ANN401
+        """A new context, which notes every fault and every request that leaves the server."""
+        wide = {"width": 1280, "height": 900}
+        context = browser.new_context(**{"viewport": wide, "locale": "en-US", **options})
+        context.set_default_timeout(PATIENCE)
+        one = cls(context.new_page(), context, url)
+        one.page.on("console", one._hear)
+        one.page.on("pageerror", lambda error: one.faults.append(str(error)))
+        one.page.on("request", lambda request: one._see(request.url))
+        return one
+
+    def go(self, path: str) -> Page:
+        """Open a page of the server."""
+        self.page.goto(self.url + path)
+        return self.page
+
+    def leave(self) -> None:
+        """Close everything; nothing may have gone wrong."""
+        self.context.close()
+        assert self.faults == []
+
+    def violations(self) -> list[str]:
+        """What axe-core finds on the page; the context must bypass the policy."""
+        self.page.add_script_tag(path=AXE)
+        found = self.page.evaluate("axe.run()")["violations"]
+        return [f"{one['id']}: {[n['html'] for n in one['nodes']][:3]}" for one in found]
+
+    def is_too_wide(self) -> bool:
+        """Whether the page scrolls sideways."""
+        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+    def picture(self, name: str) -> None:
+        """Write what is seen to docs/images, if somebody asks for it."""
+        if os.environ.get("UPDATE_IMAGES"):
+            place = ROOT / "docs" / "images"
+            place.mkdir(exist_ok=True)
+            self.page.screenshot(path=place / f"{name}.png")
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not _EXPECTED.match(message.text):
+            self.faults.append(message.text)
+
+    def _see(self, url: str) -> None:
+        if not url.startswith((self.url, "data:", "blob:")):
+            self.faults.append(f"a request to {url}")
