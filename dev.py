@@ -2,7 +2,7 @@
 
 Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be installed first.
 
-    python3 dev.py run [ARGS]      the command line; without ARGS it lists the example skills
+    python3 dev.py run [ARGS]      the command line; without ARGS the server, with the example skills
     python3 dev.py test [ARGS]     every check; ARGS go to pytest
     python3 dev.py fix             format, and repair what the linter can repair
     python3 dev.py lint            ruff: format and rules
@@ -170,10 +170,11 @@ FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])
 
 
 def run(*arguments: str) -> int:
-    """The product's command line, in the caller's folder; the examples when nothing is asked."""
+    """The product's command line, in the caller's folder; its server when nothing is asked."""
     if arguments:
         return start([BIN / "skillhall", *arguments], cwd=None)
-    return start([BIN / "skillhall", "list", "examples/skills"])
+    examples = os.environ.get("SKILLHALL_PROMPTS_REPO") or str(ROOT / "examples" / "skills")
+    return start([BIN / "skillhall", "serve"], cwd=None, SKILLHALL_PROMPTS_REPO=examples)
 
 
 def test(*arguments: str) -> int:
