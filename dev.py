@@ -2,7 +2,7 @@
 
 Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be installed first.
 
-    python3 dev.py run [ARGS]      the command line; without ARGS the server, with the example skills
+    python3 dev.py run [ARGS]      the command line; without ARGS the server
     python3 dev.py test [ARGS]     every check; ARGS go to pytest
     python3 dev.py fix             format, and repair what the linter can repair
     python3 dev.py lint            ruff: format and rules
@@ -69,10 +69,13 @@ def environment(**extra: str) -> dict[str, str]:
     return {"UV_SYSTEM_CERTS": "1"} | kept | extra
 
 
-def start(command: Sequence[object], *, cwd: Path | None = ROOT, **extra: str) -> int:
-    """The exit code of `command`, run with `extra` in its environment."""
-    words = [str(word) for word in command]
-    code = subprocess.run(words, cwd=cwd, env=environment(**extra), check=False).returncode
+def start(
+    command: Sequence[object], *, cwd: Path | None = ROOT, aside: bool = False, **extra: str
+) -> int:
+    """The exit code of `command`, run with `extra` in its environment; `aside` of our stdout."""
+    words, out = [str(word) for word in command], sys.stderr if aside else None
+    done = subprocess.run(words, cwd=cwd, env=environment(**extra), stdout=out, check=False)
+    code = done.returncode
     return code if code >= 0 else 128 - code  # a signal, the way a shell counts it
 
 
@@ -135,7 +138,7 @@ def fetch_browser_files() -> None:
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
     # Whoever has no network now gets pages without scripts, and everything else.
-    if program is None or start([program, "ci", *flags], PATH=path):
+    if program is None or start([program, "ci", *flags], aside=True, PATH=path):
         say("they cannot be fetched; pages work without scripts, their tests do not")
         say("hint: python3 dev.py setup tries again")
         return
