@@ -89,7 +89,7 @@ def _row(  # noqa: PLR0913 - what a row compares
 
 
 def _cost(hall: _Hall, query: bytes, pause: float) -> tuple[float, float]:
-    """The wall and CPU time of some requests; what goes on beside them counts as far as it slows."""
+    """The wall and CPU time of some requests; what goes on beside them slows them or does not."""
     costs = [asyncio.run(_timed(hall, query, pause)) for _ in range(REQUESTS)]
     return sum(wall for wall, _ in costs), sum(cpu for _, cpu in costs)
 

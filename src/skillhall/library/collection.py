@@ -224,7 +224,8 @@ class Collection:
 
     def open_remote(self, text: str) -> Opened:
         """The skills of a repository or web address. Raises: SourceRejected, as `open_source`."""
-        reference = parse_reference(text)
+        is_allowed = bool(self.settings.allowed_networks)
+        reference = parse_reference(text, loopback_http=is_allowed)
         if not isinstance(reference, GitHubRef | GitRef | UrlRef):
             problem = "a server takes skills of repositories and web addresses only"
             raise SourceRejected("path", text, problem, "send an archive instead")

@@ -30,9 +30,10 @@ class Looks:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def revision(self, now: float, max_age: float) -> str:
-        """What was seen last. Without a `max_age`, or after a change that is known of, that is now;
+        """What is seen now; with a `max_age` in seconds, what was seen last.
 
-        a look that is older than `max_age` seconds is still good, and starts the next one.
+        A change that is known of without a look is always seen. A look older than `max_age` is
+        still good, and starts the next one.
         """
         last, pulse = self._last, self.own.pulse
         if last is None or not max_age or last.pulse != pulse:
