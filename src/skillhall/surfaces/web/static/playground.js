@@ -6,7 +6,7 @@ const trouble = document.getElementById("trouble");
 const message = document.getElementById("message");
 const stop = form.querySelector("[data-stop]");
 const spoken = document.getElementById("spoken");
-let under_way = null;
+let underWay = null;
 
 async function* lines(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
@@ -36,6 +36,7 @@ function show(turn, line) {
   turn.insertAdjacentHTML("afterend", line.html);
   const whole = turn.nextElementSibling;
   turn.remove();
+  document.querySelector("[data-new]").hidden = false;
   if (!line.failed) message.value = "";
   spoken.textContent = whole.querySelector(".prose, .problem")?.textContent ?? "";
   return null;
@@ -64,26 +65,26 @@ async function ask(turn, signal) {
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  if (under_way || !message.value.trim()) return;
-  under_way = new AbortController();
+  if (underWay || !message.value.trim()) return;
+  underWay = new AbortController();
   trouble.replaceChildren();
   stop.hidden = false;
   form.ariaBusy = "true";
   spoken.textContent = form.dataset.busy;
   let left = pending(message.value.trim());
   try {
-    left = await ask(left, under_way.signal);
+    left = await ask(left, underWay.signal);
   } catch (error) {
     if (error.name !== "AbortError") location.reload();
   }
   left?.remove();
-  under_way = null;
+  underWay = null;
   stop.hidden = true;
   form.ariaBusy = null;
   message.focus();
 });
 
-stop.addEventListener("click", () => under_way?.abort());
+stop.addEventListener("click", () => underWay?.abort());
 
 message.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
