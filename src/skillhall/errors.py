@@ -728,6 +728,16 @@ class ModelUnavailable(SkillhallError):
         self.code = code
 
 
+class Busy(SkillhallError):
+    """Too much is under way already."""
+
+    code = "too_many_requests"
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(problem)
+        self.hint = hint
+
+
 def without_credentials(text: str) -> str:
     """The text with ``***`` for whatever may be a secret in a URL: user, query, fragment."""
     scheme, slashes, rest = text.partition("//")

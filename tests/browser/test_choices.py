@@ -1,9 +1,10 @@
 """What a visitor chooses, and how a visitor is let in."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from tests.support.browsers import Hall, Visitor, serving
 from tests.support.servers import TOKEN
@@ -39,6 +40,19 @@ def test_a_person_signs_in_with_the_token_and_out_again(stranger: Visitor) -> No
     page.get_by_role("button", name="Sign out").click()
     stranger.go("/skills")
     expect(page.get_by_label("Token")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_that_takes_the_token_keeps_nobody_out(
+    browser: Browser, locked: Hall, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    size: ViewportSize = {"width": width, "height": 800}
+    one = Visitor.enter(browser, locked.url, viewport=size, color_scheme=scheme, bypass_csp=True)
+    one.go("/sign-in")
+    assert one.violations() == []
+    assert not one.is_too_wide()
+    one.leave()
 
 
 def test_a_language_is_chosen_and_kept(plain_visitor: Visitor) -> None:

@@ -109,7 +109,6 @@ class Visitor:
     context: BrowserContext
     url: str
     faults: list[str] = field(default_factory=list)
-    look: str = ""  # what pictures are named after
 
     @classmethod
     def enter(cls, browser: Browser, url: str, **options: Any) -> "Visitor":  # noqa: ANN401
@@ -142,13 +141,6 @@ class Visitor:
     def is_too_wide(self) -> bool:
         """Whether the page scrolls sideways."""
         return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
-
-    def picture(self, name: str) -> None:
-        """Write what is seen to docs/images, if somebody asks for it."""
-        if os.environ.get("UPDATE_IMAGES"):
-            place = ROOT / "docs" / "images"
-            place.mkdir(exist_ok=True)
-            self.page.screenshot(path=place / f"{name}.png")
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not _EXPECTED.match(message.text):

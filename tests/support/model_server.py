@@ -8,12 +8,13 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, TypeAlias
 
 _NUMBERS = itertools.count(1)  # for the ids of calls
+HELD = 30  # seconds that a test may let a client wait
 MOST = 20  # requests; a client that sends more goes round in circles
 
 Json: TypeAlias = Mapping[str, Any]
@@ -47,6 +48,17 @@ class ModelServer:
     script: Sequence[Turn]
     asked: list[Asked] = field(default_factory=list)
     status: int = 200
+    hold: threading.Event | None = None  # until it is set, only the first piece of a text is sent
+
+    @contextmanager
+    def held(self) -> Iterator[threading.Event]:
+        """Send the first piece of each text alone, until the event is set or the block is left."""
+        self.hold = threading.Event()
+        try:
+            yield self.hold
+        finally:
+            self.hold.set()
+            self.hold = None
 
     def turn(self, asked: Asked) -> Turn:
         self.asked.append(asked)
@@ -71,16 +83,22 @@ def model_server(*script: Turn) -> Iterator[ModelServer]:
             turn = playing.turn(wire.read(self.path, request))
             is_stream = bool(request.get("stream")) or "stream" in self.path
             if is_stream:
-                self._send("text/event-stream", b"".join(map(_event, wire.stream(turn))))
+                pieces = [*map(_event, wire.stream(turn))]
+                first = len(pieces[0]) if isinstance(turn, str) else 0
+                self._send("text/event-stream", b"".join(pieces), first=first)
             else:
                 self._send("application/json", json.dumps(wire.whole(turn)).encode())
 
-        def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+        def _send(self, kind: str, body: bytes, status: int = 200, first: int = 0) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body[:first])
+            if first and playing.hold is not None:
+                playing.hold.wait(HELD)
+            with suppress(OSError):  # whoever was kept waiting may have gone
+                self.wfile.write(body[first:])
 
         def log_message(self, *_: object) -> None:
             pass

@@ -31,6 +31,7 @@ from skillhall.library.intake import (
 from skillhall.library.local_changes import LocalChanges
 from skillhall.library.local_intake import SYSTEM, USER
 from skillhall.library.local_skills import EVERY_FILE
+from skillhall.library.looking import Looks
 from skillhall.library.offering import Offer
 from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from skillhall.skill.bundle import Bundle, SkillFile
     from skillhall.sources.candidate import Signature
 
+    Imported: TypeAlias = tuple[ImportReport, str]  # and what takes it back; "" if nothing does
     Repository: TypeAlias = Callable[[], tuple[str, Iterable[Skill]]]  # a digest, and of what
 
 SOURCES = ("user", "system", "repository")
@@ -161,14 +163,6 @@ class Shown:
         return Page(tuple(map(self.listed, taken)), len(ids), following)
 
 
-class _Look(NamedTuple):
-    """A look at the run directory: when it was, and what had been written until then."""
-
-    time: float
-    pulse: object
-    revision: str
-
-
 @dataclass(slots=True)
 class Collection:
     """The verbs on a server's skills; safe to use from several threads."""
@@ -180,30 +174,27 @@ class Collection:
     _shown: Shown | None = None
     _searching: Searching = field(default_factory=Searching)
     _offer: Offer | None = None
-    _last_look: _Look | None = None
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
     _figures: dict[str, tuple[Signature | None, Figures]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    looks: Looks = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is looked at before it is asked for."""
+        self.looks = Looks(self.local)
 
     def show(self, max_age: float = 0.0) -> Shown:
         """What there is now; looked up again only if something changed.
 
-        With a `max_age` in seconds, what others did to the folder since may not be seen yet.
+        With a `max_age` in seconds, files that others edited since may not be seen yet.
         """
         digest, skills = self.repository()
-        revision = f"{self._local_revision(max_age)}{digest}"
+        revision = f"{self.looks.revision(self.clock(), max_age)}{digest}"
         with self._lock:
             if self._shown is None or self._shown.revision != revision:
                 self._shown = _shown(revision, self.local.catalog(), skills)
                 self._searching.prepare(self._shown.state)
             return self._shown
-
-    def _local_revision(self, max_age: float) -> str:
-        """The run directory's revision: a look at every skill, unless the last one will do."""
-        last, now, pulse = self._last_look, self.clock(), self.local.pulse
-        if last is None or last.pulse != pulse or now - last.time >= max_age:
-            last = self._last_look = _Look(now, pulse, self.local.revision())
-        return last.revision
 
     def search(self, text: str, limit: int = MAX_PAGE, max_age: float = 0.0) -> Found:
         """The skills that a text finds in names, descriptions and, once they are read, bodies."""
@@ -224,17 +215,17 @@ class Collection:
 
     def import_source(
         self, text: str, identity: str | None = None, *, replace: bool = False
-    ) -> ImportReport:
+    ) -> Imported:
         """Take in the skills of a repository or web address: nothing of this machine.
 
         Raises: SourceRejected, and what opening the source and importing raise.
         """
-        bundles = self.open_remote(text).bundles
-        return self.local.import_(bundles, identity, replace=replace)
+        return self._import(self.open_remote(text).bundles, identity, replace=replace)
 
     def open_remote(self, text: str) -> Opened:
         """The skills of a repository or web address. Raises: SourceRejected, as `open_source`."""
-        reference = parse_reference(text)
+        is_allowed = bool(self.settings.allowed_networks)
+        reference = parse_reference(text, loopback_http=is_allowed)
         if not isinstance(reference, GitHubRef | GitRef | UrlRef):
             problem = "a server takes skills of repositories and web addresses only"
             raise SourceRejected("path", text, problem, "send an archive instead")
@@ -253,15 +244,15 @@ class Collection:
 
     def import_archive(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
-    ) -> ImportReport:
+    ) -> Imported:
         """Take in the skills of an archive. Raises: what reading it and importing raise."""
-        return self.local.import_(read_archive(data, name), identity, replace=replace)
+        return self._import(read_archive(data, name), identity, replace=replace)
 
     def import_file(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
-    ) -> ImportReport:
+    ) -> Imported:
         """Take in the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
-        return self.local.import_(bundles_in_file(data, name), identity, replace=replace)
+        return self._import(bundles_in_file(data, name), identity, replace=replace)
 
     def import_files(
         self,
@@ -269,9 +260,14 @@ class Collection:
         identity: str | None = None,
         *,
         replace: bool = False,
-    ) -> ImportReport:
+    ) -> Imported:
         """Take in the skills among loose files with paths. Raises: as `import_archive`."""
-        return self.local.import_(bundles_of_files(files), identity, replace=replace)
+        return self._import(bundles_of_files(files), identity, replace=replace)
+
+    def _import(
+        self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
+    ) -> Imported:
+        return self.changes.import_([*bundles], identity, replace=replace)
 
     def find(self, identity: str) -> Skill:
         """The skill with that id. Raises: SkillNotFound."""

@@ -112,6 +112,11 @@ class LocalChanges:
             self.own.delete(identity)
         return change
 
+    def can_take_back(self, identity: str) -> bool:
+        """Whether a change of the skill that is there would keep all that it replaces."""
+        present = self.own.files(identity)
+        return bool(self.data_directory) and present is not None and not present.findings
+
     def undo(self, change_id: str) -> Undone:
         """Take a change back.
 

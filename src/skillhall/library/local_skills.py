@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.load import load_roots
+from skillhall.catalog.stamps import take_signature
 from skillhall.errors import Conflict, ReadOnly, SkillFileNotFound, SkillNotFound, UnsafePath
 from skillhall.library import shipped
 from skillhall.library.folder_revision import FolderRevision
@@ -65,8 +66,13 @@ class LocalSkills:
     def __init__(self, run_directory: str | os.PathLike[str]) -> None:
         self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
         self.place = os.path.join(self.run_directory, ".agents")
-        self.pulse = 0  # how often this process opened the folders to write
+        self._writes = 0  # how often this process opened the folders to write
         self._revision = FolderRevision(self.run_directory, [self._path(one) for one in _FOLDERS])
+
+    @property
+    def pulse(self) -> object:
+        """Another one after each change by this process, and as soon as a folder came or went."""
+        return self._writes, [take_signature(self._path(source)) for source in _FOLDERS]
 
     def catalog(self) -> Catalog:
         """Everything about both folders, as they are at this moment."""
@@ -182,7 +188,7 @@ class LocalSkills:
             try:
                 yield folder
             finally:
-                self.pulse += 1
+                self._writes += 1
 
     def _place(self, target: WritableFolder, one: Prepared, *, replace: bool) -> str | None:
         """The folder that `one` replaces, if it may. Raises: Conflict, ReadOnly."""

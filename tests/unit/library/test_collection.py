@@ -1,6 +1,7 @@
 """The collection: what a server shows of its run directory and its repository."""
 
 import io
+import shutil
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -189,17 +190,32 @@ def test_a_page_can_be_of_one_source(run_directory: Path, repository: Path) -> N
     assert shown.of_source("system") == ["shipped"]
 
 
-def test_what_others_did_may_be_seen_later_and_what_we_did_at_once(run_directory: Path) -> None:
+def test_an_edit_by_others_is_seen_by_the_look_that_an_old_one_starts(run_directory: Path) -> None:
     skills, now = collection(run_directory), [0.0]
     skills.clock = lambda: now[0]
-    skills.show(max_age=2.0)
-    make_skill(run_directory / ".agents/skills", "theirs")
-    assert "theirs" not in skills.show(max_age=2.0).skills
-    skills.local.add("ours", "ours", "Made here.")
-    assert {"theirs", "ours"} <= set(skills.show(max_age=2.0).skills)
-    make_skill(run_directory / ".agents/skills", "later")
+    first = skills.show(max_age=2.0).skills["own"]
+    path = run_directory / ".agents/skills/own/SKILL.md"
+    path.write_bytes(make_skill_md("own", "Other words."))
+    now[0] = 1.9
+    assert skills.show(max_age=2.0).skills["own"] == first
+    skills.looks.wait()
+    assert skills.show(max_age=2.0).skills["own"] == first
     now[0] = 2.0
-    assert "later" in skills.show(max_age=2.0).skills
+    skills.show(max_age=2.0)
+    skills.looks.wait()
+    assert skills.show(max_age=2.0).skills["own"].description == "Other words."
+
+
+def test_what_comes_and_goes_and_what_we_did_is_seen_at_once(run_directory: Path) -> None:
+    skills = collection(run_directory)
+    skills.clock = lambda: 0.0
+    skills.show(max_age=2.0)
+    theirs = make_skill(run_directory / ".agents/skills", "theirs")
+    assert "theirs" in skills.show(max_age=2.0).skills
+    skills.local.add("ours", "ours", "Made here.")
+    assert "ours" in skills.show(max_age=2.0).skills
+    shutil.rmtree(theirs)
+    assert "theirs" not in skills.show(max_age=2.0).skills
 
 
 def test_figures_are_counted_again_after_an_edit(run_directory: Path) -> None:

@@ -37,6 +37,7 @@ EXIT_CODES: Mapping[str, int] = {
     "upstream_error": UPSTREAM,
     "upstream_timeout": UPSTREAM,
     "rate_limited": UPSTREAM,
+    "too_many_requests": UPSTREAM,
     "conflict": CONFLICT,
     "precondition_failed": CONFLICT,
     "read_only": CONFLICT,

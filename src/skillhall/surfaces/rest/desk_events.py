@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from skillhall.errors import SkillhallError
 from skillhall.surfaces.http.answer import encoded
 from skillhall.surfaces.http.exchange import HEAD, Exchange
 from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.http.streaming import while_wanted
 from skillhall.surfaces.rest.desk_calls import DeskCalls
 from skillhall.surfaces.rest.desk_texts import event_data
 from skillhall.surfaces.rest.errors import error_answer
@@ -129,12 +130,9 @@ class _Streamed(Response):
         """Tell events until somebody hangs up."""
         await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS]})
         if not scope.get(HEAD):
-            telling = asyncio.ensure_future(self._tell(send))
-            ends = [asyncio.ensure_future(one) for one in (_gone(receive), self._stopped())]
-            try:
-                await asyncio.wait([telling, *ends], return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                await _end([telling, *ends])
+            # A database that fails ends the stream; its reader connects again and is told why.
+            with contextlib.suppress(SkillhallError):
+                await while_wanted(self._tell(send), receive, self._stopped)
         await send({"type": "http.response.body", "body": b""})
 
     async def _tell(self, send: Send) -> None:
@@ -156,20 +154,6 @@ class _Streamed(Response):
                     await _say(send, b"".join(told))
         finally:
             stop()
-
-
-async def _end(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    for task in tasks:
-        # A database that fails ends the stream; its reader connects again and is told why.
-        with contextlib.suppress(asyncio.CancelledError, SkillhallError):
-            await task
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _say(send: Send, data: bytes) -> None:

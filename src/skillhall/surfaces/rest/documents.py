@@ -177,6 +177,7 @@ class ImportedSkillsData(BaseModel):
     imported: list[AddedSkillData]
     replaced: list[str]
     findings: list[FindingData]
+    change: str | None = Field(None, description="What takes the import back.")
 
 
 class EditedSkillData(AddedSkillData):

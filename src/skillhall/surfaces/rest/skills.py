@@ -19,7 +19,7 @@ from skillhall.surfaces.rest.tags import REVALIDATED, matches, tagged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall.library.collection import Collection, Details, Listed
+    from skillhall.library.collection import Collection, Details, Imported, Listed
     from skillhall.library.local_skills import ImportReport
     from skillhall.surfaces.http.answer import Headers
     from skillhall.surfaces.http.blocking import Blocking
@@ -108,8 +108,9 @@ class SkillCalls:
             take = partial(
                 self._collection.import_source, body.source, body.id, replace=body.replace
             )
-        report = await self._blocking.run(take)
-        return success(encoded(_imported(report)), exchange.request_id, status=201)
+        report, change = await self._blocking.run(take)
+        data = {**_imported(report), **({"change": change} if change else {})}
+        return success(encoded(data), exchange.request_id, status=201)
 
     async def delete_skill(self, exchange: Exchange) -> Answer:
         """Remove a skill that was added or imported."""
@@ -150,13 +151,13 @@ class SkillCalls:
         data = {"undone": change, "skills": [*undone.ids]}
         return success(encoded(data), exchange.request_id)
 
-    def _from_archive(self, exchange: Exchange, data: bytes) -> Callable[[], ImportReport]:
+    def _from_archive(self, exchange: Exchange, data: bytes) -> Callable[[], Imported]:
         asked = exchange.query(("id", "replace", "filename"))
         name = asked.get("filename", "skill.zip")
         take = self._collection.import_archive
         return partial(take, data, name, asked.get("id"), replace=_is_yes(asked.get("replace")))
 
-    def _from_form(self, form: Form) -> Callable[[], ImportReport]:
+    def _from_form(self, form: Form) -> Callable[[], Imported]:
         """An import of one file, or of the many that a folder picker sends. Raises: Refused."""
         identity = form.fields.get("id", "").strip() or None
         is_replacing = _is_yes(form.fields.get("replace"))

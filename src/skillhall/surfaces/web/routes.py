@@ -13,6 +13,7 @@ from skillhall.surfaces.http.answer import Answer
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.web.assets import STATIC, assets
 from skillhall.surfaces.web.import_pages import ImportPages
+from skillhall.surfaces.web.playground_pages import PLAYGROUND, PlaygroundPages
 from skillhall.surfaces.web.rendering import redirect
 from skillhall.surfaces.web.shaping_pages import ShapingPages
 from skillhall.surfaces.web.site import Site
@@ -20,6 +21,8 @@ from skillhall.surfaces.web.skill_pages import SkillPages
 from skillhall.surfaces.web.source_pages import SourcePages
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from skillhall.library.collection import Collection
     from skillhall.prompts.model import Counter
     from skillhall.settings import Settings
@@ -32,29 +35,31 @@ _FOREVER = (b"cache-control", b"public, max-age=31536000, immutable")
 _REVALIDATED = (b"cache-control", b"no-cache")
 
 
-def web_router(
+def web_router(  # noqa: PLR0913, PLR0917 - the services of the pages
     collection: Collection,
     counter: Counter,
     settings: Settings,
     blocking: Blocking,
     keys: Keys,
+    stopped: Callable[[], Awaitable[None]],
 ) -> APIRouter:
-    """Every page; the OpenAPI document is about programs, and names none of them."""
+    """Every page; the OpenAPI document is about programs, and names none of them.
+
+    `stopped` ends when the server is about to stop.
+    """
     reviews = Reviews(collection.changes, collection.system_ids)
     site = Site(collection, counter, settings, blocking, keys, reviews)
     router = APIRouter(include_in_schema=False)
-    for method, path, call in _pages(site):
+    playground = PlaygroundPages(site, stopped)
+    endpoints = [(*row[:2], site.endpoint(row[2])) for row in _pages(site, playground)]
+    for method, path, respond in (*endpoints, ("POST", f"{PLAYGROUND}/say", playground.say)):
         router.add_api_route(
-            path,
-            site.endpoint(call),
-            methods=[method],
-            response_class=Response,
-            response_model=None,
+            path, respond, methods=[method], response_class=Response, response_model=None
         )
     return router
 
 
-def _pages(site: Site) -> tuple[tuple[str, str, Call], ...]:
+def _pages(site: Site, playground: PlaygroundPages) -> tuple[tuple[str, str, Call], ...]:
     skills, shaping = SkillPages(site), ShapingPages(site)
     imports, sources = ImportPages(site), SourcePages(site)
     return (
@@ -80,6 +85,8 @@ def _pages(site: Site) -> tuple[tuple[str, str, Call], ...]:
         ("GET", "/skill/{id}/delete", shaping.ask_delete),
         ("POST", "/skill/{id}/delete", shaping.delete),
         ("POST", "/changes/{id}/undo", shaping.undo),
+        ("GET", PLAYGROUND, playground.show),
+        ("POST", f"{PLAYGROUND}/new", playground.forget),
         ("GET", "/sources", sources.show_sources),
         ("POST", "/sources/refresh", sources.refresh),
         ("POST", "/settings", sources.choose),

@@ -54,6 +54,7 @@ class DeletePage(Page):
     """The question before a skill is removed."""
 
     details: Details
+    can_take_back: bool
 
 
 class ShapingPages:
@@ -113,7 +114,9 @@ class ShapingPages:
         """The question before a skill is removed."""
         details = self._collection.details(visit.names[1])
         title = visit.texts("delete.title", name=details.listed.id)
-        return page_answer("delete.html", DeletePage(frame_of(visit, title, "skills"), details))
+        can_take_back = self._collection.changes.can_take_back(details.listed.id)
+        page = DeletePage(frame_of(visit, title, "skills"), details, can_take_back)
+        return page_answer("delete.html", page)
 
     def delete(self, visit: Visit) -> Answer:
         """Remove a skill."""

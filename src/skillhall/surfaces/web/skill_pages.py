@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ROWS = 50  # of the table, on one page
 PATIENCE = 2.0  # seconds until changes by other programs are seen in the table
 MAX_TEXT = 512 * 1024  # bytes of a file that is shown
-SORTS = ("id", "name", "source")
+SORTS = ("id", "name", "source", "tokens")
 _FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
 
@@ -154,7 +154,7 @@ class SkillPages:
         found = self._found(asked.text, shown)
         ids = [one for one in found if not asked.source or shown.skills[one].source == asked.source]
         if asked.sort != "id" and not asked.text:
-            ids = _sorted(ids, shown, asked.sort)
+            ids = self._sorted(ids, shown, asked.sort)
         start = min(asked.page, max(1, -(-len(ids) // ROWS))) * ROWS - ROWS
         rows = tuple(
             Row(shown.listed(one), self._collection.figures(shown.skills[one]))
@@ -241,6 +241,15 @@ class SkillPages:
         found = self._collection.search(text, max_age=PATIENCE)
         return [one.id for one in found.skills if one.id in shown.skills]
 
+    def _sorted(self, ids: Iterable[str], shown: Shown, sort: str) -> list[str]:
+        """In that order; of tokens the most come first."""
+        skills, figures = shown.skills, self._collection.figures
+        if sort == "name":
+            return sorted(ids, key=lambda one: (skills[one].name.casefold(), one))
+        if sort == "tokens":
+            return sorted(ids, key=lambda one: (-figures(skills[one]).tokens, one))
+        return sorted(ids, key=lambda one: (SOURCES.index(skills[one].source), one))
+
     def _activation(self, identity: str, folder: str) -> str:
         try:
             return activate(self._collection.find(identity), LOCAL_SKILLS, folder or identity)
@@ -289,13 +298,6 @@ def _choices(asked: _Asked, shown: Shown, found: Sequence[str]) -> tuple[Choice,
         every,
         *(Choice(one, asked.at(source=one), counts[one], one == asked.source) for one in SOURCES),
     )
-
-
-def _sorted(ids: Iterable[str], shown: Shown, sort: str) -> list[str]:
-    skills = shown.skills
-    if sort == "name":
-        return sorted(ids, key=lambda one: (skills[one].name.casefold(), one))
-    return sorted(ids, key=lambda one: (SOURCES.index(skills[one].source), one))
 
 
 def finding_rows(findings: Iterable[Judged], identity: str) -> tuple[FindingRow, ...]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skillhall.agents.chat import Chat
     from skillhall.agents.events import ChatEvent
 
-_EXTRA = frozenset({"pydantic_ai", "pydantic_core", "pydantic"})
 _HELP = "/skills lists skills, /NAME calls one, /new starts anew, /quit ends"
 
 
@@ -70,23 +69,12 @@ def _open(skills: AgentSkills, model: str) -> Chat:
             "no model is chosen",
             "name one with --model or SKILLHALL_MODEL: openai-chat:gpt-5, ollama:qwen3, …",
         )
-    try:
-        from skillhall.agents.chat import Chat
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
-            raise
-        raise CommandFailed(
-            "usage", "the chat is not installed", "pip install 'skillhall[pydantic-ai]'"
-        ) from None
-    _keep_quiet()
-    return Chat(skills, model)
+    from skillhall.agents.opening import INSTALL, chat_class
 
-
-def _keep_quiet() -> None:
-    """On a terminal Pydantic AI would speak of itself before the first answer."""
-    import pydantic_ai
-
-    pydantic_ai.BANNER_ENABLED = False
+    opened = chat_class()
+    if opened is None:
+        raise CommandFailed("usage", "the chat is not installed", INSTALL)
+    return opened(skills, model)
 
 
 def _ask_once(chat: Chat, message: str, *, is_json: bool) -> int:

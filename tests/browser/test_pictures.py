@@ -1,0 +1,118 @@
+"""The pictures of the guide: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_pictures.py`."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, expect
+
+from tests.support.archives import zip_of
+from tests.support.browsers import ROOT, Hall, Visitor, serving
+from tests.support.model_server import Call, model_server
+from tests.support.skills import make_skill, make_skill_md
+
+PLACE = ROOT / "docs" / "images"
+LARGEST = 150_000  # bytes of a picture
+SKILLS = {
+    "csv-report": "Summarises CSV files. Use when somebody asks for totals or a table.",
+    "meeting-notes": "Turns a transcript into decisions and tasks. Use after a meeting.",
+    "pdf-tools": "Reads, joins and fills PDF files. Use when a file ends in .pdf.",
+    "release-check": "Walks through the list before a release. Use when a version is tagged.",
+}
+BODY = "# {name}\n\nRead [the layout](references/layout.md) first.\n\n1. Look at the header.\n"
+ANSWER = """**Sales rose by 12 %** in the third quarter.
+
+| Region | Total |
+|---|---:|
+| North | 4,180 |
+| South | 3,905 |
+"""
+SCRIPT = (
+    Call("load_skill", {"name": "csv-report"}),
+    Call("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
+    ANSWER,
+)
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("UPDATE_SCREENSHOTS"), reason="the pictures are written on demand"
+)
+
+
+@pytest.fixture(scope="module")
+def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+    folder = tmp_path_factory.mktemp("show")
+    files = {"references/layout.md": b"Totals first, then one row for each region.\n"}
+    for name, description in SKILLS.items():
+        data = make_skill_md(name, description, BODY.format(name=name))
+        make_skill(folder / ".agents/skills", name, data=data, files=files)
+    shipped = make_skill_md("skill-writing", "Helps to write a good skill.")
+    make_skill(folder / ".agents/sys.skills", "skill-writing", data=shipped)
+    with (
+        model_server(*SCRIPT) as model,
+        serving(
+            folder,
+            SKILLHALL_MODEL="openai-chat:gpt-5",
+            OPENAI_BASE_URL=f"{model.url}/v1",
+            OPENAI_API_KEY="none",
+            SKILLHALL_FOLDER_SCAN="on",
+        ) as one,
+    ):
+        yield one
+
+
+def review(page: Page) -> None:
+    archive = zip_of(
+        {
+            "invoices/SKILL.md": make_skill_md("invoices", "Checks invoices. Use for each bill."),
+            "pdf-tools/SKILL.md": make_skill_md("pdf-tools", "Reads and signs PDF files."),
+        }
+    )
+    page.get_by_label("Choose a file").set_input_files(
+        {"name": "team-skills.zip", "mimeType": "application/zip", "buffer": archive}
+    )
+    page.get_by_role("button", name="Look inside").first.click()
+    expect(page.get_by_role("checkbox")).to_have_count(2)
+
+
+def talk(page: Page) -> None:
+    page.get_by_label("Message").fill("How did we do in the third quarter? See sales.csv.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".usage")).to_be_visible()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def nothing(page: Page) -> None:
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+PICTURES = [
+    ("skills", "/skills", nothing, 1280, "light"),
+    ("skills-dark", "/skills", nothing, 1280, "dark"),
+    ("skills-phone", "/skills", nothing, 390, "light"),
+    ("skill", "/skill/csv-report", nothing, 1280, "light"),
+    ("review", "/skills/import", review, 1280, "light"),
+    ("settings", "/sources", nothing, 1280, "light"),
+    ("playground", "/playground", talk, 1280, "light"),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "act", "width", "scheme"), PICTURES)
+def test_a_picture_is_written(  # noqa: PLR0913, PLR0917 - what a picture shows
+    browser: Browser,
+    show: Hall,
+    name: str,
+    path: str,
+    act: Callable[[Page], None],
+    width: int,
+    scheme: Literal["light", "dark"],
+) -> None:
+    size: ViewportSize = {"width": width, "height": 760}
+    one = Visitor.enter(browser, show.url, viewport=size, color_scheme=scheme)
+    act(one.go(path))
+    PLACE.mkdir(exist_ok=True)
+    file: Path = PLACE / f"{name}.png"
+    one.page.screenshot(path=file, animations="disabled")
+    one.leave()
+    assert file.stat().st_size < LARGEST

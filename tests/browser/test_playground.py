@@ -1,0 +1,178 @@
+"""The playground in a browser, against a server that plays the model."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browsers import Hall, Visitor, serving
+from tests.support.model_server import Call, ModelServer, model_server
+from tests.support.skills import make_skill, make_skill_md
+
+ANSWER = "Totals come **first**, then the rows.\n\n<script>window.hit=1</script>"
+SCRIPT = (
+    Call("load_skill", {"name": "csv-report"}),
+    Call("read_skill_file", {"name": "csv-report", "path": "layout.md"}),
+    Call("load_skill", {"name": "no-such"}),
+    ANSWER,
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    with model_server(*SCRIPT) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[Hall]:
+    folder = tmp_path_factory.mktemp("stage")
+    fill(folder)
+    with serving(
+        folder,
+        SKILLHALL_MODEL="openai-chat:scripted",
+        OPENAI_BASE_URL=f"{model.url}/v1",
+        OPENAI_API_KEY="sk-secret",
+    ) as one:
+        yield one
+
+
+def fill(folder: Path) -> None:
+    text = make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout\n")
+    files = {"layout.md": b"Totals on top."}
+    make_skill(folder / ".agents/skills", "csv-report", data=text, files=files)
+    narrow = make_skill_md("poems", "Writes poems.")
+    make_skill(folder / "verses", "poems", data=narrow)
+    (folder / "skillhall.toml").write_text(
+        '[[agents]]\nid = "poet"\ndisplayName = "The poet"\nmodel = "openai-chat:other"\n'
+        f'instructions = "Rhyme."\nskills = [{{ root = "{folder}/verses" }}]\n'
+    )
+
+
+@pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
+def guest(
+    request: pytest.FixtureRequest, browser: Browser, stage: Hall, model: ModelServer
+) -> Iterator[Visitor]:
+    model.asked.clear()
+    one = Visitor.enter(browser, stage.url, java_script_enabled=request.param)
+    yield one
+    one.leave()
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label("Message").fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+def test_an_answer_comes_with_every_skill_and_file_that_it_took(
+    guest: Visitor, model: ModelServer
+) -> None:
+    page = guest.go("/skills")
+    page.get_by_role("link", name="Playground").click()
+    say(page, "Summarise sales.csv.")
+    turn = page.get_by_role("article")
+    expect(turn.locator(".usage")).to_have_text("4 requests · 40 tokens in · 20 tokens out")
+    expect(turn.locator(".said")).to_have_text(re.compile("Summarise sales.csv.$"))
+    loaded, read, failed = turn.get_by_role("list", name="What the agent did").locator("li").all()
+    expect(loaded).to_have_text(re.compile(r"Loaded csv-report \d+ tokens"))
+    expect(read).to_have_text(re.compile(r"Read csv-report/layout.md \d+ tokens"))
+    expect(failed).to_have_text(re.compile("Error of load_skill .*no-such"))
+    expect(turn.locator("strong")).to_have_text("first")
+    expect(turn.locator(".prose")).to_contain_text("<script>")
+    expect(page.get_by_label("Message")).to_have_value("")
+    assert [len(one.results) for one in model.asked] == [0, 1, 2, 3]
+    assert "<name>csv-report</name>" in model.asked[0].system
+    assert "# Read the layout" in model.asked[1].results[0]
+    assert model.asked[2].results[1] == "Totals on top."
+
+
+def test_the_next_message_knows_the_conversation_and_a_skill_that_another_program_added(
+    guest: Visitor, model: ModelServer, stage: Hall, request: pytest.FixtureRequest
+) -> None:
+    page = guest.go("/playground")
+    say(page, "First.")
+    expect(page.locator(".usage")).to_have_count(1)
+    added = f"later-{'plain' if 'without' in request.node.name else 'full'}"
+    make_skill(stage.skills, added)
+    model.asked.clear()
+    say(page, "Second.")
+    expect(page.locator(".usage")).to_have_count(2)
+    assert f"<name>{added}</name>" in model.asked[0].system
+    assert model.asked[0].said == ["First.", "Second."]
+    guest.go("/playground")
+    expect(page.get_by_role("article")).to_have_count(2)
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.get_by_role("article")).to_have_count(0)
+
+
+def test_an_agent_of_the_config_is_talked_to_with_its_own_skills_and_model(
+    guest: Visitor, model: ModelServer
+) -> None:
+    page = guest.go("/playground")
+    page.get_by_label("Agent", exact=True).select_option(label="The poet")
+    say(page, "Write.")
+    expect(page.locator(".usage")).to_be_visible()
+    assert model.asked[0].system.startswith("Rhyme.")
+    assert "<name>poems</name>" in model.asked[0].system
+    assert "csv-report" not in model.asked[0].system
+    guest.go("/playground")
+    expect(page.get_by_label("Agent", exact=True)).to_have_value("poet")
+    expect(page.get_by_label("Model")).to_have_value("openai-chat:other")
+
+
+def test_a_provider_that_refuses_is_told_and_the_message_stays(
+    guest: Visitor, model: ModelServer
+) -> None:
+    page = guest.go("/playground")
+    model.status = 401
+    try:
+        say(page, "Is anybody there?")
+        expect(page.get_by_role("alert")).to_contain_text("the provider does not take the key")
+    finally:
+        model.status = 200
+    expect(page.get_by_label("Message")).to_have_value("Is anybody there?")
+    assert "sk-secret" not in page.content()
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".usage")).to_be_visible()
+
+
+def test_an_answer_streams_and_can_be_stopped(
+    browser: Browser, stage: Hall, model: ModelServer
+) -> None:
+    one = Visitor.enter(browser, stage.url)
+    page = one.go("/playground")
+    with model.held() as hold:
+        say(page, "Slowly.")
+        expect(page.locator(".coming")).to_have_text("Totals")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("article")).to_have_count(0)
+        hold.set()
+    expect(page.get_by_label("Message")).to_have_value("Slowly.")
+    page.get_by_label("Message").press("Control+Enter")
+    expect(page.locator(".usage")).to_be_visible()
+    one.leave()
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+)
+def test_the_playground_keeps_nobody_out(
+    browser: Browser, stage: Hall, width: int, scheme: str
+) -> None:
+    size = {"width": width, "height": 800}
+    one = Visitor.enter(browser, stage.url, viewport=size, color_scheme=scheme, bypass_csp=True)
+    page = one.go("/playground")
+    assert one.violations() == []
+    say(page, "Summarise sales.csv.")
+    expect(page.locator(".usage")).to_be_visible()
+    assert one.violations() == []
+    assert not one.is_too_wide()
+    one.leave()
+
+
+def test_without_a_model_the_page_says_how_to_name_one(visitor: Visitor) -> None:
+    page = visitor.go("/playground")
+    expect(page.get_by_role("heading", name="No model is configured")).to_be_visible()
+    expect(page.get_by_role("button", name="Send")).to_have_count(0)

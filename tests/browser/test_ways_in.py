@@ -1,0 +1,219 @@
+"""The ways in that need more than a browser: a folder that is dropped, web sites, git."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.archives import zip_of
+from tests.support.browsers import Hall, Visitor, serving
+from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
+from tests.support.http_site import Site, answer, http_site
+from tests.support.skills import make_skill, make_skill_md
+
+# Browsers give folders only to drags of people; this is one with the same shape.
+_DROP = """
+folder => {
+  const file = (name, text) => ({
+    isFile: true, isDirectory: false, name, file: done => done(new File([text], name)),
+  });
+  const directory = (name, inside) => ({
+    isFile: false, isDirectory: true, name, createReader: () => {
+      let rest = [inside];
+      return { readEntries: done => done(rest.pop() ?? []) };
+    },
+  });
+  const inner = directory("references", [file("more.md", "# More")]);
+  const entry = directory(folder.name, [file("SKILL.md", folder.text), inner]);
+  const drop = new Event("drop", { bubbles: true, cancelable: true });
+  drop.dataTransfer = { items: [{ webkitGetAsEntry: () => entry }], files: [] };
+  document.querySelector("[data-drop]").dispatchEvent(drop);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with http_site() as one:
+        for name in ("from-web", "typed"):
+            data = zip_of({f"{name}/SKILL.md": make_skill_md(name)})
+            one.routes[f"/{name}.zip"] = answer(body=data)
+        yield one
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitSite]:
+    with git_site(tmp_path_factory.mktemp("hub")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def repo(hub: GitSite) -> GitRepo:
+    files = {"skills/from-git/SKILL.md": make_skill_md("from-git")}
+    return git_repo(hub.root / "team.git", files)
+
+
+@pytest.fixture(scope="module")
+def open_hall(
+    tmp_path_factory: pytest.TempPathFactory,
+    hub: GitSite,
+    repo: GitRepo,
+) -> Iterator[Hall]:
+    """A server that may fetch from this machine, and serves a repository."""
+    with serving(
+        tmp_path_factory.mktemp("open"),
+        SKILLHALL_ALLOW_NETWORKS="127.0.0.0/8",
+        SKILLHALL_PROMPTS_REPO=hub.url("team.git"),
+        SKILLHALL_PROMPTS_BRANCH="main",
+    ) as one:
+        yield one
+
+
+@pytest.fixture
+def guest(browser: Browser, open_hall: Hall) -> Iterator[Visitor]:
+    one = Visitor.enter(browser, open_hall.url)
+    yield one
+    one.leave()
+
+
+def take(page: Page, name: str) -> None:
+    expect(page.get_by_role("checkbox", name=name)).to_be_checked()
+    page.get_by_role("button", name="Import selected").click()
+    expect(page.get_by_role("status").first).to_contain_text(f"Imported {name}")
+
+
+def fetch(page: Page, address: str) -> None:
+    page.get_by_label("Repository or web address").fill(address)
+    page.get_by_role("button", name="Fetch").click()
+
+
+def test_a_folder_that_is_dropped_comes_whole(guest: Visitor, open_hall: Hall) -> None:
+    page = guest.go("/skills/import")
+    text = make_skill_md("dropped-whole").decode()
+    page.evaluate(_DROP, {"name": "dropped-whole", "text": text})
+    take(page, "dropped-whole")
+    assert (open_hall.skills / "dropped-whole/references/more.md").read_bytes() == b"# More"
+
+
+def test_skills_of_a_web_address_are_imported(guest: Visitor, open_hall: Hall, site: Site) -> None:
+    fetch(guest.go("/skills/import"), f"http://127.0.0.1:{site.port}/from-web.zip")
+    take(guest.page, "from-web")
+    assert (open_hall.skills / "from-web/SKILL.md").exists()
+
+
+def test_skills_of_a_repository_are_imported(
+    guest: Visitor, open_hall: Hall, hub: GitSite, repo: GitRepo
+) -> None:
+    other = git_repo(hub.root / "other.git", {"mine/SKILL.md": make_skill_md("mine")})
+    assert other.folder.exists()
+    fetch(guest.go("/skills/import"), hub.url("other.git"))
+    take(guest.page, "mine")
+    assert (open_hall.skills / "mine/SKILL.md").exists()
+
+
+def test_the_page_of_sources_tells_how_fresh_a_repository_is(
+    guest: Visitor, hub: GitSite, repo: GitRepo
+) -> None:
+    page = guest.go("/sources")
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="team.git"))
+    expect(row).to_contain_text(repo.git("rev-parse", "main")[:12])
+    added = {f"skills/{name}/SKILL.md": make_skill_md(name) for name in ("from-git", "later")}
+    commit = repo.commit(added, parent=repo.git("rev-parse", "main"))
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.get_by_role("status").first).to_contain_text("Up to date")
+    expect(row).to_contain_text(commit[:12])
+    hub.status = 503
+    try:
+        page.get_by_role("button", name="Refresh").click()
+        expect(page.get_by_role("alert")).to_contain_text("The source cannot be read")
+        assert "502" in guest.faults.pop()  # the browser says so too
+        guest.go("/sources")
+        expect(page.get_by_text("An older copy is served:")).to_be_visible()
+        expect(row).to_contain_text(commit[:12])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        hub.status = 0
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.get_by_role("status").first).to_contain_text("Up to date")
+    expect(page.get_by_text("An older copy is served:")).to_have_count(0)
+
+
+def press_until(page: Page, name: str, role: str = "button") -> None:
+    """Go to a control with the Tab key alone, and press it."""
+    wanted = page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]  # any role
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("one => one === document.activeElement"):
+            page.keyboard.press("Enter")
+            return
+    raise AssertionError(name)
+
+
+def test_the_keyboard_alone_adds_edits_and_deletes(guest: Visitor, open_hall: Hall) -> None:
+    page = guest.go("/skills")
+    press_until(page, "Add skill", "link")
+    expect(page.get_by_role("heading", name="Add a skill")).to_be_visible()
+    page.get_by_label("Name", exact=True).focus()
+    page.keyboard.type("by-hand")
+    press_tab_and_type(page, "Description", "Typed.")
+    press_until(page, "Add skill")
+    expect(page.get_by_role("status").first).to_contain_text("Added")
+    press_until(page, "Edit", "link")
+    expect(page.get_by_role("button", name="Save")).to_be_visible()
+    press_tab_and_type(page, "Instructions", "Do it well.")
+    press_until(page, "Save")
+    expect(page.get_by_role("status").first).to_contain_text("Saved")
+    assert b"Do it well." in (open_hall.skills / "by-hand/SKILL.md").read_bytes()
+    press_until(page, "Delete", "link")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("link", name="Cancel")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(dialog.get_by_role("button", name="Delete")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Deleted")
+    assert not (open_hall.skills / "by-hand").exists()
+
+
+def press_tab_and_type(page: Page, label: str, text: str) -> None:
+    wanted = page.get_by_label(label)
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("one => one === document.activeElement"):
+            page.keyboard.type(text)
+            return
+    raise AssertionError(label)
+
+
+def test_the_keyboard_alone_imports(guest: Visitor, open_hall: Hall, site: Site) -> None:
+    page = guest.go("/skills/import")
+    press_tab_and_type(page, "Repository or web address", f"http://127.0.0.1:{site.port}/typed.zip")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Look before you import")).to_be_visible()
+    press_until(page, "Import selected")
+    expect(page.get_by_role("status").first).to_contain_text("typed")
+    assert (open_hall.skills / "typed").exists()
+
+
+def test_a_deletion_that_cannot_be_taken_back_says_so(
+    guest: Visitor, open_hall: Hall, tmp_path: Path
+) -> None:
+    kept = make_skill(open_hall.skills, "with-link")
+    (kept / "link.md").symlink_to(kept / "SKILL.md")
+    page = guest.go("/skill/with-link/delete")
+    expect(page.get_by_text("This cannot be taken back")).to_be_visible()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("status").first).to_contain_text("Deleted")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    assert not kept.exists()
+
+
+def test_the_longest_skills_come_first(guest: Visitor, open_hall: Hall) -> None:
+    for name, words in (("brief", 10), ("vast", 5000)):
+        text = make_skill_md(name, body="word " * words)
+        make_skill(open_hall.skills, name, data=text)
+    page = guest.go("/skills")
+    page.get_by_role("navigation", name="Source").get_by_role("link", name="Tokens").click()
+    names = page.locator(".about .name")
+    expect(names.first).to_have_text("vast")
+    assert names.all_inner_texts().index("brief") > 0

@@ -1,0 +1,170 @@
+"""The playground over HTTP: who may spend, how much at once, and that it ends with the server."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from skillhall.agents import opening
+from skillhall.agents.conversations import MAX_MESSAGE
+from skillhall.library.collection import Collection
+from skillhall.library.local_skills import LocalSkills
+from skillhall.settings import Settings
+from skillhall.surfaces.server import Services
+from tests.support.counters import MemoryCounter
+from tests.support.model_server import ModelServer, model_server
+from tests.support.servers import DEADLINE, Reply, Running, make_settings, running, with_token
+from tests.support.skills import make_skill
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
+MODEL = "openai-chat:scripted"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    with model_server("Well then.") as one:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{one.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+        yield one
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
+    opened = []
+
+    def begin(settings: Settings | None = None, model: str = MODEL) -> Running:
+        make_skill(tmp_path / ".agents/skills", "pdf")
+        chosen = (settings or make_settings())._replace(
+            working_directory=str(tmp_path), data_directory=str(tmp_path / "data"), model=model
+        )
+        services = Services(MemoryCounter(), Collection(LocalSkills(tmp_path), chosen))
+        context = running(settings=chosen, services=services)
+        opened.append(context)
+        return context.__enter__()
+
+    yield begin
+    for context in opened:
+        context.__exit__(None, None, None)
+
+
+def say(server: Running, message: str = "Hello.", cookie: str = "", **given: str) -> Reply:
+    body = urlencode({"message": message, **given}).encode()
+    return server.ask("POST", "/playground/say", body, {**FORM, "Cookie": cookie})
+
+
+def told(reply: Reply) -> str:
+    found = re.search(r'role="alert">(.*?)</div>', reply.body.decode(), re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>|&#39;", "", found[1])).strip() if found else ""
+
+
+def test_an_answer_is_on_the_page_of_this_browser_alone(start: Start, model: ModelServer) -> None:
+    server = start()
+    sent = say(server)
+    assert (sent.status, sent.headers["Location"]) == (303, "/playground")
+    header = sent.headers["Set-Cookie"]
+    assert "HttpOnly; SameSite=Strict" in header
+    cookie = header.partition(";")[0]
+    assert b"Well then." in server.ask("GET", "/playground", headers={"Cookie": cookie}).body
+    for other in ("", "skillhall_conversation=x"):
+        page = server.ask("GET", "/playground", headers={"Cookie": other})
+        assert (page.status, b"Well then." in page.body) == (200, False)
+    say(server, cookie=cookie)
+    assert model.asked[1].said == ["Hello.", "Hello."]
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "problem"),
+    [
+        ({"message": "  "}, 422, "Write a message first."),
+        ({"message": "x" * (MAX_MESSAGE + 1)}, 422, f"larger than {MAX_MESSAGE} characters"),
+        ({"agent": "nobody"}, 422, "there is no agent nobody"),
+        ({"model": "anthropic:dearest"}, 422, "is not configured"),
+    ],
+)
+def test_what_is_not_sent_is_told_beside_the_form(
+    start: Start, model: ModelServer, given: dict[str, str], status: int, problem: str
+) -> None:
+    reply = say(start(), **given)
+    assert reply.status == status
+    assert problem in told(reply)
+    assert model.asked == []
+
+
+def test_without_a_model_nothing_is_sent(start: Start, model: ModelServer) -> None:
+    server = start(model="")
+    reply = say(server)
+    assert reply.status == 503
+    assert "SKILLHALL_MODEL" in told(reply)
+    assert b"No model is configured" in server.ask("GET", "/playground").body
+
+
+def test_a_missing_key_is_told_by_its_name(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    reply = say(start())
+    assert reply.status == 422
+    assert "OPENAI_API_KEY is not set" in told(reply)
+    assert b"Hello." in reply.body
+
+
+def test_without_the_extra_the_page_says_what_to_install(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillhall.surfaces.web.playground_pages.chat_class", lambda: None)
+    reply = say(start())
+    assert reply.status == 503
+    assert opening.INSTALL.replace("'", "") in told(reply)
+
+
+def test_a_config_that_cannot_be_read_leaves_the_servers_own_agent(
+    start: Start, model: ModelServer, tmp_path: Path
+) -> None:
+    (tmp_path / "skillhall.toml").write_text("agents = 3")
+    server = start()
+    page = server.ask("GET", "/playground")
+    assert page.status == 200
+    assert "skillhall.toml" in told(page)
+    assert say(server).status == 303
+
+
+def test_pages_of_other_sites_and_strangers_spend_nothing(start: Start, model: ModelServer) -> None:
+    server = start(with_token())
+    foreign = {**FORM, "Sec-Fetch-Site": "cross-site", "Cookie": "skillhall_session=x"}
+    server.headers = {}
+    body = urlencode({"message": "Hello."}).encode()
+    assert server.ask("POST", "/playground/say", body, foreign).status == 403
+    assert server.ask("POST", "/playground/say", body, FORM).status in (303, 401)
+    assert server.ask("GET", "/playground/say").status == 401
+    assert model.asked == []
+
+
+def test_one_conversation_answers_once_at_a_time(start: Start, model: ModelServer) -> None:
+    server = start()
+    cookie = say(server).headers["Set-Cookie"].partition(";")[0]
+    with model.held() as hold, closing(HTTPConnection("127.0.0.1", server.port)) as line:
+        headers = {**FORM, "Accept": "application/x-ndjson", "Cookie": cookie}
+        line.request("POST", "/playground/say", urlencode({"message": "Slow."}), headers)
+        answer = line.getresponse()
+        assert b'"text":"Well "' in answer.readline()
+        reply = say(server, cookie=cookie)
+        assert reply.status == 429
+        assert "an answer is on its way" in told(reply)
+        hold.set()
+        assert b'"kind":"over"' in answer.read().splitlines()[-1]
+
+
+def test_a_server_that_stops_ends_the_answers(start: Start, model: ModelServer) -> None:
+    server = start()
+    with model.held(), closing(HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE)) as line:
+        headers = {**FORM, "Accept": "application/x-ndjson"}
+        line.request("POST", "/playground/say", urlencode({"message": "Slow."}), headers)
+        answer = line.getresponse()
+        answer.readline()
+        server.stop()
+        assert b"over" not in answer.read()
