@@ -104,7 +104,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             *routers,
             skill_router(SkillCalls(services.collection, blocking)),
             installer_router(InstallerCalls(services.collection, blocking)),
-            web_router(services.collection, counter, settings, blocking, keys),
+            web_router(services.collection, counter, settings, blocking, keys, services.workspace),
         )
     if services.workspace is not None:
         stopped = services.stopping.wait

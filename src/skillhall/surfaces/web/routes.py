@@ -14,6 +14,7 @@ from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.web.assets import STATIC, assets
 from skillhall.surfaces.web.import_pages import ImportPages
 from skillhall.surfaces.web.rendering import redirect
+from skillhall.surfaces.web.session_routes import session_pages
 from skillhall.surfaces.web.shaping_pages import ShapingPages
 from skillhall.surfaces.web.site import Site
 from skillhall.surfaces.web.skill_pages import SkillPages
@@ -27,21 +28,23 @@ if TYPE_CHECKING:
     from skillhall.surfaces.keys import Keys
     from skillhall.surfaces.web.site import Call
     from skillhall.surfaces.web.visit import Visit
+    from skillhall.workspace.doors import Door
 
 _FOREVER = (b"cache-control", b"public, max-age=31536000, immutable")
 _REVALIDATED = (b"cache-control", b"no-cache")
 
 
-def web_router(
+def web_router(  # noqa: PLR0913, PLR0917 - the services that pages ask
     collection: Collection,
     counter: Counter,
     settings: Settings,
     blocking: Blocking,
     keys: Keys,
+    workspace: Door | None = None,
 ) -> APIRouter:
     """Every page; the OpenAPI document is about programs, and names none of them."""
     reviews = Reviews(collection.changes, collection.system_ids)
-    site = Site(collection, counter, settings, blocking, keys, reviews)
+    site = Site(collection, counter, settings, blocking, keys, reviews, workspace)
     router = APIRouter(include_in_schema=False)
     for method, path, call in _pages(site):
         router.add_api_route(
@@ -80,6 +83,7 @@ def _pages(site: Site) -> tuple[tuple[str, str, Call], ...]:
         ("GET", "/skill/{id}/delete", shaping.ask_delete),
         ("POST", "/skill/{id}/delete", shaping.delete),
         ("POST", "/changes/{id}/undo", shaping.undo),
+        *session_pages(site),
         ("GET", "/sources", sources.show_sources),
         ("POST", "/sources/refresh", sources.refresh),
         ("POST", "/settings", sources.choose),
