@@ -30,7 +30,7 @@ SHOWN = 30  # cards of a zone, until somebody asks for more
 _STEP = 100  # more of them, then
 _MOST = 20_000
 _OF_BLOCK = 3  # names in a path before those of a block's own
-_TITLE, _EXCERPT = 90, 180  # characters
+_TITLE, _EXCERPT = 70, 180  # characters
 
 
 class View(NamedTuple):

@@ -72,6 +72,12 @@ document.addEventListener("htmx:sse:after:message", (event) => {
   if (news > Number(board().dataset.revision)) refresh();
 });
 
+for (const [name, state] of [["after:connection", "open"], ["error", "closed"], ["close", "closed"]]) {
+  document.addEventListener(`htmx:sse:${name}`, () => {
+    document.getElementById("live").dataset.state = state;
+  });
+}
+
 // Where a card stands, as the form of its menu tells it.
 function place(card) {
   const { zone } = card.parentElement.dataset;
@@ -105,6 +111,7 @@ async function sendMoves() {
     }
   } finally {
     isSending = false;
+    board().ariaBusy = null;
   }
   if (isDragging) isStale = true;
   else if (text) await settle(text);
@@ -119,6 +126,7 @@ function moved(card) {
   words.count = cards.length;
   say(board().dataset.moved.replace(/\{(\w+)\}/g, (_, key) => words[key]));
   waiting.add(card.dataset.block);
+  board().ariaBusy = "true";
   sendMoves();
 }
 
@@ -259,3 +267,9 @@ function wire() {
 
 htmx.config.morphIgnore.push("open");
 wire();
+
+// The stream may have been open, and have told something, before anybody here listened.
+if (document.getElementById("live")._htmx?.sse?.status) {
+  document.getElementById("live").dataset.state = "open";
+  refresh();
+}
