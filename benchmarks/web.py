@@ -1,14 +1,15 @@
-"""The table of skills with many of them against one with a page full, in one process."""
+"""Pages with many skills or blocks against pages with few, in one process; and in a browser."""
 
 import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Message
 
+from benchmarks import boards
 from benchmarks.harness import DISCARDED_ROUNDS, BenchmarkError
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
@@ -19,6 +20,7 @@ from skillhall.prompts.configured import read_supply
 from skillhall.prompts.counter import PromptCounter
 from skillhall.settings import Settings
 from skillhall.surfaces.server import Services, build_app
+from skillhall.workspace.doors import Door
 
 BAR = Bar(3.0)
 FEW, MANY = 50, 5_000
@@ -29,13 +31,28 @@ def run(plan: Plan) -> Iterator[Report]:
     """The report on the first page of the table, and on a search in it."""
     few, many = (_app(plan.data, number) for number in (FEW, MANY))
     rows = (
-        _row("first page", few, many, b"", plan.rounds, BAR),
-        _row("search", few, many, b"q=pdf", plan.rounds),
+        _row("first page", _Asked(few), _Asked(many), plan.rounds, BAR),
+        _row("search", _Asked(few, query=b"q=pdf"), _Asked(many, query=b"q=pdf"), plan.rounds),
     )
     yield Report(f"web page: {MANY:,} skills against {FEW}", rows)
+    with boards.desk_of() as desk:
+        app = _app(plan.data, FEW, Door(lambda: desk))
+        paths = [f"/session/{boards.session_of(desk, size)}" for size in (boards.FEW, boards.MANY)]
+        row = _row(
+            "board", _Asked(app, paths[0]), _Asked(app, paths[1]), plan.rounds, boards.PAGE_BAR
+        )
+    yield Report(f"board: {boards.MANY} blocks against {boards.FEW}", (row,))
+    told = f"move in a browser: {boards.MANY} blocks against {boards.SHORT}"
+    yield Report(told, (boards.move_row(plan.rounds),))
 
 
-def _app(data: Path, number: int) -> ASGIApp:
+class _Asked(NamedTuple):
+    app: ASGIApp
+    path: str = "/skills"
+    query: bytes = b""
+
+
+def _app(data: Path, number: int, workspace: Door | None = None) -> ASGIApp:
     tree = ensure_tree(data, TreeSpec("flat", number)).root
     run_directory = data / f"web-{number}"
     (run_directory / ".agents").mkdir(parents=True, exist_ok=True)
@@ -44,14 +61,13 @@ def _app(data: Path, number: int) -> ASGIApp:
         link.symlink_to(tree, target_is_directory=True)
     settings = Settings(str(run_directory), str(data / "web-cache"))
     collection = Collection(LocalSkills(run_directory), settings)
-    return build_app(Services(PromptCounter(read_supply(settings)), collection), settings)
+    counter = PromptCounter(read_supply(settings))
+    return build_app(Services(counter, collection, workspace), settings)
 
 
-def _row(  # noqa: PLR0913, PLR0917 - what a row compares
-    name: str, few: ASGIApp, many: ASGIApp, query: bytes, rounds: int, bar: Bar | None = None
-) -> Row:
+def _row(name: str, few: _Asked, many: _Asked, rounds: int, bar: Bar | None = None) -> Row:
     total = rounds + DISCARDED_ROUNDS
-    pairs = [(_cost(few, query), _cost(many, query)) for _ in range(total)][DISCARDED_ROUNDS:]
+    pairs = [(_cost(few), _cost(many)) for _ in range(total)][DISCARDED_ROUNDS:]
     return Row(
         name=name,
         wall=median(large[0] / small[0] for small, large in pairs),
@@ -61,17 +77,17 @@ def _row(  # noqa: PLR0913, PLR0917 - what a row compares
     )
 
 
-def _cost(app: ASGIApp, query: bytes) -> tuple[float, float]:
+def _cost(asked: _Asked) -> tuple[float, float]:
     async def ask_all() -> None:
         for _ in range(REQUESTS):
-            await _ask(app, query)
+            await _ask(asked)
 
     wall, cpu = time.perf_counter(), time.process_time()
     asyncio.run(ask_all())
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-async def _ask(app: ASGIApp, query: bytes) -> None:
+async def _ask(asked: _Asked) -> None:
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -86,14 +102,14 @@ async def _ask(app: ASGIApp, query: bytes) -> None:
         "http_version": "1.1",
         "method": "GET",
         "scheme": "http",
-        "path": "/skills",
-        "raw_path": b"/skills",
-        "query_string": query,
+        "path": asked.path,
+        "raw_path": asked.path.encode("ascii"),
+        "query_string": asked.query,
         "root_path": "",
         "headers": [(b"host", b"127.0.0.1:80")],
         "server": ("127.0.0.1", 80),
         "client": ("127.0.0.1", 1),
     }
-    await app(scope, receive, send)
+    await asked.app(scope, receive, send)
     if sent[0]["status"] != 200:
         raise BenchmarkError(f"the page answers {sent[0]['status']}")

@@ -12,7 +12,7 @@ from tests.support.boards import Board
 from tests.support.browsers import Hall, Visitor
 from tests.support.skills import make_skill, make_skill_md
 
-LOOKS = [(1280, "light"), (390, "dark"), (1280, "dark"), (390, "light")]
+LOOKS = [(1280, "light"), (390, "dark")]
 
 
 @pytest.fixture(params=["with scripts", "without scripts"])
