@@ -40,7 +40,7 @@ _MOVE = """() => new Promise((done) => {
   }).observe(board, { attributes: true });
   link.focus();
   link.dispatchEvent(
-    new KeyboardEvent("keydown", { key: "ArrowDown", altKey: true, bubbles: true, cancelable: true }),
+    new KeyboardEvent("keydown", { key: "ArrowDown", altKey: true, bubbles: true }),
   );
 })"""
 
@@ -63,19 +63,17 @@ def move_row(rounds: int) -> Row:
     """A block that is moved by a key, until the answer is on the screen."""
     with TemporaryDirectory() as folder, serving(Path(folder)) as hall, sync_playwright() as kit:
         browser = launch(kit)
-        pages = [
-            _opened(Visitor.enter(browser, hall.url), hall.url, size) for size in (SHORT, MANY)
-        ]
+        pages = [_opened(Visitor.enter(browser, hall.url), size) for size in (SHORT, MANY)]
         timed = [[_moved(page) for page in pages] for _ in range(rounds + DISCARDED_ROUNDS)]
         browser.close()
     kept = timed[DISCARDED_ROUNDS:]
     ratio = median(many / few for few, many in kept)
     shown = median(many for _, many in kept)
-    return Row(f"move, {MANY} blocks", ratio, ratio, median_ms=shown, bar=MOVE_BAR)
+    return Row(name=f"move, {MANY} blocks", wall=ratio, cpu=ratio, median_ms=shown, bar=MOVE_BAR)
 
 
-def _opened(visitor: Visitor, server: str, size: int) -> Page:
-    board = Board.make(server)
+def _opened(visitor: Visitor, size: int) -> Page:
+    board = Board.make(visitor.url)
     for content in _contents(size):
         board.add(content.text, content.type)
     return visitor.go(board.path)

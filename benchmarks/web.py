@@ -37,10 +37,11 @@ def run(plan: Plan) -> Iterator[Report]:
     yield Report(f"web page: {MANY:,} skills against {FEW}", rows)
     with boards.desk_of() as desk:
         app = _app(plan.data, FEW, Door(lambda: desk))
-        paths = [f"/session/{boards.session_of(desk, size)}" for size in (boards.FEW, boards.MANY)]
-        row = _row(
-            "board", _Asked(app, paths[0]), _Asked(app, paths[1]), plan.rounds, boards.PAGE_BAR
+        short, long = (
+            _Asked(app, f"/session/{boards.session_of(desk, size)}")
+            for size in (boards.FEW, boards.MANY)
         )
+        row = _row("board", short, long, plan.rounds, boards.PAGE_BAR)
     yield Report(f"board: {boards.MANY} blocks against {boards.FEW}", (row,))
     told = f"move in a browser: {boards.MANY} blocks against {boards.SHORT}"
     yield Report(told, (boards.move_row(plan.rounds),))
