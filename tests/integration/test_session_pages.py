@@ -78,7 +78,7 @@ def test_odd_places_and_versions_change_nothing_else(server: Running, place: str
     identity = address.rpartition("/")[2]
     [block] = server.ask("GET", f"/api/v1/sessions/{identity}/blocks").json["data"]["blocks"]
     moving = f"{address}/blocks/{block['id']}/move"
-    assert send(server, moving, place=place, version="x").status == 412 or "NOWHERE" in place
+    assert send(server, moving, place=place, version="x").status in (400, 412)
     reply = send(server, moving, place=place, version=str(block["version"]))
     assert reply.status in (303, 400, 409)
     found = server.ask("GET", f"/api/v1/sessions/{identity}/blocks?zone=WORKING").json["data"]
