@@ -1,4 +1,4 @@
-"""The table of skills with many of them against one with a page full, in one process."""
+"""Pages with many skills or blocks against pages with few, in one process; and in a browser."""
 
 import asyncio
 import time
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Message
 
+from benchmarks import boards
 from benchmarks.harness import DISCARDED_ROUNDS, BenchmarkError
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
@@ -20,6 +21,7 @@ from skillhall.prompts.configured import read_supply
 from skillhall.prompts.counter import PromptCounter
 from skillhall.settings import Settings
 from skillhall.surfaces.server import Services, build_app
+from skillhall.workspace.doors import Door
 
 BAR = Bar(3.0)
 FEW, MANY = 50, 5_000
@@ -30,11 +32,21 @@ def run(plan: Plan) -> Iterator[Report]:
     """The report on the first page of the table, and on a search in it."""
     few, many = (_Hall.open(plan.data, number) for number in (FEW, MANY))
     rows = (
-        _row("first page", few, many, plan.rounds, BAR),
-        _row("after a pause", few, many, plan.rounds, BAR, pause=60.0),
-        _row("search", few, many, plan.rounds, query=b"q=pdf"),
+        _row("first page", _Asked(few), _Asked(many), plan.rounds, BAR),
+        _row("after a pause", _Asked(few, pause=60.0), _Asked(many, pause=60.0), plan.rounds, BAR),
+        _row("search", _Asked(few, query=b"q=pdf"), _Asked(many, query=b"q=pdf"), plan.rounds),
     )
     yield Report(f"web page: {MANY:,} skills against {FEW}", rows)
+    with boards.desk_of() as desk:
+        hall = _Hall.open(plan.data, FEW, Door(lambda: desk))
+        short, long = (
+            _Asked(hall, f"/session/{boards.session_of(desk, size)}")
+            for size in (boards.FEW, boards.MANY)
+        )
+        row = _row("board", short, long, plan.rounds, boards.PAGE_BAR)
+    yield Report(f"board: {boards.MANY} blocks against {boards.FEW}", (row,))
+    told = f"move in a browser: {boards.MANY} blocks against {boards.SHORT}"
+    yield Report(told, (boards.move_row(plan.rounds),))
 
 
 @dataclass
@@ -46,7 +58,7 @@ class _Hall:
     now: float = 0.0
 
     @classmethod
-    def open(cls, data: Path, number: int) -> "_Hall":
+    def open(cls, data: Path, number: int, workspace: Door | None = None) -> "_Hall":
         tree = ensure_tree(data, TreeSpec("flat", number)).root
         run_directory = data / f"web-{number}"
         (run_directory / ".agents").mkdir(parents=True, exist_ok=True)
@@ -55,7 +67,7 @@ class _Hall:
             link.symlink_to(tree, target_is_directory=True)
         settings = Settings(str(run_directory), str(data / "web-cache"))
         collection = Collection(LocalSkills(run_directory), settings)
-        services = Services(PromptCounter(read_supply(settings)), collection)
+        services = Services(PromptCounter(read_supply(settings)), collection, workspace)
         hall = cls(build_app(services, settings), collection)
         collection.clock = lambda: hall.now
         return hall
@@ -66,19 +78,16 @@ class _Hall:
         self.now += seconds
 
 
-def _row(  # noqa: PLR0913 - what a row compares
-    name: str,
-    few: _Hall,
-    many: _Hall,
-    rounds: int,
-    bar: Bar | None = None,
-    *,
-    query: bytes = b"",
-    pause: float = 0.0,
-) -> Row:
+class _Asked(NamedTuple):
+    hall: _Hall
+    path: str = "/skills"
+    query: bytes = b""
+    pause: float = 0.0  # seconds before each request
+
+
+def _row(name: str, few: _Asked, many: _Asked, rounds: int, bar: Bar | None = None) -> Row:
     total = rounds + DISCARDED_ROUNDS
-    pairs = [(_cost(few, query, pause), _cost(many, query, pause)) for _ in range(total)]
-    kept = pairs[DISCARDED_ROUNDS:]
+    kept = [(_cost(few), _cost(many)) for _ in range(total)][DISCARDED_ROUNDS:]
     return Row(
         name=name,
         wall=median(large[0] / small[0] for small, large in kept),
@@ -88,20 +97,20 @@ def _row(  # noqa: PLR0913 - what a row compares
     )
 
 
-def _cost(hall: _Hall, query: bytes, pause: float) -> tuple[float, float]:
+def _cost(asked: _Asked) -> tuple[float, float]:
     """The wall and CPU time of some requests; what goes on beside them slows them or does not."""
-    costs = [asyncio.run(_timed(hall, query, pause)) for _ in range(REQUESTS)]
+    costs = [asyncio.run(_timed(asked)) for _ in range(REQUESTS)]
     return sum(wall for wall, _ in costs), sum(cpu for _, cpu in costs)
 
 
-async def _timed(hall: _Hall, query: bytes, pause: float) -> tuple[float, float]:
-    hall.wait(pause)
+async def _timed(asked: _Asked) -> tuple[float, float]:
+    asked.hall.wait(asked.pause)
     wall, cpu = time.perf_counter(), time.process_time()
-    await _ask(hall.app, query)
+    await _ask(asked)
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-async def _ask(app: ASGIApp, query: bytes) -> None:
+async def _ask(asked: _Asked) -> None:
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -116,14 +125,14 @@ async def _ask(app: ASGIApp, query: bytes) -> None:
         "http_version": "1.1",
         "method": "GET",
         "scheme": "http",
-        "path": "/skills",
-        "raw_path": b"/skills",
-        "query_string": query,
+        "path": asked.path,
+        "raw_path": asked.path.encode("ascii"),
+        "query_string": asked.query,
         "root_path": "",
         "headers": [(b"host", b"127.0.0.1:80")],
         "server": ("127.0.0.1", 80),
         "client": ("127.0.0.1", 1),
     }
-    await app(scope, receive, send)
+    await asked.hall.app(scope, receive, send)
     if sent[0]["status"] != 200:
         raise BenchmarkError(f"the page answers {sent[0]['status']}")

@@ -1,5 +1,6 @@
 """One browser and one server for each worker, and a new visitor for each test."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.support.browsers import PATIENCE, Hall, Visitor, launch, serving
 from tests.support.skills import make_skill, make_skill_md
+
+# They write into the guides, for whoever asks for it; there is nothing to compare.
+collect_ignore = [] if os.environ.get("UPDATE_SCREENSHOTS") else ["test_pictures.py"]
 
 HOSTILE = (
     "# Title <script>window.hit=1</script>\n\n<img src=x onerror=window.hit=1>\n\n"

@@ -1,6 +1,5 @@
 """The pictures of the guide: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_pictures.py`."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -9,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.support.archives import zip_of
+from tests.support.boards import Board
 from tests.support.browsers import ROOT, Hall, Visitor, serving
 from tests.support.model_server import Call, model_server
 from tests.support.skills import make_skill, make_skill_md
@@ -33,10 +33,6 @@ SCRIPT = (
     Call("load_skill", {"name": "csv-report"}),
     Call("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
     ANSWER,
-)
-
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("UPDATE_SCREENSHOTS"), reason="the pictures are written on demand"
 )
 
 
@@ -83,6 +79,18 @@ def talk(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
+def arrange(page: Page) -> None:
+    server = page.url.partition("/sessions")[0]
+    board = Board.make(server, "Quarterly report", working=400, total=4000)
+    board.add("You are a careful analyst. Ask before you guess.", "system_prompt")
+    board.add("Write for people who have two minutes.", "guideline")
+    board.add("# csv-report\n\nTotals first, then one row for each region.", "reference")
+    board.add("Compare with the second quarter.", "note")
+    board.add("How did we do in the third quarter?", "user_message")
+    page.goto(board.server + board.path)
+    expect(page.get_by_role("heading", name="Compare with")).to_be_visible()
+
+
 def nothing(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
 
@@ -93,6 +101,7 @@ PICTURES = [
     ("skills-phone", "/skills", nothing, 390, "light"),
     ("skill", "/skill/csv-report", nothing, 1280, "light"),
     ("review", "/skills/import", review, 1280, "light"),
+    ("board", "/sessions", arrange, 1280, "light"),
     ("settings", "/sources", nothing, 1280, "light"),
     ("playground", "/playground", talk, 1280, "light"),
 ]

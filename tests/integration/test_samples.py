@@ -24,6 +24,7 @@ DOCUMENTS = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("d
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Commands that need nothing but the folder: they are run. The others would ask hosts or people.
 RUN_HERE = {"list", "validate", "prompt", "search", "scan", "tool", "local", "stats", "init"}
+NEED_A_HOST = (["local", "share"],)  # the rest of these groups does not
 ANSWER = "Here is the report."
 DEADLINE = 300
 # What a reader of the guides has already: a chat model for LangChain.
@@ -62,6 +63,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "skillhall.toml").write_bytes(
         b'[[agents]]\nid = "coding"\n[[agents.skills]]\nroot = "skills"\n'
     )
+    served = {"references/forms.md": b"Forms.\n"}
+    make_skill(tmp_path / "served", "pdf", files=served)
     with github_site() as github, model_server(ANSWER) as model:
         files = {f"skills/{name}/SKILL.md": make_skill_md(name) for name in ("pdf", "lint")}
         for name in ("acme/skills", "acme/tools"):
@@ -79,6 +82,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         }
         for variable, value in variables.items():
             monkeypatch.setenv(variable, value)
+        server = [sys.executable, "-m", "skillhall", "mcp", str(tmp_path / "served")]
+        assert run(["mcp-servers", "add", "acme", "--", *server]) == 0
         yield tmp_path
 
 
@@ -120,6 +125,6 @@ def test_the_commands_that_need_no_host_run(
     document: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words in commands(document):
-        if words[0] in RUN_HERE:
+        if words[0] in RUN_HERE and words[:2] not in NEED_A_HOST:
             monkeypatch.setattr(sys, "stdin", io.StringIO("Some text.\n"))
             assert run([*words, *["--yes"] * (words[:2] == ["local", "delete"])]) in (0, 1), words

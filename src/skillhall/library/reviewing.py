@@ -5,18 +5,15 @@ They wait in memory, for a while and up to a size; whatever was looked at is wha
 
 from __future__ import annotations
 
-import secrets
-import threading
-import time
-from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from skillhall.errors import ChangedMeanwhile, ReviewGone, SkillhallError
+from skillhall.errors import ChangedMeanwhile, SkillhallError
 from skillhall.library.adding import description_of, digest_of, name_of
 from skillhall.library.comparing import compare, contents_of
 from skillhall.library.drafting import judged_text
 from skillhall.library.local_intake import own_id, prepare_all, skill_md_of
+from skillhall.library.waiting import Waiting
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import folded
@@ -35,10 +32,6 @@ if TYPE_CHECKING:
     from skillhall.skill.bundle import Bundle
 
 Standing: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
-
-MAX_BYTES = 256 * 1024 * 1024  # that wait in all reviews together
-MAX_REVIEWS = 32
-PATIENCE = 3600.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +71,18 @@ class Reviews:
 
     changes: LocalChanges
     system_ids: Callable[[], Iterable[str]] = tuple
-    clock: Callable[[], float] = time.monotonic
-    _waiting: OrderedDict[str, _Waiting] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    waiting: Waiting[_Waiting] = field(default_factory=Waiting)
 
     def begin(self, source: str, bundles: Iterable[Bundle]) -> Review:
         """Let bundles wait. Raises: what reading them raises."""
         held = tuple(in_memory(bundle) for bundle in bundles)
         size = sum(file.size for bundle in held for file in bundle.files.values())
-        waiting = _Waiting(secrets.token_urlsafe(12), source, held, size, self.clock())
-        with self._lock:
-            self._waiting[waiting.id] = waiting
-            self._forget()
-        return self._review(waiting, {})
+        waiting = _Waiting(source, held)
+        return self._review(self.waiting.put(waiting, size), waiting, {})
 
     def find(self, review_id: str, ids: Mapping[str, str] | None = None) -> Review:
         """What waits under that id, with other ids for some candidates. Raises: ReviewGone."""
-        with self._lock:
-            self._forget()
-            waiting = self._waiting.get(review_id)
-        if waiting is None:
-            raise ReviewGone
-        return self._review(waiting, ids or {})
+        return self._review(review_id, self.waiting.find(review_id), ids or {})
 
     def take(self, review: Review, chosen: Sequence[Candidate]) -> tuple[ImportReport, str]:
         """Import what was chosen, if it would still do what was shown.
@@ -113,22 +96,10 @@ class Reviews:
         is_replacing = any(one.standing == "replaces" for one in chosen)
         bundles = [one.bundle for one in chosen]
         report = self.changes.import_(bundles, replace=is_replacing)
-        with self._lock:
-            self._waiting.pop(review.id, None)
+        self.waiting.drop(review.id)
         return report
 
-    def _forget(self) -> None:
-        """Let go of what waited too long, and of the oldest while it is too much."""
-        oldest = self.clock() - PATIENCE
-        for key in [key for key, one in self._waiting.items() if one.since < oldest]:
-            del self._waiting[key]
-        while len(self._waiting) > 1 and (
-            len(self._waiting) > MAX_REVIEWS
-            or sum(one.size for one in self._waiting.values()) > MAX_BYTES
-        ):
-            self._waiting.popitem(last=False)
-
-    def _review(self, waiting: _Waiting, ids: Mapping[str, str]) -> Review:
+    def _review(self, review_id: str, waiting: _Waiting, ids: Mapping[str, str]) -> Review:
         system = {folded(one) for one in self.system_ids()}
         candidates: list[Candidate] = []
         for number, bundle in enumerate(waiting.bundles):
@@ -138,7 +109,7 @@ class Reviews:
             if one.standing != "refused" and folded(one.id) in system:
                 one = replace(one, standing="taken", problem=one.id)
             candidates.append(one)
-        return Review(waiting.id, waiting.source, tuple(candidates))
+        return Review(review_id, waiting.source, tuple(candidates))
 
     def _candidate(self, key: str, bundle: Bundle) -> Candidate:
         try:
@@ -171,11 +142,8 @@ class Reviews:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    id: str
     source: str
     bundles: tuple[Bundle, ...]
-    size: int
-    since: float
 
 
 def _beside(bundle: Bundle, data: bytes) -> tuple[Judged, ...]:

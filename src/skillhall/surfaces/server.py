@@ -105,7 +105,13 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             skill_router(SkillCalls(services.collection, blocking)),
             installer_router(InstallerCalls(services.collection, blocking)),
             web_router(
-                services.collection, counter, settings, blocking, keys, services.stopping.wait
+                services.collection,
+                counter,
+                settings,
+                blocking,
+                keys,
+                services.stopping.wait,
+                services.workspace,
             ),
         )
     if services.workspace is not None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall.storage.records import Zone
 from skillhall.workspace.desk import found_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillhall.storage.port import Reading
-    from skillhall.storage.records import Block, Content, Session
+    from skillhall.storage.records import Block, Content, Session, ZoneSize
     from skillhall.workspace.desk import Desk
 
+Level: TypeAlias = Literal["fine", "warning", "danger"]
+
 _GAP = "\n\n"
+_WARNING, _DANGER = 0.80, 0.95  # of a budget
 
 
 class Spending(NamedTuple):
@@ -28,6 +31,20 @@ class Spending(NamedTuple):
     def is_over(self) -> bool:
         """Whether more is spent than was meant to be."""
         return self.budget is not None and self.tokens > self.budget
+
+    @property
+    def share(self) -> float:
+        """How much of the budget is spent, 1 being all of it; nothing without a budget."""
+        if self.budget is None:
+            return 0.0
+        return self.tokens / self.budget if self.budget else float(bool(self.tokens))
+
+    @property
+    def level(self) -> Level:
+        """Whether somebody should look at it."""
+        if self.share < _WARNING:
+            return "fine"
+        return "warning" if self.share < _DANGER else "danger"
 
 
 class ZoneContext(NamedTuple):
@@ -68,6 +85,16 @@ def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
     total = Spending(sum(zone.spending.tokens for zone in zones), session.budgets.total)
     ordered = (block.content for zone in zones for block in zone.blocks)
     return Context(session, zones, total, compiled_text(ordered))
+
+
+def spend(session: Session, sizes: Mapping[Zone, ZoneSize]) -> dict[Zone | None, Spending]:
+    """What each zone costs, and under None all of them."""
+    spent: dict[Zone | None, Spending] = {}
+    for zone in Zone:
+        tokens = sizes[zone].tokens if zone in sizes else 0
+        spent[zone] = Spending(tokens, session.budgets.of(zone))
+    total = sum(one.tokens for one in spent.values())
+    return {**spent, None: Spending(total, session.budgets.total)}
 
 
 def compiled_text(contents: Iterable[Content]) -> str:

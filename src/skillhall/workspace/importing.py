@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -15,7 +15,9 @@ from skillhall.skill.bundle import Bundle
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.sources.archive import read_archive, read_files
 from skillhall.sources.roots import Root
+from skillhall.workspace.block_types import SKILL
 from skillhall.workspace.blocks import ADDED, EDITED, append_contents, touched
+from skillhall.workspace.desk import found_session
 from skillhall.workspace.intake import (
     LOCAL,
     UPLOAD,
@@ -30,6 +32,7 @@ from skillhall.workspace.sessions import NO_BUDGETS, Sessions
 if TYPE_CHECKING:
     from skillhall.catalog.catalog import Skill
     from skillhall.policy.loading import Judged
+    from skillhall.storage.port import Reading
     from skillhall.storage.records import Block, Content, Session, Zone
     from skillhall.workspace.desk import Change, Desk
 
@@ -56,6 +59,18 @@ class Wish(NamedTuple):
 
 
 PLAIN = Wish()
+
+
+class Found(NamedTuple):
+    """What a source holds, to be chosen from, and where that is."""
+
+    candidates: tuple[Candidate, ...]
+    origin: Provenance
+
+    @property
+    def size(self) -> int:
+        """How much it takes to keep it, in characters."""
+        return sum(len(one.body) for one in self.candidates)
 
 
 class FolderScan(NamedTuple):
@@ -86,11 +101,11 @@ class Imports:
 
     def look_upload(self, data: bytes, filename: str) -> list[Candidate]:
         """What an uploaded file holds. Raises: ArchiveRejected, TooLarge, FieldRefused."""
-        return read_candidates(_uploaded(data, filename))
+        return [*self.find_upload(data, filename).candidates]
 
     def look_source(self, source: str) -> list[Candidate]:
         """What a named source holds. Raises: what opening it raises."""
-        return read_candidates(self.open_source(source)[0])
+        return [*self.find_source(source).candidates]
 
     def look_folder(self, folder: str = "") -> FolderScan:
         """What a folder of this machine holds, broken skills too. Raises: FolderScanOff."""
@@ -106,6 +121,35 @@ class Imports:
         found.sort(key=lambda one: one.id)
         return FolderScan(root.path, tuple(found), catalog.notes)
 
+    def find_upload(self, data: bytes, filename: str, source_type: str = UPLOAD) -> Found:
+        """What an uploaded file holds. Raises: ArchiveRejected, TooLarge, FieldRefused."""
+        origin = Provenance(source_type, _file_name(filename))
+        return self.find_bundles(_uploaded(data, filename), origin)
+
+    def find_source(self, source: str) -> Found:
+        """What a named source holds. Raises: what opening it raises."""
+        return self.find_bundles(*self.open_source(source))
+
+    def find_folder(self, folder: str = "") -> Found:
+        """What a folder of this machine holds. Raises: FolderScanOff."""
+        scan = self.look_folder(folder)
+        return Found(scan.candidates, Provenance(LOCAL, scan.folder))
+
+    def find_bundles(self, bundles: Iterable[Bundle], origin: Provenance) -> Found:
+        """What bundles hold that somebody else opened."""
+        return Found(tuple(read_candidates(bundles)), origin)
+
+    def same_names(self, session: str, found: Found) -> frozenset[str]:
+        """The names among the skills of which the session has blocks. Raises: RecordNotFound."""
+
+        def work(read: Reading) -> Sequence[Block]:
+            found_session(read, session)
+            return read.blocks(session, None, SKILL)
+
+        there = {one.content.skill.name for one in self.desk.store.read(work) if one.content.skill}
+        wanted = (one for one in found.candidates if one.portable is None and not one.reasons)
+        return frozenset(one.name for one in wanted) & there
+
     def import_upload(
         self,
         session: str,
@@ -114,22 +158,16 @@ class Imports:
         wish: Wish = PLAIN,
         source_type: str = UPLOAD,
     ) -> Imported:
-        """The skills of a file as blocks.
-
-        Raises: RecordNotFound, Conflict, SkillRejected, SkillNotFound, ArchiveRejected, TooLarge.
-        """
-        found = read_candidates(_uploaded(data, filename))
-        return self._import(session, found, Provenance(source_type, _file_name(filename)), wish)
+        """The skills of a file as blocks. Raises: as `take`, and ArchiveRejected."""
+        return self.take(session, self.find_upload(data, filename, source_type), wish)
 
     def import_source(self, session: str, source: str, wish: Wish = PLAIN) -> Imported:
-        """The skills of a named source as blocks. Raises: as `import_upload`, and opening it."""
-        bundles, origin = self.open_source(source)
-        return self._import(session, read_candidates(bundles), origin, wish)
+        """The skills of a named source as blocks. Raises: as `take`, and opening it."""
+        return self.take(session, self.find_source(source), wish)
 
     def import_folder(self, session: str, folder: str, wish: Wish = PLAIN) -> Imported:
-        """The skills of a folder of this machine. Raises: FolderScanOff, as `import_upload`."""
-        scan = self.look_folder(folder)
-        return self._import(session, scan.candidates, Provenance(LOCAL, scan.folder), wish)
+        """The skills of a folder of this machine. Raises: FolderScanOff, and as `take`."""
+        return self.take(session, self.find_folder(folder), wish)
 
     def open_session(self, data: bytes, filename: str, name: str | None = None) -> Session:
         """A new session out of an exported one, or out of an archive of skills.
@@ -144,17 +182,19 @@ class Imports:
         budgets = portable.budgets if portable else NO_BUDGETS
         return Sessions(self.desk).create(name or own, budgets, contents)
 
-    def _import(
-        self, session: str, found: Sequence[Candidate], origin: Provenance, wish: Wish
-    ) -> Imported:
-        chosen = _chosen(found, wish.names)
+    def take(self, session: str, found: Found, wish: Wish = PLAIN) -> Imported:
+        """What was found, or what is chosen of it, as blocks.
+
+        Raises: RecordNotFound, Conflict, SkillRejected, SkillNotFound, TooLarge.
+        """
+        chosen = _chosen(found.candidates, wish.names)
         good = accepted(chosen)
 
         def work(change: Change) -> Imported:
             blocks: list[Block] = []
             replaced: list[str] = []
             for one in good:
-                contents = one.contents(wish.zone, origin)
+                contents = one.contents(wish.zone, found.origin)
                 old = _replaced(change, one, contents, wish.same)
                 if old is None:
                     blocks += _appended(self.desk, change, contents)

@@ -7,7 +7,8 @@ import pytest
 from skillhall.errors import ChangedMeanwhile, ReviewGone
 from skillhall.library.local_changes import LocalChanges
 from skillhall.library.local_skills import LocalSkills
-from skillhall.library.reviewing import MAX_REVIEWS, PATIENCE, Reviews
+from skillhall.library.reviewing import Reviews
+from skillhall.library.waiting import MAX_WAITING, PATIENCE, Waiting
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md
 
@@ -23,7 +24,7 @@ class Clock:
 def reviews(tmp_path: Path) -> Reviews:
     make_skill(tmp_path / "run/.agents/skills", "pdf", data=make_skill_md("pdf", "Old."))
     changes = LocalChanges(LocalSkills(tmp_path / "run"), str(tmp_path / "data"))
-    return Reviews(changes, lambda: ["shipped"], Clock())
+    return Reviews(changes, lambda: ["shipped"], Waiting(Clock()))
 
 
 def test_a_candidate_is_new_the_same_or_replaces_or_cannot_be_taken(reviews: Reviews) -> None:
@@ -62,11 +63,11 @@ def test_what_means_something_else_by_now_is_not_taken(reviews: Reviews) -> None
 
 
 def test_nothing_waits_for_ever_or_without_end(reviews: Reviews) -> None:
-    clock = reviews.clock
+    clock = reviews.waiting.clock
     assert isinstance(clock, Clock)
     one = make_bundle({"SKILL.md": make_skill_md("a")})
     first = reviews.begin("x", [one])
-    for _ in range(MAX_REVIEWS):
+    for _ in range(MAX_WAITING):
         last = reviews.begin("x", [one])
     with pytest.raises(ReviewGone):
         reviews.find(first.id)

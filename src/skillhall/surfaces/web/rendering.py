@@ -28,7 +28,12 @@ POLICY = (
 )
 _LIVE = (b"vary", b"Accept-Language, Cookie")
 # The parts of the product, in the order of the menu: a key of the texts, and where it begins.
-SECTIONS = (("skills", "/skills"), ("playground", "/playground"), ("sources", "/sources"))
+SECTIONS = (
+    ("skills", "/skills"),
+    ("sessions", "/sessions"),
+    ("playground", "/playground"),
+    ("sources", "/sources"),
+)
 
 
 @dataclass(frozen=True, slots=True)

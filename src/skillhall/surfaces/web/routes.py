@@ -15,6 +15,7 @@ from skillhall.surfaces.web.assets import STATIC, assets
 from skillhall.surfaces.web.import_pages import ImportPages
 from skillhall.surfaces.web.playground_pages import PLAYGROUND, PlaygroundPages
 from skillhall.surfaces.web.rendering import redirect
+from skillhall.surfaces.web.session_routes import session_pages
 from skillhall.surfaces.web.shaping_pages import ShapingPages
 from skillhall.surfaces.web.site import Site
 from skillhall.surfaces.web.skill_pages import SkillPages
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from skillhall.surfaces.keys import Keys
     from skillhall.surfaces.web.site import Call
     from skillhall.surfaces.web.visit import Visit
+    from skillhall.workspace.doors import Door
 
 _FOREVER = (b"cache-control", b"public, max-age=31536000, immutable")
 _REVALIDATED = (b"cache-control", b"no-cache")
@@ -42,13 +44,14 @@ def web_router(  # noqa: PLR0913, PLR0917 - the services of the pages
     blocking: Blocking,
     keys: Keys,
     stopped: Callable[[], Awaitable[None]],
+    workspace: Door | None = None,
 ) -> APIRouter:
     """Every page; the OpenAPI document is about programs, and names none of them.
 
     `stopped` ends when the server is about to stop.
     """
     reviews = Reviews(collection.changes, collection.system_ids)
-    site = Site(collection, counter, settings, blocking, keys, reviews)
+    site = Site(collection, counter, settings, blocking, keys, reviews, workspace)
     router = APIRouter(include_in_schema=False)
     playground = PlaygroundPages(site, stopped)
     endpoints = [(*row[:2], site.endpoint(row[2])) for row in _pages(site, playground)]
@@ -87,6 +90,7 @@ def _pages(site: Site, playground: PlaygroundPages) -> tuple[tuple[str, str, Cal
         ("POST", "/changes/{id}/undo", shaping.undo),
         ("GET", PLAYGROUND, playground.show),
         ("POST", f"{PLAYGROUND}/new", playground.forget),
+        *session_pages(site),
         ("GET", "/sources", sources.show_sources),
         ("POST", "/sources/refresh", sources.refresh),
         ("POST", "/settings", sources.choose),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillhall.surfaces.http.answer import Answer
     from skillhall.surfaces.http.blocking import Blocking
     from skillhall.surfaces.keys import Keys
+    from skillhall.workspace.doors import Door
 
     Call: TypeAlias = Callable[[Visit], Answer]
 
@@ -62,6 +63,7 @@ class Site:
     blocking: Blocking
     keys: Keys
     reviews: Reviews
+    workspace: Door | None = None
     markdown: MarkdownPages = field(default_factory=MarkdownPages)
 
     def endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:

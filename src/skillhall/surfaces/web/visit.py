@@ -7,7 +7,7 @@ import binascii
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
 from skillhall.surfaces.keys import cookie_in
 from skillhall.surfaces.web.forms import Form
@@ -26,7 +26,15 @@ class Notice(NamedTuple):
 
     key: str
     subject: str = ""
-    change: str = ""
+    change: str = ""  # its id, or the session and the block that was deleted
+
+    @property
+    def undo(self) -> str:
+        """Where it is taken back; "" if it cannot be."""
+        session, _, block = self.change.partition("/")
+        if block:
+            return f"/session/{quote(session, safe='')}/blocks/{quote(block, safe='')}/bring-back"
+        return f"/changes/{quote(self.change, safe='')}/undo" if self.change else ""
 
     def encoded(self) -> str:
         """As a cookie holds it."""

@@ -1,0 +1,89 @@
+"""Boards with many blocks against boards with few: what the server and a browser take for them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.harness import DISCARDED_ROUNDS
+from benchmarks.report import Bar, Row
+from skillhall.storage.database.engine import Database
+from skillhall.storage.database.writing import SqlStore
+from skillhall.workspace.checking import make_content
+from skillhall.workspace.model import Content, Zone
+from skillhall.workspace.workspace import Workspace
+from tests.support.boards import Board
+from tests.support.browsers import Visitor, launch, serving
+from tests.support.databases import AT
+from tests.support.workspaces import make_workspace
+
+FEW, MANY = 50, 500  # blocks, for the server
+SHORT = 20  # blocks, for the browser
+PAGE_BAR, MOVE_BAR = Bar(3.0), Bar(2.0)
+TEXT = "# A heading\n\nA sentence of the length that notes have, more or less.\n" * 4
+_KINDS = {
+    Zone.PERMANENT: "guideline",
+    Zone.STABLE: "reference",
+    Zone.WORKING: "note",
+}
+# From the key to the frame in which the answer of the server is on the screen.
+_MOVE = """() => new Promise((done) => {
+  const board = document.getElementById("board"), before = board.dataset.revision;
+  const link = document.querySelector("#cards-working h3 a"), start = performance.now();
+  new MutationObserver((_, watch) => {
+    if (board.dataset.revision === before) return;
+    watch.disconnect();
+    requestAnimationFrame(() => done(performance.now() - start));
+  }).observe(board, { attributes: true });
+  link.focus();
+  link.dispatchEvent(
+    new KeyboardEvent("keydown", { key: "ArrowDown", altKey: true, bubbles: true }),
+  );
+})"""
+
+
+@contextmanager
+def desk_of() -> Iterator[Workspace]:
+    """A workspace on SQLite."""
+    with TemporaryDirectory() as folder:
+        database = Database(f"sqlite:///{folder}/bench.db", AT)
+        yield make_workspace(SqlStore(database), "b")
+        database.close()
+
+
+def session_of(desk: Workspace, size: int) -> str:
+    """A session with that many blocks, as many in each zone."""
+    return desk.sessions.create(f"{size} blocks", contents=_contents(size)).id
+
+
+def move_row(rounds: int) -> Row:
+    """A block that is moved by a key, until the answer is on the screen."""
+    with TemporaryDirectory() as folder, serving(Path(folder)) as hall, sync_playwright() as kit:
+        browser = launch(kit)
+        pages = [_opened(Visitor.enter(browser, hall.url), size) for size in (SHORT, MANY)]
+        timed = [[_moved(page) for page in pages] for _ in range(rounds + DISCARDED_ROUNDS)]
+        browser.close()
+    kept = timed[DISCARDED_ROUNDS:]
+    ratio = median(many / few for few, many in kept)
+    shown = median(many for _, many in kept)
+    return Row(name=f"move, {MANY} blocks", wall=ratio, cpu=ratio, median_ms=shown, bar=MOVE_BAR)
+
+
+def _opened(visitor: Visitor, size: int) -> Page:
+    board = Board.make(visitor.url)
+    for content in _contents(size):
+        board.add(content.text, content.type)
+    return visitor.go(board.path)
+
+
+def _moved(page: Page) -> float:
+    return float(median(page.evaluate(_MOVE) for _ in range(5)))
+
+
+def _contents(size: int) -> list[Content]:
+    zones: list[Zone] = [*Zone]
+    wanted = (zones[number % len(zones)] for number in range(size))
+    return [make_content(_KINDS[zone], zone, TEXT) for zone in wanted]

@@ -1,0 +1,275 @@
+// The board of a session: cards are dragged or moved by keys, edited where they stand, and every
+// tab shows what the others do. Without it, the same forms and links lead to pages.
+
+const STEPS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
+const waiting = new Set(); // ids of cards whose new place is not told yet
+let isDragging = false;
+let isSending = false;
+let isLoading = false;
+let isStale = false; // whether something happened that is not shown
+
+const board = () => document.getElementById("board");
+const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
+
+function say(text) {
+  const spoken = document.getElementById("spoken");
+  spoken.textContent = "";
+  requestAnimationFrame(() => { spoken.textContent = text; });
+}
+
+// Puts what the server answers into the page; whoever writes at that moment goes on writing.
+async function show(text, part) {
+  const editors = [...document.querySelectorAll("[data-editor]")];
+  const target = document.querySelector(part);
+  await htmx.swap({ text, target, select: part, swap: "outerMorph", sourceElement: target, hx: {} });
+  for (const editor of editors) if (!editor.isConnected) rescue(editor);
+  wire();
+}
+
+// The block was deleted elsewhere: its text stays, to be saved as a block of its own.
+function rescue(editor) {
+  const slot = document.getElementById("adding");
+  const told = document.createElement("p");
+  told.className = "lost";
+  told.role = "alert";
+  told.textContent = slot.dataset.lost;
+  fill(slot, told, editor);
+}
+
+function fill(slot, ...parts) {
+  slot.setAttribute("hx-morph-skip", "");
+  slot.replaceChildren(...parts);
+}
+
+function empty(slot) {
+  slot.removeAttribute("hx-morph-skip");
+  slot.replaceChildren();
+}
+
+async function refresh() {
+  if (isDragging || isSending || isLoading) {
+    isStale = true;
+    return;
+  }
+  isStale = false;
+  isLoading = true;
+  const answer = await fetch(board().dataset.address);
+  const text = await answer.text();
+  isLoading = false;
+  if (!answer.ok) {
+    location.reload();
+  } else if (isDragging || isSending) {
+    isStale = true;
+  } else {
+    await show(text, "#board");
+    if (isStale) refresh();
+  }
+}
+
+document.addEventListener("htmx:sse:after:message", (event) => {
+  const { event: kind, data } = event.detail.message;
+  const news = kind === "reset" ? Infinity : JSON.parse(data).revision;
+  if (news > Number(board().dataset.revision)) refresh();
+});
+
+for (const [name, state] of [["after:connection", "open"], ["error", "closed"], ["close", "closed"]]) {
+  document.addEventListener(`htmx:sse:${name}`, () => {
+    document.getElementById("live").dataset.state = state;
+  });
+}
+
+// Where a card stands, as the form of its menu tells it.
+function place(card) {
+  const { zone } = card.parentElement.dataset;
+  const above = card.previousElementSibling;
+  return above ? `after,${above.dataset.block},${zone}` : `first,,${zone}`;
+}
+
+function learnVersions(page) {
+  for (const known of page.querySelectorAll(".block")) {
+    const field = document.getElementById(known.id)?.querySelector('[name="version"]');
+    if (field) field.value = known.querySelector('[name="version"]').value;
+  }
+}
+
+async function sendMoves() {
+  if (isSending) return;
+  isSending = true;
+  let text = "";
+  try {
+    for (let [id] = waiting; id !== undefined; [id] = waiting) {
+      waiting.delete(id);
+      const card = document.getElementById(`block-${id}`);
+      if (!card) continue;
+      const form = card.querySelector("form.moving");
+      const body = new URLSearchParams(new FormData(form));
+      body.set("place", place(card));
+      const answer = await fetch(form.action, { method: "POST", body });
+      text = await answer.text();
+      learnVersions(parsed(text));
+      if (!answer.ok) waiting.clear();
+    }
+  } finally {
+    isSending = false;
+    board().ariaBusy = null;
+  }
+  if (isDragging) isStale = true;
+  else if (text) await settle(text);
+  if (isStale) refresh();
+}
+
+function moved(card) {
+  const list = card.parentElement;
+  const cards = [...list.children];
+  const words = { name: card.dataset.name, zone: list.dataset.name };
+  words.place = cards.indexOf(card) + 1;
+  words.count = cards.length;
+  say(board().dataset.moved.replace(/\{(\w+)\}/g, (_, key) => words[key]));
+  waiting.add(card.dataset.block);
+  board().ariaBusy = "true";
+  sendMoves();
+}
+
+// Shows the board that came back, or the form if there is something to say about it.
+async function settle(text, form) {
+  const page = parsed(text);
+  const open = form?.closest("[data-editor]");
+  const answered = page.querySelector("[data-editor]");
+  if (page.getElementById("board")) {
+    const before = new Set([...document.querySelectorAll(".block")].map((card) => card.id));
+    if (open) empty(open.closest(".slot"));
+    await show(text, "#main");
+    const added = [...document.querySelectorAll(".block")].find((card) => !before.has(card.id));
+    const own = open && document.getElementById(`block-${open.dataset.editor}`);
+    (own ?? (open && added))?.querySelector("h3 a").focus();
+  } else if (open && answered) {
+    const fresh = document.adoptNode(answered);
+    fill(open.closest(".slot"), fresh);
+    htmx.process(fresh);
+    fresh.querySelector("textarea").focus();
+  } else {
+    location.reload();
+  }
+}
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches("[data-live]")) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  if (form.ariaBusy === "true") return;
+  form.ariaBusy = "true";
+  const button = event.submitter;
+  const action = button?.hasAttribute("formaction") ? button.formAction : form.action;
+  const body = new URLSearchParams(new FormData(form, button));
+  try {
+    const answer = await fetch(action, { method: "POST", body });
+    await settle(await answer.text(), form);
+  } finally {
+    form.ariaBusy = null;
+  }
+}, true);
+
+async function openEditor(link, slot) {
+  const answer = await fetch(link.href);
+  const editor = parsed(await answer.text()).querySelector("[data-editor]");
+  if (!editor) {
+    location.assign(link.href);
+    return;
+  }
+  const fresh = document.adoptNode(editor);
+  fill(slot, fresh);
+  htmx.process(fresh);
+  fresh.scrollIntoView({ block: "nearest" });
+  fresh.querySelector("textarea").focus();
+}
+
+function slotOf(link) {
+  if (link.matches("[data-add]")) return document.getElementById("adding");
+  return link.closest(".slot") ?? link.closest(".block").querySelector(".slot");
+}
+
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) {
+    if (!menu.contains(event.target) || event.target.closest("a, button")) menu.open = false;
+  }
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  const link = event.target.closest("[data-edit], [data-add]");
+  if (link) {
+    event.preventDefault();
+    openEditor(link, slotOf(link));
+  }
+  const leave = event.target.closest(".slot [data-leave]");
+  if (leave) {
+    event.preventDefault();
+    const slot = leave.closest(".slot");
+    const card = slot.closest(".block");
+    empty(slot);
+    (card?.querySelector("h3 a") ?? document.querySelector("#add-menu summary")).focus();
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    const menu = event.target.closest(".menu[open]");
+    if (menu) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  }
+  const card = event.target.closest(".block");
+  const step = STEPS[event.key];
+  if (!card || !step || !event.altKey || event.target.closest(".slot")) return;
+  event.preventDefault();
+  const focused = document.activeElement;
+  const list = card.parentElement;
+  if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+    const beside = step < 0 ? card.previousElementSibling : card.nextElementSibling;
+    if (!beside) return;
+    if (step < 0) beside.before(card);
+    else beside.after(card);
+  } else {
+    const lists = [...document.querySelectorAll(".cards")];
+    const goal = lists[lists.indexOf(list) + step];
+    if (!goal) return;
+    goal.append(card);
+  }
+  focused.focus();
+  card.scrollIntoView({ block: "nearest" });
+  moved(card);
+});
+
+function wire() {
+  for (const list of document.querySelectorAll(".cards")) {
+    if (Sortable.get(list)) continue;
+    Sortable.create(list, {
+      group: "blocks",
+      draggable: ".block",
+      handle: ".row",
+      filter: ".menu, .slot",
+      preventOnFilter: false,
+      animation: 150,
+      ghostClass: "is-ghost",
+      forceFallback: true,
+      fallbackOnBody: true,
+      fallbackTolerance: 5,
+      delay: 250,
+      delayOnTouchOnly: true,
+      onStart: () => { isDragging = true; },
+      onEnd: ({ item, from, to, oldIndex, newIndex }) => {
+        isDragging = false;
+        if (from !== to || oldIndex !== newIndex) moved(item);
+        else if (isStale) refresh();
+      },
+    });
+  }
+}
+
+htmx.config.morphIgnore.push("open");
+wire();
+
+// The stream may have been open, and have told something, before anybody here listened.
+if (document.getElementById("live")._htmx?.sse?.status) {
+  document.getElementById("live").dataset.state = "open";
+  refresh();
+}

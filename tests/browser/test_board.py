@@ -1,0 +1,337 @@
+"""The board of a session in a browser: moving, editing, deleting, and several people at once."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import HOSTILE
+from tests.support.boards import Board
+from tests.support.browsers import Hall, Visitor
+
+
+@pytest.fixture
+def board(hall: Hall) -> Board:
+    """Three notes and a system prompt."""
+    one = Board.make(hall.url)
+    one.add("Rule", "system_prompt")
+    for text in ("One", "Two", "Three"):
+        one.add(text)
+    return one
+
+
+@pytest.fixture
+def other(browser: Browser, hall: Hall) -> Iterator[Visitor]:
+    """A second person."""
+    one = Visitor.enter(browser, hall.url)
+    yield one
+    one.leave()
+
+
+@pytest.fixture(params=["with scripts", "without scripts"])
+def either(request: pytest.FixtureRequest) -> Visitor:
+    name = "visitor" if request.param == "with scripts" else "plain_visitor"
+    found: Visitor = request.getfixturevalue(name)
+    return found
+
+
+def card(page: Page, title: str) -> Locator:
+    return page.locator(".block").filter(has=page.get_by_role("link", name=title, exact=True))
+
+
+def order(page: Page, zone: str = "working") -> Locator:
+    return page.locator(f"#cards-{zone} h3")
+
+
+def choose(page: Page, title: str, action: str) -> None:
+    """An entry of a card's menu."""
+    menu = card(page, title).locator("details.menu")
+    menu.locator("summary").click()
+    menu.get_by_text(action, exact=True).click()
+
+
+def grab(page: Page, title: str) -> None:
+    """Take hold of a card, and lift it a little."""
+    card(page, title).locator(".more").hover()
+    page.mouse.down()
+    box = card(page, title).first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 40, box["y"] + 12, steps=4)
+
+
+def carry(page: Page, target: Locator) -> None:
+    """Carry what is held above something else; Sortable looks at where the pointer is."""
+    box = target.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 60, box["y"] + 4, steps=8)
+    page.mouse.move(box["x"] + 60, box["y"] + 6, steps=2)
+
+
+def watching(page: Page) -> None:
+    """Wait until the stream of events is open."""
+    expect(page.locator("#live")).to_have_attribute("data-state", "open")
+
+
+def sent(page: Page) -> None:
+    """Wait until the server knows every move."""
+    expect(page.locator("#board")).not_to_have_attribute("aria-busy", "true")
+
+
+def test_cards_show_what_blocks_are_and_cost(visitor: Visitor, board: Board) -> None:
+    board.ask(
+        "POST",
+        "/blocks",
+        {"type": "guideline", "content": "# Style\n\nShort sentences.", "zone": "STABLE"},
+    )
+    page = visitor.go(board.path)
+    one = card(page, "Style")
+    expect(one).to_contain_text("Short sentences.")
+    expect(one).to_contain_text("Guideline")
+    expect(one).to_contain_text(re.compile(r"\d+ tokens"))
+    expect(order(page)).to_have_text(["One", "Two", "Three"])
+    expect(order(page, "permanent")).to_have_text(["Rule"])
+
+
+def test_a_menu_moves_a_block_up_down_and_to_another_zone(either: Visitor, board: Board) -> None:
+    page = either.go(board.path)
+    choose(page, "Three", "Move up")
+    expect(order(page)).to_have_text(["One", "Three", "Two"])
+    choose(page, "One", "Move down")
+    expect(order(page)).to_have_text(["Three", "One", "Two"])
+    choose(page, "Two", "Move to Permanent")
+    expect(order(page, "permanent")).to_have_text(["Rule", "Two"])
+    assert board.texts() == ["Three", "One"]
+
+
+def test_keys_alone_move_a_block(visitor: Visitor, board: Board) -> None:
+    page = visitor.go(board.path)
+    page.get_by_role("link", name="Three").focus()
+    page.keyboard.press("Alt+ArrowUp")
+    page.keyboard.press("Alt+ArrowUp")
+    expect(order(page)).to_have_text(["Three", "One", "Two"])
+    expect(page.locator("#spoken")).to_have_text("Three: 1 of 3 in Working")
+    page.keyboard.press("Alt+ArrowLeft")
+    page.keyboard.press("Alt+ArrowLeft")
+    page.keyboard.press("Alt+ArrowUp")
+    expect(order(page, "permanent")).to_have_text(["Three", "Rule"])
+    expect(page.get_by_role("link", name="Three")).to_be_focused()
+    sent(page)
+    assert board.texts("PERMANENT") == ["Three", "Rule"]
+    assert board.texts() == ["One", "Two"]
+
+
+def test_keys_alone_open_the_menu_write_and_save(visitor: Visitor, board: Board) -> None:
+    page = visitor.go(board.path)
+    page.get_by_role("link", name="One").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".menu[open]")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.locator(".menu[open]")).to_have_count(0)
+    page.get_by_role("link", name="One").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Text (Markdown)")).to_be_focused()
+    page.keyboard.press("End")
+    page.keyboard.type(" more")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(order(page)).to_have_text(["One more", "Two", "Three"])
+    expect(page.get_by_role("link", name="One more")).to_be_focused()
+
+
+def test_a_card_is_dragged_to_another_zone(visitor: Visitor, board: Board) -> None:
+    page = visitor.go(board.path)
+    grab(page, "Two")
+    carry(page, card(page, "Rule"))
+    page.mouse.up()
+    expect(order(page, "permanent")).to_have_count(2)
+    sent(page)
+    assert sorted(board.texts("PERMANENT")) == ["Rule", "Two"]
+    assert board.texts() == ["One", "Three"]
+
+
+def test_two_people_see_each_others_changes(visitor: Visitor, other: Visitor, board: Board) -> None:
+    mine, theirs = visitor.go(board.path), other.go(board.path)
+    watching(mine)
+    watching(theirs)
+    choose(mine, "Three", "Move up")
+    expect(order(theirs)).to_have_text(["One", "Three", "Two"], timeout=5000)
+    choose(theirs, "One", "Delete")
+    expect(order(mine)).to_have_text(["Three", "Two"], timeout=5000)
+    theirs.get_by_role("button", name="Undo").click()
+    expect(order(mine)).to_have_text(["One", "Three", "Two"], timeout=5000)
+
+
+def test_a_change_that_comes_during_a_drag_waits_and_nothing_is_lost(
+    visitor: Visitor, board: Board
+) -> None:
+    page = visitor.go(board.path)
+    watching(page)
+    grab(page, "Three")
+    page.evaluate(
+        """() => { window.heard = new Promise((done) =>
+             document.addEventListener("htmx:sse:after:message", done, {once: true})); }"""
+    )
+    board.add("Four")
+    page.evaluate("() => window.heard.then(() => true)")
+    expect(order(page).filter(has_text="Four")).to_have_count(0)
+    carry(page, card(page, "Rule"))
+    page.mouse.up()
+    expect(order(page)).to_have_text(["One", "Two", "Four"])
+    expect(order(page, "permanent")).to_have_count(2)
+    assert board.texts() == ["One", "Two", "Four"]
+    assert sorted(board.texts("PERMANENT")) == ["Rule", "Three"]
+
+
+def test_who_writes_keeps_the_text_while_the_board_changes(visitor: Visitor, board: Board) -> None:
+    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    page = visitor.go(board.path)
+    watching(page)
+    page.get_by_role("link", name="One").click()
+    page.get_by_label("Text (Markdown)").fill("Half a thou")
+    board.move(one, zone="STABLE")
+    expect(order(page, "stable")).to_have_text(["One"])
+    expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
+    board.delete(one)
+    expect(page.get_by_role("alert")).to_contain_text("deleted elsewhere")
+    expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not found")
+    page.get_by_role("button", name="Add to the board").click()
+    expect(card(page, "Half a thou")).to_be_visible()
+
+
+def test_a_block_is_written_with_a_preview_that_shows_how_it_reads(
+    visitor: Visitor, board: Board
+) -> None:
+    page = visitor.go(board.path)
+    page.locator("summary", has_text="Add block").click()
+    page.get_by_role("link", name="Guideline").click()
+    page.get_by_label("Text (Markdown)").fill("# Tone\n\nBe **kind**.")
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview.locator("strong")).to_have_text("kind")
+    page.get_by_role("button", name="Add to the board").click()
+    expect(order(page, "permanent")).to_have_text(["Rule", "Tone"])
+    expect(page.get_by_role("link", name="Tone")).to_be_focused()
+
+
+def test_without_scripts_a_block_is_written_on_a_page(plain_visitor: Visitor, board: Board) -> None:
+    page = plain_visitor.go(board.path)
+    page.locator("summary", has_text="Add block").click()
+    page.get_by_role("link", name="Note", exact=True).click()
+    page.get_by_label("Text (Markdown)").fill("Plainly **said**.")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("region", name="Preview").locator("strong")).to_have_text("said")
+    page.get_by_role("button", name="Add to the board").click()
+    expect(order(page)).to_have_text(["One", "Two", "Three", "Plainly **said**."])
+    page.get_by_role("link", name="One").click()
+    page.get_by_label("Text (Markdown)").fill("Uno")
+    page.get_by_role("button", name="Save").click()
+    expect(order(page).first).to_have_text("Uno")
+
+
+def test_an_edit_against_an_older_version_shows_both(either: Visitor, board: Board) -> None:
+    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    page = either.go(f"{board.path}/blocks/{one}/edit")
+    page.get_by_label("Text (Markdown)").fill("Mine.")
+    board.edit(one, "Theirs.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Somebody changed this block")).to_be_visible()
+    expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
+    expect(page.get_by_label("Your version")).to_have_text("Mine.")
+    assert "Theirs." in board.texts()
+    page.get_by_role("button", name="Save my version").click()
+    expect(card(page, "Mine.")).to_be_visible()
+    assert "Mine." in board.texts()
+
+
+def test_a_conflict_on_the_board_is_settled_where_it_stands(visitor: Visitor, board: Board) -> None:
+    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    page = visitor.go(board.path)
+    watching(page)
+    page.get_by_role("link", name="One").click()
+    page.get_by_label("Text (Markdown)").fill("Mine.")
+    board.edit(one, "Theirs.")
+    expect(order(page).first).to_have_text("Theirs.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
+    page.get_by_role("link", name="Take theirs").click()
+    expect(page.get_by_label("Text (Markdown)")).to_have_value("Theirs.")
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.get_by_label("Text (Markdown)")).to_have_count(0)
+    assert board.texts() == ["Theirs.", "Two", "Three"]
+
+
+def test_a_move_that_is_too_late_is_told_beside_its_card(
+    plain_visitor: Visitor, board: Board
+) -> None:
+    page = plain_visitor.go(board.path)
+    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    board.edit(one, "Changed")
+    choose(page, "One", "Move down")
+    expect(card(page, "Changed").get_by_role("alert")).to_contain_text("changed meanwhile")
+    assert board.texts() == ["Changed", "Two", "Three"]
+
+
+def test_a_deleted_block_is_brought_back(either: Visitor, board: Board) -> None:
+    page = either.go(board.path)
+    choose(page, "Two", "Delete")
+    expect(order(page)).to_have_text(["One", "Three"])
+    expect(page.get_by_role("status").first).to_contain_text("Deleted Two")
+    page.get_by_role("button", name="Undo").click()
+    expect(order(page)).to_have_text(["One", "Two", "Three"])
+
+
+def test_a_type_is_filtered_and_the_choice_stays_while_blocks_move(
+    either: Visitor, board: Board
+) -> None:
+    page = either.go(board.path)
+    page.get_by_role("navigation", name="Type").get_by_role("link", name="Note").click()
+    expect(order(page, "permanent")).to_have_count(0)
+    choose(page, "Three", "Move up")
+    expect(order(page)).to_have_text(["One", "Three", "Two"])
+    expect(order(page, "permanent")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "level", "told"),
+    [(100, "fine", "79%"), (98, "warning", "81% Nearly"), (82, "danger", "96% Almost")],
+)
+def test_a_meter_warns_before_a_budget_is_spent(
+    plain_visitor: Visitor, hall: Hall, budget: int, level: str, told: str
+) -> None:
+    board = Board.make(hall.url, working=budget)
+    board.add("x" * 336)
+    assert board.ask("GET", "/context")["total"]["tokens"] == 79
+    page = plain_visitor.go(board.path)
+    meter = page.locator("#zone-working .meter")
+    expect(meter).to_have_class(f"meter is-{level}")
+    expect(meter).to_contain_text(f"79 of {budget} tokens · {told}")
+
+
+def test_a_long_zone_is_shown_in_parts(either: Visitor, hall: Hall) -> None:
+    board = Board.make(hall.url)
+    for number in range(32):
+        board.add(f"Note {number}")
+    page = either.go(board.path)
+    expect(order(page)).to_have_count(30)
+    page.get_by_role("link", name="Show 2 more").click()
+    expect(order(page)).to_have_count(32)
+    choose(page, "Note 31", "Move up")
+    expect(order(page).nth(30)).to_have_text("Note 31")
+
+
+def test_hostile_blocks_stay_text(visitor: Visitor, hall: Hall) -> None:
+    board = Board.make(hall.url, '"><script>window.hit=1</script>')
+    for text in (HOSTILE, '"><img src=x onerror=window.hit=1>', "{{ 7*7 }}"):
+        board.add(text)
+    page = visitor.go(board.path)
+    expect(order(page)).to_have_count(3)
+    page.locator(".block h3 a").first.click()
+    page.get_by_label("Text (Markdown)").press("End")
+    page.keyboard.type(" ")
+    expect(page.get_by_role("region", name="Preview")).to_contain_text("<script>")
+    visitor.go(f"{board.path}/context")
+    expect(page.locator("#context")).to_contain_text("<script>")
+    assert page.evaluate("window.hit") is None

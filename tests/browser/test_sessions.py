@@ -1,0 +1,268 @@
+"""Sessions in a browser: the list, imports, templates, snapshots, the context, exports."""
+
+import io
+import zipfile
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.archives import zip_of
+from tests.support.boards import Board
+from tests.support.browsers import Hall, Visitor
+from tests.support.skills import make_skill, make_skill_md
+
+LOOKS = [(1280, "light"), (390, "dark")]
+
+
+@pytest.fixture(params=["with scripts", "without scripts"])
+def either(request: pytest.FixtureRequest) -> Visitor:
+    name = "visitor" if request.param == "with scripts" else "plain_visitor"
+    found: Visitor = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture
+def board(hall: Hall) -> Board:
+    one = Board.make(hall.url, "Reading", working=10, total=4000)
+    one.add("You review papers.", "system_prompt")
+    one.add("A note.\n\nWith more.")
+    return one
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def looker(request: pytest.FixtureRequest, browser: Browser, hall: Hall) -> Iterator[Visitor]:
+    width, scheme = request.param
+    size = {"width": width, "height": 800}
+    one = Visitor.enter(browser, hall.url, viewport=size, color_scheme=scheme, bypass_csp=True)
+    yield one
+    one.leave()
+
+
+def titles(page: Page, zone: str = "stable") -> list[str]:
+    return page.locator(f"#cards-{zone} h3").all_inner_texts()
+
+
+def send(page: Page, name: str, data: bytes) -> None:
+    kind = "text/markdown" if name.endswith(".md") else "application/zip"
+    field = page.get_by_label("Choose a file")
+    field.set_input_files({"name": name, "mimeType": kind, "buffer": data})
+    page.get_by_role("button", name="Import", exact=True).click()
+
+
+def test_no_page_of_sessions_has_a_fault_that_keeps_people_out(
+    looker: Visitor, board: Board, hall: Hall
+) -> None:
+    board.ask("POST", "/snapshots", {"name": "Before"})
+    empty = Board.make(hall.url, "Empty")
+    [block, *_] = board.ask("GET", "/blocks")["blocks"]
+    paths = ["", "?type=note", "/context", "/keep", "/settings", "/import", "/delete", "/add"]
+    pages = ["/sessions", "/templates", empty.path, f"{empty.path}/context", "/session/none"]
+    edit = f"{board.path}/blocks/{block['id']}/edit"
+    for path in (*pages, *(board.path + one for one in paths), edit):
+        looker.go(path)
+        assert looker.violations() == [], path
+        assert not looker.is_too_wide(), path
+    page = looker.go(board.path)
+    page.get_by_role("link", name="A note.").click()
+    expect(page.get_by_label("Text (Markdown)")).to_be_focused()
+    assert looker.violations() == []
+    assert not looker.is_too_wide()
+
+
+def test_a_session_is_made_renamed_copied_and_deleted(either: Visitor) -> None:
+    page = either.go("/sessions")
+    page.get_by_label("Name", exact=True).fill("First try")
+    page.get_by_role("button", name="Create session").click()
+    expect(page.get_by_role("heading", name="First try")).to_be_visible()
+    expect(page.get_by_role("heading", name="An empty board")).to_be_visible()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_label("Name", exact=True).fill("Second try")
+    page.get_by_label("Stable").fill("1,000")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("0 of 1,000 tokens")).to_be_visible()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("button", name="Copy session").click()
+    expect(page.get_by_role("heading", name="Second try (copy)")).to_be_visible()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="Delete this session").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("status").first).to_contain_text("Deleted Second try (copy)")
+    expect(page.get_by_role("link", name="Second try (copy)", exact=True)).to_have_count(0)
+
+
+def test_settings_that_somebody_else_changed_show_both(visitor: Visitor, board: Board) -> None:
+    page = visitor.go(f"{board.path}/settings")
+    page.get_by_label("Name", exact=True).fill("Mine")
+    board.ask("PATCH", "", {"name": "Theirs"}, **{"If-Match": '"1"'})
+    page.get_by_role("button", name="Save").click()
+    region = page.get_by_role("region", name="Somebody changed these settings")
+    expect(region).to_contain_text("Theirs")
+    expect(region).to_contain_text("Mine")
+    page.get_by_role("button", name="Save my version").click()
+    expect(page.get_by_role("heading", name="Mine")).to_be_visible()
+
+
+def test_a_budget_that_is_no_number_is_told_beside_the_form(either: Visitor, board: Board) -> None:
+    page = either.go(f"{board.path}/settings")
+    page.get_by_label("Stable").fill("plenty")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("'plenty' is no number of tokens")
+    expect(page.get_by_label("Stable")).to_have_value("plenty")
+
+
+def test_a_skill_md_becomes_a_block_at_once(either: Visitor, board: Board) -> None:
+    page = either.go(f"{board.path}/import")
+    send(page, "SKILL.md", make_skill_md("csv-tools", "Reads CSV.", "Read it.\n"))
+    expect(page.get_by_role("status").first).to_contain_text("Imported csv-tools")
+    card = page.locator(".block").filter(has_text="csv-tools")
+    expect(card).to_contain_text("Reads CSV.")
+    expect(card).to_contain_text("uploaded: SKILL.md")
+
+
+def test_a_skill_that_is_there_is_asked_about(either: Visitor, board: Board) -> None:
+    page = either.go(f"{board.path}/import")
+    send(page, "SKILL.md", make_skill_md("twice", "Old.", "Old body.\n"))
+    expect(page.get_by_role("status").first).to_contain_text("Imported")
+    either.go(f"{board.path}/import")
+    send(page, "SKILL.md", make_skill_md("twice", "New.", "New body.\n"))
+    expect(page.get_by_text("Already here")).to_be_visible()
+    page.get_by_role("radio", name="Keep both").check()
+    page.get_by_role("button", name="Import selected").click()
+    expect(page.locator("#cards-stable h3")).to_have_text(["twice", "twice"])
+    either.go(f"{board.path}/import")
+    send(page, "SKILL.md", make_skill_md("twice", "Newest.", "Newest body.\n"))
+    expect(page.get_by_role("radio", name="Replace")).to_be_checked()
+    page.get_by_role("button", name="Import selected").click()
+    expect(page.locator("#cards-stable h3")).to_have_text(["twice", "twice"])
+    assert [text.strip() for text in board.texts("STABLE")] == ["Newest body.", "New body."]
+
+
+def test_several_skills_of_a_zip_are_chosen_from(either: Visitor, board: Board) -> None:
+    archive = zip_of(
+        {
+            "one/SKILL.md": make_skill_md("one"),
+            "two/SKILL.md": make_skill_md("two"),
+            "bad/SKILL.md": b"no frontmatter",
+        }
+    )
+    page = either.go(f"{board.path}/import")
+    send(page, "some.zip", archive)
+    expect(page.get_by_role("checkbox")).to_have_count(3)
+    expect(page.get_by_role("checkbox", name="bad")).to_be_disabled()
+    expect(page.get_by_text("missing frontmatter")).to_be_visible()
+    page.get_by_role("checkbox", name="one").uncheck()
+    page.get_by_label("Zone").select_option("PERMANENT")
+    page.get_by_role("button", name="Import selected").click()
+    expect(page.locator("#cards-permanent h3")).to_have_text(["You review papers.", "two"])
+    assert titles(page) == []
+
+
+def test_skills_of_the_server_and_of_a_folder_come_in(
+    either: Visitor, board: Board, hall: Hall
+) -> None:
+    make_skill(hall.folder / "home/elsewhere", "at-home-too")
+    page = either.go(f"{board.path}/import")
+    page.get_by_role("checkbox", name="shipped").check()
+    page.get_by_role("button", name="Import selected").click()
+    expect(page.locator("#cards-stable h3")).to_have_text(["shipped"])
+    either.go(f"{board.path}/import")
+    page.get_by_label("Folder").fill("~/elsewhere")
+    page.get_by_role("button", name="Scan").click()
+    expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "at-home-too"])
+
+
+def test_what_is_refused_is_told_beside_its_field(either: Visitor, board: Board) -> None:
+    page = either.go(f"{board.path}/import")
+    page.get_by_label("Repository or web address").fill("http://127.0.0.1/SKILL.md")
+    page.get_by_role("button", name="Fetch").click()
+    expect(page.get_by_role("alert")).to_contain_text("That source is refused")
+    send(page, "bad.zip", b"no zip")
+    expect(page.get_by_role("alert")).to_contain_text("The archive is refused")
+
+
+def test_a_template_is_saved_started_applied_renamed_and_deleted(
+    either: Visitor, board: Board, request: pytest.FixtureRequest
+) -> None:
+    name = f"Review {'plain' if 'without' in request.node.name else 'full'}"
+    page = either.go(f"{board.path}/keep")
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Save template").click()
+    expect(page.get_by_role("status").first).to_contain_text(f"Template saved: {name}")
+    page.get_by_role("button", name="Save template").click()
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Save template").click()
+    expect(page.get_by_role("alert")).to_contain_text("It is there already")
+    either.go("/templates")
+    mine = page.get_by_role("region", name=name)
+    mine.get_by_role("button", name="Start session").click()
+    expect(page.locator("#cards-working h3")).to_have_text(["A note."])
+    page.get_by_role("link", name="Templates and snapshots").click()
+    page.locator("#applied").select_option(label=name)
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#cards-working h3")).to_have_text(["A note.", "A note."])
+    page.get_by_role("link", name="Templates and snapshots").click()
+    page.locator("#applied").select_option(label=name)
+    page.get_by_role("radio", name="Replace everything").check()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#cards-working h3")).to_have_text(["A note."])
+    page.get_by_role("link", name="Templates and snapshots").click()
+    expect(page.get_by_text("automatic")).to_be_visible()
+    either.go("/templates")
+    mine.locator("summary").click()
+    mine.get_by_label("Name", exact=True).fill(f"{name} 2")
+    mine.get_by_role("button", name="Save").click()
+    renamed = page.get_by_role("region", name=f"{name} 2")
+    renamed.locator("summary").click()
+    renamed.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("status").first).to_contain_text("Deleted")
+    expect(renamed).to_have_count(0)
+
+
+def test_a_snapshot_is_saved_and_restored(either: Visitor, board: Board) -> None:
+    page = either.go(f"{board.path}/keep")
+    page.get_by_label("Name of the snapshot").fill("Before lunch")
+    page.get_by_role("button", name="Save snapshot").click()
+    board.add("Afternoon")
+    page.get_by_role("button", name="Restore Before lunch").click()
+    expect(page.get_by_role("alert")).to_contain_text("changed meanwhile")
+    page.get_by_role("button", name="Restore Before lunch", exact=True).click()
+    expect(page.get_by_role("status").first).to_contain_text("Restored Before lunch")
+    expect(page.locator("#cards-working h3")).to_have_text(["A note."])
+
+
+def test_a_deleted_block_waits_to_be_brought_back(plain_visitor: Visitor, board: Board) -> None:
+    [block] = board.ask("GET", "/blocks?zone=WORKING")["blocks"]
+    board.delete(block["id"])
+    page = plain_visitor.go(f"{board.path}/keep")
+    page.get_by_role("button", name="Bring back A note.").click()
+    expect(page.locator("#cards-working h3")).to_have_text(["A note."])
+
+
+def test_the_context_is_what_a_model_reads(visitor: Visitor, board: Board) -> None:
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = visitor.go(f"{board.path}/context")
+    expected = board.ask("GET", "/context")["text"]
+    assert page.locator("#context").text_content() == expected
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator("#spoken")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == expected
+    with page.expect_download() as waited:
+        page.get_by_role("link", name="Download").click()
+    assert waited.value.path().read_text(encoding="utf-8") == expected
+
+
+def test_an_exported_session_opens_again(either: Visitor, board: Board) -> None:
+    page = either.go(board.path)
+    with page.expect_download() as waited:
+        page.get_by_role("link", name="Export as skill").click()
+    data = waited.value.path().read_bytes()
+    names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    assert any(name.endswith("SKILL.md") for name in names)
+    either.go("/sessions")
+    page.get_by_label("A zip that was exported here").set_input_files(
+        {"name": "reading.zip", "mimeType": "application/zip", "buffer": data}
+    )
+    page.get_by_role("button", name="Open").click()
+    expect(page.get_by_role("status").first).to_contain_text("Opened Reading")
+    expect(page.locator("#cards-working h3")).to_have_text(["A note."])

@@ -1,0 +1,66 @@
+"""A session on a running server, made and looked at by REST while a browser shows it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.request import Request, urlopen
+
+
+@dataclass
+class Board:
+    """One session of a server."""
+
+    server: str  # its address
+    id: str
+
+    @classmethod
+    def make(cls, server: str, name: str = "Research", **budgets: int) -> "Board":
+        """A new session."""
+        body = {"name": name, **({"budgets": budgets} if budgets else {})}
+        return cls(server, ask(server, "POST", "/api/v1/sessions", body)["id"])
+
+    @property
+    def path(self) -> str:
+        """Where its page is."""
+        return f"/session/{self.id}"
+
+    def ask(self, method: str, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401
+        """What the server says about it."""
+        place = f"/api/v1/sessions/{self.id}{path}"
+        return ask(self.server, method, place, body, **headers)
+
+    def add(self, text: str, kind: str = "note") -> str:
+        """A new block; its id."""
+        return str(self.ask("POST", "/blocks", {"type": kind, "content": text})["id"])
+
+    def edit(self, block: str, text: str) -> None:
+        """Other words for a block, as somebody else would write them."""
+        tag = f'"{self.version(block)}"'
+        self.ask("PATCH", f"/blocks/{block}", {"content": text}, **{"If-Match": tag})
+
+    def move(self, block: str, **place: object) -> None:
+        """A block elsewhere, as somebody else would move it."""
+        tag = f'"{self.version(block)}"'
+        self.ask("POST", f"/blocks/{block}/move", place, **{"If-Match": tag})
+
+    def delete(self, block: str) -> None:
+        """A block less, as somebody else would delete it."""
+        tag = f'"{self.version(block)}"'
+        self.ask("DELETE", f"/blocks/{block}", None, **{"If-Match": tag})
+
+    def version(self, block: str) -> int:
+        """The version of a block."""
+        return int(self.ask("GET", f"/blocks/{block}")["version"])
+
+    def texts(self, zone: str = "WORKING") -> list[str]:
+        """What the blocks of a zone say, in order."""
+        found = self.ask("GET", f"/blocks?zone={zone}")["blocks"]
+        return [one["content"] for one in found]
+
+
+def ask(server: str, method: str, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401
+    """The data of an answer."""
+    data = None if body is None else json.dumps(body).encode()
+    sent = {"Content-Type": "application/json", **headers}
+    with urlopen(Request(server + path, data, sent, method=method)) as answer:  # noqa: S310 - loopback
+        return json.load(answer)["data"]
