@@ -20,7 +20,8 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="session")
+# Its event loop must not outlive the tests of this folder: it is in the way of all others.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
