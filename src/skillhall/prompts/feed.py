@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall.errors import SkillhallError
+from skillhall.prompts.gently import run_gently
 from skillhall.prompts.model import Stale
 from skillhall.prompts.snapshot import Snapshot
 from skillhall.sources.candidate import reason
@@ -130,7 +131,7 @@ class Feed:
     def _looked(self, look: Look) -> Snapshot:
         kept, expired = self.kept, self._expired
         try:
-            looked = look(kept.contents if kept else None)
+            looked = run_gently(lambda: look(kept.contents if kept else None))
         except (SkillhallError, OSError) as error:
             self._failure = words(error)
             self._set_due(PATIENCE, expired)
