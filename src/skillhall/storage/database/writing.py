@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import bindparam, delete, insert, literal, select, text, update
 from sqlalchemy.exc import IntegrityError
@@ -90,7 +90,7 @@ class SqlWriting(SqlReading):
     def save_session(self, session: Session) -> None:
         """Keep another state of a session."""
         changed = update(sessions).where(sessions.c.id == session.id)
-        self._connection.execute(changed, session_row(session))
+        self._connection.execute(changed, _changeable(session_row(session)))
 
     def drop_session(self, identity: str) -> None:
         """Remove a session with all that belongs to it."""
@@ -104,7 +104,8 @@ class SqlWriting(SqlReading):
 
     def save_block(self, block: Block) -> None:
         """Keep another state of a block."""
-        self._connection.execute(update(blocks).where(blocks.c.id == block.id), block_row(block))
+        changed = update(blocks).where(blocks.c.id == block.id)
+        self._connection.execute(changed, _changeable(block_row(block)))
 
     def place_blocks(self, session: str, keys: Sequence[tuple[str, str]]) -> None:
         """Give blocks of one zone other positions; first aside, so that no two are ever equal."""
@@ -139,7 +140,7 @@ class SqlWriting(SqlReading):
         """Keep another state of a template. Raises: Conflict if somebody took its name."""
         changed = update(templates).where(templates.c.id == template.id)
         try:
-            self._connection.execute(changed, template_row(template))
+            self._connection.execute(changed, _changeable(template_row(template)))
         except IntegrityError:
             raise Conflict(f"a template named {template.name!r}") from None
         if contents is not None:
@@ -213,3 +214,8 @@ class SqlWriting(SqlReading):
         ]
         if rows:
             self._connection.execute(insert(template_blocks), rows)
+
+
+def _changeable(row: dict[str, Any]) -> dict[str, Any]:
+    # SQLite looks at everything that refers to a row whose id is set, even to what it was.
+    return {name: value for name, value in row.items() if name != "id"}
