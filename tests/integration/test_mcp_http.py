@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -25,6 +24,7 @@ from tests.support.mcp_clients import (
     Talk,
     every,
     send,
+    talk_by_http,
 )
 from tests.support.servers import TOKEN, Running, make_settings, running, with_token
 from tests.support.skills import make_skill
@@ -55,17 +55,7 @@ def serving(folder: Path, settings: Settings | None = None) -> Iterator[Running]
 
 def ask(server: Running, what: Talk[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - of the talk
     """A conversation with a running server."""
-
-    async def main() -> Any:  # noqa: ANN401
-        timeout = httpx2.Timeout(DEADLINE)
-        with anyio.fail_after(DEADLINE):
-            async with httpx2.AsyncClient(headers=server.headers, timeout=timeout) as line:
-                url = f"http://127.0.0.1:{server.port}/mcp"
-                transport = streamable_http_client(url, http_client=line)
-                async with Client(transport, mode=era, cache=None) as client:
-                    return await what(client)
-
-    return anyio.run(main)
+    return talk_by_http(server.port, what, server.headers, era)
 
 
 def post(

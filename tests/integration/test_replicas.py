@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import secrets
 import shutil
 import signal
@@ -15,10 +16,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from mcp import Client
+from mcp_types import TextContent
 
 from skillhall.surfaces.cli.running import run
 from tests.support.databases import make_postgres_database
 from tests.support.git_site import GitRepo, git_site
+from tests.support.mcp_clients import talk_by_http
 from tests.support.replicas import (
     DEADLINE,
     PROMPTS,
@@ -62,8 +66,19 @@ def body_by_file(replica: Replica, name: str) -> str:
     return reply.body.decode() if reply.status == 200 else ""
 
 
+def body_by_mcp(replica: Replica, name: str) -> str:
+    async def load(client: Client) -> str:
+        loaded = await client.call_tool("load_skill", {"name": name})
+        [text] = loaded.content
+        assert isinstance(text, TextContent)
+        body = re.search(r"^(first|second)$", text.text, re.MULTILINE)
+        return body[0] if body else ""
+
+    return talk_by_http(replica.port, load, replica.headers)
+
+
 # How a skill of a server is read; every surface belongs here.
-READERS = [body_by_rest, body_by_file]
+READERS = [body_by_rest, body_by_file, body_by_mcp]
 
 
 @pytest.mark.parametrize("read", READERS)

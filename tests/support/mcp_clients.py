@@ -2,15 +2,17 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+import httpx2
 import mcp_types
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
@@ -52,6 +54,22 @@ def talk(server: Any, what: Talk[T], mode: str = MODERN) -> T:  # noqa: ANN401 -
         return anyio.run(main)
     except BaseExceptionGroup as group:  # a transport tells errors in groups
         raise _first(group) from None
+
+
+def talk_by_http(
+    port: int, what: Talk[T], headers: Mapping[str, str] | None = None, mode: str = MODERN
+) -> T:
+    """What comes out of a conversation with a server that listens at a port."""
+
+    async def main() -> T:
+        with anyio.fail_after(DEADLINE):
+            async with httpx2.AsyncClient(headers=headers, timeout=DEADLINE) as line:
+                url = f"http://127.0.0.1:{port}/mcp"
+                transport = streamable_http_client(url, http_client=line)
+                async with Client(transport, mode=mode, cache=None) as client:
+                    return await what(client)
+
+    return anyio.run(main)
 
 
 def _first(error: BaseException) -> BaseException:
