@@ -85,45 +85,6 @@ def all_sessions(desk: Workspace) -> Iterator[Session]:
         after = page[-1].id
 
 
-def session_json(session: Session) -> dict[str, object]:
-    """A session as scripts read it."""
-    budgets = session.budgets
-    return {
-        "id": session.id,
-        "name": session.name,
-        "budgets": {
-            "permanent": budgets.permanent,
-            "stable": budgets.stable,
-            "working": budgets.working,
-            "total": budgets.total,
-        },
-        "version": session.version,
-        "revision": session.revision,
-        "updated": session.updated,
-    }
-
-
-def block_json(block: Block) -> dict[str, object]:
-    """A block as scripts read it."""
-    content = block.content
-    told: dict[str, object] = {
-        "id": block.id,
-        "type": content.type,
-        "zone": content.zone.value,
-        "tokens": content.tokens,
-        "version": block.version,
-        "content": content.text,
-    }
-    if content.skill is not None:
-        told["metadata"] = {
-            "skillName": content.skill.name,
-            "skillDescription": content.skill.description,
-            "sourceType": content.skill.source_type,
-            "sourceRef": content.skill.source_ref,
-        }
-    return told
-
-
 def block_row(block: Block) -> tuple[str, ...]:
     """A block as a line shows it."""
     content = block.content

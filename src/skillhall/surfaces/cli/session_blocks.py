@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall.surfaces.cli.desks import (
-    block_json,
     find_block,
     find_session,
     opened_workspace,
@@ -17,6 +16,7 @@ from skillhall.surfaces.cli.desks import (
 )
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.terminal import say
+from skillhall.workspace.telling import block_data
 
 if TYPE_CHECKING:
     from skillhall.workspace.model import Session
@@ -57,7 +57,7 @@ def add(  # noqa: PLR0913 - one parameter for each option
         place = Place(_id(desk, found, after), _id(desk, found, before), first)
         made = desk.blocks.add(found.id, type, text, goal, place)
     if as_json or form == "json":
-        print_json("add", {"block": block_json(made)})
+        print_json("add", {"block": block_data(made)})
     else:
         print_ids([made.id])
     return 0
@@ -79,7 +79,7 @@ def edit(  # noqa: PLR0913 - one parameter for each option
         old = find_block(desk, found, block)
         made = desk.blocks.edit(found.id, old.id, old.version, text=text, kind=kind)
     if as_json or form == "json":
-        print_json("edit", {"block": block_json(made)})
+        print_json("edit", {"block": block_data(made)})
     return 0
 
 
@@ -113,7 +113,7 @@ def move(  # noqa: PLR0913 - one parameter for each option
         place = Place(_id(desk, found, after), _id(desk, found, before), first)
         made = desk.blocks.move(found.id, old.id, old.version, goal, place)
     if as_json or form == "json":
-        print_json("move", {"block": block_json(made)})
+        print_json("move", {"block": block_data(made)})
     return 0
 
 
@@ -148,7 +148,7 @@ def undo(*, session: str, as_json: bool, form: str) -> int:
             raise CommandFailed("not_found", "no removed block is kept in that session")
         back = desk.blocks.bring_back(found.id, gone[0].id)
     if as_json or form == "json":
-        print_json("undo", {"block": block_json(back)})
+        print_json("undo", {"block": block_data(back)})
     else:
         print_ids([back.id])
     return 0

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall.surfaces.cli.desks import (
-    block_json,
     find_session,
     opened_workspace,
     print_ids,
     print_json,
-    session_json,
 )
 from skillhall.surfaces.cli.errors import CommandFailed
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.terminal import is_attended, print_rows, say
+from skillhall.workspace.telling import block_data, session_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +60,7 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     if is_json:
         skipped = [{"id": one.id, "reasons": one.reasons} for one in done.skipped]
         data = {
-            "blocks": [*map(block_json, done.blocks)],
+            "blocks": [*map(block_data, done.blocks)],
             "replaced": [*done.replaced],
             "skipped": skipped,
         }
@@ -154,7 +153,7 @@ def open_(*, file: Path, name: str | None, as_json: bool, form: str) -> int:
     with opened_workspace() as desk:
         made = desk.imports.open_session(file.read_bytes(), file.name, name)
     if as_json or form == "json":
-        print_json("open", {"session": session_json(made)})
+        print_json("open", {"session": session_data(made)})
     else:
         print_ids([made.id])
     return 0

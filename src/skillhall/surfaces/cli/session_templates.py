@@ -11,10 +11,10 @@ from skillhall.surfaces.cli.desks import (
     opened_workspace,
     print_ids,
     print_json,
-    session_json,
 )
 from skillhall.surfaces.cli.options import json_option, show_help
 from skillhall.surfaces.cli.terminal import print_rows, say
+from skillhall.workspace.telling import session_data
 
 if TYPE_CHECKING:
     from skillhall.workspace.model import Snapshot, Template
@@ -80,7 +80,7 @@ def apply(*, template_name: str, session: str, replace: bool, as_json: bool, for
         done = desk.templates.apply(find_session(desk, session).id, template_name, how)
     before = None if done.before is None else done.before.id
     if as_json or form == "json":
-        data = {"session": session_json(done.session), "blocks": done.blocks, "before": before}
+        data = {"session": session_data(done.session), "blocks": done.blocks, "before": before}
         print_json("template apply", data)
     elif before:
         say(f"the blocks before are kept: skillhall session restore {done.session.id} {before}")
@@ -129,7 +129,7 @@ def restore(*, session: str, snapshot_name: str, as_json: bool, form: str) -> in
         known = {one.name: one.id for one in reversed(desk.snapshots.list(found))}
         done = desk.snapshots.restore(found, known.get(snapshot_name, snapshot_name))
     if as_json or form == "json":
-        data = {"session": session_json(done.session), "before": _snapshot_json(done.before)}
+        data = {"session": session_data(done.session), "before": _snapshot_json(done.before)}
         print_json("restore", data)
     else:
         say(f"the session before is kept: skillhall session restore {found} {done.before.id}")

@@ -21,11 +21,9 @@ from skillhall.surfaces.rest.desk_bodies import (
 )
 from skillhall.surfaces.rest.desk_texts import (
     arrangement_data,
-    block_data,
     context_data,
     overview_data,
     saved_session_data,
-    session_data,
     snapshot_data,
     template_data,
     types_data,
@@ -37,6 +35,7 @@ from skillhall.workspace.blocks import Filter
 from skillhall.workspace.checking import checked_type, checked_zone
 from skillhall.workspace.exporting import export_session
 from skillhall.workspace.sessions import NO_BUDGETS
+from skillhall.workspace.telling import block_data, session_data
 from skillhall.workspace.templates import Applying
 
 if TYPE_CHECKING:

@@ -9,14 +9,10 @@ from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.bodies import checked
 from skillhall.surfaces.rest.desk_bodies import SkillImportBody
 from skillhall.surfaces.rest.desk_calls import DeskCalls
-from skillhall.surfaces.rest.desk_texts import (
-    candidates_data,
-    imported_data,
-    scan_data,
-    session_data,
-)
+from skillhall.surfaces.rest.desk_texts import candidates_data, imported_data, scan_data
 from skillhall.workspace.checking import checked_zone
 from skillhall.workspace.importing import SameName, Wish
+from skillhall.workspace.telling import session_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skillhall.surfaces.rest.finding_texts import findings_data
 from skillhall.workspace.block_types import BLOCK_TYPES
 from skillhall.workspace.model import Block, Session, Template, Zone
+from skillhall.workspace.telling import block_data, budgets_data, content_data, session_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from skillhall.workspace.compiling import Context, Spending, ZoneContext
     from skillhall.workspace.importing import FolderScan, Imported
     from skillhall.workspace.intake import Candidate
-    from skillhall.workspace.model import Budgets, Content, Event, Snapshot
+    from skillhall.workspace.model import Event, Snapshot
     from skillhall.workspace.sessions import Overview
     from skillhall.workspace.snapshots import SavedSession
     from skillhall.workspace.templates import Arrangement
@@ -31,19 +32,6 @@ def current_data(current: object) -> dict[str, object]:
     return {}
 
 
-def session_data(session: Session) -> dict[str, object]:
-    """A session without its blocks."""
-    return {
-        "id": session.id,
-        "name": session.name,
-        "budgets": _budgets(session.budgets),
-        "version": session.version,
-        "revision": session.revision,
-        "created": session.created,
-        "updated": session.updated,
-    }
-
-
 def overview_data(overview: Overview) -> dict[str, object]:
     """A session and how much lies in its zones."""
     zones = []
@@ -54,43 +42,13 @@ def overview_data(overview: Overview) -> dict[str, object]:
     return {**session_data(overview.session), "zones": zones}
 
 
-def block_data(block: Block) -> dict[str, object]:
-    """One block."""
-    return {
-        "id": block.id,
-        **content_data(block.content),
-        "position": block.position,
-        "version": block.version,
-        "created": block.created,
-        "updated": block.updated,
-    }
-
-
-def content_data(content: Content) -> dict[str, object]:
-    """What a block says, wherever it is kept."""
-    told: dict[str, object] = {
-        "type": content.type,
-        "zone": content.zone.value,
-        "content": content.text,
-        "tokens": content.tokens,
-    }
-    if content.skill is not None:
-        told["metadata"] = {
-            "skillName": content.skill.name,
-            "skillDescription": content.skill.description,
-            "sourceType": content.skill.source_type,
-            "sourceRef": content.skill.source_ref,
-        }
-    return told
-
-
 def template_data(template: Template) -> dict[str, object]:
     """A template without its blocks."""
     return {
         "id": template.id,
         "name": template.name,
         "description": template.description,
-        "budgets": _budgets(template.budgets),
+        "budgets": budgets_data(template.budgets),
         "version": template.version,
         "created": template.created,
         "updated": template.updated,
@@ -201,12 +159,3 @@ def _zone(zone: ZoneContext) -> dict[str, object]:
 
 def _spending(spending: Spending) -> dict[str, object]:
     return {"tokens": spending.tokens, "budget": spending.budget, "isOver": spending.is_over}
-
-
-def _budgets(budgets: Budgets) -> dict[str, object]:
-    return {
-        "permanent": budgets.permanent,
-        "stable": budgets.stable,
-        "working": budgets.working,
-        "total": budgets.total,
-    }

@@ -8,20 +8,19 @@ import click
 
 from skillhall.surfaces.cli.desks import (
     all_sessions,
-    block_json,
     block_row,
     confirm,
     find_session,
     opened_workspace,
     print_ids,
     print_json,
-    session_json,
 )
 from skillhall.surfaces.cli.options import json_option, show_help
 from skillhall.surfaces.cli.session_blocks import BLOCK_COMMANDS
 from skillhall.surfaces.cli.session_files import FILE_COMMANDS
 from skillhall.surfaces.cli.session_templates import TEMPLATE_COMMANDS
 from skillhall.surfaces.cli.terminal import print_rows, print_text, say
+from skillhall.workspace.telling import block_data, session_data
 
 
 @click.group("session", invoke_without_command=True, epilog="Example: skillhall session list")
@@ -41,7 +40,7 @@ def list_sessions(*, as_json: bool, form: str) -> int:
     with opened_workspace() as desk:
         found = [*all_sessions(desk)]
     if as_json or form == "json":
-        print_json("list", {"sessions": [session_json(one) for one in found]})
+        print_json("list", {"sessions": [session_data(one) for one in found]})
     else:
         print_rows((one.id, one.name, one.updated) for one in found)
     return 0
@@ -66,7 +65,7 @@ def new(*, name: str, template: str | None, budget: int | None, as_json: bool, f
                     made.id, made.version, name=None, budgets=Budgets(total=budget)
                 )
     if as_json or form == "json":
-        print_json("new", {"session": session_json(made)})
+        print_json("new", {"session": session_data(made)})
     else:
         print_ids([made.id])
     return 0
@@ -94,7 +93,7 @@ def show(  # noqa: PLR0913 - one parameter for each option
         found = find_session(desk, session)
         blocks = desk.blocks.list(found.id, wanted)
     if as_json or form == "json":
-        data = {"session": session_json(found), "blocks": [*map(block_json, blocks)]}
+        data = {"session": session_data(found), "blocks": [*map(block_data, blocks)]}
         print_json("show", data)
     else:
         print_rows(map(block_row, blocks))
@@ -111,7 +110,7 @@ def rename(*, session: str, name: str, as_json: bool, form: str) -> int:
         found = find_session(desk, session)
         made = desk.sessions.edit(found.id, found.version, name=name, budgets=None)
     if as_json or form == "json":
-        print_json("rename", {"session": session_json(made)})
+        print_json("rename", {"session": session_data(made)})
     return 0
 
 
@@ -124,7 +123,7 @@ def copy(*, session: str, name: str | None, as_json: bool, form: str) -> int:
     with opened_workspace() as desk:
         made = desk.sessions.duplicate(find_session(desk, session).id, name)
     if as_json or form == "json":
-        print_json("copy", {"session": session_json(made)})
+        print_json("copy", {"session": session_data(made)})
     else:
         print_ids([made.id])
     return 0
