@@ -108,8 +108,9 @@ class Sandbox:
     def run(self, *words: str) -> Told:
         """Run a command to its end; nothing that it started is left."""
         self.capture.readouterr()
+        before = _children()
         code = run(words)
-        assert _all_end()
+        assert _all_end(before)
         told = self.capture.readouterr()
         return Told(told.out, told.err, code)
 
@@ -180,15 +181,12 @@ def assert_same(
     assert not changed, sorted(changed)
 
 
-def _all_end() -> bool:
-    """Whether no process is left; servers of the tests may take a moment to end theirs."""
-    return any(not _has_children() or _MOMENT.wait(0.02) for _ in range(500))
+def _all_end(before: set[str]) -> bool:
+    """Whether no other process is left; servers of the tests may take a moment to end theirs."""
+    return any(_children() <= before or _MOMENT.wait(0.02) for _ in range(500))
 
 
-def _has_children() -> bool:
-    try:
-        # Looks without waiting, and leaves a process that ended to whoever started it.
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
+def _children() -> set[str]:
+    """The ids of this process's children, of those too that ended and were not asked how."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {child for one in lists for child in one.read_text(encoding="ascii").split()}

@@ -92,7 +92,7 @@ class SkillServer(Server[None]):
         self.stock = Stock(offering, share)
         self.news = News()
         self._prompts = SkillPromptSupply(self.stock) if prompts is None else prompts
-        self._watch = Watch(self.stock, self._prompts, self.news, interval)
+        self._watch = Watch(self.stock, self._prompts, self.news, interval, share)
         self._keeps_sessions = keeps_sessions
         super().__init__(
             "skillhall", version=VERSION, instructions=INSTRUCTIONS, lifespan=self._watched

@@ -41,12 +41,18 @@ class Watch:
     """Compares what there is with what listeners know."""
 
     def __init__(
-        self, stock: Stock, prompts: PromptSupply, news: News, interval: float = INTERVAL
+        self,
+        stock: Stock,
+        prompts: PromptSupply,
+        news: News,
+        interval: float = INTERVAL,
+        share: float = SHARE,
     ) -> None:
         self._stock = stock
         self._prompts = prompts
         self._news = news
         self._interval = interval
+        self._share = share
         self._seen: Seen | None = None
 
     async def begin(self, uris: Sequence[str] = ()) -> None:
@@ -68,7 +74,7 @@ class Watch:
                 await self._look_and_tell()
             else:
                 self._seen = None
-            pause = max(self._interval, SHARE * (time.monotonic() - begun))
+            pause = max(self._interval, self._share * (time.monotonic() - begun))
 
     async def _look_and_tell(self) -> None:
         try:
