@@ -6,6 +6,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -188,5 +189,8 @@ def _all_end(before: set[str]) -> bool:
 
 def _children() -> set[str]:
     """The ids of this process's children, of those too that ended and were not asked how."""
-    lists = Path("/proc/self/task").glob("*/children")
-    return {child for one in lists for child in one.read_text(encoding="ascii").split()}
+    found: set[str] = set()
+    for one in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
+            found.update(one.read_text(encoding="ascii").split())
+    return found
