@@ -44,6 +44,11 @@ sys.addaudithook(stay_here)
 PERSONAL = ("XDG_", "SKILLHALL_", "DOT_AI_")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in a browser come last, together: so that each worker starts one, and only once."""
+    items.sort(key=lambda item: item.path.parent.name == "browser")
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty home folder in place of the person's own, whatever the environment says."""

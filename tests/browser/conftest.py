@@ -20,7 +20,7 @@ HOSTILE = (
 )
 
 
-# Its event loop must not outlive the tests of this folder: it is in the way of all others.
+# Its event loop is in the way of all other tests, so it ends with the last of this folder.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE)

@@ -161,13 +161,13 @@ def test_several_skills_of_a_zip_are_chosen_from(either: Visitor, board: Board) 
 def test_skills_of_the_server_and_of_a_folder_come_in(
     either: Visitor, board: Board, hall: Hall
 ) -> None:
-    make_skill(hall.folder / "home/elsewhere", "at-home-too")
+    make_skill(hall.folder / f"home/{board.id}", "at-home-too")
     page = either.go(f"{board.path}/import")
     page.get_by_role("checkbox", name="shipped").check()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped"])
     either.go(f"{board.path}/import")
-    page.get_by_label("Folder").fill("~/elsewhere")
+    page.get_by_label("Folder").fill(f"~/{board.id}")
     page.get_by_role("button", name="Scan").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "at-home-too"])
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Seconds for which the digests in a page are not compared with the disk. A skill that came, went or
 # has another SKILL.md makes other pages at once, and an entry that is got alone is always compared.
-PAGE_AGE = 2.0
+PAGE_AGE = 5.0
 
 
 class View:

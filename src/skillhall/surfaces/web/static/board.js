@@ -267,9 +267,3 @@ function wire() {
 
 htmx.config.morphIgnore.push("open");
 wire();
-
-// The stream may have been open, and have told something, before anybody here listened.
-if (document.getElementById("live")._htmx?.sse?.status) {
-  document.getElementById("live").dataset.state = "open";
-  refresh();
-}
