@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
+_FORMAT = f"{__name__}.format"
 
 
 class ProfileName(click.ParamType[str]):
@@ -94,9 +95,25 @@ def roots_option(function: _F) -> _F:
 def json_option(function: _F) -> _F:
     """`--json`, and `--format json`, which means the same."""
     function = click.option(
-        "--format", "form", type=click.Choice(["text", "json"]), hidden=True, default="text"
+        "--format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        hidden=True,
+        is_eager=True,  # so that it is known when `--json` is asked
+        expose_value=False,
+        callback=_note_format,
     )(function)
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(function)
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object.", callback=_is_json
+    )(function)
+
+
+def _note_format(ctx: click.Context, _: click.Parameter, value: str) -> None:
+    ctx.meta[_FORMAT] = value
+
+
+def _is_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's
+    return value or ctx.meta.get(_FORMAT) == "json"
 
 
 def no_index_option(function: _F) -> _F:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -33,14 +34,19 @@ def server_option(function: _F) -> _F:
     )(function)
 
 
-def asked_options(function: _F) -> _F:
-    """Which prompts of the server a command is about."""
+def asked_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Which prompts of the server a command is about, as `asked`."""
+
+    @wraps(function)
+    def run(*, repo: str, branch: str, prompt_path: str, source: str, **others: object) -> int:
+        return function(asked=_asked_of(repo, branch, prompt_path, source), **others)
+
     for option, name, metavar, text in reversed(_OPTIONS):
-        function = click.option(option, name, default="", metavar=metavar, help=text)(function)
-    return function
+        run = click.option(option, name, default="", metavar=metavar, help=text)(run)
+    return run
 
 
-def asked_of(repo: str, branch: str, prompt_path: str, source: str) -> Mapping[str, str]:
+def _asked_of(repo: str, branch: str, prompt_path: str, source: str) -> Mapping[str, str]:
     """The same as the server calls it. Raises: UsageError."""
     if source and (repo or branch or prompt_path):
         raise click.UsageError(

@@ -44,7 +44,6 @@ def add(  # noqa: PLR0913 - one parameter for each option
     before: str,
     first: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Put a block of TYPE into SESSION; without CONTENT, or with '-', stdin is read."""
     from skillhall.workspace.checking import checked_zone
@@ -56,7 +55,7 @@ def add(  # noqa: PLR0913 - one parameter for each option
         found = find_session(desk, session)
         place = Place(_id(desk, found, after), _id(desk, found, before), first)
         made = desk.blocks.add(found.id, type, text, goal, place)
-    if as_json or form == "json":
+    if as_json:
         print_json("add", {"block": block_data(made)})
     else:
         print_ids([made.id])
@@ -69,16 +68,14 @@ def add(  # noqa: PLR0913 - one parameter for each option
 @click.argument("content", default=_STDIN)
 @click.option("--type", "kind", metavar="TYPE", help="Make it a block of this type.")
 @json_option
-def edit(  # noqa: PLR0913 - one parameter for each option
-    *, session: str, block: str, content: str, kind: str | None, as_json: bool, form: str
-) -> int:
+def edit(*, session: str, block: str, content: str, kind: str | None, as_json: bool) -> int:
     """Let BLOCK say something else; without CONTENT, or with '-', stdin is read."""
     text = sys.stdin.read() if content == _STDIN else content
     with opened_workspace() as desk:
         found = find_session(desk, session)
         old = find_block(desk, found, block)
         made = desk.blocks.edit(found.id, old.id, old.version, text=text, kind=kind)
-    if as_json or form == "json":
+    if as_json:
         print_json("edit", {"block": block_data(made)})
     return 0
 
@@ -100,7 +97,6 @@ def move(  # noqa: PLR0913 - one parameter for each option
     before: str,
     first: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Move BLOCK, within its zone or into another one; to the end if nothing else is said."""
     from skillhall.workspace.checking import checked_zone
@@ -112,7 +108,7 @@ def move(  # noqa: PLR0913 - one parameter for each option
         old = find_block(desk, found, block)
         place = Place(_id(desk, found, after), _id(desk, found, before), first)
         made = desk.blocks.move(found.id, old.id, old.version, goal, place)
-    if as_json or form == "json":
+    if as_json:
         print_json("move", {"block": block_data(made)})
     return 0
 
@@ -121,13 +117,13 @@ def move(  # noqa: PLR0913 - one parameter for each option
 @click.argument("session")
 @click.argument("block")
 @json_option
-def remove(*, session: str, block: str, as_json: bool, form: str) -> int:
+def remove(*, session: str, block: str, as_json: bool) -> int:
     """Remove BLOCK; 'skillhall session undo' brings it back."""
     with opened_workspace() as desk:
         found = find_session(desk, session)
         old = find_block(desk, found, block)
         desk.blocks.delete(found.id, old.id, old.version)
-    if as_json or form == "json":
+    if as_json:
         print_json("remove", {"deleted": old.id})
     else:
         say(f"removed {old.id}; 'skillhall session undo' brings it back")
@@ -137,7 +133,7 @@ def remove(*, session: str, block: str, as_json: bool, form: str) -> int:
 @click.command("undo", epilog="Example: skillhall session undo Research")
 @click.argument("session")
 @json_option
-def undo(*, session: str, as_json: bool, form: str) -> int:
+def undo(*, session: str, as_json: bool) -> int:
     """Bring the block back that was removed last."""
     from skillhall.surfaces.cli.errors import CommandFailed
 
@@ -147,7 +143,7 @@ def undo(*, session: str, as_json: bool, form: str) -> int:
         if not gone:
             raise CommandFailed("not_found", "no removed block is kept in that session")
         back = desk.blocks.bring_back(found.id, gone[0].id)
-    if as_json or form == "json":
+    if as_json:
         print_json("undo", {"block": block_data(back)})
     else:
         print_ids([back.id])

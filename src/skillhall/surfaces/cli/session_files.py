@@ -43,7 +43,6 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     replace: bool,
     keep: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Import the skills in SOURCE as blocks: a folder, a file, a repository or a web address."""
     from skillhall.workspace.checking import checked_zone
@@ -53,11 +52,10 @@ def import_(  # noqa: PLR0913 - one parameter for each option
         raise click.UsageError("--replace goes without --keep", click.get_current_context())
     same = SameName.REPLACE if replace else SameName.KEEP if keep else SameName.REFUSE
     wish = Wish(None if zone is None else checked_zone(zone), same, names)
-    is_json = as_json or form == "json"
     with opened_workspace() as desk:
         found = find_session(desk, session)
-        done = _imported(desk, found.id, source, wish, can_ask=not is_json and is_attended())
-    if is_json:
+        done = _imported(desk, found.id, source, wish, can_ask=not as_json and is_attended())
+    if as_json:
         skipped = [{"id": one.id, "reasons": one.reasons} for one in done.skipped]
         data = {
             "blocks": [*map(block_data, done.blocks)],
@@ -98,12 +96,12 @@ def _import(desk: Workspace, session: str, source: str, wish: Wish) -> Imported:
 @click.command("scan", epilog="Example: SKILLHALL_FOLDER_SCAN=on skillhall session scan")
 @click.argument("folder", default="")
 @json_option
-def scan(*, folder: str, as_json: bool, form: str) -> int:
+def scan(*, folder: str, as_json: bool) -> int:
     """List the skills in FOLDER, ~/.claude/skills if it is not given, that can be imported."""
     with opened_workspace() as desk:
         found = desk.imports.look_folder(folder)
     findings = (*found.findings, *(one for row in found.candidates for one in row.findings))
-    if as_json or form == "json":
+    if as_json:
         rows = [
             {
                 "id": one.id,
@@ -126,7 +124,7 @@ def scan(*, folder: str, as_json: bool, form: str) -> int:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
 @json_option
-def export(*, session: str, file: Path | None, overwrite: bool, as_json: bool, form: str) -> int:
+def export(*, session: str, file: Path | None, overwrite: bool, as_json: bool) -> int:
     """Write SESSION as a skill folder into the zip file FILE; 'open' makes it a session again."""
     from skillhall.workspace.exporting import export_session
     from skillhall.workspace.files import write_file
@@ -135,7 +133,7 @@ def export(*, session: str, file: Path | None, overwrite: bool, as_json: bool, f
         name, data = export_session(desk.contexts.compile(find_session(desk, session).id))
     goal = file or Path(name)
     write_file(str(goal), data, overwrite=overwrite)
-    if as_json or form == "json":
+    if as_json:
         print_json("export", {"path": str(goal), "bytes": len(data)})
     else:
         print_ids([str(goal)])
@@ -146,13 +144,13 @@ def export(*, session: str, file: Path | None, overwrite: bool, as_json: bool, f
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--name", metavar="NAME", help="What the session is called.")
 @json_option
-def open_(*, file: Path, name: str | None, as_json: bool, form: str) -> int:
+def open_(*, file: Path, name: str | None, as_json: bool) -> int:
     """Make a session out of the exported one in FILE."""
     if not file.is_file():
         raise CommandFailed("not_found", f"there is no file {file.name!r}")
     with opened_workspace() as desk:
         made = desk.imports.open_session(file.read_bytes(), file.name, name)
-    if as_json or form == "json":
+    if as_json:
         print_json("open", {"session": session_data(made)})
     else:
         print_ids([made.id])

@@ -29,11 +29,11 @@ def template(ctx: click.Context) -> None:
 
 @template.command("list", epilog="Example: skillhall session template list")
 @json_option
-def list_templates(*, as_json: bool, form: str) -> int:
+def list_templates(*, as_json: bool) -> int:
     """List the templates."""
     with opened_workspace() as desk:
         found = desk.templates.list()
-    if as_json or form == "json":
+    if as_json:
         print_json("template list", {"templates": [_template_json(one) for one in found]})
     else:
         print_rows((one.id, one.name, one.description) for one in found)
@@ -46,9 +46,7 @@ def list_templates(*, as_json: bool, form: str) -> int:
 @click.option("--description", default="", metavar="TEXT", help="What it is for.")
 @click.option("--update", is_flag=True, help="Replace the blocks of the template NAME.")
 @json_option
-def save_template(  # noqa: PLR0913 - one parameter for each option
-    *, session: str, name: str, description: str, update: bool, as_json: bool, form: str
-) -> int:
+def save_template(*, session: str, name: str, description: str, update: bool, as_json: bool) -> int:
     """Save the blocks of SESSION as the template NAME."""
     with opened_workspace() as desk:
         source = find_session(desk, session).id
@@ -59,7 +57,7 @@ def save_template(  # noqa: PLR0913 - one parameter for each option
             )
         else:
             made = desk.templates.save(source, name, description)
-    if as_json or form == "json":
+    if as_json:
         print_json("template save", {"template": _template_json(made)})
     else:
         print_ids([made.id])
@@ -71,7 +69,7 @@ def save_template(  # noqa: PLR0913 - one parameter for each option
 @click.argument("session")
 @click.option("--replace", is_flag=True, help="In place of the blocks that are there.")
 @json_option
-def apply(*, template_name: str, session: str, replace: bool, as_json: bool, form: str) -> int:
+def apply(*, template_name: str, session: str, replace: bool, as_json: bool) -> int:
     """Put the blocks of TEMPLATE into SESSION, after its own unless they are replaced."""
     from skillhall.workspace.templates import Applying
 
@@ -79,7 +77,7 @@ def apply(*, template_name: str, session: str, replace: bool, as_json: bool, for
     with opened_workspace() as desk:
         done = desk.templates.apply(find_session(desk, session).id, template_name, how)
     before = None if done.before is None else done.before.id
-    if as_json or form == "json":
+    if as_json:
         data = {"session": session_data(done.session), "blocks": done.blocks, "before": before}
         print_json("template apply", data)
     elif before:
@@ -90,12 +88,12 @@ def apply(*, template_name: str, session: str, replace: bool, as_json: bool, for
 @template.command("delete", epilog="Example: skillhall session template delete Start")
 @click.argument("template_name", metavar="TEMPLATE")
 @json_option
-def delete_template(*, template_name: str, as_json: bool, form: str) -> int:
+def delete_template(*, template_name: str, as_json: bool) -> int:
     """Remove TEMPLATE; sessions that it started stay."""
     with opened_workspace() as desk:
         old = desk.templates.find(template_name).template
         desk.templates.delete(old.id, old.version)
-    if as_json or form == "json":
+    if as_json:
         print_json("template delete", {"deleted": old.id})
     return 0
 
@@ -104,12 +102,12 @@ def delete_template(*, template_name: str, as_json: bool, form: str) -> int:
 @click.argument("session")
 @click.argument("name", required=False)
 @json_option
-def snapshot(*, session: str, name: str | None, as_json: bool, form: str) -> int:
+def snapshot(*, session: str, name: str | None, as_json: bool) -> int:
     """Save SESSION as it is under NAME; without a name, list what is saved."""
     with opened_workspace() as desk:
         found = find_session(desk, session).id
         saved = [desk.snapshots.save(found, name)] if name else desk.snapshots.list(found)
-    if as_json or form == "json":
+    if as_json:
         print_json("snapshot", {"snapshots": [_snapshot_json(one) for one in saved]})
     elif name:
         print_ids(one.id for one in saved)
@@ -122,13 +120,13 @@ def snapshot(*, session: str, name: str | None, as_json: bool, form: str) -> int
 @click.argument("session")
 @click.argument("snapshot_name", metavar="SNAPSHOT")
 @json_option
-def restore(*, session: str, snapshot_name: str, as_json: bool, form: str) -> int:
+def restore(*, session: str, snapshot_name: str, as_json: bool) -> int:
     """Bring SESSION back to SNAPSHOT, an id or a name; as it is, it becomes a snapshot too."""
     with opened_workspace() as desk:
         found = find_session(desk, session).id
         known = {one.name: one.id for one in reversed(desk.snapshots.list(found))}
         done = desk.snapshots.restore(found, known.get(snapshot_name, snapshot_name))
-    if as_json or form == "json":
+    if as_json:
         data = {"session": session_data(done.session), "before": _snapshot_json(done.before)}
         print_json("restore", data)
     else:

@@ -78,7 +78,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     overwrite: bool,
     dry_run: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     r"""Add the skills in SOURCE.
 
@@ -102,18 +101,17 @@ def command(  # noqa: PLR0913 - one parameter for each option
         raise click.UsageError(
             "--dir goes without --agent and --global", click.get_current_context()
         )
-    is_json = as_json or form == "json"
     wish = Wish(open_shelf(is_user=is_user), directory, agents, copy, overwrite)
     with transfer_progress() as progress:
         opened = open_source(source, wish.shelf.settings, progress)
     if opened.stale:
         say(f"warning: {opened.stale}")
-    can_ask = not (yes or dry_run or is_json or is_listing) and is_attended()
+    can_ask = not (yes or dry_run or as_json or is_listing) and is_attended()
     bundles = _chosen(opened, names, is_all=yes or dry_run or is_listing, can_ask=can_ask)
     if can_ask:
         _confirm(_add(wish, opened, bundles, dry_run=True))
     report = _add(wish, opened, bundles, dry_run=dry_run or is_listing)
-    if is_json:
+    if as_json:
         _print_json(report)
     elif is_listing:
         _tell_findings(report)

@@ -11,7 +11,7 @@ from skillhall.surfaces.cli.shelves import print_shelf_rows
 
 @click.command("agents", epilog="Example: skillhall agents --json")
 @json_option
-def command(*, as_json: bool, form: str) -> int:
+def command(*, as_json: bool) -> int:
     """List the agents that skills can be added for, with their folders, and who is used here."""
     from skillhall.library.agent_folders import AGENTS, detect
 
@@ -19,7 +19,7 @@ def command(*, as_json: bool, form: str) -> int:
     used = {
         agent.id for agent in detect(settings.home, settings.working_directory, settings.variables)
     }
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         agents = [

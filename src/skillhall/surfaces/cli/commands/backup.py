@@ -16,7 +16,7 @@ from skillhall.surfaces.cli.terminal import say
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
 @json_option
-def command(*, file: Path, overwrite: bool, as_json: bool, form: str) -> int:
+def command(*, file: Path, overwrite: bool, as_json: bool) -> int:
     """Write all sessions, templates and shared files into FILE.
 
     'skillhall restore' brings them back, on SQLite and on PostgreSQL alike.
@@ -27,7 +27,7 @@ def command(*, file: Path, overwrite: bool, as_json: bool, form: str) -> int:
         report = make_backup(read_settings(), str(file), overwrite=overwrite)
     except ModuleNotFoundError as error:
         raise missing_package(error) from None
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         print_report("backup", {"path": str(file), "rows": report.rows, "version": report.version})

@@ -38,7 +38,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     model: str | None,
     roots: tuple[str, ...],
     as_json: bool,
-    form: str,
 ) -> int:
     """Ask an agent that uses skills, once with MESSAGE, else line by line.
 
@@ -50,10 +49,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     settings = read_settings()
     skills = agent_skills(config, agent, roots, settings)
     chat = _open(skills, model or skills.agent.model or settings.model)
-    is_json = as_json or form == "json"
-    if message is None and not is_json:
+    if message is None and not as_json:
         return _talk(chat)
-    return _ask_once(chat, _piped() if message is None else message, is_json=is_json)
+    return _ask_once(chat, _piped() if message is None else message, is_json=as_json)
 
 
 def _piped() -> str:

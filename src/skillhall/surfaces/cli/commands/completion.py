@@ -20,10 +20,10 @@ _INSTALL = {
 @click.command("completion", epilog='Example: eval "$(skillhall completion bash)"')
 @click.argument("shell", type=click.Choice([*_INSTALL]))
 @json_option
-def command(*, shell: str, as_json: bool, form: str) -> int:
+def command(*, shell: str, as_json: bool) -> int:
     """Print the completion script for SHELL: commands, options, profiles and skill names."""
     script = _script(shell)
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         data = {"shell": shell, "script": script, "install": _INSTALL[shell]}

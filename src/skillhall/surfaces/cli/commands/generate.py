@@ -10,7 +10,7 @@ import click
 from skillhall.surfaces.cli.errors import CommandFailed
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option
-from skillhall.surfaces.cli.servers import asked_of, asked_options, open_server, server_option
+from skillhall.surfaces.cli.servers import asked_options, open_server, server_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf
 from skillhall.surfaces.cli.terminal import clean, say
 
@@ -92,10 +92,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     path: str | None,
     is_user: bool,
     server: str,
-    repo: str,
-    branch: str,
-    prompt_path: str,
-    source: str,
+    asked: Mapping[str, str],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     force: bool,
@@ -103,7 +100,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     hook: str | None,
     as_hook: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Write the prompts of a server as skills: a folder each, SKILL.md and files.
 
@@ -111,15 +107,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     it did not make, or that were edited since, are left alone with a warning, and the exit code is
     0 all the same. The server's token comes from SKILLHALL_SERVER_TOKEN.
     """
-    asked = asked_of(repo, branch, prompt_path, source)
     words = Words(agents, path, is_user, server, asked, include, exclude, force)
     shelf = open_shelf(is_user=is_user)
-    is_json = as_json or form == "json"
     if hook is not None:
-        _show_hook(_change_hook(shelf, words, hook), is_json=is_json)
+        _show_hook(_change_hook(shelf, words, hook), is_json=as_json)
         return 0
     report = _generate(shelf, words, dry_run=dry_run)
-    if is_json:
+    if as_json:
         _print_json(report)
     else:
         _print_text(report, is_plan=dry_run, is_silent=as_hook)

@@ -17,27 +17,25 @@ from skillhall.surfaces.cli.terminal import clean, is_attended, say
 @click.option("--description", metavar="TEXT", help="What it does, and when to use it.")
 @click.option("--no-input", is_flag=True, help="Never ask.")
 @json_option
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     name: str | None,
     directory: str,
     description: str | None,
     no_input: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Create the folder NAME with a SKILL.md that follows the specification."""
     from skillhall.library.init import DESCRIPTION, create_skill
 
-    is_json = as_json or form == "json"
     if name is None:
-        if no_input or is_json or not is_attended():
+        if no_input or as_json or not is_attended():
             raise click.UsageError("missing argument 'NAME'", click.get_current_context())
         name = click.prompt("Name", err=True)
         description = description or click.prompt("Description", default=DESCRIPTION, err=True)
     place = os.path.abspath(os.path.expanduser(directory))  # noqa: PTH100, PTH111
     created = create_skill(place, str(name), description or DESCRIPTION)
-    if is_json:
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         data = {"name": created.name, "path": created.path, "location": created.location}

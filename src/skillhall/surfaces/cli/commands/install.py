@@ -20,7 +20,7 @@ from skillhall.surfaces.cli.terminal import say
 @global_option
 @click.option("--frozen", is_flag=True, help="Fail if anything differs from the lock.")
 @json_option
-def command(*, is_user: bool, frozen: bool, as_json: bool, form: str) -> int:
+def command(*, is_user: bool, frozen: bool, as_json: bool) -> int:
     """Install the skills that the lock names and that are not here.
 
     Reads skillhall-lock.json, and what only skills-lock.json of 'npx skills' names. What is here
@@ -32,7 +32,7 @@ def command(*, is_user: bool, frozen: bool, as_json: bool, form: str) -> int:
     with transfer_progress() as progress:
         results = restore(open_shelf(is_user=is_user), frozen=frozen, progress=progress)
     failures = [(one.key, failure_of(one.error)) for one in results if one.error is not None]
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         skills = [

@@ -15,12 +15,11 @@ from skillhall.surfaces.cli.quick import ListRequest
 @json_option
 @click.option("-l", "--long", is_flag=True, help="Read each skill whole: tokens and files.")
 @no_index_option
-def command(  # noqa: PLR0913 - one parameter for each option
-    *, roots: tuple[str, ...], profile: str, as_json: bool, form: str, long: bool, no_index: bool
+def command(
+    *, roots: tuple[str, ...], profile: str, as_json: bool, long: bool, no_index: bool
 ) -> int:
     """List the skills below each ROOT, or in the folders where agents keep them.
 
     In a pipe: name, description and location, separated by tabs.
     """
-    is_json = as_json or form == "json"
-    return show_list(ListRequest(roots, profile, is_json, long, no_index))
+    return show_list(ListRequest(roots, profile, as_json, long, no_index))

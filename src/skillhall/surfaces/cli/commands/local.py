@@ -30,10 +30,10 @@ def command(ctx: click.Context) -> None:
 @command.command("list", epilog="Example: skillhall local list")
 @run_directory_option
 @json_option
-def list_skills(*, root: str, as_json: bool, form: str) -> int:
+def list_skills(*, root: str, as_json: bool) -> int:
     """List the system and user skills."""
     listing = _local(root).list()
-    if as_json or form == "json":
+    if as_json:
         _print_json("local list", {"skills": _as_json(listing.items)}, listing.findings)
         return 0
     print_rows((one.id, one.name, one.description, one.source) for one in listing.items)
@@ -58,12 +58,11 @@ def add(  # noqa: PLR0913 - one parameter for each option
     body: str,
     root: str,
     as_json: bool,
-    form: str,
 ) -> int:
     """Make the user skill ID: a folder of that name with a SKILL.md."""
     text = sys.stdin.read() if body == "-" else body
     item = _local(root).add(id, id if name is None else name, description, text)
-    if as_json or form == "json":
+    if as_json:
         _print_json("local add", {"skill": _as_json([item])[0]})
     else:
         sys.stdout.write(f"{clean(item.id)}\n")
@@ -85,7 +84,6 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     yes: bool,
     root: str,
     as_json: bool,
-    form: str,
 ) -> int:
     """Take in the skills in SOURCE: a folder, a zip or tar.gz file, or an https address of one.
 
@@ -93,13 +91,12 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     """
     from skillhall.library.intake import open_source
 
-    is_json = as_json or form == "json"
-    can_ask = not is_json and is_attended()
+    can_ask = not as_json and is_attended()
     bundles = open_source(source, read_settings()).bundles
     if len(bundles) > 1 and not yes:
         _confirm(f"Import {counted(len(bundles), 'skill')}?", can_ask=can_ask)
     report = _import(_local(root), bundles, id, replace=replace, can_ask=can_ask)
-    if is_json:
+    if as_json:
         data = {"imported": _as_json(report.imported), "replaced": [*report.replaced]}
         _print_json("local import", data, report.findings)
         return 0
@@ -120,15 +117,13 @@ def delete(
     yes: bool,
     root: str,
     as_json: bool,
-    form: str,
 ) -> int:
     """Remove the user skill ID with all its files. System skills are read-only."""
-    is_json = as_json or form == "json"
     if not yes:
-        can_ask = not is_json and is_attended()
+        can_ask = not as_json and is_attended()
         _confirm(f"Delete the user skill {id!r} with all its files?", can_ask=can_ask)
     _local(root).delete(id)
-    if is_json:
+    if as_json:
         _print_json("local delete", {"deleted": id})
     else:
         say(f"deleted {id}")
@@ -139,7 +134,7 @@ def delete(
 @click.option("--replace", is_flag=True, help="Replace shared skills that have the ids already.")
 @run_directory_option
 @json_option
-def share(*, replace: bool, root: str, as_json: bool, form: str) -> int:
+def share(*, replace: bool, root: str, as_json: bool) -> int:
     """Copy the user skills into the database, for all servers on one PostgreSQL.
 
     All of them are copied or none; the folders stay.
@@ -155,7 +150,7 @@ def share(*, replace: bool, root: str, as_json: bool, form: str) -> int:
             problem, hint = "skills are shared by PostgreSQL", "write postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
         report = share_skills(_local(root), shared.skills, replace=replace)
-    if as_json or form == "json":
+    if as_json:
         data = {"shared": _as_json(report.imported), "replaced": [*report.replaced]}
         _print_json("local share", data, report.findings)
         return 0
@@ -168,10 +163,10 @@ def share(*, replace: bool, root: str, as_json: bool, form: str) -> int:
 @command.command("setup", epilog="Example: skillhall local setup")
 @run_directory_option
 @json_option
-def setup(*, root: str, as_json: bool, form: str) -> int:
+def setup(*, root: str, as_json: bool) -> int:
     """Install the system skills that Skillhall ships, or bring them up to date."""
     report = _local(root).install_system_skills()
-    if as_json or form == "json":
+    if as_json:
         data = {
             "written": [*report.written],
             "unchanged": [*report.unchanged],

@@ -26,8 +26,8 @@ _EXTRA = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
 @click.option("--check", is_flag=True, help="Show what clients would find, and serve nothing.")
 @json_option
 @no_index_option
-def command(  # noqa: PLR0913 - one parameter for each option
-    *, roots: tuple[str, ...], profile: str, check: bool, as_json: bool, form: str, no_index: bool
+def command(
+    *, roots: tuple[str, ...], profile: str, check: bool, as_json: bool, no_index: bool
 ) -> int:
     """Serve the skills below each ROOT, or in the folders where agents keep them, by MCP.
 
@@ -38,8 +38,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
     settings = read_settings(no_index=no_index)
     offering = open_folders(roots, profile_named(profile), settings)
-    if check or as_json or form == "json":
-        return _show(offering, as_json=as_json or form == "json")
+    if check or as_json:
+        return _show(offering, as_json=as_json)
     return _serve(offering)
 
 

@@ -35,12 +35,12 @@ def command(ctx: click.Context) -> None:
 
 @command.command("list", epilog="Example: skillhall mcp-servers list")
 @json_option
-def list_servers(*, as_json: bool, form: str) -> int:
+def list_servers(*, as_json: bool) -> int:
     """List the servers that you named."""
     from skillhall.library.mcp_servers import read_servers
 
     servers = [one for _, one in sorted(read_servers(read_settings()).items())]
-    if as_json or form == "json":
+    if as_json:
         _print_json("list", {"servers": [_as_json(one) for one in servers]})
         return 0
     print_rows((one.label, one.place) for one in servers)
@@ -74,7 +74,6 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
     variables: tuple[str, ...],
     overwrite: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Name an MCP server: by its address, or by the command that runs it.
 
@@ -87,7 +86,7 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
     settings = read_settings()
     server = parse_server(label, words, token_variable, variables, settings.working_directory)
     note_server(settings, server, overwrite=overwrite)
-    if as_json or form == "json":
+    if as_json:
         _print_json("add", {"server": _as_json(server)})
     else:
         say(f"{label} is {clean(server.place)}; 'skillhall mcp-servers skills {label}' asks it")
@@ -97,12 +96,12 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
 @command.command("remove", epilog="Example: skillhall mcp-servers remove acme")
 @click.argument("label")
 @json_option
-def remove_server(*, label: str, as_json: bool, form: str) -> int:
+def remove_server(*, label: str, as_json: bool) -> int:
     """Forget a server, and what was kept of its skills. Skills that you added stay."""
     from skillhall.library.mcp_servers import remove_server as forget_server
 
     forget_server(read_settings(), label)
-    if as_json or form == "json":
+    if as_json:
         _print_json("remove", {"label": label})
     else:
         say(f"{clean(label)} is forgotten")
@@ -112,14 +111,14 @@ def remove_server(*, label: str, as_json: bool, form: str) -> int:
 @command.command("skills", epilog="Example: skillhall mcp-servers skills acme --json")
 @click.argument("label")
 @json_option
-def list_skills(*, label: str, as_json: bool, form: str) -> int:
+def list_skills(*, label: str, as_json: bool) -> int:
     """List the skills that a server offers; none of their files is fetched."""
     from skillhall.library.served_skills import open_served
 
     with open_served(label, read_settings()) as served:
         skills = served.list()
     findings = [one for skill in skills for one in skill.findings]
-    if as_json or form == "json":
+    if as_json:
         _print_json("skills", {"skills": [_skill_as_json(one) for one in skills]}, findings)
         return 0
     print_rows((one.name, one.description, one.entry.uri) for one in skills if one.is_usable)
@@ -136,9 +135,7 @@ def list_skills(*, label: str, as_json: bool, form: str) -> int:
 @click.argument("path", default=SKILL_MD)
 @click.option("--activate", is_flag=True, help="Print what a model gets when it asks for SKILL.")
 @json_option
-def read_skill(  # noqa: PLR0913 - one parameter for each option
-    *, label: str, skill: str, path: str, activate: bool, as_json: bool, form: str
-) -> int:
+def read_skill(*, label: str, skill: str, path: str, activate: bool, as_json: bool) -> int:
     """Print a file of a server's skill, where it is: the file PATH, or its SKILL.md.
 
     SKILL is a URI, a path or a name. Each file is checked against what the server announced.
@@ -149,7 +146,7 @@ def read_skill(  # noqa: PLR0913 - one parameter for each option
     with open_served(label, read_settings()) as served:
         found = served.find(_with_own_file(skill))
         data = served.activate(found).encode() if activate else served.read(found, path)
-    if as_json or form == "json":
+    if as_json:
         told = {**_skill_as_json(found), "path": path, **content_as_json(data)}
         _print_json("read", told, found.findings)
     else:

@@ -14,7 +14,7 @@ from skillhall.surfaces.cli.updates import exit_code, print_results, tell_detail
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @global_option
 @json_option
-def command(*, names: tuple[str, ...], is_user: bool, as_json: bool, form: str) -> int:
+def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
     """Show which skills of the lock have changed in their source. Nothing is changed here.
 
     The exit code is 1 if something is newer.
@@ -24,7 +24,7 @@ def command(*, names: tuple[str, ...], is_user: bool, as_json: bool, form: str) 
 
     with transfer_progress() as progress:
         results = outdated(open_shelf(is_user=is_user), names, progress)
-    if as_json or form == "json":
+    if as_json:
         results_as_json("outdated", results)
     else:
         print_results(results)

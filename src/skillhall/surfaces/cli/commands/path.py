@@ -26,7 +26,7 @@ class _Place(NamedTuple):
 @click.argument("which", required=False, type=click.Choice(["index"]), metavar="[index]")
 @profile_option()
 @json_option
-def command(*, which: str | None, profile: str, as_json: bool, form: str) -> int:
+def command(*, which: str | None, profile: str, as_json: bool) -> int:
     """Show the folders that are searched, in order of precedence, and the index of earlier runs.
 
     'path index' prints the folder of the index alone; it can be removed at any time.
@@ -34,11 +34,11 @@ def command(*, which: str | None, profile: str, as_json: bool, form: str) -> int
     from skillhall.wiring import index_directory
 
     index = index_directory(read_settings())
-    if which == "index" and not (as_json or form == "json"):
+    if which == "index" and not (as_json):
         sys.stdout.write(f"{index}\n")
         return 0
     places = _places(load((), profile))
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         roots = [place._asdict() for place in places]

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 @click.command("profiles", epilog="Example: skillhall profiles lenient")
 @click.argument("name", required=False, type=ProfileName())
 @json_option
-def command(*, name: str | None, as_json: bool, form: str) -> int:
+def command(*, name: str | None, as_json: bool) -> int:
     """Show every profile, or what the profile NAME makes of each finding."""
     from skillhall.policy.profiles import PROFILES
 
     chosen = [PROFILES[name]] if name else [*PROFILES.values()]
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         print_report("profiles", {"profiles": [_as_json(profile) for profile in chosen]})

@@ -9,7 +9,7 @@ import click
 
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option, show_help
-from skillhall.surfaces.cli.servers import asked_of, asked_options, open_server, server_option
+from skillhall.surfaces.cli.servers import asked_options, open_server, server_option
 from skillhall.surfaces.cli.terminal import clean, print_rows, print_text, say
 
 if TYPE_CHECKING:
@@ -34,19 +34,10 @@ def command(ctx: click.Context) -> None:
 @server_option
 @asked_options
 @json_option
-def list_prompts(  # noqa: PLR0913 - one parameter for each option
-    *,
-    server: str,
-    repo: str,
-    branch: str,
-    prompt_path: str,
-    source: str,
-    as_json: bool,
-    form: str,
-) -> int:
+def list_prompts(*, server: str, asked: Mapping[str, str], as_json: bool) -> int:
     """List the prompts: name, description, arguments."""
-    listing = open_server(server, asked_of(repo, branch, prompt_path, source)).list()
-    if as_json or form == "json":
+    listing = open_server(server, asked).list()
+    if as_json:
         told = [
             {
                 "name": one.name,
@@ -80,21 +71,16 @@ def get_prompt(  # noqa: PLR0913 - one parameter for each option
     arguments: tuple[str, ...],
     directory: str | None,
     server: str,
-    repo: str,
-    branch: str,
-    prompt_path: str,
-    source: str,
+    asked: Mapping[str, str],
     as_json: bool,
-    form: str,
 ) -> int:
     """Print the text of the prompt NAME."""
-    asked = asked_of(repo, branch, prompt_path, source)
     given = open_server(server, asked).fetch(name, _read_arguments(arguments))
     if directory is not None and given.files:
         from skillhall.library.prompt_servers import write_files
 
         write_files(directory, given.files)
-    if as_json or form == "json":
+    if as_json:
         data = {"name": name, "description": given.description, "text": given.text}
         _print_json("get", {**data, "files": _sizes(given.files), "source": given.source})
         return 0
@@ -107,19 +93,10 @@ def get_prompt(  # noqa: PLR0913 - one parameter for each option
 @server_option
 @asked_options
 @json_option
-def refresh(  # noqa: PLR0913 - one parameter for each option
-    *,
-    server: str,
-    repo: str,
-    branch: str,
-    prompt_path: str,
-    source: str,
-    as_json: bool,
-    form: str,
-) -> int:
+def refresh(*, server: str, asked: Mapping[str, str], as_json: bool) -> int:
     """Have the server look for news in its repository."""
-    done = open_server(server, asked_of(repo, branch, prompt_path, source)).refresh()
-    if as_json or form == "json":
+    done = open_server(server, asked).refresh()
+    if as_json:
         _print_json("refresh", {"promptsLoaded": done.prompts, "source": done.source})
     else:
         say(f"{counted(done.prompts, 'prompt')} of {done.source}")
@@ -131,7 +108,7 @@ def refresh(  # noqa: PLR0913 - one parameter for each option
 @click.option("--source", required=True, metavar="NAME", help="The name to keep them under.")
 @server_option
 @json_option
-def upload(*, folder: str, source: str, server: str, as_json: bool, form: str) -> int:
+def upload(*, folder: str, source: str, server: str, as_json: bool) -> int:
     """Send the prompts in FOLDER to the server, which keeps them under a name.
 
     At most 100 files and 256 KiB; hidden files and links stay behind.
@@ -141,7 +118,7 @@ def upload(*, folder: str, source: str, server: str, as_json: bool, form: str) -
     packed = pack(folder)
     _tell_left_behind(packed)
     done = _send(open_server(server), source, packed)
-    if as_json or form == "json":
+    if as_json:
         _print_json("upload", done)
     else:
         say(f"{done['status']}: {counted(len(packed.files), 'file')} as {done['source']}")

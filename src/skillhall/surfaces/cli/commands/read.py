@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @roots_option
 @profile_option()
 @json_option
-def command(  # noqa: PLR0913 - one parameter for each option
-    *, name: str, file: str | None, roots: tuple[str, ...], profile: str, as_json: bool, form: str
+def command(
+    *, name: str, file: str | None, roots: tuple[str, ...], profile: str, as_json: bool
 ) -> int:
     """Print the instructions of the skill NAME as an agent gets them, or the bytes of its FILE.
 
@@ -28,11 +28,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """
     catalog = load(roots, profile)
     skill = find(catalog, name)
-    is_json = as_json or form == "json"
     if file is None:
-        _print_activation(skill, catalog, is_json=is_json)
+        _print_activation(skill, catalog, is_json=as_json)
     else:
-        _print_file(skill, file, is_json=is_json)
+        _print_file(skill, file, is_json=as_json)
     return 0
 
 

@@ -15,25 +15,22 @@ from skillhall.surfaces.cli.terminal import clean, is_attended, print_lines
 @click.option("-f", "--force", is_flag=True, help="Also if it was edited, or is in no lock.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
-def command(  # noqa: PLR0913 - one parameter for each option
-    *, names: tuple[str, ...], is_user: bool, force: bool, yes: bool, as_json: bool, form: str
-) -> int:
+def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool, as_json: bool) -> int:
     """Remove the skills NAME... from every agent's folder, and from the lock.
 
     'skillhall rollback NAME' brings a skill back.
     """
     from skillhall.library.removing import remove
 
-    is_json = as_json or form == "json"
     shelf = open_shelf(is_user=is_user)
     if not yes:
-        if is_json or not is_attended():
+        if as_json or not is_attended():
             raise click.UsageError(
                 "say --yes to remove without being asked", click.get_current_context()
             )
         click.confirm(f"Remove {clean(', '.join(names))}?", abort=True, err=True)
     keys = remove(shelf, names, force=force)
-    if is_json:
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         print_report("remove", {"removed": keys})

@@ -17,7 +17,7 @@ from skillhall.surfaces.cli.terminal import say
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Lose what the database holds.")
 @json_option
-def command(*, file: Path, overwrite: bool, as_json: bool, form: str) -> int:
+def command(*, file: Path, overwrite: bool, as_json: bool) -> int:
     """Bring back all that 'skillhall backup' wrote into FILE: everything, or nothing."""
     if not file.is_file():
         raise CommandFailed("not_found", f"there is no file {file.name!r}")
@@ -27,7 +27,7 @@ def command(*, file: Path, overwrite: bool, as_json: bool, form: str) -> int:
         report = restore_backup(read_settings(), file.read_bytes(), overwrite=overwrite)
     except ModuleNotFoundError as error:
         raise missing_package(error) from None
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         print_report("restore", {"rows": report.rows, "version": report.version})

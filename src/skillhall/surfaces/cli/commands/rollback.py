@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @global_option
 @click.option("-f", "--force", is_flag=True, help="Also if it was edited since.")
 @json_option
-def command(*, name: str | None, is_user: bool, force: bool, as_json: bool, form: str) -> int:
+def command(*, name: str | None, is_user: bool, force: bool, as_json: bool) -> int:
     """Take back the last change of the skill NAME: an add, update or removal.
 
     Without NAME, the changes are listed that can be taken back, newest first.
@@ -28,7 +28,7 @@ def command(*, name: str | None, is_user: bool, force: bool, as_json: bool, form
 
     shelf = open_shelf(is_user=is_user)
     changes = [undo(shelf, name, force=force)] if name else past_changes(shelf)
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         print_report("rollback", {"changes": [_fields(change) for change in changes]})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("scan", epilog="Example: skillhall scan .agents/skills")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @json_option
-def command(*, paths: tuple[str, ...], as_json: bool, form: str) -> int:
+def command(*, paths: tuple[str, ...], as_json: bool) -> int:
     """Look for risky content in the skills at each PATH; nothing of them is run.
 
     Without PATH the folders are scanned where agents keep skills. The exit code is 1 if a finding
@@ -32,7 +32,7 @@ def command(*, paths: tuple[str, ...], as_json: bool, form: str) -> int:
     settings = read_settings()
     with scan_progress() as progress:
         report = scan(paths, settings, progress)
-    if as_json or form == "json":
+    if as_json:
         _print_json(report)
     else:
         print_lines(_lines(report, settings.working_directory))

@@ -36,7 +36,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     limit: int,
     body: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Search the names and descriptions of skills; any text is a query.
 
@@ -46,7 +45,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     catalog = load(roots, profile)
     index = _index(catalog, with_bodies=body)
     found = index.search(" ".join(words), limit)
-    if as_json or form == "json":
+    if as_json:
         _print_json(found, catalog)
     else:
         _print_text(found)

@@ -63,7 +63,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     run_dir: str | None,
     verbose: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Serve prompts and skills by REST, by MCP at /mcp, and as a web page, until Ctrl-C or SIGTERM.
 
@@ -84,7 +83,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             path=prompts.path if path is None else path,
         ),
     )
-    return _serve(settings, "DEBUG" if verbose else "INFO", as_json=as_json or form == "json")
+    return _serve(settings, "DEBUG" if verbose else "INFO", as_json=as_json)
 
 
 def _serve(settings: Settings, level: str, *, as_json: bool) -> int:

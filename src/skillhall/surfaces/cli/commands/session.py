@@ -35,11 +35,11 @@ def command(ctx: click.Context) -> None:
 
 @command.command("list", epilog="Example: skillhall session list --json")
 @json_option
-def list_sessions(*, as_json: bool, form: str) -> int:
+def list_sessions(*, as_json: bool) -> int:
     """List the sessions."""
     with opened_workspace() as desk:
         found = [*all_sessions(desk)]
-    if as_json or form == "json":
+    if as_json:
         print_json("list", {"sessions": [session_data(one) for one in found]})
     else:
         print_rows((one.id, one.name, one.updated) for one in found)
@@ -51,7 +51,7 @@ def list_sessions(*, as_json: bool, form: str) -> int:
 @click.option("--template", metavar="TEMPLATE", help="Start with the blocks of this template.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="For all zones together.")
 @json_option
-def new(*, name: str, template: str | None, budget: int | None, as_json: bool, form: str) -> int:
+def new(*, name: str, template: str | None, budget: int | None, as_json: bool) -> int:
     """Make the session NAME."""
     from skillhall.workspace.model import Budgets
 
@@ -64,7 +64,7 @@ def new(*, name: str, template: str | None, budget: int | None, as_json: bool, f
                 made = desk.sessions.edit(
                     made.id, made.version, name=None, budgets=Budgets(total=budget)
                 )
-    if as_json or form == "json":
+    if as_json:
         print_json("new", {"session": session_data(made)})
     else:
         print_ids([made.id])
@@ -77,9 +77,7 @@ def new(*, name: str, template: str | None, budget: int | None, as_json: bool, f
 @click.option("--zone", metavar="ZONE", help="Only blocks of this zone.")
 @click.option("-q", "--text", default="", metavar="TEXT", help="Only blocks with this text.")
 @json_option
-def show(  # noqa: PLR0913 - one parameter for each option
-    *, session: str, kind: str | None, zone: str | None, text: str, as_json: bool, form: str
-) -> int:
+def show(*, session: str, kind: str | None, zone: str | None, text: str, as_json: bool) -> int:
     """Show the blocks of SESSION in order; token counts are estimates."""
     from skillhall.workspace.blocks import Filter
     from skillhall.workspace.checking import checked_type, checked_zone
@@ -92,7 +90,7 @@ def show(  # noqa: PLR0913 - one parameter for each option
     with opened_workspace() as desk:
         found = find_session(desk, session)
         blocks = desk.blocks.list(found.id, wanted)
-    if as_json or form == "json":
+    if as_json:
         data = {"session": session_data(found), "blocks": [*map(block_data, blocks)]}
         print_json("show", data)
     else:
@@ -104,12 +102,12 @@ def show(  # noqa: PLR0913 - one parameter for each option
 @click.argument("session")
 @click.argument("name")
 @json_option
-def rename(*, session: str, name: str, as_json: bool, form: str) -> int:
+def rename(*, session: str, name: str, as_json: bool) -> int:
     """Call SESSION NAME."""
     with opened_workspace() as desk:
         found = find_session(desk, session)
         made = desk.sessions.edit(found.id, found.version, name=name, budgets=None)
-    if as_json or form == "json":
+    if as_json:
         print_json("rename", {"session": session_data(made)})
     return 0
 
@@ -118,11 +116,11 @@ def rename(*, session: str, name: str, as_json: bool, form: str) -> int:
 @click.argument("session")
 @click.option("--name", metavar="NAME", help="What the copy is called.")
 @json_option
-def copy(*, session: str, name: str | None, as_json: bool, form: str) -> int:
+def copy(*, session: str, name: str | None, as_json: bool) -> int:
     """Make another session with the blocks of SESSION."""
     with opened_workspace() as desk:
         made = desk.sessions.duplicate(find_session(desk, session).id, name)
-    if as_json or form == "json":
+    if as_json:
         print_json("copy", {"session": session_data(made)})
     else:
         print_ids([made.id])
@@ -133,15 +131,14 @@ def copy(*, session: str, name: str | None, as_json: bool, form: str) -> int:
 @click.argument("session")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
-def delete(*, session: str, yes: bool, as_json: bool, form: str) -> int:
+def delete(*, session: str, yes: bool, as_json: bool) -> int:
     """Remove SESSION with its blocks and snapshots; nothing brings it back."""
-    is_json = as_json or form == "json"
     with opened_workspace() as desk:
         found = find_session(desk, session)
         if not yes:
-            confirm(f"Delete the session {found.name!r} with all its blocks?", can_ask=not is_json)
+            confirm(f"Delete the session {found.name!r} with all its blocks?", can_ask=not as_json)
         desk.sessions.delete(found.id, found.version)
-    if is_json:
+    if as_json:
         print_json("delete", {"deleted": found.id})
     else:
         say(f"deleted {found.name}")
@@ -151,13 +148,13 @@ def delete(*, session: str, yes: bool, as_json: bool, form: str) -> int:
 @command.command("context", epilog="Example: skillhall session context Research | pbcopy")
 @click.argument("session")
 @json_option
-def context(*, session: str, as_json: bool, form: str) -> int:
+def context(*, session: str, as_json: bool) -> int:
     """Print what a model reads of SESSION: PERMANENT, then STABLE, then WORKING."""
     with opened_workspace() as desk:
         compiled = desk.contexts.compile(find_session(desk, session).id)
     zones = [(one.zone.value, one.spending) for one in compiled.zones]
     rows = [*zones, ("total", compiled.total)]
-    if as_json or form == "json":
+    if as_json:
         told = [
             {"zone": name, "tokens": cost.tokens, "budget": cost.budget, "over": cost.is_over}
             for name, cost in rows

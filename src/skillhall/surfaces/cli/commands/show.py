@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 @roots_option
 @profile_option()
 @json_option
-def command(*, name: str, roots: tuple[str, ...], profile: str, as_json: bool, form: str) -> int:
+def command(*, name: str, roots: tuple[str, ...], profile: str, as_json: bool) -> int:
     """Show the frontmatter, the files, the size and every finding of the skill NAME."""
     from skillhall.library.validate import examine_skill
 
     catalog = load(roots, profile)
     skill = find(catalog, name)
     examination = examine_skill(skill, catalog.profile)
-    if as_json or form == "json":
+    if as_json:
         _print_json(skill, examination)
     else:
         _print_text(skill, examination)

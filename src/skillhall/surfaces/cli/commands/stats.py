@@ -13,7 +13,7 @@ from skillhall.surfaces.cli.terminal import say
 @click.command("stats", epilog="Example: skillhall stats --agent coding")
 @click.option("--agent", metavar="ID", help="What one agent did.")
 @json_option
-def command(*, agent: str | None, as_json: bool, form: str) -> int:
+def command(*, agent: str | None, as_json: bool) -> int:
     """Show how often skills were offered, loaded and read, the most loaded first.
 
     It is noted on this machine, by name and without content; SKILLHALL_USAGE_LOG=off ends that.
@@ -21,7 +21,7 @@ def command(*, agent: str | None, as_json: bool, form: str) -> int:
     from skillhall.agents.statistics import count_usage
 
     uses = count_usage(read_settings(), agent)
-    if as_json or form == "json":
+    if as_json:
         from dataclasses import asdict
 
         from skillhall.surfaces.cli.output import print_report

@@ -30,11 +30,11 @@ def command(ctx: click.Context) -> None:
 @command.command("new", epilog="Example: skillhall token new laptop")
 @click.argument("label")
 @json_option
-def new(*, label: str, as_json: bool, form: str) -> int:
+def new(*, label: str, as_json: bool) -> int:
     """Make a token called LABEL and print it: nobody can read it again."""
     with _opened() as tokens:
         made = tokens.new(label)
-    if as_json or form == "json":
+    if as_json:
         print_report("token new", {**_as_json(made.stored), "token": made.text})
         return 0
     sys.stdout.write(f"{made.text}\n")
@@ -44,11 +44,11 @@ def new(*, label: str, as_json: bool, form: str) -> int:
 
 @command.command("list", epilog="Example: skillhall token list")
 @json_option
-def list_tokens(*, as_json: bool, form: str) -> int:
+def list_tokens(*, as_json: bool) -> int:
     """List the tokens by id, label and age; never the tokens themselves."""
     with _opened() as tokens:
         found = tokens.list()
-    if as_json or form == "json":
+    if as_json:
         print_report("token list", {"tokens": [_as_json(one) for one in found]})
         return 0
     print_rows((one.id, one.label, one.created) for one in found)
@@ -58,11 +58,11 @@ def list_tokens(*, as_json: bool, form: str) -> int:
 @command.command("revoke", epilog="Example: skillhall token revoke laptop")
 @click.argument("token", metavar="ID|LABEL")
 @json_option
-def revoke(*, token: str, as_json: bool, form: str) -> int:
+def revoke(*, token: str, as_json: bool) -> int:
     """Let nobody in any more by the token with that id or label."""
     with _opened() as tokens:
         tokens.revoke(token)
-    if as_json or form == "json":
+    if as_json:
         print_report("token revoke", {"revoked": token})
     else:
         say(clean(f"revoked {token}"))

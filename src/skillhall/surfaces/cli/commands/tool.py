@@ -38,10 +38,10 @@ def command(ctx: click.Context) -> None:
 @run_directory_option
 @_agent_option
 @json_option
-def list_tools(*, root: str, agent: str | None, as_json: bool, form: str) -> int:
+def list_tools(*, root: str, agent: str | None, as_json: bool) -> int:
     """List the tools of an agent that runs in a folder."""
     tools = _tools(root, agent)
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         told = [
@@ -61,16 +61,14 @@ def list_tools(*, root: str, agent: str | None, as_json: bool, form: str) -> int
 @run_directory_option
 @_agent_option
 @json_option
-def call_tool(  # noqa: PLR0913 - one parameter for each option
-    *, name: str, arguments: str, root: str, agent: str | None, as_json: bool, form: str
-) -> int:
+def call_tool(*, name: str, arguments: str, root: str, agent: str | None, as_json: bool) -> int:
     """Call the tool NAME with ARGUMENTS, a JSON object, and print what the model would see.
 
     The exit code is 1 if the answer is an error; it is printed all the same.
     """
     given = _read_arguments(arguments)
     answer = _find(_tools(root, agent), name).answer(given)
-    if as_json or form == "json":
+    if as_json:
         _print_json(name, answer)
     else:
         text = _text(answer)

@@ -35,14 +35,13 @@ if TYPE_CHECKING:
     help="Only say what is newer, as 'outdated' does.",
 )
 @json_option
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     names: tuple[str, ...],
     is_user: bool,
     take: Take | None,
     is_check: bool,
     as_json: bool,
-    form: str,
 ) -> int:
     """Update the skills NAME..., or all in the lock.
 
@@ -59,7 +58,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             results = outdated(shelf, names, progress)
         else:
             results = update(shelf, names, take=take, progress=progress)
-    if as_json or form == "json":
+    if as_json:
         results_as_json("update", results)
     else:
         print_results(results)

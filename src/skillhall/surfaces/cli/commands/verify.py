@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @global_option
 @json_option
-def command(*, names: tuple[str, ...], is_user: bool, as_json: bool, form: str) -> int:
+def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
     """Compare the installed skills with the lock, file by file.
 
     The exit code is 1 if they differ.
@@ -30,7 +30,7 @@ def command(*, names: tuple[str, ...], is_user: bool, as_json: bool, form: str) 
 
     results = verify(open_shelf(is_user=is_user), names)
     wrong = [one for one in results if not one.is_right]
-    if as_json or form == "json":
+    if as_json:
         from skillhall.surfaces.cli.output import print_report
 
         fields = [{**one._asdict(), "ok": one.is_right} for one in results]

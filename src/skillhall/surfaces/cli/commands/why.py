@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 @roots_option
 @profile_option()
 @json_option
-def command(*, name: str, roots: tuple[str, ...], profile: str, as_json: bool, form: str) -> int:
+def command(*, name: str, roots: tuple[str, ...], profile: str, as_json: bool) -> int:
     """Explain which copy of the skill NAME is used, which rule said so, and what was left out."""
     catalog = load(roots, profile)
     explanation = catalog.explain(name)
     if not (explanation.winners or explanation.shadowed or explanation.rejected):
         catalog.find(name)  # raises, with the nearest names
-    if as_json or form == "json":
+    if as_json:
         _print_json(explanation)
     else:
         from skillhall.surfaces.cli.terminal import clean
