@@ -73,3 +73,11 @@ def plain_visitor(browser: Browser, hall: Hall) -> Iterator[Visitor]:
     one = Visitor.enter(browser, hall.url, java_script_enabled=False)
     yield one
     one.leave()
+
+
+@pytest.fixture
+def looker(browser: Browser, hall: Hall) -> Iterator[Visitor]:
+    """A visitor whose pages can be looked at by axe-core, which no policy lets in."""
+    one = Visitor.enter(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
+    yield one
+    one.leave()

@@ -2,17 +2,14 @@
 
 import io
 import zipfile
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.support.archives import zip_of
 from tests.support.boards import Board
 from tests.support.browsers import Hall, Visitor
 from tests.support.skills import make_skill, make_skill_md
-
-LOOKS = [(1280, "light"), (390, "dark")]
 
 
 @pytest.fixture(params=["with scripts", "without scripts"])
@@ -28,15 +25,6 @@ def board(hall: Hall) -> Board:
     one.add("You review papers.", "system_prompt")
     one.add("A note.\n\nWith more.")
     return one
-
-
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def looker(request: pytest.FixtureRequest, browser: Browser, hall: Hall) -> Iterator[Visitor]:
-    width, scheme = request.param
-    size = {"width": width, "height": 800}
-    one = Visitor.enter(browser, hall.url, viewport=size, color_scheme=scheme, bypass_csp=True)
-    yield one
-    one.leave()
 
 
 def titles(page: Page, zone: str = "stable") -> list[str]:
@@ -61,13 +49,11 @@ def test_no_page_of_sessions_has_a_fault_that_keeps_people_out(
     edit = f"{board.path}/blocks/{block['id']}/edit"
     for path in (*pages, *(board.path + one for one in paths), edit):
         looker.go(path)
-        assert looker.violations() == [], path
-        assert not looker.is_too_wide(), path
+        assert looker.barriers() == [], path
     page = looker.go(board.path)
     page.get_by_role("link", name="A note.").click()
     expect(page.get_by_label("Text (Markdown)")).to_be_focused()
-    assert looker.violations() == []
-    assert not looker.is_too_wide()
+    assert looker.barriers() == []
 
 
 def test_a_session_is_made_renamed_copied_and_deleted(either: Visitor) -> None:

@@ -9,13 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
 from playwright.sync_api import Error as BrowserError
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
+    (1280, "light"),
+    (1280, "dark"),
+    (390, "light"),
+    (390, "dark"),
+)
 PATIENCE = 20_000  # milliseconds; whatever takes longer hangs
 FLAGS = [
     "--headless",
@@ -26,6 +32,10 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+_LOOK = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => [
+  ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((one) => one.html)}`),
+  ...(document.documentElement.scrollWidth > innerWidth ? ["it scrolls sideways"] : []),
+])"""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # A page that answers 4xx makes the browser say so; that is no fault of the page.
 _EXPECTED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
@@ -132,15 +142,18 @@ class Visitor:
         self.context.close()
         assert self.faults == []
 
-    def violations(self) -> list[str]:
-        """What axe-core finds on the page; the context must bypass the policy."""
-        self.page.add_script_tag(path=AXE)
-        found = self.page.evaluate("axe.run()")["violations"]
-        return [f"{one['id']}: {[n['html'] for n in one['nodes']][:3]}" for one in found]
+    def barriers(self) -> list[str]:
+        """What keeps people out of the page, at every width, light and dark.
 
-    def is_too_wide(self) -> bool:
-        """Whether the page scrolls sideways."""
-        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+        That is what axe-core finds, and scrolling sideways. The context must bypass the policy.
+        """
+        self.page.add_script_tag(path=AXE)
+        found = []
+        for width, scheme in LOOKS:
+            self.page.set_viewport_size({"width": width, "height": 800})
+            self.page.emulate_media(color_scheme=scheme)
+            found += [f"{width} {scheme}: {told}" for told in self.page.evaluate(_LOOK)]
+        return found
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not _EXPECTED.match(message.text):
