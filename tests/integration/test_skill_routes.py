@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -36,14 +37,18 @@ def run_directory(tmp_path: Path) -> Path:
     return folder
 
 
+def serving_skills_of(run_directory: Path, settings: Settings) -> AbstractContextManager[Running]:
+    collection = Collection(LocalSkills(run_directory), settings)
+    services = Services(MemoryCounter(), collection)
+    return running(settings=make_settings(), services=services)
+
+
 @pytest.fixture
 def server(run_directory: Path, tmp_path: Path) -> Iterator[Running]:
     settings = Settings(
         str(run_directory), str(tmp_path / "cache"), allowed_networks=LOOPBACK, use_git=False
     )
-    collection = Collection(LocalSkills(run_directory), settings)
-    services = Services(MemoryCounter(), collection)
-    with running(settings=make_settings(), services=services) as one:
+    with serving_skills_of(run_directory, settings) as one:
         yield one
 
 
@@ -236,13 +241,19 @@ def test_a_form_with_more_files_than_a_skill_may_have_is_refused(server: Running
     assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE")
 
 
-def test_a_web_address_is_imported_and_nothing_of_the_machine(
-    server: Running, run_directory: Path
+@pytest.mark.parametrize(("networks", "status"), [(LOOPBACK, 201), ((), 400)])
+def test_a_web_address_is_imported_from_networks_that_the_operator_allows(
+    run_directory: Path, tmp_path: Path, networks: tuple[str, ...], status: int
 ) -> None:
-    with http_site() as site:
+    settings = Settings(str(run_directory), str(tmp_path / "cache"), allowed_networks=networks)
+    with http_site() as site, serving_skills_of(run_directory, settings) as server:
         site.routes["/SKILL.md"] = answer(body=make_skill_md("from-the-web"))
-        refused = server.ask("POST", f"{SKILLS}/import", {"source": site.url("/SKILL.md")})
-    assert refused.code == "VALIDATION_ERROR"  # plain http
+        reply = server.ask("POST", f"{SKILLS}/import", {"source": site.url("/SKILL.md")})
+        assert reply.status == status
+        assert (run_directory / ".agents/skills/from-the-web").is_dir() == (status == 201)
+
+
+def test_nothing_of_the_machine_is_imported(server: Running, run_directory: Path) -> None:
     for source in ("./.agents/skills/pdf", str(run_directory), "python:pip", "/etc/x.zip"):
         reply = server.ask("POST", f"{SKILLS}/import", {"source": source})
         assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
