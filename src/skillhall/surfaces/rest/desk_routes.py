@@ -12,7 +12,7 @@ from skillhall.surfaces.rest import desk_documents as documents
 from skillhall.surfaces.rest.desk_calls import BlockCalls, SessionCalls, TemplateCalls
 from skillhall.surfaces.rest.desk_events import EventCalls
 from skillhall.surfaces.rest.desk_imports import DeskImports
-from skillhall.surfaces.rest.documents import BODY, GUARDED, SOURCE, ErrorAnswer, body_of, responses
+from skillhall.surfaces.rest.documents import BODY, GUARDED, SOURCE, body_of, error, responses
 from skillhall.surfaces.rest.routes import SECURED, add_route
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _add_context(router: APIRouter, calls: SessionCalls) -> None:
             "description": "The zip file.",
             "content": {"application/octet-stream": {"schema": _BINARY}},
         },
-        **{code: {"model": ErrorAnswer, "description": text} for code, text in why.items()},
+        **{code: error(code, text) for code, text in why.items()},
     }
     add_route(router, "GET", path, calls.export, described, _extra(path))
 
@@ -305,7 +305,7 @@ def _add_events(router: APIRouter, calls: EventCalls) -> None:
         }
     }
     why = {**GUARDED, **_ALWAYS, **_BAD}
-    described |= {code: {"model": ErrorAnswer, "description": why[code]} for code in why}
+    described |= {code: error(code, text) for code, text in why.items()}
     after = _query("after", "The number of the last event that is known.", pattern="^[0-9]{1,18}$")
     session = _query("session", "Of this session alone.")
     router.add_api_route(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from skillhall.surfaces.rest.bodies import schema_of
 
 BEARER = "bearer"
+_SCHEMAS = "#/components/schemas/"
 _ID = "3f0c9a7d5b1e42c6a8d0f1b2"
 
 
@@ -248,6 +251,15 @@ class IgnoredData(BaseModel):
     ignored: str
 
 
+def error_schemas() -> dict[str, Any]:
+    """The schemas that errors name."""
+    asked: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorAnswer, "serialization")]
+    _, found = models_json_schema(asked, ref_template=f"{_SCHEMAS}{{model}}")
+    schemas: dict[str, Any] = found["$defs"]
+    return schemas
+
+
+@cache
 def answer_model(data: type[BaseModel]) -> type[BaseModel]:
     """The whole answer around that data."""
     name = data.__name__.removesuffix("Data") + "Answer"
@@ -284,12 +296,14 @@ def responses(
     described: dict[int | str, dict[str, Any]] = {}
     described[status] = {"model": answer_model(data), "description": data.__doc__}
     for code, text in sorted(told.items()):
-        described[code] = _error(code, text)
+        described[code] = error(code, text)
     return described
 
 
-def _error(code: int, text: str) -> dict[str, Any]:
-    described: dict[str, Any] = {"model": ErrorAnswer, "description": text}
+def error(code: int, text: str) -> dict[str, Any]:
+    """How an error is described: by name, because hundreds would each make a schema."""
+    content = {"application/json": {"schema": {"$ref": f"{_SCHEMAS}{ErrorAnswer.__name__}"}}}
+    described: dict[str, Any] = {"description": text, "content": content}
     name = {401: "WWW-Authenticate", 429: "Retry-After"}.get(code)
     if name:
         described["headers"] = {name: {"schema": {"type": "string"}}}

@@ -14,7 +14,7 @@ from skillhall.surfaces.http.answer import JSON, Answer, encoded
 from skillhall.surfaces.http.exchange import HEAD, ROUTE
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.calls import endpoint
-from skillhall.surfaces.rest.documents import BEARER
+from skillhall.surfaces.rest.documents import BEARER, error_schemas
 from skillhall.surfaces.rest.errors import error_answer, internal_answer
 from skillhall.version import VERSION
 
@@ -85,13 +85,15 @@ class _Document:
 
     async def read(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - a call's signature
         """The document, not in an envelope: it has a form of its own."""
-        self._data = self._data or encoded(_with_security(self._app.openapi()))
+        self._data = self._data or encoded(_completed(self._app.openapi()))
         return Answer(200, (*JSON, (b"cache-control", b"no-cache")), (self._data,))
 
 
-def _with_security(document: dict[str, Any]) -> dict[str, Any]:
-    schemes = document.setdefault("components", {}).setdefault("securitySchemes", {})
-    schemes[BEARER] = {"type": "http", "scheme": "bearer"}
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with what its routes name, and the framework does not know."""
+    components = document.setdefault("components", {})
+    components.setdefault("securitySchemes", {})[BEARER] = {"type": "http", "scheme": "bearer"}
+    components.setdefault("schemas", {}).update(error_schemas())
     return document
 
 

@@ -17,7 +17,6 @@ from skillhall.surfaces.rest.documents import (
     SOURCE,
     SOURCE_PARAMETERS,
     AliveData,
-    ErrorAnswer,
     IgnoredData,
     IngestData,
     ListData,
@@ -27,6 +26,7 @@ from skillhall.surfaces.rest.documents import (
     RefreshData,
     answer_model,
     body_of,
+    error,
     responses,
 )
 from skillhall.surfaces.rest.prompts import PROMPTS
@@ -101,7 +101,7 @@ def health_router(calls: HealthCalls) -> APIRouter:
             "content": {"text/plain": {"schema": {"type": "string"}}},
         }
     }
-    figures |= {code: {"model": ErrorAnswer, "description": GUARDED[code]} for code in GUARDED}
+    figures |= {code: error(code, text) for code, text in GUARDED.items()}
     add_route(router, "GET", "/metrics", calls.figures, figures, {"security": SECURED})
     return router
 

@@ -15,12 +15,12 @@ from skillhall.surfaces.rest.documents import (
     CheckedSkillData,
     DeletedSkillData,
     EditedSkillData,
-    ErrorAnswer,
     ImportedSkillsData,
     SkillData,
     SkillListData,
     UndoneData,
     body_of,
+    error,
     responses,
 )
 from skillhall.surfaces.rest.routes import SECURED, add_route
@@ -168,5 +168,5 @@ def _described(about: str, kind: str, schema: dict[str, Any]) -> dict[int | str,
     }
     described |= _KNOWN
     for code, text in sorted({**GUARDED, **_BAD, **_NOT_THERE}.items()):
-        described[code] = {"model": ErrorAnswer, "description": text}
+        described[code] = error(code, text)
     return described
