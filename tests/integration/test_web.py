@@ -302,3 +302,11 @@ def test_the_browser_files_are_those_that_were_looked_at() -> None:
         for name in sorted(dev.BROWSER_FILES)
     ]
     assert found == sorted(wanted, key=lambda line: line.split()[1])
+
+
+def test_pages_are_counted_by_their_routes_and_not_by_what_was_asked_for(server: Running) -> None:
+    server.ask("GET", "/skill/pdf")
+    server.ask("HEAD", "/static/style.css")
+    figures = server.ask("GET", "/metrics").body.decode()
+    assert 'skillhall_requests_total{method="GET",route="/skill/{id}",status="200"} 1.0' in figures
+    assert 'skillhall_requests_total{method="HEAD",route="/static/{path}",status="200"}' in figures
