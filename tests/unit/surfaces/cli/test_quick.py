@@ -41,14 +41,7 @@ def read_by_click(words: list[str]) -> ListRequest | None:
         context = command.make_context("list", list(words))
     except (click.ClickException, click.exceptions.Exit):
         return None
-    given_words = context.params
-    return ListRequest(
-        given_words["roots"],
-        given_words["profile"],
-        given_words["as_json"] or given_words["form"] == "json",
-        given_words["long"],
-        given_words["no_index"],
-    )
+    return ListRequest(**context.params)
 
 
 @given(st.lists(WORDS, max_size=6))
