@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.harness import DISCARDED_ROUNDS
-from benchmarks.report import Bar, Row
+from benchmarks.report import Bar, Judged, Row
 from skillhall.storage.database.engine import Database
 from skillhall.storage.database.writing import SqlStore
 from skillhall.workspace.checking import make_content
@@ -22,7 +22,7 @@ from tests.support.workspaces import make_workspace
 
 FEW, MANY = 50, 500  # blocks, for the server
 SHORT = 20  # blocks, for the browser
-PAGE_BAR, MOVE_BAR = Bar(3.0), Bar(2.0)
+PAGE_BAR, MOVE_BAR, SEEN_BAR = Bar(3.0), Bar(2.0), Bar(1.0, Judged.WALL)
 TEXT = "# A heading\n\nA sentence of the length that notes have, more or less.\n" * 4
 _KINDS = {
     Zone.PERMANENT: "guideline",
@@ -43,6 +43,16 @@ _MOVE = """() => new Promise((done) => {
     new KeyboardEvent("keydown", { key: "ArrowDown", altKey: true, bubbles: true }),
   );
 })"""
+# The moment of the frame in which somebody else's change is on the screen.
+_WATCH = """() => {
+  const board = document.getElementById("board");
+  const now = () => performance.timeOrigin + performance.now();
+  window.seen = new Promise((done) => new MutationObserver((_, watch) => {
+    watch.disconnect();
+    requestAnimationFrame(() => done(now()));
+  }).observe(board, { attributes: true, attributeFilter: ["data-revision"] }));
+  return now();
+}"""
 
 
 @contextmanager
@@ -70,6 +80,27 @@ def move_row(rounds: int) -> Row:
     ratio = median(many / few for few, many in kept)
     shown = median(many for _, many in kept)
     return Row(name=f"move, {MANY} blocks", wall=ratio, cpu=ratio, median_ms=shown, bar=MOVE_BAR)
+
+
+def seen_row(rounds: int) -> Row:
+    """A block that is moved by a key, until another browser shows it; in units of a second."""
+    with TemporaryDirectory() as folder, serving(Path(folder)) as hall, sync_playwright() as kit:
+        browser = launch(kit)
+        one, other = (Visitor.enter(browser, hall.url) for _ in range(2))
+        mover, board = _opened(one, MANY), one.page.url.removeprefix(hall.url)
+        watcher = other.go(board)
+        watcher.wait_for_selector('#live[data-state="open"]', state="attached")
+        waits = [_seen(mover, watcher) for _ in range(rounds + DISCARDED_ROUNDS)]
+        browser.close()
+    shown = median(waits[DISCARDED_ROUNDS:])
+    return Row(name=f"seen, {MANY} blocks", wall=shown / 1e3, median_ms=shown, bar=SEEN_BAR)
+
+
+def _seen(mover: Page, watcher: Page) -> float:
+    """Milliseconds; the time in which the key is sent to the browser counts, too."""
+    start = float(watcher.evaluate(_WATCH))
+    mover.evaluate(_MOVE)
+    return float(watcher.evaluate("() => window.seen")) - start
 
 
 def _opened(visitor: Visitor, size: int) -> Page:

@@ -47,6 +47,7 @@ def run(plan: Plan) -> Iterator[Report]:
     yield Report(f"board: {boards.MANY} blocks against {boards.FEW}", (row,))
     told = f"move in a browser: {boards.MANY} blocks against {boards.SHORT}"
     yield Report(told, (boards.move_row(plan.rounds),))
+    yield Report("move in another browser, against one second", (boards.seen_row(plan.rounds),))
 
 
 @dataclass
