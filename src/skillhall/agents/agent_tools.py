@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.agents.calling import Answer
+from skillhall.agents.calling import Answer, Around
 from skillhall.agents.events import FileRead, SkillLoaded, ToolFailed
 from skillhall.agents.file_tools import ReadTools
 from skillhall.agents.skill_tools import Conversation, SkillTools
@@ -186,26 +186,10 @@ class AgentTools:
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
+class _Recorded(Around["Tool"]):
     """A tool whose calls are told, noted and traced."""
 
-    tool: Tool
     owner: AgentTools = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """What the model calls it."""
-        return self.tool.name
-
-    @property
-    def description(self) -> str:
-        """What it does and when to call it."""
-        return self.tool.description
-
-    @property
-    def parameters(self) -> Mapping[str, object]:
-        """The JSON Schema of its arguments."""
-        return self.tool.parameters
 
     def answer(self, arguments: object) -> Answer:
         """The answer, and whether it is an error."""
@@ -216,10 +200,6 @@ class _Recorded:
             noticed["skillhall.tokens"] = self.owner.observe(self.name, arguments, answer)
             noticed.update(_skill_of(arguments, answer))
         return answer
-
-    def __call__(self, arguments: object) -> str | Mapping[str, object]:
-        """What the model sees."""
-        return self.answer(arguments).content
 
 
 def as_text(content: str | Mapping[str, object]) -> str:

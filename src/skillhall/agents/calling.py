@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class Answer(NamedTuple):
@@ -14,8 +16,8 @@ class Answer(NamedTuple):
     code: str = ""  # the class of the error, where the tool knows it
 
 
-class Tool(Protocol):
-    """What a framework needs to know of a tool. No call raises, whatever it is given."""
+class Described(Protocol):
+    """What a model is told of a tool."""
 
     @property
     def name(self) -> str:
@@ -29,8 +31,45 @@ class Tool(Protocol):
     def parameters(self) -> Mapping[str, object]:
         """The JSON Schema of its arguments."""
 
+
+class Tool(Described, Protocol):
+    """What a framework needs to know of a tool. No call raises, whatever it is given."""
+
     def answer(self, arguments: object) -> Answer:
         """The answer, and whether it is an error."""
 
     def __call__(self, arguments: object) -> str | Mapping[str, object]:
         """What the model sees."""
+
+
+T = TypeVar("T", bound=Described)
+
+
+@dataclass(frozen=True, slots=True)
+class Around(ABC, Generic[T]):
+    """A tool that is described as another one, and answers in its own way."""
+
+    tool: T
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        """What it does and when to call it."""
+        return self.tool.description
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The JSON Schema of its arguments."""
+        return self.tool.parameters
+
+    @abstractmethod
+    def answer(self, arguments: object) -> Answer:
+        """The answer, and whether it is an error."""
+
+    def __call__(self, arguments: object) -> str | Mapping[str, object]:
+        """What the model sees."""
+        return self.answer(arguments).content

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall.agents.calling import Answer
+from skillhall.agents.calling import Answer, Around
 from skillhall.agents.file_tools import ReadTools
 from skillhall.agents.skills_module import discover_skills
 from skillhall.agents.tool import create_skill_tool
@@ -16,39 +16,17 @@ from skillhall.settings import Settings
 
 if TYPE_CHECKING:
     from skillhall.agents.calling import Tool
-    from skillhall.agents.tool import SkillTool
 
 
 @dataclass(frozen=True, slots=True)
-class SkillCall:
+class SkillCall(Around["SkillTool"]):
     """The Skill tool, called with a mapping of arguments as the other tools are."""
-
-    tool: SkillTool
-
-    @property
-    def name(self) -> str:
-        """What the model calls it."""
-        return self.tool.name
-
-    @property
-    def description(self) -> str:
-        """What it does and when to call it."""
-        return self.tool.description
-
-    @property
-    def parameters(self) -> Mapping[str, object]:
-        """The JSON Schema of its arguments."""
-        return self.tool.parameters
 
     def answer(self, arguments: object) -> Answer:
         """The instructions, or an error that lists the names there are."""
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
         content: Mapping[str, object] = {**self.tool(name if isinstance(name, str) else "")}
         return Answer(content, is_error="error" in content)
-
-    def __call__(self, arguments: object) -> str | Mapping[str, object]:
-        """What the model sees."""
-        return self.answer(arguments).content
 
 
 def tools_for(run_directory: str, settings: Settings | None = None) -> Mapping[str, Tool]:
