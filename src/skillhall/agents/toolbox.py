@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillhall.agents.calling import Answer, Around
 from skillhall.agents.file_tools import ReadTools
 from skillhall.agents.skills_module import discover_skills
-from skillhall.agents.tool import create_skill_tool
+from skillhall.agents.tool import SkillTool, create_skill_tool
 from skillhall.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall.settings import Settings
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillCall(Around["SkillTool"]):
+class SkillCall(Around[SkillTool]):
     """The Skill tool, called with a mapping of arguments as the other tools are."""
 
     def answer(self, arguments: object) -> Answer:
