@@ -69,8 +69,11 @@ def visitor(browser: Browser, hall: Hall) -> Iterator[Visitor]:
 
 @pytest.fixture
 def plain_visitor(browser: Browser, hall: Hall) -> Iterator[Visitor]:
-    """A visitor whose browser runs no scripts."""
-    one = Visitor.enter(browser, hall.url, java_script_enabled=False)
+    """A visitor whose browser runs no scripts, on a dark and narrow screen."""
+    narrow = {"width": 390, "height": 800}
+    one = Visitor.enter(
+        browser, hall.url, java_script_enabled=False, viewport=narrow, color_scheme="dark"
+    )
     yield one
     one.leave()
 
