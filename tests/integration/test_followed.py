@@ -352,6 +352,8 @@ def test_what_cannot_be_added_is_told_beside_the_form_with_what_was_typed(
     for value in (hall.other, "none", "v9"):
         assert f'value="{value}"' in page
     assert send(server, "/sources/follow", repo="git@example.com:x/y.git").status == 400
+    secret = send(server, "/sources/follow", repo="https://me:s3cr3t@example.com/x.git")
+    assert (secret.status, b"s3cr3t" in secret.body) == (400, False)
     assert send(server, "/sources/unfollow", key="none").status == 404
     foreign = {**FORM, "Origin": "https://elsewhere.example"}
     body = urlencode({"repo": hall.other, "path": "skills"}).encode()

@@ -44,14 +44,14 @@ MAX_FOLLOWED = 20
 MAX_TEXT = 1000  # characters of an address or a path
 _LONGEST = 128 * 1024  # bytes of the file
 _MEND = "correct it or move it away, then refresh"
-_TOKENS = "leave them out: the operator sets SKILLHALL_GIT_TOKEN for private repositories"
+_TOKENS = "leave that out: the operator sets SKILLHALL_GIT_TOKEN for private repositories"
 
 
 def checked_followed(asked: Asked, hosts: GitHosts) -> Followed:
     """What a call names, in one way of writing. Raises: SourceRejected."""
     repo = asked.repo.strip()
     if without_credentials(repo) != repo:
-        raise SourceRejected("url", repo, "it may hold a secret", _TOKENS)
+        raise SourceRejected("url", repo, "it holds a user name, a password or a query", _TOKENS)
     found = asked_repository(repo, asked.path.strip(), asked.branch.strip(), hosts)
     branch = "" if found.may_fall_back else found.reference.ref
     followed = Followed(found.reference.url, found.reference.path, branch)

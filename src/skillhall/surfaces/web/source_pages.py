@@ -170,7 +170,7 @@ class SourcePages:
             ),
             can_scan=self._site.settings.server.folder_scan,
             scanned_folder=DEFAULT_FOLDER,
-            asked=_asked(visit),
+            asked=_shown(_asked(visit)),
             is_shared=is_shared,
             unlisted=None if is_shared or why_not is None else problem_of(visit, why_not),
             failed=failed,
@@ -191,6 +191,11 @@ def _asked(visit: Visit) -> Asked:
     """The repository in a form, or in the query of what takes a removal back."""
     repo, path, branch = (visit.form.text(one) or visit.query.get(one, "") for one in _PLACE)
     return Asked(repo, path, branch)
+
+
+def _shown(asked: Asked) -> Asked:
+    """The same as a page may repeat it."""
+    return asked._replace(repo=without_credentials(asked.repo))
 
 
 def _again(removed: Followed) -> str:
