@@ -31,6 +31,7 @@ from skillhall.surfaces.server import Services
 from skillhall.wiring import open_collection
 from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
 from tests.support.prompts import BUILT_IN, StandingClock
+from tests.support.replicas import until
 from tests.support.servers import Reply, Running, make_settings, running
 from tests.support.skills import make_skill_md
 
@@ -102,7 +103,7 @@ def test_skills_of_a_followed_repository_come_after_those_of_the_configured_one(
 ) -> None:
     before = hall.collection.show().revision
     status = hall.follow()
-    assert (status.source, status.prompts) == (hall.other, 2)
+    assert (status.source, status.prompts) == (f"{hall.other}/skills", 2)
     assert status.commit == other.git("rev-parse", "main")
     shown = hall.collection.show()
     assert shown.revision != before
@@ -194,14 +195,15 @@ def test_one_that_cannot_be_read_at_the_start_is_told_and_tried_again(hall: Hall
     assert "b" in names(collection)
 
 
-def until(counter: PromptCounter, collection: Collection, wanted: list[str]) -> None:
-    """Wait for what the watch reads, by asking as clients do."""
-    tick = threading.Event()
-    for _ in range(DEADLINE * 50):
-        if names(collection) == wanted:
-            return
-        tick.wait(0.02)
-    raise AssertionError((names(collection), counter.status()))
+def test_nobody_waits_while_one_is_read(hall: Hall) -> None:
+    hall.follow()
+    hall.settings = hall.settings._replace(prompts=PromptSettings())
+    hall.site.hold = threading.Event()
+    _, collection = hall.open(watch=True)
+    assert hall.site.waiting.wait(DEADLINE)
+    assert names(collection) == []
+    hall.site.hold.set()
+    until(lambda: names(collection) == ["a", "b"])
 
 
 def test_the_watch_reads_at_the_start_after_a_push_and_when_the_time_is_over(
@@ -209,19 +211,27 @@ def test_the_watch_reads_at_the_start_after_a_push_and_when_the_time_is_over(
 ) -> None:
     hall.follow()
     counter, collection = hall.open(watch=True)
-    until(counter, collection, ["a", "b"])
+    until(lambda: names(collection) == ["a", "b"])
     other.commit({"skills/c/SKILL.md": make_skill_md("c")})
-    assert counter.pushed([hall.other], "refs/heads/main")
-    until(counter, collection, ["a", "c"])
     assert not counter.pushed([hall.site.url("unknown.git")], "refs/heads/main")
+    assert counter.pushed([hall.other], "refs/heads/main")
+    until(lambda: names(collection) == ["a", "c"])
     other.commit({"skills/d/SKILL.md": make_skill_md("d")})
+    git_repo(hall.folder / "served/third.git", {"e/SKILL.md": make_skill_md("e")})
     hall.time.passed += TTL
-    assert counter.pushed([hall.team], "refs/heads/main")
-    counter.refresh_followed()
-    until(counter, collection, ["a", "d"])
+    counter.follow(Asked(hall.site.url("third.git")))
+    until(lambda: names(collection) == ["a", "d", "e"])
+    counter.close()
+    assert not [one for one in threading.enumerate() if one.name == "skillhall-followed"]
+
+
+def test_what_a_cleared_cache_held_is_read_again_by_the_watch(hall: Hall) -> None:
+    hall.follow()
+    _, collection = hall.open(watch=True)
+    until(lambda: names(collection) == ["a", "b"])
     shutil.rmtree(hall.folder / "cache/prompts")
-    until(counter, collection, ["a", "d"])
-    assert collection.details("d").body
+    until(lambda: names(collection) == ["a", "b"])
+    assert collection.details("b").body
 
 
 def test_a_commit_elsewhere_in_the_repository_leaves_skills_as_they_are(
@@ -271,6 +281,22 @@ def test_one_that_the_operator_no_longer_allows_is_shown_with_the_reason(hall: H
     assert status.stale is not None
     assert "not safe" in status.stale.reason
     assert names(collection) == []
+
+
+def test_a_secret_that_somebody_wrote_into_the_list_is_not_told(hall: Hall) -> None:
+    hall.follow()
+    text = hall.file.read_text(encoding="ascii").replace("http://", "https://me:s3cr3t@")
+    hall.file.write_text(text, encoding="ascii")
+    hall.counter.refresh_followed()
+    [status] = hall.followed()
+    assert status.stale is not None
+    assert "s3cr3t" not in f"{status.source}{status.stale}"
+    with running(services=Services(hall.counter, hall.collection)) as server:
+        for place in ("/sources", "/readyz"):
+            assert b"s3cr3t" not in server.ask("GET", place).body
+        assert status.followed is not None
+        page = told(server, send(server, "/sources/unfollow", key=status.followed.key))
+        assert "s3cr3t" not in page
 
 
 def test_many_are_added_at_once_and_none_is_lost(hall: Hall) -> None:

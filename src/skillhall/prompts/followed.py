@@ -29,6 +29,7 @@ from skillhall.errors import (
 from skillhall.prompts.model import Followed
 from skillhall.prompts.repositories import asked_repository
 from skillhall.skill.bundle import RelativePath
+from skillhall.sources.reference import GitRef
 from skillhall.sources.safety import open_root, read_beneath
 from skillhall.sources.writing import WritableFolder
 
@@ -58,6 +59,11 @@ def checked_followed(asked: Asked, hosts: GitHosts) -> Followed:
     if max(map(len, followed)) > MAX_TEXT:
         raise SourceRejected("url", repo, "it is too long")
     return followed
+
+
+def name_of(followed: Followed) -> str:
+    """What answers call it; whoever edits the file by hand may write a secret there."""
+    return without_credentials(GitRef(*followed).text)
 
 
 def repository_of(followed: Followed, hosts: GitHosts) -> Repository:
@@ -118,7 +124,7 @@ class FollowedList:
 def refuse_more(followed: Followed, those: Sequence[Followed]) -> None:
     """See that there is a place for this one. Raises: Conflict, FieldRefused."""
     if followed in those:
-        raise Conflict(followed.repo, "it is in the list; name another folder or branch of it")
+        raise Conflict(name_of(followed), "it is in the list; name another folder or branch of it")
     if len(those) >= MAX_FOLLOWED:
         raise FieldRefused("repository", f"{MAX_FOLLOWED} are followed already", "remove one first")
 

@@ -22,6 +22,7 @@ from skillhall.prompts.followed import (
     FILE,
     FollowedList,
     checked_followed,
+    name_of,
     refuse_more,
     repository_of,
 )
@@ -87,8 +88,8 @@ class _Source:
         else:
             number, commit = 0, ""
             stale = Stale(feed.failure, "") if feed.failure else None
-        repo = self.followed.repo
-        return SourceStatus(repo, commit, number, stale, feed.checked, self.followed)
+        name = name_of(self.followed)
+        return SourceStatus(name, commit, number, stale, feed.checked, self.followed)
 
 
 class Following:
@@ -119,7 +120,7 @@ class Following:
         contents = self._read(followed, feed)
         if not contents.skills:
             hint = "name the folder in which the folders with a SKILL.md are"
-            raise NoSkillThere(followed.repo, hint)
+            raise NoSkillThere(name_of(followed), hint)
         source = _Source(followed, feed)
         with self._changing:
             self._take(self._list.add(followed), source)
@@ -183,7 +184,7 @@ class Following:
         if isinstance(configured, Repository):
             wanted = repository_of(followed, self._supply.hosts).reference
             if wanted == configured.reference:
-                raise Conflict(followed.repo, "it is the one in the settings")
+                raise Conflict(name_of(followed), "it is the one in the settings")
         return followed
 
     def _refuse(self) -> None:
@@ -201,7 +202,7 @@ class Following:
             raise
         except (SkillhallError, OSError) as error:
             hint = error.hint if isinstance(error, SkillhallError) else ""
-            raise PromptsSourceError(followed.repo, words(error), hint) from None
+            raise PromptsSourceError(name_of(followed), words(error), hint) from None
 
     def _look(self, followed: Followed) -> Callable[[Contents | None], Looked]:
         def look(kept: Contents | None) -> Looked:

@@ -19,7 +19,10 @@ from skillhall.surfaces.web.texts import LANGUAGES
 from skillhall.surfaces.web.visit import LANGUAGE, THEME, THEMES, Notice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillhall.prompts.model import Followed, SourceStatus
+    from skillhall.settings import PromptSettings
     from skillhall.surfaces.http.answer import Answer
     from skillhall.surfaces.web.site import Site
     from skillhall.surfaces.web.visit import Visit
@@ -41,8 +44,15 @@ class SourceRow(NamedTuple):
     """One source, and how it stands."""
 
     status: SourceStatus
-    is_configured: bool
+    name: str
+    folder: str
+    branch: str
     age: Age | None
+
+    @property
+    def followed(self) -> Followed | None:
+        """What can be removed."""
+        return self.status.followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +60,7 @@ class SourcesPage(Page):
     """Where skills come from, and what a visitor can choose."""
 
     rows: tuple[SourceRow, ...]
-    repository: str  # as configured; "" without one
-    branch: str
-    folder: str  # of the repository
+    has_repository: bool  # in the settings
     counts: tuple[tuple[str, int], ...]  # skills by source
     can_scan: bool
     scanned_folder: str
@@ -65,7 +73,7 @@ class SourcesPage(Page):
     @property
     def follows(self) -> bool:
         """Whether a repository is followed."""
-        return any(row.status.followed for row in self.rows)
+        return any(row.followed for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +122,9 @@ class SourcePages:
             removed = self._site.counter.unfollow(visit.form.text("key"))
         except SkillhallError as error:
             return self._page(visit, error)
-        return self._site.done("/sources", Notice("unfollowed", removed.repo, _again(removed)))
+        name = without_credentials(removed.repo)
+        again = _again(removed) if name == removed.repo else ""
+        return self._site.done("/sources", Notice("unfollowed", name, again))
 
     def choose(self, visit: Visit) -> Answer:
         """Keep a choice of language or colours."""
@@ -155,16 +165,10 @@ class SourcePages:
         shown, prompts = self._site.collection.show(), self._site.settings.prompts
         status, why_not = self._site.counter.status(), self._site.counter.why_not_followed
         is_shared = isinstance(why_not, FollowingOff)
-        rows = tuple(
-            SourceRow(one, number == 0 and bool(prompts.repo), _age(one.checked))
-            for number, one in enumerate(status)
-        )
         page = SourcesPage(
             frame_of(visit, visit.texts("sources.title"), "sources"),
-            rows=rows,
-            repository=without_credentials(prompts.repo),
-            branch=prompts.branch,
-            folder=prompts.path,
+            rows=_rows(status, prompts),
+            has_repository=bool(prompts.repo),
             counts=tuple(
                 (one, len(shown.of_source(one))) for one in ("user", "system", "repository")
             ),
@@ -185,6 +189,22 @@ class SourcePages:
         return page_answer(
             "sign_in.html", SignInPage(frame, back, problem), status=status, headers=headers
         )
+
+
+def _rows(status: Sequence[SourceStatus], prompts: PromptSettings) -> tuple[SourceRow, ...]:
+    """How every source stands; the first is the one in the settings, if there is one."""
+    rows = [*map(_row, status)]
+    if prompts.repo:
+        rows[:1] = [row._replace(folder=prompts.path, branch=prompts.branch) for row in rows[:1]]
+    return tuple(rows)
+
+
+def _row(status: SourceStatus) -> SourceRow:
+    age = _age(status.checked)
+    if status.followed is None:
+        return SourceRow(status, status.source, "", "", age)
+    repo, folder, branch = status.followed
+    return SourceRow(status, without_credentials(repo), folder, branch, age)
 
 
 def _asked(visit: Visit) -> Asked:
