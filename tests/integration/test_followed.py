@@ -156,6 +156,7 @@ def test_what_cannot_be_read_or_has_no_skill_is_not_kept(
     assert told.value.hint
     assert not hall.file.exists()
     assert hall.followed() == []
+    assert not any((hall.folder / "cache").glob("git/*/repository"))
 
 
 def test_while_its_host_is_away_the_last_copy_serves_and_says_why(

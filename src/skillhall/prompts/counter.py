@@ -81,7 +81,7 @@ class PromptCounter:
         self._uploaded: OrderedDict[str, tuple[str, Snapshot]] = OrderedDict()
         is_watched = watch and supply.configured is not None
         self._watch = Watch(self._look_around, self._pause, _THREAD) if is_watched else None
-        self._following = Following(supply, self._copies, watch=watch)
+        self._following = Following(supply, self._copies, self._discard, watch=watch)
         self._stock: Stock | None = None
 
     def snapshot(self, asked: Asked = _CONFIGURED) -> Snapshot:
@@ -155,9 +155,7 @@ class PromptCounter:
 
     def unfollow(self, key: str) -> Followed:
         """Give the skills of a repository no longer. Raises: as `Counter.unfollow`."""
-        removed = self._following.unfollow(key)
-        self._discard(self._following.copy_keys(removed))
-        return removed
+        return self._following.unfollow(key)
 
     def refresh_followed(self) -> None:
         """Look at all that are followed, now; how it went, `status` says."""

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall.errors import (
     ConfigInvalid,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from skillhall.prompts.feed import Looked
     from skillhall.prompts.model import Asked, Followed
     from skillhall.prompts.snapshot import Contents
+
+    Discard: TypeAlias = Callable[[Iterable[str]], None]  # what git's own copies are kept under
 
 _ANSWERS = 0  # bytes of answers that are kept: its prompts are not handed out
 _AT_ONCE = 4  # looks; each may take git's whole time
@@ -95,7 +97,9 @@ class _Source:
 class Following:
     """The verbs on what is followed; thread-safe. Requests never wait for a look but their own."""
 
-    def __init__(self, supply: Supply, copies: Copies, *, watch: bool) -> None:
+    def __init__(self, supply: Supply, copies: Copies, discard: Discard, *, watch: bool) -> None:
+        """`discard` removes those of git's own copies that nothing else is read from."""
+        self._discard = discard
         self._supply = supply
         self._copies = copies
         self._list = FollowedList(supply.data_directory)
@@ -116,14 +120,13 @@ class Following:
     def follow(self, asked: Asked) -> SourceStatus:
         """Read a repository, then keep it. Raises: as `Counter.follow`."""
         followed = self._checked(asked)
-        feed = self._feed()
-        contents = self._read(followed, feed)
-        if not contents.skills:
-            hint = "name the folder in which the folders with a SKILL.md are"
-            raise NoSkillThere(name_of(followed), hint)
-        source = _Source(followed, feed)
-        with self._changing:
-            self._take(self._list.add(followed), source)
+        try:
+            source = self._read(followed)
+            with self._changing:
+                self._take(self._list.add(followed), source)
+        except (SkillhallError, OSError):
+            self._discard(self._copy_keys([followed]))
+            raise
         self._wake()
         return source.status()
 
@@ -133,6 +136,7 @@ class Following:
         with self._changing:
             removed, those = self._list.remove(key)
             self._take(those)
+        self._discard(self._copy_keys([removed]))
         return removed
 
     def refresh(self) -> None:
@@ -165,10 +169,9 @@ class Following:
             self._wake()
         return bool(ours)
 
-    def copy_keys(self, *others: Followed) -> set[str]:
-        """What git's own copies of them are kept under, or of those that are named."""
-        those = others or [source.followed for source in self._all()]
-        return {one.copy_key(self._supply.access) for one in self._repositories(those)}
+    def copy_keys(self) -> set[str]:
+        """What git's own copies of them are kept under."""
+        return self._copy_keys(source.followed for source in self._all())
 
     def close(self) -> None:
         """Stop looking."""
@@ -195,14 +198,23 @@ class Following:
         # Nobody waits for these looks, so nothing is gained by one for every request.
         return Feed(max(self._supply.ttl, PATIENCE), self._supply.clock)
 
-    def _read(self, followed: Followed, feed: Feed) -> Contents:
+    def _copy_keys(self, those: Iterable[Followed]) -> set[str]:
+        return {one.copy_key(self._supply.access) for one in self._repositories(those)}
+
+    def _read(self, followed: Followed) -> _Source:
+        """One that has skills. Raises: SourceRejected, PromptsSourceError, NoSkillThere."""
+        source = _Source(followed, self._feed())
         try:
-            return feed.refresh(self._look(followed)).contents
+            snapshot = source.feed.refresh(self._look(followed))
         except SourceRejected:
             raise
         except (SkillhallError, OSError) as error:
             hint = error.hint if isinstance(error, SkillhallError) else ""
             raise PromptsSourceError(name_of(followed), words(error), hint) from None
+        if not snapshot.contents.skills:
+            hint = "name the folder in which the folders with a SKILL.md are"
+            raise NoSkillThere(name_of(followed), hint)
+        return source
 
     def _look(self, followed: Followed) -> Callable[[Contents | None], Looked]:
         def look(kept: Contents | None) -> Looked:
@@ -254,7 +266,7 @@ class Following:
         self._look_at([source for source in self._all() if source.is_due])
 
     def _look_at(self, sources: Sequence[_Source]) -> None:
-        """Look at several; the slowest of them keeps no other waiting."""
+        """Look at several; a few slow ones keep no other waiting."""
         threads = [
             threading.Thread(target=self._refresh, args=[one], daemon=True) for one in sources
         ]
