@@ -47,6 +47,7 @@ SkillhallError
 ├── FieldRefused(field, problem)      a value that a session cannot take
 ├── TextRefused(field, problem)       a text that a database cannot keep
 ├── FolderScanOff                     folders of this machine are not read here
+├── FollowingOff                      repositories are named in the settings alone
 ├── BackupRejected(problem)           a file that is no whole backup
 ├── TokenNotFound(name)               no token of servers has that id or label
 ├── DatabaseUnavailable(problem)      the database cannot be used just now, or not at all
@@ -625,6 +626,16 @@ class FolderScanOff(SkillhallError):
     def __init__(self) -> None:
         super().__init__("folders of this machine are not scanned")
         self.hint = "whoever runs it sets SKILLHALL_FOLDER_SCAN=on; or upload the skill"
+
+
+class FollowingOff(SkillhallError):
+    """Servers that share a database: a list of one of them would be unknown to the others."""
+
+    code = "forbidden"
+
+    def __init__(self) -> None:
+        super().__init__("repositories are not followed by servers that share a database")
+        self.hint = "name the repository in SKILLHALL_PROMPTS_REPO of every server"
 
 
 class BackupRejected(SkillhallError):

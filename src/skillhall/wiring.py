@@ -16,7 +16,7 @@ from skillhall.settings import Settings
 from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from skillhall.catalog.catalog import Catalog, Skill
     from skillhall.library.collection import Collection
@@ -74,7 +74,8 @@ def open_counter(
     if shared is None or shared.uploads is None:
         return PromptCounter(supply, watch=watch)
     announcer = shared.announcer
-    supply = replace(supply, uploads=shared.uploads, announce=announcer.tell)
+    # The list of what is followed is a file, which the other servers do not know.
+    supply = replace(supply, uploads=shared.uploads, announce=announcer.tell, can_follow=False)
     counter = PromptCounter(supply, watch=watch)
     shared.feed.subscribe(lambda events: announcer.hear(events, counter.expire))
     return counter
@@ -83,14 +84,14 @@ def open_counter(
 def open_collection(
     settings: Settings, counter: PromptCounter, shared: Shared | None = None
 ) -> Collection:
-    """The skills that a server shows: its own, and those of the repository it serves."""
+    """The skills that a server shows: its own, and those of repositories that it reads."""
     # Imported here: no other command needs them.
     from skillhall.library.collection import Collection  # noqa: PLC0415
     from skillhall.library.local_skills import LocalSkills  # noqa: PLC0415
 
-    def repository() -> tuple[str, Iterable[Skill]]:
-        snapshot = counter.current() or counter.snapshot()
-        return snapshot.digest, snapshot.contents.skills
+    def repository() -> tuple[str, Sequence[Skill]]:
+        stock = counter.skills()
+        return stock.digest, stock.skills
 
     if shared is not None and shared.skills is not None:
         return Collection(shared.skills, settings, repository)

@@ -139,6 +139,46 @@ def test_the_page_of_sources_tells_how_fresh_a_repository_is(
     expect(page.get_by_text("An older copy is served:")).to_have_count(0)
 
 
+def test_a_repository_is_added_and_removed_with_the_keyboard_alone(
+    browser: Browser, open_hall: Hall, hub: GitSite
+) -> None:
+    git_repo(hub.root / "added.git", {"skills/joined/SKILL.md": make_skill_md("joined")})
+    one = Visitor.enter(browser, open_hall.url, bypass_csp=True, reduced_motion="reduce")
+    page = one.go("/sources")
+    press_tab_and_type(page, "Repository", hub.url("added.git"))
+    page.keyboard.press("Enter")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("name the folder")
+    assert one.barriers() == []
+    expect(page.get_by_label("Repository")).to_have_value(hub.url("added.git"))
+    press_tab_and_type(page, "Folder in it", "skills")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Added")
+    assert one.barriers() == []
+    one.go("/skills")
+    expect(page.get_by_role("link", name="joined")).to_be_visible()
+    one.go("/sources")
+    removal = f"Remove {hub.url('added.git')}"
+    for button, told in ((removal, "Removed"), ("Undo", "Added"), (removal, "Removed")):
+        press_until(page, button)
+        expect(page.get_by_role("status").first).to_contain_text(told)
+    one.leave()
+
+
+def test_a_repository_is_added_and_removed_without_scripts(
+    browser: Browser, open_hall: Hall, hub: GitSite
+) -> None:
+    git_repo(hub.root / "plain.git", {"plain/SKILL.md": make_skill_md("plain")})
+    one = Visitor.enter(browser, open_hall.url, java_script_enabled=False)
+    page = one.go("/sources")
+    page.get_by_label("Repository").fill(hub.url("plain.git"))
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("status").first).to_contain_text("Added")
+    page.get_by_role("button", name=f"Remove {hub.url('plain.git')}").click()
+    expect(page.get_by_role("status").first).to_contain_text("Removed")
+    one.leave()
+
+
 def press_until(page: Page, name: str, role: str = "button") -> None:
     """Go to a control with the Tab key alone, and press it."""
     wanted = page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]  # any role

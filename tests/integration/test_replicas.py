@@ -100,6 +100,16 @@ def test_a_skill_that_one_imports_is_served_by_the_other(
     assert read(other, name) == ""
 
 
+def test_no_repository_is_added_that_the_other_would_not_know(pair: list[Replica]) -> None:
+    page = pair[0].ask("GET", "/sources").body.decode()
+    assert "Several servers share their database" in page
+    assert 'action="/sources/follow"' not in page
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    reply = pair[0].ask("POST", "/sources/follow", b"repo=acme/skills", kind)
+    assert reply.status == 403
+    assert b"SKILLHALL_PROMPTS_REPO" in reply.body
+
+
 def test_both_serve_the_same_bytes_under_the_same_tags(pair: list[Replica]) -> None:
     one, other = pair
     name = new_name()

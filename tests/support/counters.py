@@ -13,6 +13,8 @@ from skillhall.errors import (
     MissingArguments,
     PromptNotFound,
     PromptsSourceError,
+    RecordNotFound,
+    SkillhallError,
     SourceRejected,
     SourceUnknown,
     UploadRejected,
@@ -24,6 +26,7 @@ from skillhall.prompts.model import (
     Argument,
     Asked,
     Counter,
+    Followed,
     Ingested,
     Ingestion,
     Prompt,
@@ -141,6 +144,7 @@ class MemoryCounter:
     refreshed: list[Asked] = field(default_factory=list)
     pushes: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     uploads: dict[str, Upload] = field(default_factory=dict)
+    followed: dict[str, SourceStatus] = field(default_factory=dict)
     is_closed: bool = False
 
     def snapshot(self, asked: Asked = Asked()) -> PromptSnapshot:  # noqa: B008 - immutable
@@ -176,7 +180,27 @@ class MemoryCounter:
     def status(self) -> Sequence[SourceStatus]:
         if self.fault is not None:
             return []
-        return [SourceStatus(self.source, self.commit, len(self.prompts), self.stale, "")]
+        own = SourceStatus(self.source, self.commit, len(self.prompts), self.stale, "")
+        return [own, *self.followed.values()]
+
+    def follow(self, asked: Asked) -> SourceStatus:
+        followed = Followed(asked.repo, asked.path, asked.branch)
+        names = self.snapshot(asked).names
+        status = SourceStatus(asked.repo, self.commit, len(names), None, "", followed)
+        return self.followed.setdefault(followed.key, status)
+
+    def unfollow(self, key: str) -> Followed:
+        status = self.followed.pop(key, None)
+        if status is None or status.followed is None:
+            raise RecordNotFound("followed repository", key)
+        return status.followed
+
+    def refresh_followed(self) -> None:
+        self._wait()
+
+    @property
+    def why_not_followed(self) -> SkillhallError | None:
+        return None
 
     def close(self) -> None:
         self.is_closed = True

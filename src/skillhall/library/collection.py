@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from skillhall.sources.candidate import Signature
 
     Imported: TypeAlias = tuple[ImportReport, str]  # and what takes it back; "" if nothing does
-    Repository: TypeAlias = Callable[[], tuple[str, Iterable[Skill]]]  # a digest, and of what
+    Repository: TypeAlias = Callable[[], tuple[str, Sequence[Skill]]]  # a digest, and of what
 
 SOURCES = ("user", "system", "repository")
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
@@ -172,6 +172,8 @@ class Collection:
     repository: Repository = field(default=lambda: ("", ()))
     clock: Callable[[], float] = time.monotonic
     _shown: Shown | None = None
+    _stock: tuple[str, Sequence[Skill]] = ("", ())  # what the repository gave last
+    _moves: int = 0  # how often that was the same in another place
     _searching: Searching = field(default_factory=Searching)
     _offer: Offer | None = None
     _artifacts: dict[str, tuple[str, Artifact]] = field(default_factory=dict)
@@ -189,12 +191,21 @@ class Collection:
         With a `max_age` in seconds, files that others edited since may not be seen yet.
         """
         digest, skills = self.repository()
-        revision = f"{self.looks.revision(self.clock(), max_age)}{digest}"
+        looked = self.looks.revision(self.clock(), max_age)
         with self._lock:
+            revision = f"{looked}{digest}{self._moved(digest, skills)}"
             if self._shown is None or self._shown.revision != revision:
                 self._shown = _shown(revision, self.local.catalog(), skills)
                 self._searching.prepare(self._shown.state)
             return self._shown
+
+    def _moved(self, digest: str, skills: Sequence[Skill]) -> str:
+        """What tells skills from equal ones elsewhere, as before a cache was cleared."""
+        before, were = self._stock
+        if skills is not were:
+            self._moves += before == digest and _places(skills) != _places(were)
+            self._stock = digest, skills
+        return f"-{self._moves}" if self._moves else ""
 
     def search(self, text: str, limit: int = MAX_PAGE, max_age: float = 0.0) -> Found:
         """The skills that a text finds in names, descriptions and, once they are read, bodies."""
@@ -380,13 +391,19 @@ class Collection:
         return Artifact(listed, is_archive, digest, paths)
 
 
+def _places(skills: Sequence[Skill]) -> list[str]:
+    return [skill.location for skill in skills]
+
+
 def _shown(revision: str, local: Catalog, repository: Iterable[Skill]) -> Shown:
-    """The skills by id: the run directory's own come first."""
+    """The skills by id: the run directory's own come first, then the first of a repository."""
     skills = {skill.id: skill for skill in local}
     findings = [*local.findings]
     for skill in repository:
         if skill.id in skills:
-            message = f"{skill.id!r} of the repository is hidden by one of the run directory"
+            is_ours = skills[skill.id].source != REPOSITORY
+            by = "one of the run directory" if is_ours else "one of an earlier repository"
+            message = f"{skill.id!r} of the repository is hidden by {by}"
             lost = Finding(Code.SHADOWED, message, path=skill.id, skill=skill.name)
             findings += LOCAL_SKILLS.load.judge([lost])
         else:

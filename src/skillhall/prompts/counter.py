@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected, without_credentials
 from skillhall.prompts.copies import Copies
 from skillhall.prompts.feed import Clock, Feed, Looked, words
+from skillhall.prompts.following import Following, Stock
 from skillhall.prompts.model import BUILT_IN, Asked, SourceStatus, Stale
 from skillhall.prompts.readers import GitHubReader, GitReader
 from skillhall.prompts.repositories import GitHosts, LocalFolder, Repository, asked_repository
@@ -20,10 +21,10 @@ from skillhall.sources.git_cache import discard_copy
 from skillhall.sources.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from skillhall.prompts.feed import Look
-    from skillhall.prompts.model import Ingested, Upload
+    from skillhall.prompts.model import Followed, Ingested, Upload
     from skillhall.prompts.readers import Reader
     from skillhall.prompts.uploads import Uploads
     from skillhall.sources.git import GitAccess
@@ -53,6 +54,7 @@ class Supply:
     github: GitHubAccess | None = None  # instead of git, if that is not to be used
     uploads: Uploads | None = None  # folders in the data directory, if it is not given
     announce: Announce = lambda *_: None  # tells other servers which repository has news
+    can_follow: bool = True  # whether people may add repositories, in a list of this server's own
 
     def reader(self, access: GitAccess) -> Reader:
         """The way to a repository, with the tokens of an access."""
@@ -79,6 +81,8 @@ class PromptCounter:
         self._uploaded: OrderedDict[str, tuple[str, Snapshot]] = OrderedDict()
         is_watched = watch and supply.configured is not None
         self._watch = Watch(self._look_around, self._pause, _THREAD) if is_watched else None
+        self._following = Following(supply, self._copies, self._discard, watch=watch)
+        self._stock: Stock | None = None
 
     def snapshot(self, asked: Asked = _CONFIGURED) -> Snapshot:
         """What is handed out now; read at the first call, and again when its time is over.
@@ -125,19 +129,46 @@ class PromptCounter:
             feed.expire()
         if self._watch is not None and self._configured in ours:
             self._watch.wake()
-        return bool(ours)
+        return self._following.expire(urls, branch) or bool(ours)
 
     def status(self) -> Sequence[SourceStatus]:
-        """Every source that is in use, the configured one first."""
+        """Every source that is in use, the configured one first, then those that are followed."""
         with self._gate:
             others = list(self._overrides.values())
             uploaded = [snapshot for _, snapshot in self._uploaded.values()]
-        found = [self._configured_status()]
+        found = [self._configured_status(), *self._following.status()]
         found += [_status(feed.kept, feed.checked) for _, feed in others if feed.kept is not None]
         return [*found, *(_status(snapshot, "") for snapshot in uploaded)]
 
+    def skills(self) -> Stock:
+        """The skills of the configured source, then of those that are followed."""
+        configured = self.current() or self.snapshot()
+        contents = (configured.contents, *self._following.contents())
+        with self._gate:
+            if self._stock is None or self._stock.contents != contents:
+                self._stock = Stock.of(contents)
+            return self._stock
+
+    def follow(self, asked: Asked) -> SourceStatus:
+        """Read a repository, and give its skills from now on. Raises: as `Counter.follow`."""
+        return self._following.follow(asked)
+
+    def unfollow(self, key: str) -> Followed:
+        """Give the skills of a repository no longer. Raises: as `Counter.unfollow`."""
+        return self._following.unfollow(key)
+
+    def refresh_followed(self) -> None:
+        """Look at all that are followed, now; how it went, `status` says."""
+        self._following.refresh()
+
+    @property
+    def why_not_followed(self) -> SkillhallError | None:
+        """Why no repository can be followed; None if they can."""
+        return self._following.problem
+
     def close(self) -> None:
         """Stop looking, and remove what was only kept for this process."""
+        self._following.close()
         if self._watch is not None:
             self._watch.close()
         self._copies.close()
@@ -210,13 +241,19 @@ class PromptCounter:
             feed = self._overrides[key][1]
             too_many = len(self._overrides) - self._supply.overrides
             lost = [self._overrides.popitem(last=False)[0] for _ in range(max(too_many, 0))]
+        if lost:
+            self._discard({one[0] for one in lost})
+        return feed
+
+    def _discard(self, copies: Iterable[str]) -> None:
+        """Remove git's own copies that nothing is read from any more."""
+        with self._gate:
             used = {kept[0] for kept in self._overrides}
         configured = self._supply.configured
         if isinstance(configured, Repository):
             used.add(configured.copy_key(self._supply.access))
-        for copy in {one[0] for one in lost} - used:
+        for copy in {*copies} - used - self._following.copy_keys():
             discard_copy(self._supply.access.cache_directory, copy)
-        return feed
 
     def _drop(self, key: tuple[str, ...], feed: Feed) -> None:
         """Forget an override that was never read: it must not push others out."""

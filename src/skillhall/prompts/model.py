@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillhall.errors import SkillhallError
     from skillhall.policy.loading import Judged
     from skillhall.settings import Secret
 
@@ -117,6 +119,20 @@ class Asked(NamedTuple):
     token: Secret | None = None  # for this call alone
 
 
+class Followed(NamedTuple):
+    """A repository that people follow: its address, the folder in it, and the branch."""
+
+    repo: str
+    path: str = ""
+    branch: str = ""  # "" is the default one
+
+    @property
+    def key(self) -> str:
+        """What pages and forms call it."""
+        whole = "\n".join(self).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(whole).hexdigest()[:16]
+
+
 class UploadedFile(NamedTuple):
     """One file of an upload, as it was sent: base64, and perhaps a mode."""
 
@@ -150,6 +166,7 @@ class SourceStatus(NamedTuple):
     prompts: int
     stale: Stale | None
     checked: str  # ISO time of the last look at the remote; "" if there was none
+    followed: Followed | None = None  # what people follow there, and may stop to follow
 
 
 class Counter(Protocol):
@@ -174,7 +191,27 @@ class Counter(Protocol):
         """Note that a repository has news; whether it is one of ours. It is refreshed soon."""
 
     def status(self) -> Sequence[SourceStatus]:
-        """Every source that is in use."""
+        """Every source that is in use, the configured one first, then those that are followed."""
+
+    def follow(self, asked: Asked) -> SourceStatus:
+        """Read a repository, and give its skills from now on.
+
+        Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
+        FieldRefused, ConfigInvalid, OSError.
+        """
+
+    def unfollow(self, key: str) -> Followed:
+        """Give the skills of a repository no longer.
+
+        Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.
+        """
+
+    def refresh_followed(self) -> None:
+        """Look at all that are followed, now; how it went, `status` says."""
+
+    @property
+    def why_not_followed(self) -> SkillhallError | None:
+        """Why no repository can be followed; None if they can."""
 
     def close(self) -> None:
         """Stop looking for news, and remove what was only kept for this process."""

@@ -91,9 +91,11 @@ class Repository:
         if kept is not None and kept.commit == commit:
             return Looked(kept)
         tree, notes = self._tree(reference, reader, notes)
+        # Skills that a commit did not touch stay where those who list them know them to be.
+        same = kept.copy_of(tree.files) if kept is not None else None
         contents = Contents(
             self.source,
-            copies.put(tree),
+            same or copies.put(tree),
             commit=tree.commit,
             notes=(*tree.findings, *notes),
             answers=size,

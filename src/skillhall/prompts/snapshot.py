@@ -83,6 +83,10 @@ class Contents:
         """Whether exactly these files were copied."""
         return self._copy is not None and self._copy.digest == digest_of(files)
 
+    def copy_of(self, files: Mapping[str, bytes]) -> Copy | None:
+        """The copy, if exactly these files were copied."""
+        return self._copy if self.is_of(files) else None
+
     def summary(self, name: str) -> Prompt:
         """The prompt without its files' bytes. Raises: PromptNotFound, PromptsSourceError."""
         entry = self._entry(name)

@@ -3,7 +3,7 @@
 import io
 import shutil
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -46,10 +46,10 @@ def repository(tmp_path: Path) -> Path:
 
 
 def collection(run_directory: Path, repository: Path | None = None) -> Collection:
-    def current() -> tuple[str, Iterable[Skill]]:
+    def current() -> tuple[str, Sequence[Skill]]:
         if repository is None:
             return "", ()
-        return "c0ffee", load_roots([Root(str(repository))], PROMPT_REPOSITORY)
+        return "c0ffee", tuple(load_roots([Root(str(repository))], PROMPT_REPOSITORY))
 
     settings = Settings(str(run_directory), str(run_directory / "cache"))
     return Collection(LocalSkills(run_directory), settings, current)

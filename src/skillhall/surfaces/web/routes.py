@@ -108,6 +108,8 @@ def _pages(site: Site, playground: PlaygroundPages) -> tuple[tuple[str, str, Cal
         *session_pages(site),
         ("GET", "/sources", sources.show_sources),
         ("POST", "/sources/refresh", sources.refresh),
+        ("POST", "/sources/follow", sources.follow),
+        ("POST", "/sources/unfollow", sources.unfollow),
         ("POST", "/settings", sources.choose),
         ("GET", SIGN_IN, sources.show_sign_in),
         ("POST", SIGN_IN, sources.sign_in),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlencode
 
-from skillhall.errors import SkillhallError, without_credentials
+from skillhall.errors import FollowingOff, SkillhallError, without_credentials
+from skillhall.prompts.model import Asked
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.keys import SESSION
 from skillhall.surfaces.rest.errors import status_of
@@ -17,12 +19,17 @@ from skillhall.surfaces.web.texts import LANGUAGES
 from skillhall.surfaces.web.visit import LANGUAGE, THEME, THEMES, Notice
 
 if TYPE_CHECKING:
-    from skillhall.prompts.model import SourceStatus
+    from collections.abc import Sequence
+
+    from skillhall.prompts.model import Followed, SourceStatus
+    from skillhall.settings import PromptSettings
     from skillhall.surfaces.http.answer import Answer
     from skillhall.surfaces.web.site import Site
     from skillhall.surfaces.web.visit import Visit
 
 _YEAR = 365 * 24 * 3600  # seconds that a choice is kept
+_PLACE = ("repo", "path", "branch")  # the fields of a repository
+_LONGEST_QUERY = 1500  # characters
 _UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
 
 
@@ -37,8 +44,15 @@ class SourceRow(NamedTuple):
     """One source, and how it stands."""
 
     status: SourceStatus
-    is_configured: bool
+    name: str
+    folder: str
+    branch: str
     age: Age | None
+
+    @property
+    def followed(self) -> Followed | None:
+        """What can be removed."""
+        return self.status.followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +60,20 @@ class SourcesPage(Page):
     """Where skills come from, and what a visitor can choose."""
 
     rows: tuple[SourceRow, ...]
-    repository: str  # as configured; "" without one
-    branch: str
-    folder: str  # of the repository
+    has_repository: bool  # in the settings
     counts: tuple[tuple[str, int], ...]  # skills by source
     can_scan: bool
     scanned_folder: str
+    asked: Asked  # what was typed into the form of another repository
+    is_shared: bool  # with other servers, which would not know what is added here
+    unlisted: Problem | None  # why the list of repositories cannot be used
+    failed: str  # what did not work: follow, or something else
     problem: Problem | None
+
+    @property
+    def follows(self) -> bool:
+        """Whether a repository is followed."""
+        return any(row.followed for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +100,31 @@ class SourcePages:
             snapshot = self._site.counter.refresh()
         except SkillhallError as error:
             return self._page(visit, error)
-        if snapshot.stale is not None:
-            return self._page(visit, Refused("upstream_error", snapshot.stale.reason))
-        return self._site.done("/sources", Notice("refreshed", snapshot.source))
+        self._site.counter.refresh_followed()
+        followed = [one for one in self._site.counter.status() if one.followed is not None]
+        for stale in (snapshot.stale, *(one.stale for one in followed)):
+            if stale is not None:
+                return self._page(visit, Refused("upstream_error", stale.reason))
+        names = [snapshot.source, *(one.source for one in followed)]
+        return self._site.done("/sources", Notice("refreshed", ", ".join(names)))
+
+    def follow(self, visit: Visit) -> Answer:
+        """Read one more repository, whose skills are shown from then on."""
+        try:
+            added = self._site.counter.follow(_asked(visit))
+        except SkillhallError as error:
+            return self._page(visit, error, "follow")
+        return self._site.done("/sources", Notice("added", added.source))
+
+    def unfollow(self, visit: Visit) -> Answer:
+        """Show the skills of a repository no longer."""
+        try:
+            removed = self._site.counter.unfollow(visit.form.text("key"))
+        except SkillhallError as error:
+            return self._page(visit, error)
+        name = without_credentials(removed.repo)
+        again = _again(removed) if name == removed.repo else ""
+        return self._site.done("/sources", Notice("unfollowed", name, again))
 
     def choose(self, visit: Visit) -> Answer:
         """Keep a choice of language or colours."""
@@ -118,24 +161,23 @@ class SourcePages:
         """Without the cookie from here on."""
         return redirect("/sign-in", ((b"set-cookie", self._site.keys.cookie(SESSION, "", 0)),))
 
-    def _page(self, visit: Visit, error: SkillhallError | None = None) -> Answer:
+    def _page(self, visit: Visit, error: SkillhallError | None = None, failed: str = "") -> Answer:
         shown, prompts = self._site.collection.show(), self._site.settings.prompts
-        status = self._site.counter.status()
-        rows = tuple(
-            SourceRow(one, number == 0 and bool(prompts.repo), _age(one.checked))
-            for number, one in enumerate(status)
-        )
+        status, why_not = self._site.counter.status(), self._site.counter.why_not_followed
+        is_shared = isinstance(why_not, FollowingOff)
         page = SourcesPage(
             frame_of(visit, visit.texts("sources.title"), "sources"),
-            rows=rows,
-            repository=without_credentials(prompts.repo),
-            branch=prompts.branch,
-            folder=prompts.path,
+            rows=_rows(status, prompts),
+            has_repository=bool(prompts.repo),
             counts=tuple(
                 (one, len(shown.of_source(one))) for one in ("user", "system", "repository")
             ),
             can_scan=self._site.settings.server.folder_scan,
             scanned_folder=DEFAULT_FOLDER,
+            asked=_shown(_asked(visit)),
+            is_shared=is_shared,
+            unlisted=None if is_shared or why_not is None else problem_of(visit, why_not),
+            failed=failed,
             problem=None if error is None else problem_of(visit, error),
         )
         return page_answer("sources.html", page, status=status_of(error).http if error else 200)
@@ -147,6 +189,39 @@ class SourcePages:
         return page_answer(
             "sign_in.html", SignInPage(frame, back, problem), status=status, headers=headers
         )
+
+
+def _rows(status: Sequence[SourceStatus], prompts: PromptSettings) -> tuple[SourceRow, ...]:
+    """How every source stands; the first is the one in the settings, if there is one."""
+    rows = [*map(_row, status)]
+    if prompts.repo:
+        rows[:1] = [row._replace(folder=prompts.path, branch=prompts.branch) for row in rows[:1]]
+    return tuple(rows)
+
+
+def _row(status: SourceStatus) -> SourceRow:
+    age = _age(status.checked)
+    if status.followed is None:
+        return SourceRow(status, status.source, "", "", age)
+    repo, folder, branch = status.followed
+    return SourceRow(status, without_credentials(repo), folder, branch, age)
+
+
+def _asked(visit: Visit) -> Asked:
+    """The repository in a form, or in the query of what takes a removal back."""
+    repo, path, branch = (visit.form.text(one) or visit.query.get(one, "") for one in _PLACE)
+    return Asked(repo, path, branch)
+
+
+def _shown(asked: Asked) -> Asked:
+    """The same as a page may repeat it."""
+    return asked._replace(repo=without_credentials(asked.repo))
+
+
+def _again(removed: Followed) -> str:
+    """The query that adds it again, if a cookie can hold it."""
+    query = f"?{urlencode(removed._asdict())}"
+    return query if len(query) <= _LONGEST_QUERY else ""
 
 
 def safe_place(text: str) -> str:

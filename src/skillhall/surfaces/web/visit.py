@@ -26,11 +26,13 @@ class Notice(NamedTuple):
 
     key: str
     subject: str = ""
-    change: str = ""  # its id, or the session and the block that was deleted
+    change: str = ""  # its id, the session and the block that was deleted, or a query of a source
 
     @property
     def undo(self) -> str:
         """Where it is taken back; "" if it cannot be."""
+        if self.change.startswith("?"):
+            return f"/sources/follow{self.change}"
         session, _, block = self.change.partition("/")
         if block:
             return f"/session/{quote(session, safe='')}/blocks/{quote(block, safe='')}/bring-back"

@@ -1,0 +1,411 @@
+"""Repositories that people add on the page of sources: their skills, come what may."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from skillhall.errors import (
+    Conflict,
+    FollowingOff,
+    NoSkillThere,
+    PromptsSourceError,
+    SkillhallError,
+    SourceRejected,
+)
+from skillhall.library.collection import Collection
+from skillhall.prompts.configured import read_supply
+from skillhall.prompts.counter import PromptCounter
+from skillhall.prompts.feed import PATIENCE
+from skillhall.prompts.followed import FILE
+from skillhall.prompts.model import Asked, SourceStatus
+from skillhall.settings import PromptSettings, Settings
+from skillhall.skill.finding import Code
+from skillhall.surfaces.server import Services
+from skillhall.wiring import open_collection
+from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
+from tests.support.prompts import BUILT_IN, StandingClock
+from tests.support.replicas import until
+from tests.support.servers import Reply, Running, make_settings, running
+from tests.support.skills import make_skill_md
+
+DEADLINE = 20  # seconds
+TTL = 3600
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+class Hall:
+    """A counter and its collection, over a site with three repositories."""
+
+    def __init__(self, folder: Path, site: GitSite) -> None:
+        self.folder = folder
+        self.site = site
+        self.time = StandingClock()
+        self.team = site.url("team.git")
+        self.other = site.url("other.git")
+        self.settings = Settings(
+            str(folder / "run"),
+            str(folder / "cache"),
+            data_directory=str(folder / "data"),
+            allowed_networks=("127.0.0.0/8",),
+            prompts=PromptSettings(self.team, cache_ttl=str(TTL)),
+        )
+        self.opened: list[PromptCounter] = []
+        self.counter, self.collection = self.open()
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "data" / FILE
+
+    def open(self, *, watch: bool = False) -> tuple[PromptCounter, Collection]:
+        supply = replace(read_supply(self.settings), clock=self.time.clock)
+        counter = PromptCounter(supply, watch=watch)
+        self.opened.append(counter)
+        return counter, open_collection(self.settings, counter)
+
+    def follow(self) -> SourceStatus:
+        return self.counter.follow(Asked(self.other, "skills"))
+
+    def followed(self) -> list[SourceStatus]:
+        return [one for one in self.counter.status() if one.followed is not None]
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> GitRepo:
+    git_repo(tmp_path / "served/team.git", {"a/SKILL.md": make_skill_md("a", "Of the team.")})
+    files = {f"skills/{name}/SKILL.md": make_skill_md(name, "Of others.") for name in ("a", "b")}
+    return git_repo(tmp_path / "served/other.git", files)
+
+
+@pytest.fixture
+def hall(tmp_path: Path, other: GitRepo) -> Iterator[Hall]:
+    with git_site(other.folder.parent) as site:
+        made = Hall(tmp_path, site)
+        yield made
+        for counter in made.opened:
+            counter.close()
+
+
+def names(collection: Collection) -> list[str]:
+    return [*collection.show().ids]
+
+
+def test_skills_of_a_followed_repository_come_after_those_of_the_configured_one(
+    hall: Hall, other: GitRepo
+) -> None:
+    before = hall.collection.show().revision
+    status = hall.follow()
+    assert (status.source, status.prompts) == (f"{hall.other}/skills", 2)
+    assert status.commit == other.git("rev-parse", "main")
+    shown = hall.collection.show()
+    assert shown.revision != before
+    assert {one: shown.skills[one].description for one in shown.ids} == {
+        "a": "Of the team.",
+        "b": "Of others.",
+    }
+    hidden = [one.finding for one in shown.findings if one.finding.code is Code.SHADOWED]
+    assert [one.message for one in hidden] == [
+        "'a' of the repository is hidden by one of an earlier repository"
+    ]
+    assert [*hall.counter.snapshot().names] == [*BUILT_IN, "a"]  # prompts are the configured ones
+
+
+def test_what_is_followed_stays_when_the_server_starts_again(hall: Hall) -> None:
+    hall.follow()
+    counter, collection = hall.open()
+    assert names(collection) == ["a"]  # nobody waits for what was not read yet
+    counter.refresh_followed()
+    assert names(collection) == ["a", "b"]
+    assert "token" not in hall.file.read_text(encoding="ascii")
+
+
+def test_what_is_removed_is_gone_with_git_s_copy_of_it(hall: Hall) -> None:
+    hall.follow()
+    [status] = hall.followed()
+    assert status.followed is not None
+    copies = {*(hall.folder / "cache/git").iterdir()}
+    assert hall.counter.unfollow(status.followed.key).repo == hall.other
+    assert names(hall.collection) == ["a"]
+    assert len(copies - {*(hall.folder / "cache/git").iterdir()}) == 1
+    assert names(hall.open()[1]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (("team.git", ""), Conflict),
+        (("none.git", ""), PromptsSourceError),
+        (("other.git", ""), NoSkillThere),
+        (("other.git", "none"), PromptsSourceError),
+        (("other.git?token=x", ""), SourceRejected),
+    ],
+)
+def test_what_cannot_be_read_or_has_no_skill_is_not_kept(
+    hall: Hall, asked: tuple[str, str], error: type[SkillhallError]
+) -> None:
+    with pytest.raises(error) as told:
+        hall.counter.follow(Asked(hall.site.url(asked[0]), asked[1]))
+    assert told.value.hint
+    assert not hall.file.exists()
+    assert hall.followed() == []
+    assert not any((hall.folder / "cache").glob("git/*/repository"))
+
+
+def test_while_its_host_is_away_the_last_copy_serves_and_says_why(
+    hall: Hall, other: GitRepo
+) -> None:
+    hall.follow()
+    assert names(hall.collection) == ["a", "b"]
+    hall.site.status = 503
+    hall.counter.refresh_followed()
+    [status] = hall.followed()
+    assert status.stale is not None
+    assert status.stale.since
+    assert hall.collection.details("b").body
+    hall.site.status = 0
+    other.commit({"skills/c/SKILL.md": make_skill_md("c")})
+    hall.counter.refresh_followed()
+    assert hall.followed()[0].stale is None
+    assert names(hall.collection) == ["a", "c"]
+
+
+def test_one_that_cannot_be_read_at_the_start_is_told_and_tried_again(hall: Hall) -> None:
+    hall.follow()
+    hall.counter.close()
+    shutil.rmtree(hall.folder / "cache")
+    hall.site.status = 503
+    hall.counter, collection = hall.open()
+    hall.counter.refresh_followed()
+    [status] = hall.followed()
+    assert (status.commit, status.prompts) == ("", 0)
+    assert status.stale is not None
+    assert status.stale.reason
+    assert status.stale.since == ""
+    assert names(collection) == []
+    hall.site.status = 0
+    hall.time.passed += PATIENCE
+    hall.counter.refresh_followed()
+    assert "b" in names(collection)
+
+
+def test_nobody_waits_while_one_is_read(hall: Hall) -> None:
+    hall.follow()
+    hall.settings = hall.settings._replace(prompts=PromptSettings())
+    hall.site.hold = threading.Event()
+    _, collection = hall.open(watch=True)
+    assert hall.site.waiting.wait(DEADLINE)
+    assert names(collection) == []
+    hall.site.hold.set()
+    until(lambda: names(collection) == ["a", "b"])
+
+
+def test_the_watch_reads_at_the_start_after_a_push_and_when_the_time_is_over(
+    hall: Hall, other: GitRepo
+) -> None:
+    hall.follow()
+    counter, collection = hall.open(watch=True)
+    until(lambda: names(collection) == ["a", "b"])
+    other.commit({"skills/c/SKILL.md": make_skill_md("c")})
+    assert not counter.pushed([hall.site.url("unknown.git")], "refs/heads/main")
+    assert counter.pushed([hall.other], "refs/heads/main")
+    until(lambda: names(collection) == ["a", "c"])
+    other.commit({"skills/d/SKILL.md": make_skill_md("d")})
+    git_repo(hall.folder / "served/third.git", {"e/SKILL.md": make_skill_md("e")})
+    hall.time.passed += TTL
+    counter.follow(Asked(hall.site.url("third.git")))
+    until(lambda: names(collection) == ["a", "d", "e"])
+    counter.close()
+    assert not [one for one in threading.enumerate() if one.name == "skillhall-followed"]
+
+
+def test_what_a_cleared_cache_held_is_read_again_by_the_watch(hall: Hall) -> None:
+    hall.follow()
+    _, collection = hall.open(watch=True)
+    until(lambda: names(collection) == ["a", "b"])
+    shutil.rmtree(hall.folder / "cache/prompts")
+    until(lambda: names(collection) == ["a", "b"])
+    assert collection.details("b").body
+
+
+def test_a_commit_elsewhere_in_the_repository_leaves_skills_as_they_are(
+    hall: Hall, other: GitRepo
+) -> None:
+    hall.follow()
+    revision, offer = hall.collection.show().revision, hall.collection.offer()
+    files = {f"skills/{name}/SKILL.md": make_skill_md(name, "Of others.") for name in ("a", "b")}
+    other.commit({**files, "elsewhere.txt": b"x"})
+    hall.counter.refresh_followed()
+    assert hall.collection.show().revision == revision
+    assert hall.collection.offer() is offer
+    assert hall.collection.details("b").body
+
+
+def test_skills_can_be_read_after_the_cache_was_cleared(hall: Hall) -> None:
+    hall.follow()
+    assert hall.collection.details("a").body
+    shutil.rmtree(hall.folder / "cache")
+    hall.counter.refresh_followed()
+    assert hall.collection.details("a").body
+    assert hall.collection.details("b").body
+
+
+def test_a_broken_list_is_told_and_what_is_followed_stays(hall: Hall) -> None:
+    hall.follow()
+    hall.file.write_bytes(b"{")
+    hall.counter.refresh_followed()
+    assert "followed.json" in str(hall.counter.why_not_followed)
+    assert names(hall.collection) == ["a", "b"]
+    with pytest.raises(SkillhallError, match=FILE):
+        hall.counter.follow(Asked(hall.site.url("team.git"), "a"))
+    assert hall.file.read_bytes() == b"{"
+    hall.file.unlink()
+    hall.counter.refresh_followed()
+    assert hall.counter.why_not_followed is None
+    assert hall.followed() == []
+
+
+def test_one_that_the_operator_no_longer_allows_is_shown_with_the_reason(hall: Hall) -> None:
+    hall.follow()
+    hall.settings = hall.settings._replace(allowed_networks=())
+    hall.settings = hall.settings._replace(prompts=PromptSettings())
+    hall.counter, collection = hall.open()
+    hall.counter.refresh_followed()
+    [status] = hall.followed()
+    assert status.stale is not None
+    assert "not safe" in status.stale.reason
+    assert names(collection) == []
+
+
+def test_a_secret_that_somebody_wrote_into_the_list_is_not_told(hall: Hall) -> None:
+    hall.follow()
+    text = hall.file.read_text(encoding="ascii").replace("http://", "https://me:s3cr3t@")
+    hall.file.write_text(text, encoding="ascii")
+    hall.counter.refresh_followed()
+    [status] = hall.followed()
+    assert status.stale is not None
+    assert "s3cr3t" not in f"{status.source}{status.stale}"
+    with running(services=Services(hall.counter, hall.collection)) as server:
+        for place in ("/sources", "/readyz"):
+            assert b"s3cr3t" not in server.ask("GET", place).body
+        assert status.followed is not None
+        page = told(server, send(server, "/sources/unfollow", key=status.followed.key))
+        assert "s3cr3t" not in page
+
+
+def test_many_are_added_at_once_and_none_is_lost(hall: Hall) -> None:
+    for number in range(6):
+        file = {f"s{number}/SKILL.md": make_skill_md(f"s{number}")}
+        git_repo(hall.folder / f"served/{number}.git", file)
+    threads = [
+        threading.Thread(target=hall.counter.follow, args=[Asked(hall.site.url(f"{number}.git"))])
+        for number in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert names(hall.collection) == ["a", *(f"s{number}" for number in range(6))]
+    assert len(json.loads(hall.file.read_bytes())["repositories"]) == 6
+
+
+def test_servers_that_share_a_database_follow_nothing(hall: Hall) -> None:
+    hall.follow()
+    supply = replace(read_supply(hall.settings), can_follow=False)
+    with closing(PromptCounter(supply)) as counter:
+        assert isinstance(counter.why_not_followed, FollowingOff)
+        assert [one.source for one in counter.status()] == [hall.team]
+        with pytest.raises(FollowingOff):
+            counter.follow(Asked(hall.other, "skills"))
+        with pytest.raises(FollowingOff):
+            counter.unfollow("x")
+
+
+# The page
+
+
+@pytest.fixture
+def server(hall: Hall) -> Iterator[Running]:
+    settings = make_settings()._replace(prompts=hall.settings.prompts)
+    with running(settings=settings, services=Services(hall.counter, hall.collection)) as one:
+        yield one
+
+
+def send(server: Running, place: str, /, **given: str) -> Reply:
+    return server.ask("POST", place, urlencode(given).encode(), FORM)
+
+
+def told(server: Running, done: Reply) -> str:
+    """The page that a form leads to."""
+    assert done.status == 303, done.body
+    cookie = done.headers["Set-Cookie"].partition(";")[0]
+    return server.ask("GET", done.headers["Location"], headers={"Cookie": cookie}).body.decode()
+
+
+def test_a_repository_is_added_removed_and_brought_back_on_the_page(
+    hall: Hall, server: Running
+) -> None:
+    page = told(server, send(server, "/sources/follow", repo=hall.other, path="skills"))
+    assert "Added" in page
+    [status] = hall.followed()
+    assert status.followed is not None
+    assert f"Remove {hall.other}" in page
+    assert f"Remove {hall.team}" not in page
+    assert server.ask("GET", "/api/v1/skills/b").status == 200
+    listed = server.ask("GET", "/api/v1/prompts").json["data"]["prompts"]
+    assert "b" not in [one["name"] for one in listed]
+    page = told(server, send(server, "/sources/unfollow", key=status.followed.key))
+    assert server.ask("GET", "/api/v1/skills/b").status == 404
+    _, _, undo = page.partition('action="/sources/follow?')
+    undo = undo.partition('"')[0].replace("&amp;", "&")
+    assert "Added" in told(server, send(server, f"/sources/follow?{undo}"))
+    assert server.ask("GET", "/api/v1/skills/b").status == 200
+
+
+def test_what_cannot_be_added_is_told_beside_the_form_with_what_was_typed(
+    hall: Hall, server: Running
+) -> None:
+    reply = send(server, "/sources/follow", repo=hall.other, path="none", branch="v9")
+    page = reply.body.decode()
+    assert reply.status == 502
+    assert page.index("Add a repository") < page.index('role="alert"')
+    for value in (hall.other, "none", "v9"):
+        assert f'value="{value}"' in page
+    assert send(server, "/sources/follow", repo="git@example.com:x/y.git").status == 400
+    secret = send(server, "/sources/follow", repo="https://me:s3cr3t@example.com/x.git")
+    assert (secret.status, b"s3cr3t" in secret.body) == (400, False)
+    assert send(server, "/sources/unfollow", key="none").status == 404
+    foreign = {**FORM, "Origin": "https://elsewhere.example"}
+    body = urlencode({"repo": hall.other, "path": "skills"}).encode()
+    assert server.ask("POST", "/sources/follow", body, foreign).status == 403
+    assert hall.followed() == []
+
+
+def test_a_refresh_on_the_page_looks_at_what_is_followed(
+    hall: Hall, server: Running, other: GitRepo
+) -> None:
+    hall.follow()
+    commit = other.commit({"skills/c/SKILL.md": make_skill_md("c")})
+    assert commit[:12] in told(server, send(server, "/sources/refresh"))
+    shutil.rmtree(other.folder)
+    reply = send(server, "/sources/refresh")
+    assert (reply.status, b"An older copy is served" in reply.body) == (502, True)
+
+
+def test_the_page_has_no_form_while_nothing_can_be_added(hall: Hall) -> None:
+    hall.file.parent.mkdir(exist_ok=True)
+    hall.file.write_bytes(b"{")
+    shared = PromptCounter(replace(read_supply(hall.settings), can_follow=False))
+    hall.opened.append(shared)
+    for counter, text in ((hall.open()[0], FILE), (shared, "Several servers share")):
+        with running(services=Services(counter, hall.collection)) as server:
+            page = server.ask("GET", "/sources").body.decode()
+            assert text in page
+            assert 'action="/sources/follow"' not in page
