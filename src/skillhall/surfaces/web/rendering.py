@@ -43,7 +43,7 @@ class Frame:
     texts: Texts
     title: str
     section: str
-    path: str
+    here: str  # a page to come back to
     theme: str
     notice: Notice | None
     is_signed_in: bool
@@ -81,11 +81,13 @@ class Page:
 
 def frame_of(visit: Visit, title: str, section: str) -> Frame:
     """The frame of a page with that title."""
+    # What answers a form cannot be asked for again.
+    here = visit.path if visit.is_reading else dict(SECTIONS).get(section, "/")
     return Frame(
         visit.texts,
         title,
         section,
-        visit.path,
+        here,
         visit.theme,
         visit.notice,
         visit.is_signed_in,

@@ -68,6 +68,11 @@ class Visit:
     is_signed_in: bool
     exchange: Exchange
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether nothing is sent."""
+        return bool(self.exchange.scope["method"] == "GET")
+
     @classmethod
     def of(cls, exchange: Exchange, form: Form) -> Visit:
         """The visit that a request is."""
