@@ -55,10 +55,12 @@ def _found() -> str | None:
 def _brought() -> str | None:
     """A browser that was not there: the system's, else the one that Playwright finds by itself."""
     if shutil.which("apt-get") and os.geteuid() == 0:
+        path = f"/usr/sbin:/sbin:{os.environ.get('PATH', '')}"  # where packages are set up
+        own = {**os.environ, "PATH": path, "DEBIAN_FRONTEND": "noninteractive"}
         # Workers come here at the same time.
         apt = ["apt-get", "-qq", "-y", "-o", f"DPkg::Lock::Timeout={_MINUTES * 60}"]
         for words in (["install", _NAMES[0]], ["update"], ["install", _NAMES[0]]):
-            subprocess.run([*apt, *words], check=False, timeout=_MINUTES * 60)
+            subprocess.run([*apt, *words], check=False, timeout=_MINUTES * 60, env=own)
             if found := _found():
                 return found
     bring = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
