@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.conftest import HOSTILE
 from tests.support.boards import Board
@@ -200,6 +200,25 @@ def test_who_writes_keeps_the_text_while_the_board_changes(visitor: Visitor, boa
     expect(page.get_by_role("alert")).to_contain_text("Not found")
     page.get_by_role("button", name="Add to the board").click()
     expect(card(page, "Half a thou")).to_be_visible()
+
+
+def test_a_new_block_is_focused_although_the_stream_told_of_it_first(
+    visitor: Visitor, board: Board
+) -> None:
+    page = visitor.go(board.path)
+    watching(page)
+
+    def answer_late(route: Route) -> None:
+        answer = route.fetch()
+        expect(order(page)).to_have_text(["One", "Two", "Three", "Late"])
+        route.fulfill(response=answer)
+
+    page.locator("#add-menu summary").click()
+    page.get_by_role("link", name="Note", exact=True).click()
+    page.get_by_label("Text (Markdown)").fill("Late")
+    page.route(re.compile(r"/add$"), answer_late)
+    page.get_by_role("button", name="Add to the board").click()
+    expect(page.get_by_role("link", name="Late", exact=True)).to_be_focused()
 
 
 def test_a_block_is_written_with_a_preview_that_shows_how_it_reads(

@@ -26,6 +26,7 @@ from tests.support.databases import AT
 from tests.support.workspaces import make_workspace, skill_md
 
 ROOT = Path(__file__).parents[2]
+READY = "ready\n"
 SKILLS = 8  # names that all of them import
 CONFLICTS = (VersionConflict, Displaced, RecordNotFound)
 
@@ -59,12 +60,20 @@ def hammer(url: str, session: str, processes: int, changes: int) -> Told:
             ],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         for number in range(processes)
     ]
+    for one in running:  # all have looked before anybody changes anything
+        assert one.stdout is not None
+        assert one.stdout.readline() == READY
     told = Told()
+    for one in running:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
     for one in running:
         out, _ = one.communicate(timeout=900)
         assert one.returncode == 0
@@ -130,7 +139,7 @@ class _Worker:
 
     def change(self, number: int) -> None:
         """One change of a block as it was when it was last looked at."""
-        if number % 5 == 0:
+        if number and number % 5 == 0:
             self.seen = self.desk.blocks.list(self.session)
         block = self.chance.choice(self.seen)
         text = f"{self.name} {number}"
@@ -181,6 +190,9 @@ class _Worker:
 def _main(url: str, session: str, name: str, changes: str) -> None:
     database, desk = open_desk(url, name)
     worker = _Worker(desk, session, name)
+    sys.stdout.write(READY)
+    sys.stdout.flush()
+    sys.stdin.readline()
     for number in range(int(changes)):
         worker.change(number)
     database.close()

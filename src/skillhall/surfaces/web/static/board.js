@@ -130,18 +130,20 @@ function moved(card) {
   sendMoves();
 }
 
-// Shows the board that came back, or the form if there is something to say about it.
-async function settle(text, form) {
+const blocks = () => [...document.querySelectorAll(".block")];
+
+// Shows the board that came back, or the form if there is something to say about it. `before` are
+// the blocks that were there when the form was sent: the stream may have told of a new one since.
+async function settle(text, form, before) {
   const page = parsed(text);
   const open = form?.closest("[data-editor]");
   const answered = page.querySelector("[data-editor]");
   if (page.getElementById("board")) {
-    const before = new Set([...document.querySelectorAll(".block")].map((card) => card.id));
     if (open) empty(open.closest(".slot"));
     await show(text, "#main");
-    const added = [...document.querySelectorAll(".block")].find((card) => !before.has(card.id));
     const own = open && document.getElementById(`block-${open.dataset.editor}`);
-    (own ?? (open && added))?.querySelector("h3 a").focus();
+    const added = () => blocks().find((card) => !before.has(card.id));
+    (own ?? (open && added()))?.querySelector("h3 a").focus();
   } else if (open && answered) {
     const fresh = document.adoptNode(answered);
     fill(open.closest(".slot"), fresh);
@@ -162,9 +164,10 @@ document.addEventListener("submit", async (event) => {
   const button = event.submitter;
   const action = button?.hasAttribute("formaction") ? button.formAction : form.action;
   const body = new URLSearchParams(new FormData(form, button));
+  const before = new Set(blocks().map((card) => card.id));
   try {
     const answer = await fetch(action, { method: "POST", body });
-    await settle(await answer.text(), form);
+    await settle(await answer.text(), form, before);
   } finally {
     form.ariaBusy = null;
   }
