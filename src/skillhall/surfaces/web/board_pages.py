@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillhall.workspace.compiling import Spending
     from skillhall.workspace.model import Block, Session
 
-SHOWN = 30  # cards of a zone, until somebody asks for more
+SHOWN = 20  # cards of a zone, until somebody asks for more
 _STEP = 100  # more of them, then
 _MOST = 20_000
 _OF_BLOCK = 3  # names in a path before those of a block's own

@@ -6,7 +6,7 @@ const waiting = new Set(); // ids of cards whose new place is not told yet
 let isDragging = false;
 let isSending = false;
 let isLoading = false;
-let isStale = false; // whether something happened that is not shown
+let newest = 0; // the revision that was last told of; infinite if there may be any
 
 const board = () => document.getElementById("board");
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
@@ -46,30 +46,31 @@ function empty(slot) {
   slot.replaceChildren();
 }
 
+const isStale = () => newest > Number(board().dataset.revision);
+
+// Shows what happened elsewhere; what we did ourselves is shown by the answer to it.
 async function refresh() {
-  if (isDragging || isSending || isLoading) {
-    isStale = true;
-    return;
-  }
-  isStale = false;
+  if (!isStale() || isDragging || isSending || isLoading) return;
   isLoading = true;
+  const told = newest;
+  newest = 0;
   const answer = await fetch(board().dataset.address);
   const text = await answer.text();
   isLoading = false;
   if (!answer.ok) {
     location.reload();
   } else if (isDragging || isSending) {
-    isStale = true;
+    newest = Math.max(newest, told);
   } else {
     await show(text, "#board");
-    if (isStale) refresh();
+    refresh();
   }
 }
 
 document.addEventListener("htmx:sse:after:message", (event) => {
   const { event: kind, data } = event.detail.message;
-  const news = kind === "reset" ? Infinity : JSON.parse(data).revision;
-  if (news > Number(board().dataset.revision)) refresh();
+  newest = Math.max(newest, kind === "reset" ? Infinity : JSON.parse(data).revision);
+  refresh();
 });
 
 for (const [name, state] of [["after:connection", "open"], ["error", "closed"], ["close", "closed"]]) {
@@ -96,6 +97,7 @@ async function sendMoves() {
   if (isSending) return;
   isSending = true;
   let text = "";
+  let page;
   try {
     for (let [id] = waiting; id !== undefined; [id] = waiting) {
       waiting.delete(id);
@@ -106,16 +108,17 @@ async function sendMoves() {
       body.set("place", place(card));
       const answer = await fetch(form.action, { method: "POST", body });
       text = await answer.text();
-      learnVersions(parsed(text));
+      page = parsed(text);
+      learnVersions(page);
       if (!answer.ok) waiting.clear();
     }
   } finally {
     isSending = false;
     board().ariaBusy = null;
   }
-  if (isDragging) isStale = true;
-  else if (text) await settle(text);
-  if (isStale) refresh();
+  if (isDragging) newest = Infinity;
+  else if (page) await settle(text, page);
+  refresh();
 }
 
 function moved(card) {
@@ -134,8 +137,7 @@ const blocks = () => [...document.querySelectorAll(".block")];
 
 // Shows the board that came back, or the form if there is something to say about it. `before` are
 // the blocks that were there when the form was sent: the stream may have told of a new one since.
-async function settle(text, form, before) {
-  const page = parsed(text);
+async function settle(text, page, form, before) {
   const open = form?.closest("[data-editor]");
   const answered = page.querySelector("[data-editor]");
   if (page.getElementById("board")) {
@@ -167,7 +169,8 @@ document.addEventListener("submit", async (event) => {
   const before = new Set(blocks().map((card) => card.id));
   try {
     const answer = await fetch(action, { method: "POST", body });
-    await settle(await answer.text(), form, before);
+    const text = await answer.text();
+    await settle(text, parsed(text), form, before);
   } finally {
     form.ariaBusy = null;
   }
@@ -262,7 +265,7 @@ function wire() {
       onEnd: ({ item, from, to, oldIndex, newIndex }) => {
         isDragging = false;
         if (from !== to || oldIndex !== newIndex) moved(item);
-        else if (isStale) refresh();
+        else refresh();
       },
     });
   }
