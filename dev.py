@@ -65,8 +65,8 @@ def say(text: str) -> None:
 def environment(**extra: str) -> dict[str, str]:
     """The environment of a child: ours without what would lead it out of `.venv`."""
     kept = {key: value for key, value in os.environ.items() if key not in LEAKS}
-    # uv knows only its own certificates unless told; behind an inspecting proxy that fails.
-    return {"UV_SYSTEM_CERTS": "1"} | kept | extra
+    # uv and npm know only their own certificates unless told; an inspecting proxy has others.
+    return {"UV_SYSTEM_CERTS": "1", "NODE_USE_SYSTEM_CA": "1"} | kept | extra
 
 
 def start(
