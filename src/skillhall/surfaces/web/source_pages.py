@@ -63,7 +63,7 @@ class SourcesPage(Page):
     has_repository: bool  # in the settings
     counts: tuple[tuple[str, int], ...]  # skills by source
     can_scan: bool
-    scanned_folder: str
+    folder: str  # that is scanned
     asked: Asked  # what was typed into the form of another repository
     is_shared: bool  # with other servers, which would not know what is added here
     unlisted: Problem | None  # why the list of repositories cannot be used
@@ -173,7 +173,7 @@ class SourcePages:
                 (one, len(shown.of_source(one))) for one in ("user", "system", "repository")
             ),
             can_scan=self._site.settings.server.folder_scan,
-            scanned_folder=DEFAULT_FOLDER,
+            folder=DEFAULT_FOLDER,
             asked=_shown(_asked(visit)),
             is_shared=is_shared,
             unlisted=None if is_shared or why_not is None else problem_of(visit, why_not),
