@@ -473,12 +473,12 @@ class MissingArguments(SkillhallError):
 
 
 class InvalidArguments(SkillhallError):
-    """A prompt was given arguments that are not text."""
+    """A prompt was given arguments that are lists, objects or no finite numbers."""
 
     code = "invalid_argument"
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"Arguments must be text: {', '.join(names)}")
+        super().__init__(f"Arguments must be text, numbers or booleans: {', '.join(names)}")
         self.names = tuple(names)
 
 
@@ -488,8 +488,8 @@ class SourceUnknown(SkillhallError):
     code = "invalid_argument"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Unknown source: {_shortened(name)}")
-        self.name = name
+        self.name = without_credentials(name)
+        super().__init__(f"Unknown source: {_shortened(self.name)}")
         self.hint = "upload it first: POST /api/v1/prompts/sources"
 
 

@@ -7,7 +7,7 @@ import binascii
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from skillhall.errors import TooLarge, UnsafePath, UploadRejected
+from skillhall.errors import TooLarge, UnsafePath, UploadRejected, without_credentials
 from skillhall.skill.bundle import RelativePath, folded
 
 if TYPE_CHECKING:
@@ -46,6 +46,17 @@ def checked_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
         raise TooLarge("the upload", MAX_BYTES)
     modes = [_mode(file) for file in upload.files]
     return dict(zip(paths, zip(contents, modes, strict=True), strict=True))
+
+
+def stored_name(source: str) -> str:
+    """The name that a source is stored and found under: without the credentials of an address.
+
+    Names that differ only in their credentials are one source. A plain label is no address and
+    stays as it is: `alice@laptop` and `bob@laptop` are two sources.
+    """
+    name = source.strip()
+    is_address = any(mark in name for mark in "/:")
+    return without_credentials(name) if is_address else name
 
 
 def check_source_name(name: str) -> None:

@@ -118,6 +118,15 @@ class IngestData(BaseModel):
     status: Literal["ingested", "unchanged"]
 
 
+class ToolsData(BaseModel):
+    """The tools that can be called by REST. There are none."""
+
+    tools: list[dict[str, Any]] = Field(max_length=0)
+    total: Literal[0]
+    categories: list[str] = Field(max_length=0)
+    tags: list[str] = Field(max_length=0)
+
+
 class SkillSummary(BaseModel):
     """A skill in a list."""
 
