@@ -34,7 +34,7 @@ SkillhallError
 ├── RateLimited(host, seconds)        the host asks to wait
 ├── PromptNotFound(name)              the source has no such prompt
 ├── MissingArguments(names)           a prompt was asked for without what it needs
-├── InvalidArguments(names)           a prompt was given arguments that are not text
+├── InvalidArguments(names)           a prompt was given lists or objects as arguments
 ├── SourceUnknown(name)               nobody has uploaded a source of that name
 ├── UploadRejected(problem)           an upload that breaks a rule
 ├── PromptsSourceError(source, …)     a repository of prompts that cannot be read
@@ -280,6 +280,18 @@ class AgentHasNoPlace(SkillhallError):
         self.hint = "name the folder with --dir, or add to the project, without --global"
 
 
+class AgentHasNoHook(SkillhallError):
+    """Agents that run no command of ours when they start."""
+
+    code = "invalid_argument"
+
+    def __init__(self, agents: Sequence[str]) -> None:
+        named = f", not {_listed(agents)}" if agents else ""
+        super().__init__(f"only Claude Code can run a command at its start{named}")
+        self.agents = tuple(agents)
+        self.hint = "add --agent claude-code if Claude Code should do it"
+
+
 class Edited(SkillhallError):
     """A skill that a person changed since it was added."""
 
@@ -488,7 +500,7 @@ class SourceUnknown(SkillhallError):
     code = "invalid_argument"
 
     def __init__(self, name: str) -> None:
-        self.name = without_credentials(name)
+        self.name = label_without_credentials(name)
         super().__init__(f"Unknown source: {_shortened(self.name)}")
         self.hint = "upload it first: POST /api/v1/prompts/sources"
 
@@ -761,6 +773,12 @@ def without_credentials(text: str) -> str:
         before, found, _ = rest.partition(mark)
         rest = f"{before}{mark}***" if found else rest
     return f"{scheme}{slashes}{rest}"
+
+
+def label_without_credentials(label: str) -> str:
+    """The same for a label that may be an address: `alice@laptop` is none and stays as it is."""
+    is_address = any(mark in label for mark in "/:")
+    return without_credentials(label) if is_address else label
 
 
 def _may_be_secret(user: str) -> bool:

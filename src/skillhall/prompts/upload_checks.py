@@ -7,7 +7,7 @@ import binascii
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from skillhall.errors import TooLarge, UnsafePath, UploadRejected, without_credentials
+from skillhall.errors import TooLarge, UnsafePath, UploadRejected, label_without_credentials
 from skillhall.skill.bundle import RelativePath, folded
 
 if TYPE_CHECKING:
@@ -49,14 +49,11 @@ def checked_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
 
 
 def stored_name(source: str) -> str:
-    """The name that a source is stored and found under: without the credentials of an address.
+    """The name that a source is stored and found under, without the credentials of an address.
 
-    Names that differ only in their credentials are one source. A plain label is no address and
-    stays as it is: `alice@laptop` and `bob@laptop` are two sources.
+    Names that differ only in their credentials are one source.
     """
-    name = source.strip()
-    is_address = any(mark in name for mark in "/:")
-    return without_credentials(name) if is_address else name
+    return label_without_credentials(source.strip())
 
 
 def check_source_name(name: str) -> None:
