@@ -14,6 +14,7 @@ SkillhallError
 ├── UnknownAgent(name, close)         no agent of that id
 ├── ConfigInvalid(path, problem)      an agent config that cannot be used
 ├── AgentHasNoPlace(agent)            an agent that has no folder here to put skills into
+├── AgentHasNoHook(agents)            agents that run no command of ours when they start
 ├── LockInvalid(path, problem)        a lock that cannot be used
 ├── Conflict(path)                    something stands where a new skill should go
 ├── Edited(path, files)               a skill that a person changed since it was added

@@ -164,7 +164,7 @@ def test_a_missing_argument_is_named(client: OriginalClient) -> None:
     assert str(raised.value) == "400 VALIDATION_ERROR: Missing required arguments: pod"
 
 
-@pytest.mark.parametrize("name", ["nope", "a b", "ü", "a/b", "100%"])
+@pytest.mark.parametrize("name", ["nope", "a b", "ü", "a/b", "100%", "a:b+c@d=$&"])
 def test_an_unknown_prompt_is_named(client: OriginalClient, name: str) -> None:
     with pytest.raises(Failed) as raised:
         client.render(name)

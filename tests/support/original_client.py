@@ -19,6 +19,7 @@ from urllib.parse import quote, urlencode
 API = "/api/v1"
 INGEST = f"{API}/prompts/sources"
 GIT_TOKEN_HEADER = "X-Dot-AI-Git-Token"  # noqa: S105 - the name of a header
+UNESCAPED = "$&+=:@"  # in a segment of a path; spaces, slashes and the rest are percent-encoded
 DEADLINE = 30  # seconds
 
 
@@ -128,7 +129,7 @@ class OriginalClient:
         self, name: str, override: Override = SERVER_DEFAULT, body: object = None
     ) -> dict[str, Any]:
         data: dict[str, Any] = self.call(
-            "POST", f"{API}/prompts/{quote(name, safe='')}", override, body
+            "POST", f"{API}/prompts/{quote(name, safe=UNESCAPED)}", override, body
         )
         return data
 
@@ -174,7 +175,8 @@ class OriginalClient:
         for name, listed in prompts.items():
             folder = target / f"dot-ai-{name}"
             folder.mkdir(parents=True)
-            text, files = listed["description"], []
+            text: str = listed["description"]
+            files: list[dict[str, str]] = []
             try:
                 rendered = self.render(name, override)
                 text = "\n\n".join(one["content"]["text"] for one in rendered["messages"])
