@@ -189,6 +189,16 @@ def test_another_repository_is_read_at_its_path_and_branch(
     assert client.render("only", override)["source"] == url
 
 
+@pytest.mark.parametrize("query", ["path=&branch=", "path=%20", "branch="])
+def test_an_empty_path_or_branch_is_that_of_the_repository(
+    server: Replica, site: GitSite, query: str
+) -> None:
+    url = site.url("acme/prompts.git")
+    reply = server.ask("GET", f"{API}/prompts?repo={url}&{query}", headers=BEARER)
+    assert reply.status == 200, reply.body
+    assert len(reply.json["data"]["prompts"]) == len(BUILT_IN) + 3
+
+
 def test_a_git_token_is_taken_from_the_header_of_the_original(
     client: OriginalClient, site: GitSite, repo: GitRepo, server: Replica
 ) -> None:

@@ -35,6 +35,7 @@ _ALL = PROMPTS.encode()
 _PREFIX = _ALL + b"/"
 _RESERVED = (b"refresh", b"sources")
 _SOURCE_NAMES = ("repo", "path", "branch", "source")
+_MAY_BE_EMPTY = ("path", "branch")  # scripts send both, set or not
 _PLAIN_NAME = re.compile(rb"[A-Za-z0-9._~-]+")
 _LIST: Headers = (*JSON, (b"cache-control", b"no-cache"), (b"vary", b"accept-encoding"))
 
@@ -163,7 +164,7 @@ def asked_by(exchange: Exchange) -> Asked:
     token = exchange.header(GIT_TOKEN) or exchange.header(GIT_TOKEN_OF_DOT_AI)
     if not exchange.scope["query_string"] and token is None:
         return _CONFIGURED
-    given = exchange.query(_SOURCE_NAMES)
+    given = exchange.query(_SOURCE_NAMES, _MAY_BE_EMPTY)
     if "source" in given and len(given) > 1:
         raise Refused("invalid_argument", "source goes without repo, path and branch")
     secret = Secret(token.decode("latin-1")) if token else None
