@@ -14,7 +14,7 @@ SkillhallError
 ├── UnknownAgent(name, close)         no agent of that id
 ├── ConfigInvalid(path, problem)      an agent config that cannot be used
 ├── AgentHasNoPlace(agent)            an agent that has no folder here to put skills into
-├── AgentHasNoHook(agents)            agents that run no command of ours when they start
+├── AgentHasNoHook(agents)            agents whose start hooks we do not write
 ├── LockInvalid(path, problem)        a lock that cannot be used
 ├── Conflict(path)                    something stands where a new skill should go
 ├── Edited(path, files)               a skill that a person changed since it was added
@@ -282,15 +282,15 @@ class AgentHasNoPlace(SkillhallError):
 
 
 class AgentHasNoHook(SkillhallError):
-    """Agents that run no command of ours when they start."""
+    """Agents whose start hooks we do not write."""
 
     code = "invalid_argument"
 
     def __init__(self, agents: Sequence[str]) -> None:
-        named = f", not {_listed(agents)}" if agents else ""
-        super().__init__(f"only Claude Code can run a command at its start{named}")
+        named = f", not for {_listed(agents)}" if agents else ""
+        super().__init__(f"hooks can be installed for Claude Code only{named}")
         self.agents = tuple(agents)
-        self.hint = "add --agent claude-code if Claude Code should do it"
+        self.hint = "add --agent claude-code if Claude Code should run the command"
 
 
 class Edited(SkillhallError):

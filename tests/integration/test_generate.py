@@ -708,7 +708,7 @@ def test_wrong_words_are_explained_before_anybody_is_asked(generate: Generate) -
 def test_a_hook_for_an_agent_without_hooks_is_refused(generate: Generate, words: list[str]) -> None:
     (generate.skills.parents[1] / ".cursor").mkdir()
     assert generate(*words) == 3
-    assert "only Claude Code" in generate.err
+    assert "for Claude Code only" in generate.err
     assert "--agent claude-code" in generate.err
     assert not generate.skills.parent.exists()
 

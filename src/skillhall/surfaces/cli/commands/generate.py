@@ -82,7 +82,7 @@ class Words(NamedTuple):
     "--install-hook",
     "hook",
     flag_value="install",
-    help="Have Claude Code run this command at every start, and stop; no other agent can.",
+    help="Have Claude Code run this command at every start, and stop. Other agents are refused.",
 )
 @click.option("--remove-hook", "hook", flag_value="remove", help="Undo that, and stop.")
 @click.option("--as-hook", is_flag=True, hidden=True, help="Print nothing on stdout.")
