@@ -542,6 +542,16 @@ def test_one_prompt_that_cannot_be_fetched_does_not_stop_the_others(
     assert stamps(generate.skills / "bad") == before
 
 
+def test_a_server_may_leave_out_what_the_original_design_leaves_out(generate: Generate) -> None:
+    listed = [{"name": "pdf", "description": "Reads."}, {"name": "bare"}]
+    generate.site.replies[PROMPTS] = answer({"prompts": listed, "source": "built-in"})
+    text = {"role": "user", "content": {"type": "text", "text": "Do it."}}
+    generate.site.replies[f"{PROMPTS}/pdf"] = answer({"messages": [text]})
+    generate.site.replies[f"{PROMPTS}/bare"] = answer({"messages": [text]})
+    assert generate.names() == {"written": ["pdf"], "left": ["bare"]}
+    assert "description: Reads." in generate.text("pdf/SKILL.md")
+
+
 def test_a_failed_prompt_is_reported_on_stderr(generate: Generate) -> None:
     generate.site.put("bad")
     generate.site.put("good")

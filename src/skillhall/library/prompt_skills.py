@@ -225,7 +225,8 @@ def _take(choice: _Choice, given: Given, batch: Batch) -> None:
         message = f"the prompt {listed.name!r} is written as {folder!r}"
         batch.note(Finding(Code.NAME_NOT_FOLDER, message, path=folder, skill=listed.name))
     try:
-        data = skill_md(folder, given.description, given.text, listed.arguments)
+        description = given.description or listed.description
+        data = skill_md(folder, description, given.text, listed.arguments)
     except SkillRejected as error:
         batch.note(Finding(Code.YAML_INVALID, str(error), path=folder, skill=listed.name))
         batch.left.append(NotWritten(listed.name, folder, "rejected"))
