@@ -14,6 +14,7 @@ SkillhallError
 ├── UnknownAgent(name, close)         no agent of that id
 ├── ConfigInvalid(path, problem)      an agent config that cannot be used
 ├── AgentHasNoPlace(agent)            an agent that has no folder here to put skills into
+├── AgentHasNoHook(agents)            agents whose start hooks we do not write
 ├── LockInvalid(path, problem)        a lock that cannot be used
 ├── Conflict(path)                    something stands where a new skill should go
 ├── Edited(path, files)               a skill that a person changed since it was added
@@ -34,7 +35,7 @@ SkillhallError
 ├── RateLimited(host, seconds)        the host asks to wait
 ├── PromptNotFound(name)              the source has no such prompt
 ├── MissingArguments(names)           a prompt was asked for without what it needs
-├── InvalidArguments(names)           a prompt was given arguments that are not text
+├── InvalidArguments(names)           a prompt was given lists or objects as arguments
 ├── SourceUnknown(name)               nobody has uploaded a source of that name
 ├── UploadRejected(problem)           an upload that breaks a rule
 ├── PromptsSourceError(source, …)     a repository of prompts that cannot be read
@@ -280,6 +281,18 @@ class AgentHasNoPlace(SkillhallError):
         self.hint = "name the folder with --dir, or add to the project, without --global"
 
 
+class AgentHasNoHook(SkillhallError):
+    """Agents whose start hooks we do not write."""
+
+    code = "invalid_argument"
+
+    def __init__(self, agents: Sequence[str]) -> None:
+        named = f", not for {_listed(agents)}" if agents else ""
+        super().__init__(f"hooks can be installed for Claude Code only{named}")
+        self.agents = tuple(agents)
+        self.hint = "add --agent claude-code if Claude Code should run the command"
+
+
 class Edited(SkillhallError):
     """A skill that a person changed since it was added."""
 
@@ -473,12 +486,12 @@ class MissingArguments(SkillhallError):
 
 
 class InvalidArguments(SkillhallError):
-    """A prompt was given arguments that are not text."""
+    """A prompt was given arguments that are lists, objects or no finite numbers."""
 
     code = "invalid_argument"
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"Arguments must be text: {', '.join(names)}")
+        super().__init__(f"Arguments must be text, numbers or booleans: {', '.join(names)}")
         self.names = tuple(names)
 
 
@@ -488,8 +501,8 @@ class SourceUnknown(SkillhallError):
     code = "invalid_argument"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Unknown source: {_shortened(name)}")
-        self.name = name
+        self.name = label_without_credentials(name)
+        super().__init__(f"Unknown source: {_shortened(self.name)}")
         self.hint = "upload it first: POST /api/v1/prompts/sources"
 
 
@@ -761,6 +774,12 @@ def without_credentials(text: str) -> str:
         before, found, _ = rest.partition(mark)
         rest = f"{before}{mark}***" if found else rest
     return f"{scheme}{slashes}{rest}"
+
+
+def label_without_credentials(label: str) -> str:
+    """The same for a label that may be an address: `alice@laptop` is none and stays as it is."""
+    is_address = any(mark in label for mark in "/:")
+    return without_credentials(label) if is_address else label
 
 
 def _may_be_secret(user: str) -> bool:

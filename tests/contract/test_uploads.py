@@ -122,3 +122,37 @@ def test_a_refused_upload_leaves_everything_as_it_was(upload: Upload, opens: Ope
     with pytest.raises((UploadRejected, TooLarge)):
         uploads.ingest(upload)
     assert (uploads.version("team"), files_of(uploads)) == (before, {"hello.md": HELLO})
+
+
+SECRET = "t0ken"  # noqa: S105 - of tests alone
+NAMED = [
+    (f"https://me:{SECRET}@git.example.org/team/skills", "https://***@git.example.org/team/skills"),
+    (f"https://{SECRET}@git.example.org/skills", "https://***@git.example.org/skills"),
+    (f"https://git.example.org/skills?token={SECRET}", "https://git.example.org/skills?***"),
+    (f"me:{SECRET}@git.example.org:team/skills", "***@git.example.org:team/skills"),
+    (f" https://me:{SECRET}@h/x ", "https://***@h/x"),
+]
+
+
+@pytest.mark.parametrize(("given", "stored"), NAMED)
+def test_credentials_in_the_name_of_a_source_are_never_stored(
+    opens: Opens, given: str, stored: str, tmp_path: Path
+) -> None:
+    uploads = opens()
+    assert uploads.ingest(make_upload(given)).source == stored
+    assert files_of(uploads, given) == files_of(opens(), stored) == {"hello.md": HELLO}
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in kept)
+    assert not any(SECRET in str(path) for path in tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("name", ["team", "alice@laptop", "local:me-skills", "git@host:org/repo"])
+def test_a_name_without_credentials_stays_as_it_is(opens: Opens, name: str) -> None:
+    assert opens().ingest(make_upload(name)).source == name
+
+
+def test_an_unknown_source_is_named_without_its_credentials(opens: Opens) -> None:
+    with pytest.raises(SourceUnknown) as raised:
+        opens().version(f"https://me:{SECRET}@git.example.org/x")
+    assert str(raised.value) == "Unknown source: https://***@git.example.org/x"
+    assert SECRET not in repr(vars(raised.value))

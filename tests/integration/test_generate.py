@@ -496,14 +496,78 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("files", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_file_stops_everything(generate: Generate, files: list[dict[str, str]]) -> None:
-    generate.site.put("old", "Old.")
+def test_a_prompt_with_a_hostile_file_is_not_written_and_the_others_are(
+    generate: Generate, files: list[dict[str, str]]
+) -> None:
+    generate.site.put("evil", "Good once.", file("a.txt", b"x"))
+    generate.site.put("other", "Old.")
     generate.claude()
-    before = stamps(generate.skills.parents[1])
-    generate.site.put("old", "New.")
+    before = stamps(generate.skills / "evil")
     generate.site.put("evil", "Do.", *files)
+    generate.site.put("other", "New.")
     assert generate("--agent", "claude-code") in (3, 5)
-    assert stamps(generate.skills.parents[1]) == before
+    assert stamps(generate.skills / "evil") == before
+    assert generate.text("other/SKILL.md").endswith("New.")
+    outside = {MARK, "evil", "other"}
+    assert {path.name for path in generate.skills.iterdir()} == outside
+
+
+FAILURES: list[tuple[Reply, int, str]] = [
+    (failure(400, "VALIDATION_ERROR", "Missing required arguments: file"), 3, "invalid_argument"),
+    (failure(400, "VALIDATION_ERROR", "Prompt not found: bad"), 4, "prompt_not_found"),
+    (failure(500, "INTERNAL_ERROR", "internal error"), 5, "upstream_error"),
+    (raw(500, b"<html>Internal Server Error</html>"), 5, "upstream_error"),
+    (raw(200, b"{"), 5, "upstream_error"),
+    (cut, 5, "upstream_error"),
+]
+
+
+@pytest.mark.parametrize(("reply", "exit_code", "code"), FAILURES, ids=range(len(FAILURES)))
+def test_one_prompt_that_cannot_be_fetched_does_not_stop_the_others(
+    generate: Generate, reply: Reply, exit_code: int, code: str
+) -> None:
+    for name in ("bad", "good", "gone"):
+        generate.site.put(name, "Old.")
+    generate.claude()
+    before = stamps(generate.skills / "bad")
+    generate.site.put("good", "New.")
+    generate.site.drop("gone")
+    generate.site.replies[f"{PROMPTS}/bad"] = reply
+    assert generate("--agent", "claude-code", "--json") == exit_code
+    report = json.loads(generate.out)
+    assert (report["ok"], report["error"]["code"]) == (False, code)
+    assert [(one["name"], one["code"]) for one in report["data"]["failed"]] == [("bad", code)]
+    assert [one["name"] for one in report["data"]["written"]] == ["good"]
+    assert [one["name"] for one in report["data"]["removed"]] == ["gone"]
+    assert stamps(generate.skills / "bad") == before
+
+
+def test_a_server_may_leave_out_what_the_original_design_leaves_out(generate: Generate) -> None:
+    listed = [{"name": "pdf", "description": "Reads."}, {"name": "bare"}]
+    generate.site.replies[PROMPTS] = answer({"prompts": listed, "source": "built-in"})
+    text = {"role": "user", "content": {"type": "text", "text": "Do it."}}
+    generate.site.replies[f"{PROMPTS}/pdf"] = answer({"messages": [text]})
+    generate.site.replies[f"{PROMPTS}/bare"] = answer({"messages": [text]})
+    assert generate.names() == {"written": ["pdf"], "left": ["bare"]}
+    assert "description: Reads." in generate.text("pdf/SKILL.md")
+
+
+def test_a_failed_prompt_is_reported_on_stderr(generate: Generate) -> None:
+    generate.site.put("bad")
+    generate.site.put("good")
+    generate.site.replies[f"{PROMPTS}/bad"] = failure(500, "INTERNAL_ERROR", "out of order")
+    assert generate("--agent", "claude-code") == 5
+    assert generate.out == f"{generate.skills / 'good'}\n"
+    assert "bad: 127.0.0.1: out of order\n" in generate.err
+    assert "1 skill written, 0 up to date, 0 removed, 0 left alone, 1 failed\n" in generate.err
+
+
+def test_a_server_that_stops_accepting_the_token_ends_the_run(generate: Generate) -> None:
+    generate.site.put("bad")
+    generate.site.put("good")
+    generate.site.replies[f"{PROMPTS}/bad"] = failure(401, "UNAUTHORIZED", "who are you")
+    assert generate("--agent", "claude-code") == 8
+    assert not generate.skills.exists()
 
 
 def message(content: object) -> dict[str, object]:
@@ -539,7 +603,7 @@ def test_an_answer_that_cannot_be_used_is_an_upstream_error(
     generate.site.put("pdf")
     generate.site.replies[path] = reply
     assert generate("--agent", "claude-code") == 5
-    assert generate.err.startswith("error: 127.0.0.1: ")
+    assert "127.0.0.1: " in generate.err
     assert list(generate.skills.parents[1].iterdir()) == []
 
 
@@ -640,6 +704,40 @@ def test_wrong_words_are_explained_before_anybody_is_asked(generate: Generate) -
     assert generate("--path", "x", "--server", "ftp://127.0.0.1") == 3
     assert generate("--path", "x", "--server", "http://me:pw@127.0.0.1") == 3
     assert generate.site.asked == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-a", "cursor", "--install-hook"],
+        ["-a", "cursor", "--remove-hook"],
+        ["-a", "codex", "-a", "cursor", "--install-hook"],
+        ["-a", "*", "--install-hook"],
+    ],
+)
+def test_a_hook_for_an_agent_without_hooks_is_refused(generate: Generate, words: list[str]) -> None:
+    (generate.skills.parents[1] / ".cursor").mkdir()
+    assert generate(*words) == 3
+    assert "for Claude Code only" in generate.err
+    assert "--agent claude-code" in generate.err
+    assert not generate.skills.parent.exists()
+
+
+def test_a_hook_of_claude_code_may_generate_for_other_agents_too(generate: Generate) -> None:
+    assert generate("-a", "cursor", "-a", "claude-code", "--install-hook") == 0
+    settings = json.loads((generate.skills.parent / "settings.json").read_bytes())
+    [group] = settings["hooks"]["SessionStart"]
+    assert "--agent=cursor --agent=claude-code" in group["hooks"][0]["command"]
+
+
+def test_without_an_agent_a_hook_is_for_claude_code_if_that_is_used_here(
+    generate: Generate,
+) -> None:
+    assert generate("--install-hook") == 3
+    assert not generate.skills.parent.exists()
+    generate.skills.parent.mkdir()
+    assert generate("--install-hook") == 0
+    assert (generate.skills.parent / "settings.json").is_file()
 
 
 def test_a_read_only_run_of_the_hook_prints_nothing_on_stdout(generate: Generate) -> None:

@@ -157,6 +157,19 @@ def test_an_upload_beyond_the_limits_is_not_sent(
     assert prompts.site.asked == []
 
 
+def test_an_upload_whose_name_holds_credentials_is_not_sent(
+    prompts: Prompts, tmp_path: Path
+) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team/a.md").write_bytes(b"x")
+    source = "https://me:pass-word@git.example.org/x"
+    assert prompts("upload", "team", "--source", source) == 3
+    assert prompts.site.asked == []
+    assert "pass-word" not in prompts.err
+    assert prompts("upload", "team", "--source", "alice@laptop") == 0
+    assert prompts("list", "--source", "alice@laptop") == 0
+
+
 @pytest.mark.parametrize(
     ("status", "code"), [(400, 3), (403, 8), (404, 4), (413, 3), (429, 5), (500, 5), (502, 5)]
 )

@@ -3,14 +3,11 @@
 import base64
 import hashlib
 import json
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillhall.errors import (
-    InvalidArguments,
-    MissingArguments,
     PromptNotFound,
     PromptsSourceError,
     RecordNotFound,
@@ -21,6 +18,7 @@ from skillhall.errors import (
     without_credentials,
 )
 from skillhall.policy.loading import Judged
+from skillhall.prompts.arguments import check_arguments, render_arguments
 from skillhall.prompts.model import (
     BUILT_IN,
     Argument,
@@ -91,13 +89,8 @@ class MemorySnapshot:
 
     def _made(self, name: str, values: Mapping[str, object]) -> bytes:
         prompt = self.prompt(name)
-        texts = {key: value for key, value in values.items() if isinstance(value, str)}
-        if len(texts) < len(values):
-            raise InvalidArguments([key for key in values if key not in texts])
-        missing = [one.name for one in prompt.arguments if one.required and not texts.get(one.name)]
-        if missing:
-            raise MissingArguments(missing)
-        text = re.sub(r"\{\{([^{}]+)\}\}", lambda m: texts.get(m[1], m[0]), prompt.body)
+        texts = check_arguments(prompt.arguments, values)
+        text = render_arguments(prompt.body, texts)
         message = {"role": "user", "content": {"type": "text", "text": text}}
         data: dict[str, object] = {"description": prompt.description, "messages": [message]}
         if prompt.files:

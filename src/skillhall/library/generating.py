@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from skillhall.library.generated import Files
-    from skillhall.library.prompt_skills import Batch, PromptSkill
+    from skillhall.library.prompt_skills import Batch, NotFetched, PromptSkill
     from skillhall.library.shelf import Shelf
     from skillhall.skill.merging import FileState
 
@@ -79,6 +79,7 @@ class GenerateReport:
     unchanged: list[Done] = field(default_factory=list)
     removed: list[Done] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
+    failed: list[NotFetched] = field(default_factory=list)
     findings: list[Judged] = field(default_factory=list)
 
     def add(self, other: GenerateReport) -> None:
@@ -87,6 +88,7 @@ class GenerateReport:
         self.unchanged += other.unchanged
         self.removed += other.removed
         self.left += other.left
+        self.failed += other.failed
         self.findings += other.findings
 
 

@@ -12,6 +12,7 @@ from skillhall.errors import (
     SourceRejected,
     TooLarge,
     UploadRejected,
+    label_without_credentials,
     without_credentials,
 )
 from skillhall.library.generated import Origin
@@ -46,8 +47,10 @@ def open_prompt_server(
     Raises: SourceRejected, ConfigInvalid.
     """
     override = Asked(**(asked or {}))
-    for text in override:
-        if without_credentials(text) != text:
+    shown = Asked(*map(without_credentials, override))
+    shown = shown._replace(source=label_without_credentials(override.source))
+    for text, without in zip(override, shown, strict=True):
+        if without != text:
             problem = "it holds a user name, a password or a query"
             raise SourceRejected("url", text, problem, "the server has a token of its own for it")
     client = settings.client

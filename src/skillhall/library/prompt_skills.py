@@ -9,7 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from skillhall.errors import SkillRejected, TooLarge, UnsafePath
+from skillhall.errors import (
+    NotAuthenticated,
+    SkillhallError,
+    SkillRejected,
+    SourceTimedOut,
+    TooLarge,
+    UnsafePath,
+)
 from skillhall.library.adding import AddReport, bundle_of, prepare
 from skillhall.library.init import new_skill_md
 from skillhall.policy.loading import Effect
@@ -76,6 +83,13 @@ class NotWritten(NamedTuple):
     reason: str  # "shadowed", "rejected" or "reserved"
 
 
+class NotFetched(NamedTuple):
+    """A prompt that the server lists and does not give, and why."""
+
+    prompt: str
+    error: SkillhallError
+
+
 @dataclass(slots=True)
 class Batch:
     """What one server gave: skills, and everything that was noticed."""
@@ -85,6 +99,7 @@ class Batch:
     skills: list[PromptSkill] = field(default_factory=list)
     is_stand_in: bool = False  # for prompts of a repository that the server could not read
     left: list[NotWritten] = field(default_factory=list)
+    failed: list[NotFetched] = field(default_factory=list)
     findings: list[Judged] = field(default_factory=list)
 
     def note(self, finding: Finding) -> None:
@@ -101,9 +116,11 @@ class _Choice(NamedTuple):
 def fetch_skills(
     server: PromptServer, wanted: Wanted = EVERY_PROMPT, progress: Progress | None = None
 ) -> Batch:
-    """The prompts of a server as skills. One answer that breaks the rules ends it all.
+    """The prompts of a server as skills.
 
-    Raises: SourceUnavailable, SourceRejected, NotAuthenticated, ServerRefused, TooLarge.
+    A prompt that cannot be fetched is noted in the batch, and the others are fetched all the same.
+    Raises: SourceUnavailable, NotAuthenticated, ServerRefused if there is no list of prompts or the
+    server is gone; TooLarge if all prompts together are.
     """
     listing = server.list()
     batch = Batch(listing.source, frozenset(one.name for one in listing.prompts))
@@ -113,10 +130,13 @@ def fetch_skills(
     choices = list(_chosen(listing.prompts, wanted, batch))
     size = 0
     for done, (choice, given) in enumerate(_fetched(server, choices), start=1):
-        size += len(given.text) + sum(map(len, given.files.values()))
-        if size > MAX_BATCH:
-            raise TooLarge("all prompts together", MAX_BATCH)
-        _take(choice, given, batch)
+        if isinstance(given, SkillhallError):
+            batch.failed.append(NotFetched(choice.listed.name, given))
+        else:
+            size += len(given.text) + sum(map(len, given.files.values()))
+            if size > MAX_BATCH:
+                raise TooLarge("all prompts together", MAX_BATCH)
+            _take(choice, given, batch)
         if progress is not None:
             progress(_STEP, done, len(choices))
     return batch
@@ -168,14 +188,28 @@ def folder_for(name: str) -> str:
         return f"{text}-skill"
 
 
-def _fetched(server: PromptServer, choices: Sequence[_Choice]) -> Iterator[tuple[_Choice, Given]]:
-    """Each prompt in order, several asked for at once. A failure lets nobody wait for the rest."""
+def _fetched(
+    server: PromptServer, choices: Sequence[_Choice]
+) -> Iterator[tuple[_Choice, Given | SkillhallError]]:
+    """Each prompt or its error in order, several requests at once.
+
+    An error that every further request would meet is raised at once.
+    """
     pool = ThreadPoolExecutor(AT_ONCE, "prompts")
     try:
-        answers = pool.map(lambda choice: server.fetch(*_request(choice.listed)), choices)
+        answers = pool.map(lambda choice: _fetch(server, choice.listed), choices)
         yield from zip(choices, answers, strict=True)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _fetch(server: PromptServer, listed: Listed) -> Given | SkillhallError:
+    try:
+        return server.fetch(*_request(listed))
+    except (NotAuthenticated, SourceTimedOut):
+        raise
+    except SkillhallError as error:
+        return error
 
 
 def _request(listed: Listed) -> tuple[str, dict[str, str]]:
@@ -191,7 +225,8 @@ def _take(choice: _Choice, given: Given, batch: Batch) -> None:
         message = f"the prompt {listed.name!r} is written as {folder!r}"
         batch.note(Finding(Code.NAME_NOT_FOLDER, message, path=folder, skill=listed.name))
     try:
-        data = skill_md(folder, given.description, given.text, listed.arguments)
+        description = given.description or listed.description
+        data = skill_md(folder, description, given.text, listed.arguments)
     except SkillRejected as error:
         batch.note(Finding(Code.YAML_INVALID, str(error), path=folder, skill=listed.name))
         batch.left.append(NotWritten(listed.name, folder, "rejected"))

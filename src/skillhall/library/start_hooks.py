@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from skillhall.errors import (
+    AgentHasNoHook,
     ConfigInvalid,
     NotAFile,
     SkillFileNotFound,
@@ -23,6 +24,7 @@ from skillhall.errors import (
 )
 from skillhall.library.agent_folders import AGENTS, user_folder
 from skillhall.library.json_text import NotJson, parse_json
+from skillhall.library.placing import EVERY, agents_called
 from skillhall.skill.bundle import RelativePath
 from skillhall.sources.safety import Kind, open_root, read_beneath
 from skillhall.sources.writing import WritableFolder
@@ -61,18 +63,31 @@ def hook_command(options: Sequence[str]) -> str:
     return shlex.join(["skillhall", "generate", SIGN, *options])
 
 
-def install_hook(shelf: Shelf, options: Sequence[str]) -> HookReport:
+def install_hook(
+    shelf: Shelf, options: Sequence[str], agents: Sequence[str] = (_CLAUDE.id,)
+) -> HookReport:
     """Have Claude Code generate with these options at every start; an older hook is updated.
 
-    Raises: ConfigInvalid if the settings cannot be changed without loss, UnsafePath, OSError.
+    It must be one of the agents that were named, or of those used here if none was named.
+    Raises: AgentHasNoHook, UnknownAgent, UnsafePath, OSError, and ConfigInvalid if the settings
+    cannot be changed without loss.
     """
+    _check_agents(shelf, agents or (EVERY,))
     command = hook_command(options)
     return _change(shelf, lambda settings: _put(settings, command))._replace(command=command)
 
 
-def remove_hook(shelf: Shelf) -> HookReport:
+def remove_hook(shelf: Shelf, agents: Sequence[str] = ()) -> HookReport:
     """Take the hook out again. Raises: as `install_hook`."""
+    if agents and EVERY not in agents:
+        _check_agents(shelf, agents)
     return _change(shelf, _take_out)
+
+
+def _check_agents(shelf: Shelf, agents: Sequence[str]) -> None:
+    named = [agent.id for agent in agents_called(shelf, agents)]
+    if _CLAUDE.id not in {*named, *agents}:
+        raise AgentHasNoHook(named)
 
 
 def _change(shelf: Shelf, edit: Callable[[Fields], Change]) -> HookReport:

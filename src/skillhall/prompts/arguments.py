@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -65,17 +67,29 @@ def _odd(problem: str) -> Finding:
 def check_arguments(
     arguments: Sequence[Argument], values: Mapping[str, object]
 ) -> Mapping[str, str]:
-    """The values, if all are text and nothing that is required is missing or empty.
+    """The values as text, if nothing that is required is missing or empty.
 
+    Numbers and booleans become their JSON text; None counts as not given.
     Raises: InvalidArguments, MissingArguments.
     """
-    texts = {name: value for name, value in values.items() if isinstance(value, str)}
-    if len(texts) < len(values):
-        raise InvalidArguments([name for name in values if name not in texts])
+    supplied = {name: value for name, value in values.items() if value is not None}
+    if wrong := [name for name, value in supplied.items() if not _is_plain(value)]:
+        raise InvalidArguments(wrong)
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in supplied.items()
+    }
     missing = [one.name for one in arguments if one.required and not texts.get(one.name)]
     if missing:
         raise MissingArguments(missing)
     return texts
+
+
+def _is_plain(value: object) -> bool:
+    """Whether the value has a text: a string, a boolean or a finite number."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str | int)  # a boolean is an int
 
 
 def render_arguments(body: str, values: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected, without_credentials
+from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected
 from skillhall.prompts.copies import Copies
 from skillhall.prompts.feed import Clock, Feed, Looked, words
 from skillhall.prompts.following import Following, Stock
@@ -16,6 +16,7 @@ from skillhall.prompts.model import BUILT_IN, Asked, SourceStatus, Stale
 from skillhall.prompts.readers import GitHubReader, GitReader
 from skillhall.prompts.repositories import GitHosts, LocalFolder, Repository, asked_repository
 from skillhall.prompts.snapshot import ANSWERS, Contents, Snapshot
+from skillhall.prompts.upload_checks import stored_name
 from skillhall.prompts.uploads import MAX_SOURCES, FolderUploads
 from skillhall.sources.git_cache import discard_copy
 from skillhall.sources.watching import Watch
@@ -261,7 +262,8 @@ class PromptCounter:
             if feed.kept is None and self._overrides.get(key, (None, None))[1] is feed:
                 del self._overrides[key]
 
-    def _from_upload(self, source: str) -> Snapshot:
+    def _from_upload(self, asked_for: str) -> Snapshot:
+        source = stored_name(asked_for)
         version = self._uploads.version(source)
         with self._gate:
             known = self._uploaded.get(source)
@@ -272,8 +274,7 @@ class PromptCounter:
             copy = self._copies.put(tree)
         except OSError as error:
             raise PromptsSourceError(source, words(error)) from None
-        name = without_credentials(source)
-        contents = Contents(name, copy, notes=tree.findings, answers=_OVERRIDE_ANSWERS)
+        contents = Contents(source, copy, notes=tree.findings, answers=_OVERRIDE_ANSWERS)
         with self._gate:
             self._uploaded[source] = version, Snapshot(contents)
             self._uploaded.move_to_end(source)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall.errors import DatabaseUnavailable, SourceUnknown
 from skillhall.prompts.folders import read_folder
 from skillhall.prompts.model import Ingested
-from skillhall.prompts.upload_checks import checked_upload
+from skillhall.prompts.upload_checks import checked_upload, stored_name
 from skillhall.prompts.uploads import MAX_SOURCES
 from skillhall.sources.writing import STAGED, WritableFolder
 from skillhall.storage.shared_port import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
@@ -63,6 +63,7 @@ class SharedUploads:
 
         Raises: UploadRejected, TooLarge, DatabaseUnavailable, DatabaseFull.
         """
+        upload = upload._replace(source=stored_name(upload.source))
         files = checked_upload(upload)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         source, content_hash = upload.source, upload.content_hash
@@ -75,6 +76,7 @@ class SharedUploads:
 
         Raises: SourceUnknown, DatabaseUnavailable if it was never seen.
         """
+        source = stored_name(source)
         seen = self._seen.get(source)
         if seen is not None and self._clock() < seen.until:
             return seen.version
@@ -90,6 +92,7 @@ class SharedUploads:
 
         Raises: SourceUnknown, TooLarge, OSError, DatabaseUnavailable.
         """
+        source = stored_name(source)
         found = self._find(source)
         files = {}
         for path, file in found.files.items():

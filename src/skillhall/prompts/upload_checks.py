@@ -7,7 +7,7 @@ import binascii
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from skillhall.errors import TooLarge, UnsafePath, UploadRejected
+from skillhall.errors import TooLarge, UnsafePath, UploadRejected, label_without_credentials
 from skillhall.skill.bundle import RelativePath, folded
 
 if TYPE_CHECKING:
@@ -46,6 +46,14 @@ def checked_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
         raise TooLarge("the upload", MAX_BYTES)
     modes = [_mode(file) for file in upload.files]
     return dict(zip(paths, zip(contents, modes, strict=True), strict=True))
+
+
+def stored_name(source: str) -> str:
+    """The name that a source is stored and found under, without the credentials of an address.
+
+    Names that differ only in their credentials are one source.
+    """
+    return label_without_credentials(source.strip())
 
 
 def check_source_name(name: str) -> None:

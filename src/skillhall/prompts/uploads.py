@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from skillhall.errors import SourceUnknown
 from skillhall.prompts.folders import read_folder
 from skillhall.prompts.model import Ingested
-from skillhall.prompts.upload_checks import checked_upload
+from skillhall.prompts.upload_checks import checked_upload, stored_name
 from skillhall.sources.writing import STAGED, WritableFolder
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class FolderUploads:
 
         Raises: UploadRejected, TooLarge, OSError.
         """
+        upload = upload._replace(source=stored_name(upload.source))
         checked = checked_upload(upload)
         name, content_hash = _key(upload.source), upload.content_hash
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -156,4 +157,4 @@ class FolderUploads:
 
 
 def _key(source: str) -> str:
-    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(stored_name(source).encode("utf-8", "surrogatepass")).hexdigest()

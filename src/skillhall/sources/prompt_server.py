@@ -144,9 +144,9 @@ class PromptServer:
         texts = [_message(one) for one in answer.objects("messages")]
         if not texts:
             raise answer.wrong("messages")
-        return Given(
-            answer.text("description"), "\n\n".join(texts), _files(answer), answer.text("source")
-        )
+        # The original server gives no source here, and a description only if there is one.
+        description, source = answer.text("description", ""), answer.text("source", "")
+        return Given(description, "\n\n".join(texts), _files(answer), source)
 
     def refresh(self) -> Refreshed:
         """Have the server look for news."""
@@ -221,7 +221,7 @@ def _listed(one: _Answer) -> Listed:
     arguments = one.objects("arguments") if one.fields.get("arguments") is not None else ()
     return Listed(
         one.text("name"),
-        one.text("description"),
+        one.text("description", ""),
         tuple(
             Argument(each.text("name"), each.text("description", ""), each.flag("required"))
             for each in arguments

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from skillhall.settings import ServerSettings
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json"})
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # their signature says who asks
 SIGN_IN = "/sign-in"  # the page that takes a token from a person, and gives a cookie for it
 OPEN_FOLDER = "/static/"  # what every page needs, that one too

@@ -97,6 +97,21 @@ def test_missing_and_empty_arguments_are_named_in_the_order_of_their_declaration
         check_arguments(needed, {"a": "", "c": "x"})
 
 
-def test_a_value_that_is_not_text_is_refused() -> None:
-    with pytest.raises(InvalidArguments, match="Arguments must be text: a, c"):
-        check_arguments([Argument("a", required=True)], {"a": 1, "b": "x", "c": None})
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(5, "5"), (0, "0"), (-1.5, "-1.5"), (True, "true"), (False, "false"), (10**20, f"{10**20}")],
+)
+def test_numbers_and_booleans_are_substituted_as_their_json_text(value: object, text: str) -> None:
+    assert check_arguments([Argument("a", required=True)], {"a": value}) == {"a": text}
+
+
+def test_null_counts_as_not_given() -> None:
+    assert check_arguments([Argument("a")], {"a": None, "b": "x"}) == {"b": "x"}
+    with pytest.raises(MissingArguments, match=r"^Missing required arguments: a$"):
+        check_arguments([Argument("a", required=True)], {"a": None})
+
+
+@pytest.mark.parametrize("value", [[], ["x"], {}, {"x": 1}, float("inf"), float("nan")])
+def test_a_value_that_is_no_text_number_or_boolean_is_refused(value: object) -> None:
+    with pytest.raises(InvalidArguments, match=r"must be text, numbers or booleans: a$"):
+        check_arguments([Argument("a", required=True)], {"a": value, "b": "x"})

@@ -46,8 +46,11 @@ class Exchange:
         found: bytes | None = self.scope[HEADERS].get(name)
         return found
 
-    def query(self, names: Sequence[str]) -> dict[str, str]:
-        """Those parameters that are there. Raises: Refused for an empty or repeated one."""
+    def query(self, names: Sequence[str], may_be_empty: Sequence[str] = ()) -> dict[str, str]:
+        """Those parameters that are there. Raises: Refused for an empty or repeated one.
+
+        Those that may be empty count as absent then.
+        """
         raw = self.scope["query_string"]
         if not raw:
             return {}
@@ -61,6 +64,8 @@ class Exchange:
                 continue
             if name in found:
                 raise Refused("invalid_argument", f"the parameter {name!r} is given twice")
+            if not value.strip() and name in may_be_empty:
+                continue
             if not value.strip():
                 raise Refused("invalid_argument", f"the parameter {name!r} is empty")
             found[name] = value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -10,7 +10,8 @@ from skillhall.surfaces.http.refusal import Refused
 
 _M = TypeVar("_M", bound=BaseModel)
 _SHOWN = 10  # problems that are told
-_LARGEST_MODE = 0o7777
+_LARGEST_MODE = 0o177777  # what `stat` gives, with the file's type
+_OCTAL = r"^(0o)?[0-7]{1,7}$"
 
 
 class PromptBody(BaseModel):
@@ -18,7 +19,13 @@ class PromptBody(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    arguments: dict[str, str] = Field(default_factory=dict, examples=[{"topic": "tides"}])
+    arguments: (
+        dict[str, str | bool | int | Annotated[float, Field(allow_inf_nan=False)] | None] | None
+    ) = Field(
+        None,
+        description="Numbers and booleans are filled in as their JSON text; null is no value.",
+        examples=[{"topic": "tides"}],
+    )
 
 
 class FileBody(BaseModel):
@@ -28,7 +35,18 @@ class FileBody(BaseModel):
 
     path: str = Field(description="Relative, with slashes.", examples=["pdf/SKILL.md"])
     content: str = Field(description="The bytes in canonical base64.", examples=["LS0tCg=="])
-    mode: int | None = Field(None, ge=0, le=_LARGEST_MODE, description="The file's mode bits.")
+    mode: (
+        Annotated[int, Field(ge=0, le=_LARGEST_MODE)] | Annotated[str, Field(pattern=_OCTAL)] | None
+    ) = Field(
+        None,
+        description="The file's mode, as a number or as octal text; only permissions are kept.",
+        examples=["0644", 420],
+    )
+
+    @property
+    def mode_bits(self) -> int | None:
+        """The mode as a number."""
+        return int(self.mode, 8) if isinstance(self.mode, str) else self.mode
 
 
 class UploadBody(BaseModel):

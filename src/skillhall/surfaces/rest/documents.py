@@ -118,6 +118,15 @@ class IngestData(BaseModel):
     status: Literal["ingested", "unchanged"]
 
 
+class ToolsData(BaseModel):
+    """The tools that can be called by REST. There are none."""
+
+    tools: list[dict[str, Any]] = Field(max_length=0)
+    total: Literal[0]
+    categories: list[str] = Field(max_length=0)
+    tags: list[str] = Field(max_length=0)
+
+
 class SkillSummary(BaseModel):
     """A skill in a list."""
 
@@ -315,15 +324,21 @@ def _query(name: str, description: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": description, "schema": schema}
 
 
+def _qualifier(name: str, description: str) -> dict[str, Any]:
+    """A parameter that counts as absent if it is empty."""
+    return {**_query(name, description), "schema": {"type": "string"}}
+
+
 SOURCE_PARAMETERS: list[dict[str, Any]] = [
     _query("repo", "Another repository for this call."),
-    _query("path", "The folder in it, or in the configured repository."),
-    _query("branch", "The branch of it, or of the configured repository."),
+    _qualifier("path", "The folder in it, or in the configured repository."),
+    _qualifier("branch", "The branch of it, or of the configured repository."),
     _query("source", "The name of an upload, instead of a repository."),
     {
         "name": "X-Skillhall-Git-Token",
         "in": "header",
-        "description": "Opens the repository for this call alone. It is kept nowhere.",
+        "description": "Opens the repository for this call alone. It is kept nowhere. "
+        "X-Dot-AI-Git-Token works too.",
         "schema": {"type": "string"},
     },
 ]

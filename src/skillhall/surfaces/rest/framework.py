@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from skillhall.surfaces.http.exchange import Exchange
 
-OPENAPI = "/api/v1/openapi.json"
+# Clients of dot-ai, the original of this API, ask for the second one.
+OPENAPI = ("/api/v1/openapi.json", "/api/v1/openapi")
 _NO_METHOD = 405
 
 
@@ -56,7 +57,9 @@ def framework(routers: Sequence[APIRouter], warm: Callable[[], Awaitable[None]])
     for router in routers:
         app.include_router(router)
     document = _Document(app)
-    app.add_api_route(OPENAPI, endpoint(document.read), methods=["GET"], include_in_schema=False)
+    read = endpoint(document.read)
+    for path in OPENAPI:
+        app.add_api_route(path, read, methods=["GET"], include_in_schema=False)
     return app
 
 

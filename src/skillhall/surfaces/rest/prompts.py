@@ -17,6 +17,8 @@ from skillhall.surfaces.rest.packing import Packed
 from skillhall.surfaces.rest.tags import matches
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skillhall.prompts.model import Counter, PromptSnapshot
     from skillhall.surfaces.http.answer import Headers
     from skillhall.surfaces.http.blocking import Blocking
@@ -24,13 +26,16 @@ if TYPE_CHECKING:
 
 PROMPTS = "/api/v1/prompts"
 MAX_UPLOAD = 512 * 1024  # bytes of the request's body
+TOOLS = "/api/v1/tools"
 GIT_TOKEN = b"x-skillhall-git-token"
+GIT_TOKEN_OF_DOT_AI = b"x-dot-ai-git-token"  # what clients of the original server send
 
 _CONFIGURED = Asked()
 _ALL = PROMPTS.encode()
 _PREFIX = _ALL + b"/"
 _RESERVED = (b"refresh", b"sources")
 _SOURCE_NAMES = ("repo", "path", "branch", "source")
+_MAY_BE_EMPTY = ("path", "branch")  # scripts send both, set or not
 _PLAIN_NAME = re.compile(rb"[A-Za-z0-9._~-]+")
 _LIST: Headers = (*JSON, (b"cache-control", b"no-cache"), (b"vary", b"accept-encoding"))
 
@@ -90,13 +95,18 @@ class PromptCalls:
         """Keep an upload."""
         asked_by(exchange)
         body = checked(UploadBody, await exchange.json(MAX_UPLOAD))
-        files = [UploadedFile(one.path, one.content, one.mode) for one in body.files]
+        files = [UploadedFile(one.path, one.content, one.mode_bits) for one in body.files]
         upload = Upload(body.source, files, body.content_hash)
         done = await self._blocking.run(self._counter.ingest, upload)
         data: dict[str, object] = {"source": done.source}
         if done.content_hash:
             data["contentHash"] = done.content_hash
         data |= {"fileCount": done.file_count, "status": done.status}
+        return success(encoded(data), exchange.request_id)
+
+    async def list_tools(self, exchange: Exchange) -> Answer:
+        """The tools that can be called by REST: none. Clients of dot-ai ask before they go on."""
+        data = {"tools": [], "total": 0, "categories": [], "tags": []}
         return success(encoded(data), exchange.request_id)
 
     def hot(self, method: str, path: bytes) -> Hot | None:
@@ -151,12 +161,12 @@ class _Tagged:
 
 def asked_by(exchange: Exchange) -> Asked:
     """The source that a request is about. Raises: Refused."""
-    if not exchange.scope["query_string"] and exchange.header(GIT_TOKEN) is None:
+    token = exchange.header(GIT_TOKEN) or exchange.header(GIT_TOKEN_OF_DOT_AI)
+    if not exchange.scope["query_string"] and token is None:
         return _CONFIGURED
-    given = exchange.query(_SOURCE_NAMES)
+    given = exchange.query(_SOURCE_NAMES, _MAY_BE_EMPTY)
     if "source" in given and len(given) > 1:
         raise Refused("invalid_argument", "source goes without repo, path and branch")
-    token = exchange.header(GIT_TOKEN)
     secret = Secret(token.decode("latin-1")) if token else None
     return Asked(**given, token=secret)
 
@@ -174,8 +184,8 @@ def name_in(raw_path: bytes) -> str:
         raise PromptNotFound(encoded_name.decode("latin-1")) from None
 
 
-async def _values(exchange: Exchange) -> dict[str, str]:
-    return checked(PromptBody, await exchange.json(empty={})).arguments
+async def _values(exchange: Exchange) -> Mapping[str, object]:
+    return checked(PromptBody, await exchange.json(empty={})).arguments or {}
 
 
 def _tag(snapshot: PromptSnapshot) -> bytes:

@@ -24,12 +24,13 @@ from skillhall.surfaces.rest.documents import (
     PushData,
     ReadyData,
     RefreshData,
+    ToolsData,
     answer_model,
     body_of,
     error,
     responses,
 )
-from skillhall.surfaces.rest.prompts import PROMPTS
+from skillhall.surfaces.rest.prompts import PROMPTS, TOOLS
 from skillhall.surfaces.rest.webhooks import WEBHOOK
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def prompt_router(calls: PromptCalls) -> APIRouter:
             "requestBody": body_of(PromptBody, required=False),
         },
     )
+    add_route(router, "GET", TOOLS, calls.list_tools, responses(ToolsData), {"security": SECURED})
     return router
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall.surfaces.cli.errors import CommandFailed
+from skillhall.surfaces.cli.errors import CommandFailed, failure_of
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.servers import asked_options, open_server, server_option
-from skillhall.surfaces.cli.shelves import global_option, open_shelf
+from skillhall.surfaces.cli.shelves import global_option, open_shelf, tell_failures
 from skillhall.surfaces.cli.terminal import clean, say
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skillhall.library.shelf import Shelf
     from skillhall.library.start_hooks import HookReport
     from skillhall.policy.loading import Judged
+    from skillhall.surfaces.cli.errors import Failure
 
 _HOOKS = {
     "added": "Claude Code generates at every start now",
@@ -81,7 +82,7 @@ class Words(NamedTuple):
     "--install-hook",
     "hook",
     flag_value="install",
-    help="Have Claude Code run this command at every start, and stop.",
+    help="Have Claude Code run this command at every start, and stop. Other agents are refused.",
 )
 @click.option("--remove-hook", "hook", flag_value="remove", help="Undo that, and stop.")
 @click.option("--as-hook", is_flag=True, hidden=True, help="Print nothing on stdout.")
@@ -105,7 +106,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
     Run it again to bring them up to date; skills whose prompts are gone are removed. Folders that
     it did not make, or that were edited since, are left alone with a warning, and the exit code is
-    0 all the same. The server's token comes from SKILLHALL_SERVER_TOKEN.
+    0 all the same. If the server fails to give a prompt, the others are written and the exit code
+    tells the reason. The server's token comes from SKILLHALL_SERVER_TOKEN.
     """
     words = Words(agents, path, is_user, server, asked, include, exclude, force)
     shelf = open_shelf(is_user=is_user)
@@ -113,11 +115,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
         _show_hook(_change_hook(shelf, words, hook), is_json=as_json)
         return 0
     report = _generate(shelf, words, dry_run=dry_run)
+    failures = [(one.prompt, failure_of(one.error)) for one in report.failed]
     if as_json:
-        _print_json(report)
+        _print_json(report, failures)
     else:
         _print_text(report, is_plan=dry_run, is_silent=as_hook)
-    return 0
+        tell_failures(failures)
+    return max((failure.exit_code for _, failure in failures), default=0)
 
 
 def _generate(shelf: Shelf, words: Words, *, dry_run: bool) -> GenerateReport:
@@ -131,7 +135,7 @@ def _generate(shelf: Shelf, words: Words, *, dry_run: bool) -> GenerateReport:
     with transfer_progress() as progress:
         batch = fetch_skills(server, Wanted(words.include, words.exclude), progress)
     wish = Wish(origin_of(server), words.force, dry_run)
-    report = GenerateReport(findings=batch.findings)
+    report = GenerateReport(findings=batch.findings, failed=batch.failed)
     for target in targets:
         report.add(generate(batch, target, wish))
     return report
@@ -162,16 +166,12 @@ def _targets(shelf: Shelf, words: Words) -> Sequence[Target]:
 
 
 def _change_hook(shelf: Shelf, words: Words, hook: str) -> HookReport:
-    from skillhall.library.agent_folders import agent_named
     from skillhall.library.start_hooks import install_hook, remove_hook
 
     if hook == "remove":
-        return remove_hook(shelf)
-    for agent in words.agents:  # a hook with a mistake in it would fail at every start
-        if agent != "*":
-            agent_named(agent)
-    open_server(words.server, words.asked)
-    return install_hook(shelf, list(words.repeated()))
+        return remove_hook(shelf, words.agents)
+    open_server(words.server, words.asked)  # a hook with a mistake in it would fail at every start
+    return install_hook(shelf, list(words.repeated()), words.agents)
 
 
 def _show_hook(report: HookReport, *, is_json: bool) -> None:
@@ -187,7 +187,7 @@ def _show_hook(report: HookReport, *, is_json: bool) -> None:
         say(f"the settings as they were: {report.backup}")
 
 
-def _print_json(report: GenerateReport) -> None:
+def _print_json(report: GenerateReport, failures: Sequence[tuple[str, Failure]]) -> None:
     from skillhall.surfaces.cli.output import print_report
 
     data = {
@@ -195,8 +195,10 @@ def _print_json(report: GenerateReport) -> None:
         "unchanged": _as_json(report.unchanged),
         "removed": [{"name": one.name, "path": one.path} for one in report.removed],
         "left": [{"name": one.name, "path": one.path, "reason": one.reason} for one in report.left],
+        "failed": [{"name": name, **failure.as_json()} for name, failure in failures],
     }
-    print_report("generate", data, report.findings)
+    error = failures[0][1].as_json() if failures else None
+    print_report("generate", data, report.findings, error)
 
 
 def _as_json(done: Sequence[Done]) -> list[dict[str, object]]:
@@ -217,6 +219,7 @@ def _print_text(report: GenerateReport, *, is_plan: bool, is_silent: bool) -> No
     say(
         f"{counted(len(report.written), 'skill')} {verb}, {len(report.unchanged)} up to date, "
         f"{len(report.removed)} removed, {len(report.left)} left alone"
+        f"{f', {len(report.failed)} failed' if report.failed else ''}"
     )
 
 

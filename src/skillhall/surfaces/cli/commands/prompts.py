@@ -117,7 +117,7 @@ def upload(*, folder: str, source: str, server: str, as_json: bool) -> int:
 
     packed = pack(folder)
     _tell_left_behind(packed)
-    done = _send(open_server(server), source, packed)
+    done = _send(open_server(server, {"source": source}), source, packed)
     if as_json:
         _print_json("upload", done)
     else:

@@ -1,0 +1,405 @@
+"""Clients of the original server work unchanged, against a real `skillhall serve` process."""
+
+import base64
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
+from tests.support.original_client import (
+    API,
+    INGEST,
+    Failed,
+    OriginalClient,
+    Override,
+    check_meta,
+    is_forgotten,
+)
+from tests.support.prompts import BUILT_IN
+from tests.support.replicas import Replica
+from tests.support.skills import make_skill_md
+
+TOKEN = "a-bearer-token-of-the-tests-0001"  # noqa: S105 - of tests alone
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+GIT_TOKEN = "a-git-token-of-the-tests-00000001"  # noqa: S105 - of tests alone
+SECRET = "s3cret-in-a-url"  # noqa: S105 - of tests alone
+ARGUED = """---
+name: troubleshoot
+description: Looks at a pod.
+arguments:
+  - name: pod
+    description: Which one
+    required: true
+  - name: depth
+---
+Look at {{pod}}, {{depth}} levels deep.
+"""
+PROMPTS = {
+    "review.md": make_skill_md("review", "Reviews.", "Review it."),
+    "troubleshoot.md": ARGUED.encode(),
+    "pdf/SKILL.md": make_skill_md("pdf", "Reads PDFs.", "Run scripts/read.sh."),
+    "pdf/scripts/read.sh": b"#!/bin/bash\necho hello\n",
+    "pdf/data.bin": bytes(range(256)),
+}
+LARGE = {f"p{n:04}.md": make_skill_md(f"p{n:04}", "Long. " * 20) for n in range(300)}
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
+    served = tmp_path_factory.mktemp("served")
+    other = git_repo(served / "acme/other.git", {"team/only.md": make_skill_md("only")})
+    other.git("branch", "-m", "main", "team-skills")
+    git_repo(served / "acme/large.git", LARGE)
+    return git_repo(served / "acme/prompts.git", PROMPTS)
+
+
+@pytest.fixture(scope="module")
+def site(repo: GitRepo) -> Iterator[GitSite]:
+    with git_site(repo.folder.parents[1]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(site: GitSite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
+    variables = {
+        "DOT_AI_USER_PROMPTS_REPO": site.url("acme/prompts.git"),
+        "SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8",
+        "SKILLHALL_AUTH_TOKEN": TOKEN,
+    }
+    one = Replica(tmp_path_factory.mktemp("server"), variables)
+    try:
+        one.start()
+        yield one
+    finally:
+        one.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def client(server: Replica) -> OriginalClient:
+    return OriginalClient(server.port, TOKEN)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of skills that a person works on."""
+    files = {
+        "wip/SKILL.md": make_skill_md("wip", "In progress.", "Do {{thing}}."),
+        "wip/run.sh": b"#!/bin/sh\n",
+        "wip/.hidden": b"x",
+        ".gitignore": b"*.tmp\n",
+        "empty.txt": b"",
+    }
+    for name, data in files.items():
+        place = tmp_path / "skills" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    (tmp_path / "skills/wip/run.sh").chmod(0o755)
+    return tmp_path / "skills"
+
+
+# Listing and rendering
+
+
+def test_there_are_no_tools_and_the_list_says_so(client: OriginalClient) -> None:
+    assert client.tools() == []
+
+
+def test_a_tool_that_is_called_is_not_found_in_the_envelope(client: OriginalClient) -> None:
+    with pytest.raises(Failed, match=r"^404 NOT_FOUND: "):
+        client.call("POST", f"{API}/tools/version", body={})
+
+
+def test_prompts_are_listed_with_their_arguments_and_never_with_files(
+    client: OriginalClient, site: GitSite
+) -> None:
+    prompts, source = client.prompts()
+    assert [*prompts] == [*BUILT_IN, "pdf", "review", "troubleshoot"]
+    assert source == site.url("acme/prompts.git")
+    assert prompts["review"] == {"name": "review", "description": "Reviews."}
+    assert prompts["troubleshoot"]["arguments"] == [
+        {"name": "pod", "description": "Which one", "required": True},
+        {"name": "depth", "description": "", "required": False},
+    ]
+
+
+def test_a_prompt_is_rendered_with_an_empty_body(client: OriginalClient) -> None:
+    assert client.render("review")["messages"] == [
+        {"role": "user", "content": {"type": "text", "text": "Review it."}}
+    ]
+
+
+@pytest.mark.parametrize("body", [{"arguments": {}}, {"arguments": None}, {"more": 1}])
+def test_a_prompt_is_rendered_without_arguments(client: OriginalClient, body: object) -> None:
+    assert client.render("review", body=body)["description"] == "Reviews."
+
+
+def test_the_files_of_a_skill_come_with_it_in_base64(client: OriginalClient) -> None:
+    files = {one["path"]: one["content"] for one in client.render("pdf")["files"]}
+    assert {path: base64.b64decode(text) for path, text in files.items()} == {
+        "data.bin": PROMPTS["pdf/data.bin"],
+        "scripts/read.sh": PROMPTS["pdf/scripts/read.sh"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("depth", "text"), [("3", "3"), (3, "3"), (1.5, "1.5"), (True, "true"), (0, "0")]
+)
+def test_arguments_may_be_texts_numbers_and_booleans(
+    client: OriginalClient, depth: object, text: str
+) -> None:
+    data = client.render("troubleshoot", body={"arguments": {"pod": "web-1", "depth": depth}})
+    shown = data["messages"][0]["content"]["text"]
+    assert shown == f"Look at web-1, {text} levels deep."
+
+
+def test_a_missing_argument_is_named(client: OriginalClient) -> None:
+    with pytest.raises(Failed) as raised:
+        client.render("troubleshoot", body={"arguments": {"depth": 1}})
+    assert str(raised.value) == "400 VALIDATION_ERROR: Missing required arguments: pod"
+
+
+@pytest.mark.parametrize("name", ["nope", "a b", "ü", "a/b", "100%", "a:b+c@d=$&"])
+def test_an_unknown_prompt_is_named(client: OriginalClient, name: str) -> None:
+    with pytest.raises(Failed) as raised:
+        client.render(name)
+    assert str(raised.value) == f"400 VALIDATION_ERROR: Prompt not found: {name}"
+
+
+def test_a_large_list_comes_compressed_and_whole(client: OriginalClient, site: GitSite) -> None:
+    prompts, _ = client.prompts(Override(repo=site.url("acme/large.git")))
+    assert len(prompts) == len(BUILT_IN) + len(LARGE)
+
+
+# Other repositories
+
+
+def test_another_repository_is_read_at_its_path_and_branch(
+    client: OriginalClient, site: GitSite
+) -> None:
+    url = site.url("acme/other.git")
+    override = Override(url, "team", "team-skills")
+    prompts, source = client.prompts(override)
+    assert ([*prompts], source) == ([*BUILT_IN, "only"], url)
+    assert client.render("only", override)["source"] == url
+
+
+@pytest.mark.parametrize("query", ["path=&branch=", "path=%20", "branch="])
+def test_an_empty_path_or_branch_is_that_of_the_repository(
+    server: Replica, site: GitSite, query: str
+) -> None:
+    url = site.url("acme/prompts.git")
+    reply = server.ask("GET", f"{API}/prompts?repo={url}&{query}", headers=BEARER)
+    assert reply.status == 200, reply.body
+    assert len(reply.json["data"]["prompts"]) == len(BUILT_IN) + 3
+
+
+def test_a_git_token_is_taken_from_the_header_of_the_original(
+    client: OriginalClient, site: GitSite, repo: GitRepo, server: Replica
+) -> None:
+    git_repo(repo.folder.parent / "private.git", {"mine.md": make_skill_md("mine")})
+    site.token = GIT_TOKEN
+    url = site.url("acme/private.git")
+    try:
+        with pytest.raises(Failed, match=r"^502 PROMPTS_SOURCE_ERROR"):
+            client.prompts(Override(repo=url))
+        assert "mine" in client.prompts(Override(repo=url, token=GIT_TOKEN))[0]
+    finally:
+        site.token = ""
+    assert GIT_TOKEN not in server.log
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        Override(repo=f"ssh://me:{SECRET}@127.0.0.1/acme/x"),
+        Override(repo=f"http://me:{SECRET}@127.0.0.1:1/acme/x", path="../up"),
+        Override(repo="http://127.0.0.1:1/acme/x", branch="a b"),
+    ],
+)
+def test_a_repository_that_cannot_be_asked_for_is_refused_without_its_secret(
+    client: OriginalClient, override: Override
+) -> None:
+    with pytest.raises(Failed) as raised:
+        client.prompts(override)
+    assert (raised.value.status, raised.value.code) == (400, "VALIDATION_ERROR")
+    assert SECRET not in str(raised.value)
+
+
+def test_a_refresh_counts_the_prompts(client: OriginalClient) -> None:
+    assert client.refresh() == len(BUILT_IN) + 3
+
+
+# Uploads
+
+
+def test_a_folder_is_uploaded_listed_and_rendered(client: OriginalClient, folder: Path) -> None:
+    source = "local:tester-listed"
+    assert client.upload(source, folder) == "ingested"
+    assert client.upload(source, folder) == "unchanged"
+    override = Override(source=source)
+    prompts, shown = client.prompts(override)
+    assert ([*prompts], shown) == ([*BUILT_IN, "wip"], source)
+    rendered = client.render("wip", override, {"arguments": {"thing": 7}})
+    assert rendered["messages"][0]["content"]["text"] == "Do 7."
+    assert [one["path"] for one in rendered["files"]] == ["run.sh"]
+
+
+def test_a_changed_folder_is_ingested_again(client: OriginalClient, folder: Path) -> None:
+    client.upload("local:tester-changed", folder)
+    (folder / "wip/SKILL.md").write_bytes(make_skill_md("wip", "Changed."))
+    assert client.upload("local:tester-changed", folder) == "ingested"
+    prompts, _ = client.prompts(Override(source="local:tester-changed"))
+    assert prompts["wip"]["description"] == "Changed."
+
+
+@pytest.mark.parametrize("mode", ["0644", "644", "0o755", "0755", "4755", "0100644", 420, 33188])
+def test_a_mode_is_octal_text_or_a_number(client: OriginalClient, mode: object) -> None:
+    files = [{"path": "a.md", "content": "", "mode": mode}]
+    data = client.call("POST", INGEST, body={"source": "local:modes", "files": files})
+    assert data == {"source": "local:modes", "fileCount": 1, "status": "ingested"}
+
+
+@pytest.mark.parametrize("mode", ["rwxr-xr-x", "0888", "", "-1", "0x1ff", 1.5, True])
+def test_a_mode_that_is_none_is_refused(client: OriginalClient, mode: object) -> None:
+    files = [{"path": "a.md", "content": "", "mode": mode}]
+    with pytest.raises(Failed, match=r"^400 VALIDATION_ERROR"):
+        client.call("POST", INGEST, body={"source": "local:modes", "files": files})
+
+
+@pytest.mark.parametrize("path", ["../up/SKILL.md", "/etc/passwd", "a\0b"])
+def test_a_path_that_leads_out_is_refused_and_the_old_upload_stays(
+    client: OriginalClient, folder: Path, path: str
+) -> None:
+    client.upload("local:tester-kept", folder)
+    files = [{"path": path, "content": "aGk=", "mode": "0644"}]
+    with pytest.raises(Failed, match=r"^400 VALIDATION_ERROR"):
+        client.call("POST", INGEST, body={"source": "local:tester-kept", "files": files})
+    assert "wip" in client.prompts(Override(source="local:tester-kept"))[0]
+
+
+def test_a_body_over_the_limit_is_refused(client: OriginalClient) -> None:
+    content = base64.b64encode(b"x" * 600_000).decode()
+    body = {"source": "local:huge", "files": [{"path": "a.md", "content": content}]}
+    with pytest.raises(Failed, match=r"^413 PAYLOAD_TOO_LARGE"):
+        client.call("POST", INGEST, body=body)
+
+
+def test_a_source_that_was_never_uploaded_says_how_to_upload_it(client: OriginalClient) -> None:
+    override = Override(source="local:never")
+    for ask in (lambda: client.prompts(override), lambda: client.render("wip", override)):
+        with pytest.raises(Failed) as raised:
+            ask()
+        assert is_forgotten(raised.value), raised.value
+        assert raised.value.code == "VALIDATION_ERROR"
+        assert "Prompt not found" not in raised.value.message
+
+
+def test_a_source_that_the_server_forgot_is_uploaded_again(
+    client: OriginalClient, folder: Path, tmp_path: Path
+) -> None:
+    client.ensure_uploaded("local:tester-lost", folder)
+    client.uploaded = {"local:tester-other": client.uploaded["local:tester-lost"]}
+    assert client.generate_from_folder("local:tester-other", folder, tmp_path / "out") == []
+    assert (tmp_path / "out/dot-ai-wip/run.sh").read_bytes() == b"#!/bin/sh\n"
+
+
+@pytest.mark.parametrize(
+    "source", [f"https://me:{SECRET}@git.example.org/x", f"https://h.example/x?token={SECRET}"]
+)
+def test_credentials_in_the_name_of_a_source_appear_nowhere(
+    client: OriginalClient, folder: Path, server: Replica, source: str
+) -> None:
+    with pytest.raises(Failed) as raised:
+        client.prompts(Override(source=source))
+    assert SECRET not in raised.value.message
+    client.upload(source, folder)
+    prompts, shown = client.prompts(Override(source=source))
+    assert "wip" in prompts
+    assert "***" in shown
+    assert client.prompts(Override(source=shown)) == (prompts, shown)
+    metrics = server.ask("GET", "/metrics", headers=BEARER).body.decode()
+    assert SECRET not in server.log + str(server.ready()) + metrics
+    kept = [path for path in server.folder.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in kept)
+
+
+# Generating
+
+
+def test_generate_writes_every_prompt_and_goes_on_after_one_that_needs_arguments(
+    client: OriginalClient, tmp_path: Path
+) -> None:
+    assert client.generate(tmp_path) == ["troubleshoot"]
+    assert (tmp_path / "dot-ai-pdf/data.bin").read_bytes() == PROMPTS["pdf/data.bin"]
+    for name in BUILT_IN:
+        text = (tmp_path / f"dot-ai-{name}/SKILL.md").read_text(encoding="utf-8")
+        assert len(text) > 200
+        assert "{{" not in text
+
+
+# Access, methods and the rest
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "x" * 500])
+@pytest.mark.parametrize("path", [f"{API}/prompts", f"{API}/tools"])
+def test_without_the_right_token_nothing_is_answered(
+    server: Replica, token: str, path: str
+) -> None:
+    with pytest.raises(Failed) as raised:
+        OriginalClient(server.port, token).call("GET", path)
+    assert raised.value.status == 401
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_scheme_of_the_token_may_be_written_in_any_case(server: Replica, scheme: str) -> None:
+    headers = {"Authorization": f"{scheme} {TOKEN}"}
+    assert server.ask("GET", f"{API}/prompts", headers=headers).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", f"{API}/prompts", "GET"),
+        ("GET", f"{API}/prompts/review", "POST"),
+        ("GET", f"{API}/prompts/refresh", "POST"),
+        ("GET", INGEST, "POST"),
+        ("POST", f"{API}/tools", "GET"),
+    ],
+)
+def test_a_wrong_method_is_answered_with_the_right_ones(
+    server: Replica, method: str, path: str, allowed: str
+) -> None:
+    reply = server.ask(method, path, headers=BEARER)
+    assert (reply.status, reply.code) == (405, "METHOD_NOT_ALLOWED")
+    assert allowed in reply.headers["Allow"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/namespaces", "/resources", "/users", "/knowledge/ask", "/tools/"]
+)
+def test_what_this_server_does_not_have_is_not_found_in_the_envelope(
+    server: Replica, path: str
+) -> None:
+    reply = server.ask("GET", f"{API}{path}", headers=BEARER)
+    assert (reply.status, reply.code) == (404, "NOT_FOUND")
+    check_meta(reply.json["meta"])
+
+
+@pytest.mark.parametrize("path", [f"{API}/openapi", f"{API}/openapi.json"])
+def test_the_openapi_document_needs_no_token_and_no_redirect(server: Replica, path: str) -> None:
+    reply = server.ask("GET", path)
+    assert reply.status == 200
+    document = json.loads(reply.body)
+    assert document["openapi"].startswith("3.")
+    assert f"{API}/tools" in document["paths"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_need_no_token(server: Replica, path: str) -> None:
+    assert server.ask("GET", path).status == 200
