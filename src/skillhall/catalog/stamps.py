@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.index import GRAIN, now
-from skillhall.policy.scanning import SKILLS, installed_depth
+from skillhall.policy.scanning import INSTALLED, SKILLS, installed_depth
 from skillhall.skill.frontmatter import is_skill_md
 from skillhall.sources.candidate import signature_of
 from skillhall.sources.safety import is_beneath
@@ -105,10 +105,9 @@ class _Walk:
 
     def _note(self, entry: os.DirEntry[str], depth: int) -> None:
         parent = os.path.basename(os.path.dirname(entry.path))
-        is_installed = (
-            not depth and self.policy.collections and installed_depth([entry.name, SKILLS])
-        )
-        if self.policy.reason_to_skip(entry.name, parent) is not None and not is_installed:
+        if self.policy.reason_to_skip(entry.name, parent) is not None:
+            if not depth and self.policy.collections and entry.is_dir(follow_symlinks=False):
+                self._note_installed(entry)
             return
         if is_skill_md(entry.name) or self._is_flat(entry.name, depth):
             self.signatures[entry.path] = take_signature(entry.path)
@@ -116,6 +115,19 @@ class _Walk:
             return
         elif entry.is_dir():
             self.enter(entry.path, depth + 1)
+
+    def _note_installed(self, entry: os.DirEntry[str]) -> None:
+        """Note `.claude/skills` and its like, where a scan looks if there is nothing else."""
+        if not installed_depth([entry.name, SKILLS]):
+            return
+        self.signatures[entry.path] = take_signature(entry.path)
+        if installed_depth([entry.name]):
+            self.enter(entry.path, 1)
+            return
+        for below in INSTALLED:
+            path = os.path.join(entry.path, below)
+            if os.path.isdir(path) and not os.path.islink(path):
+                self.enter(path, 2)
 
     def _may_follow(self, path: str) -> bool:
         return self.follow_links or is_beneath(os.path.realpath(path), self.real_root)
