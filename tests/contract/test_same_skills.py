@@ -36,6 +36,7 @@ COLLECTION = {
     "skills/.curated/.draft": False,
     "skills/.github/review": False,
     "skills/.cache/copy": False,
+    "skills/.claude/skills/copy": False,
     "skills/.skillhall-0123456789abcdef/new": False,
     "docs/.curated/page": False,
     ".claude/skills/pdf": False,

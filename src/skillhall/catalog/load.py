@@ -64,7 +64,7 @@ def load_roots(
 class _Known(NamedTuple):
     """The index for one root, and whether bodies are checked before it remembers."""
 
-    index: HeadIndex
+    heads: HeadIndex
     real: str
     bodies: bool
 

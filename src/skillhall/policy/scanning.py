@@ -109,6 +109,8 @@ class ScanPolicy(NamedTuple):
         steps = list(pairwise(("", *parts)))[start:]
         if any(self.reason_to_skip(name, parent) for parent, name in steps):
             return False
+        if any(parent.startswith(".") and name in INSTALLED for parent, name in steps[1:]):
+            return False  # inside a folder called `skills`, `.claude/skills` is no group
         return len(parts) == start or not parts[-1].startswith(".")
 
     def shown(self, folders: Iterable[str], base: str = "") -> list[str]:

@@ -70,7 +70,11 @@ _LINK_OUTSIDE = Finding(
     Code.LINK_OUTSIDE,
     "the link leads out of the searched folders",
     1,
-    "allow linked folders with --follow-links or SKILLHALL_FOLLOW_LINKS=on, or copy the folder",
+    "copy the folder, or allow links: --follow-links, SKILLHALL_FOLLOW_LINKS=on, or followLinks in"
+    " an agent's config",
+)
+_LINK_NOT_CHECKED = _LINK_SKIPPED._replace(
+    hint="copy what it leads to instead, or allow links with --follow-links"
 )
 _FILE_OUTSIDE = _LINK_OUTSIDE._replace(hint="copy what it leads to instead")
 
@@ -331,7 +335,7 @@ class _Walk:
             self._note(Code.SAME_FILE, "the link leads to a folder already searched", step.path)
             return
         if name[0] == "." and self.policy.is_group(name, self._parent(step.path)):
-            self._look_deeper(folder, step, self._entries(folder, step) or [])
+            self._enter_group(folder, step)
             return
         found = self._probe(folder, step, name)
         if found is not None and not self.policy.inside_skills:
@@ -347,6 +351,17 @@ class _Walk:
             self._leave_out(step.path, *_NO_SKILL_MD)
         if found is None or self.policy.inside_skills:
             self._look_deeper(folder, step, entries)
+
+    def _enter_group(self, folder: Folder, step: _Step) -> None:
+        """Look into `skills/.curated`; what agents installed is not part of a group."""
+        entries = []
+        for name, kind in self._entries(folder, step) or []:
+            if name in INSTALLED:
+                path = step.child(name).path
+                self._note(Code.SKIPPED, "passed over: installed by an agent", path)
+            else:
+                entries.append((name, kind))
+        self._look_deeper(folder, step, entries)
 
     def _look_deeper(self, folder: Folder, step: _Step, entries: Entries) -> None:
         if step.depth < self.policy.depth:
@@ -428,11 +443,14 @@ class _Walk:
             self._lose(step.path, error)
 
     def _refuse_link(self, step: _Step, where: str, why: Finding) -> None:
-        is_checked = step.depth > 1 and self.policy.empty_folders is EmptyFolders.AMONG_SKILLS
-        if is_checked and why is _LINK_SKIPPED and not os.path.lexists(f"{where}/{SKILL_MD}"):
-            self._note(Code.SKIPPED, "passed over: a link to a folder without SKILL.md", step.path)
-        else:
-            self.candidates.append(broken(step.path, why, ""))
+        is_checked = self.policy.empty_folders is EmptyFolders.AMONG_SKILLS
+        if is_checked and why is _LINK_SKIPPED:
+            if step.depth > 1 and not os.path.lexists(f"{where}/{SKILL_MD}"):
+                message = "passed over: a link to a folder without SKILL.md"
+                self._note(Code.SKIPPED, message, step.path)
+                return
+            why = _LINK_NOT_CHECKED
+        self.candidates.append(broken(step.path, why, ""))
 
     def _may_leave(self, step: _Step) -> bool:
         """Whether a link may lead out of the roots: if allowed, and if it is itself inside."""

@@ -225,6 +225,12 @@ def test_a_linked_skill_is_refused_with_a_hint_how_to_allow_it(cli: Cli, linked:
     assert "SKILLHALL_FOLLOW_LINKS" in finding["hint"]
 
 
+def test_validate_says_how_to_check_a_linked_skill(cli: Cli, linked: Path) -> None:
+    assert linked.is_dir()
+    (finding,) = cli.json("validate", "skills")["findings"]
+    assert (finding["code"], "--follow-links" in finding["hint"]) == ("link-skipped", True)
+
+
 def test_a_linked_skill_is_found_if_links_are_allowed(cli: Cli, linked: Path) -> None:
     assert cli.names("list", "skills", "--long", "--follow-links") == ["pdf"]
     assert cli.names("prompt", "skills", "--follow-links") == ["pdf"]
