@@ -242,6 +242,13 @@ def test_a_linked_skill_is_found_if_links_are_allowed(cli: Cli, linked: Path) ->
     assert cli("add", "skills", "--follow-links") == 0
 
 
+def test_fix_does_not_write_through_a_link_out_of_the_paths(cli: Cli, linked: Path) -> None:
+    file = linked / "pdf/SKILL.md"
+    file.write_bytes(make_skill_md("pdf").replace(b"name:", b"Name:"))
+    assert cli("validate", "skills", "--fix", "--follow-links") == 1
+    assert b"Name:" in file.read_bytes()
+
+
 def test_a_setting_allows_links(cli: Cli, linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert linked.is_dir()
     monkeypatch.setenv("SKILLHALL_FOLLOW_LINKS", "on")
