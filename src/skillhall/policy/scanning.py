@@ -16,13 +16,18 @@ CLUTTER = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
 SKILLS = "skills"  # the usual name of a folder of skills
 MAX_DEPTH = 64  # the deepest search; a walk needs a few stack frames for each level
 STAGED = ".skillhall-"  # how the names of our own unfinished folders begin
-# Folders of tools. They are never groups of skills, not even inside a folder called `skills`.
-_TOOLS = frozenset(
+# Folders of tools, and folders for skills that were put aside. They are never groups of skills, not
+# even inside a folder called `skills`.
+_NO_GROUPS = frozenset(
     {
+        ".archive",
+        ".archived",
+        ".backup",
         ".cache",
         ".circleci",
         ".devcontainer",
         ".direnv",
+        ".disabled",
         ".github",
         ".gitlab",
         ".husky",
@@ -31,10 +36,14 @@ _TOOLS = frozenset(
         ".mypy_cache",
         ".npm",
         ".nox",
+        ".old",
         ".pytest_cache",
         ".ruff_cache",
+        ".temp",
         ".terraform",
+        ".tmp",
         ".tox",
+        ".trash",
         ".vscode",
         ".yarn",
     }
@@ -102,7 +111,7 @@ class ScanPolicy(NamedTuple):
         It is never a skill itself.
         """
         is_candidate = self.collections and parent == SKILLS and name.startswith(".")
-        return is_candidate and name not in _TOOLS and not name.startswith(STAGED)
+        return is_candidate and name.lower() not in _NO_GROUPS and not name.startswith(STAGED)
 
     def searches(self, parts: Sequence[str], start: int = 0) -> bool:
         """Whether a scan from the folder at `parts[:start]` reaches the folder at `parts`."""

@@ -51,6 +51,8 @@ def test_a_folder_without_a_skill_is_a_place_to_look_into_once_the_search_goes_d
         ("curated", "skills", False),
         (".github", "skills", False),
         (".cache", "skills", False),
+        (".disabled", "skills", False),
+        (".Trash", "skills", False),
         (".skillhall-0123456789abcdef", "skills", False),
     ],
 )
