@@ -224,8 +224,8 @@ def test_a_raw_url(person: Person, host: GitHubHost) -> None:
 
 def test_a_skill_md_by_url_is_as_small_as_any_other(person: Person, host: GitHubHost) -> None:
     host.files["/raw/SKILL.md"] = FILES["SKILL.md"] + b"x" * MAX_SKILL_MD
-    refused = person.run("add", host.url("raw/SKILL.md"), exits=3)
-    assert str(MAX_SKILL_MD) in refused.stderr
+    refused = person.run("add", host.url("raw/SKILL.md"), "--json", exits=3)
+    assert json.loads(refused.stdout)["error"]["code"] == "too_large"
     assert not (person.project / PDF).exists()
 
 
