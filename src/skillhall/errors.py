@@ -248,6 +248,19 @@ class LockInvalid(SkillhallError):
         )
 
 
+class LockNotFound(SkillhallError):
+    """A project, or a home folder, without a lock file of ours."""
+
+    code = "not_found"
+
+    def __init__(self, path: str, other: str = "") -> None:
+        super().__init__(f"there is no {path}: no installed skill can be verified")
+        self.path = path
+        self.hint = "'skillhall add' installs skills and writes it"
+        if other:
+            self.hint = f"'skillhall install' installs the skills of {other} and writes it"
+
+
 class Conflict(SkillhallError):
     """Something stands where a new skill should go."""
 

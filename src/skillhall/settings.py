@@ -118,6 +118,7 @@ class Settings(NamedTuple):
     cache_directory: str
     use_index: bool = True
     use_git: bool = True  # for GitHub, which can be read without it
+    follow_links: bool = False  # whether links in a root may lead to folders outside of all roots
     data_directory: str = ""  # what must not be lost: the store and the history
     database_url: Secret | None = None  # of sessions; a file in the data folder if it is not set
     home: str = ""
@@ -144,6 +145,7 @@ class Settings(NamedTuple):
             cache_directory=env.get("SKILLHALL_CACHE_DIR") or _default_cache(env),
             use_index=_is_on(env, "SKILLHALL_INDEX"),
             use_git=_is_on(env, "SKILLHALL_GIT"),
+            follow_links=_is_on(env, "SKILLHALL_FOLLOW_LINKS", "off"),
             data_directory=env.get("SKILLHALL_DATA_DIR") or _default_data(env),
             database_url=_secret(env, "SKILLHALL_DATABASE_URL"),
             home=os.path.expanduser("~"),

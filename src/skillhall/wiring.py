@@ -40,21 +40,27 @@ if TYPE_CHECKING:
 DATABASE = "skillhall.db"  # the file in the data folder
 
 
-def load_catalog(
+def load_catalog(  # noqa: PLR0913 - each is an option of its own
     paths: Sequence[str] = (),
     profile: Profile | str = LENIENT,
     *,
+    depth: int | None = None,
+    bodies: bool = False,
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Catalog:
     """The catalog of the folders in `paths`, or of the profile's own folders if none are given.
 
-    Raises: UnknownProfile.
+    `depth` is how many levels below each folder are searched; the profile's own if not given. With
+    `bodies`, each SKILL.md is read to its end, and skills whose body is not text are rejected.
+    Raises: UnknownProfile, ValueError.
     """
     settings = settings or Settings.read()
     chosen = profile_named(profile) if isinstance(profile, str) else profile
+    chosen = chosen.searching(depth)
     index = HeadIndex(settings.cache_directory) if settings.use_index else None
-    return load_roots(roots_for(paths, chosen, settings), chosen, index, progress)
+    roots = roots_for(paths, chosen, settings)
+    return load_roots(roots, chosen, index, progress, bodies=bodies)
 
 
 def open_counter(
@@ -274,11 +280,17 @@ def _open_source(
     settings: Settings, text: str, *, remote: bool
 ) -> tuple[Sequence[Bundle], Provenance]:
     """The bundles of a named source, and where that is. Raises: what opening it raises."""
-    from skillhall.library.intake import open_reference  # noqa: PLC0415
+    from skillhall.library.intake import find_reference, open_reference  # noqa: PLC0415
     from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference  # noqa: PLC0415
     from skillhall.workspace.intake import LOCAL, URL, Provenance  # noqa: PLC0415
 
-    reference = parse_reference(text, loopback_http=bool(settings.allowed_networks))
+    is_loopback = bool(settings.allowed_networks)
+    # What a client names is never looked up on this machine.
+    reference = (
+        parse_reference(text, loopback_http=is_loopback)
+        if remote
+        else find_reference(text, settings)
+    )
     is_remote = isinstance(reference, GitHubRef | GitRef | UrlRef)
     if remote and not is_remote:
         problem = "a server takes skills of repositories and web addresses only"
@@ -295,10 +307,13 @@ def index_directory(settings: Settings) -> str:
 
 def roots_for(paths: Sequence[str], profile: Profile, settings: Settings) -> list[Root]:
     """The folders to scan, in order of precedence."""
-    base = settings.working_directory
+    base, follow = settings.working_directory, settings.follow_links
     if paths:
-        return [Root.of(path, base) for path in paths]
-    return [Root.of(path, base, source, expected=False) for path, source in profile.roots]
+        return [Root.of(path, base, follow_links=follow) for path in paths]
+    return [
+        Root.of(path, base, source, expected=False, follow_links=follow)
+        for path, source in profile.roots
+    ]
 
 
 def profile_named(name: str) -> Profile:

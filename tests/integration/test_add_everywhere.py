@@ -19,6 +19,7 @@ from skillhall.library.shelf import Shelf
 from skillhall.library.updating import outdated
 from skillhall.library.verifying import verify
 from skillhall.settings import Settings
+from skillhall.skill.frontmatter import MAX_SKILL_MD
 from tests.support.github_host import GitHubHost, github_host
 from tests.support.github_site import EXECUTABLE, RepoFile
 from tests.support.http_site import answer
@@ -219,6 +220,13 @@ def test_a_raw_url(person: Person, host: GitHubHost) -> None:
     assert tree(person.project / PDF) == {"SKILL.md": (FILES["SKILL.md"], False)}
     assert person.entry()["source"] == host.url("raw/SKILL.md")
     assert person.foreign() == {}
+
+
+def test_a_skill_md_by_url_is_as_small_as_any_other(person: Person, host: GitHubHost) -> None:
+    host.files["/raw/SKILL.md"] = FILES["SKILL.md"] + b"x" * MAX_SKILL_MD
+    refused = person.run("add", host.url("raw/SKILL.md"), "--json", exits=3)
+    assert json.loads(refused.stdout)["error"]["code"] == "too_large"
+    assert not (person.project / PDF).exists()
 
 
 @pytest.mark.parametrize("name", ["skills.zip", "skills.tar.gz"])

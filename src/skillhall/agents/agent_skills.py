@@ -70,8 +70,9 @@ class AgentSkills:
         self.agent = agent
         self.settings = settings or Settings.read()
         self.profile = profile
-        base = self.settings.working_directory
-        self._sources = [(source.located(base), source.globs) for source in agent.skills]
+        base, follow = self.settings.working_directory, self.settings.follow_links
+        located = [one.located(base, follow_links=follow) for one in agent.skills]
+        self._sources = [*zip(located, (one.globs for one in agent.skills), strict=True)]
         self._load = Loader(profile, LocalHost.of(self.settings))
         self._lock = threading.Lock()
         self._built: Built | None = None

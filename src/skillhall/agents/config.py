@@ -26,7 +26,7 @@ _AGENT_KEYS = (
     *("agentId", "id", "displayName", "name", "description", "model", "instructions"),
     *("skills", "tools", "budgets"),
 )
-_SOURCE_KEYS = ("root", "available", "inline", "base")
+_SOURCE_KEYS = ("root", "available", "inline", "base", "followLinks")
 _BUDGET_KEYS = ("catalog", "requests", "tokens")
 
 
@@ -136,6 +136,7 @@ def _source(node: Node) -> InstructionSource:
         root.text(),
         Globs(node.child("available").texts(), node.child("inline").texts()),
         str(Path(node.document.file).parent) if base.text() else "",
+        follow_links=node.child("followLinks").flag(),
     )
 
 

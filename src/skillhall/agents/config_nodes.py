@@ -115,6 +115,14 @@ class Node:
             raise self.must("be text")
         return self.value
 
+    def flag(self) -> bool:
+        """The boolean; false if it is left out."""
+        if self.value is None:
+            return False
+        if not isinstance(self.value, bool):
+            raise self.must("be true or false")
+        return self.value
+
     def texts(self) -> tuple[str, ...] | None:
         """The texts of a list; `None` if it is left out, which is not the same as empty."""
         if self.value is None:

@@ -43,11 +43,13 @@ class InstructionSource:
     globs: Globs = field(default_factory=Globs)
     base: str = ""  # where a relative root starts; "" is the working directory
     expected: bool = True  # whether its absence is worth a finding
+    follow_links: bool = False  # whether links in it may lead to folders outside of it
 
-    def located(self, working_directory: str) -> Root:
-        """The folder itself: `~` expands."""
+    def located(self, working_directory: str, *, follow_links: bool = False) -> Root:
+        """The folder itself: `~` expands. `follow_links` allows links for every source."""
         base = str(Path(working_directory, self.base))
-        return Root.of(self.root, base, expected=self.expected)
+        follow = self.follow_links or follow_links
+        return Root.of(self.root, base, expected=self.expected, follow_links=follow)
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,10 @@ class InstructionSkills:
         profile: Profile = INSTRUCTION_SKILLS,
     ) -> None:
         settings = settings or Settings.read()
+        base = settings.working_directory
         self._sources = [
-            (source.located(settings.working_directory), source.globs) for source in sources
+            (source.located(base, follow_links=settings.follow_links), source.globs)
+            for source in sources
         ]
         self._watch = watch
         self._load = Loader(profile, LocalHost.of(settings))
@@ -132,7 +136,8 @@ class Loader:
 
     def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> Instructions:
         """What `sources` give, in their order. Never raises on what it finds."""
-        stamps = take_stamps([root.path for root, _ in sources], self.profile.scan)
+        follow = {root.path for root, _ in sources if root.follow_links}
+        stamps = take_stamps([root.path for root, _ in sources], self.profile.scan, follow)
         chosen = _Chosen(self.profile, self.host)
         for number, (root, globs) in enumerate(sources):
             chosen.add(number, root, globs)
@@ -156,7 +161,7 @@ class _Chosen:
 
     def add(self, number: int, root: Root, globs: Globs) -> None:
         """Choose from one source. It is loaded alone, so that its links stay inside it."""
-        catalog = load_roots([root], self.profile)
+        catalog = load_roots([root], self.profile, bodies=True)
         self.findings += catalog.findings
         skills = [skill._replace(root_number=number) for skill in catalog]
         visible = self._usable([skill for skill in skills if shown_to_models(skill)])

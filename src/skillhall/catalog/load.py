@@ -6,7 +6,7 @@ import gc
 import os
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog import index as indexing
 from skillhall.catalog.catalog import Catalog, Rejected, Skill
@@ -37,8 +37,14 @@ def load_roots(
     profile: Profile,
     index: HeadIndex | None = None,
     progress: Progress | None = None,
+    *,
+    bodies: bool = False,
 ) -> Catalog:
-    """The catalog of what stands below `roots`. Never raises on what it finds there."""
+    """The catalog of what stands below `roots`. Never raises on what it finds there.
+
+    Without `bodies`, only the head of each SKILL.md is read. With them, a skill whose body is not
+    text is rejected; the index remembers that for later loads.
+    """
     real_roots = tuple(root.real_path for root in roots)
     if profile.scan.inside_skills:
         index = None  # every folder is listed anyway, and `agents.instructions` keeps its own cache
@@ -47,22 +53,40 @@ def load_roots(
         for root, real in zip(roots, real_roots, strict=True):
             context = ScanContext(profile.keys, real_roots, {}, progress=progress)
             if index is None:
-                scans.append(scan(root, profile.scan, context._replace(sign=False)))
+                found = scan(root, profile.scan, context._replace(sign=bodies))
+                scans.append(_with_bodies(root, found) if bodies else found)
             else:
-                scans.append(_scan_with_index(root, real, profile, context, index))
+                known = _Known(index, real, bodies)
+                scans.append(_scan_with_index(root, profile, context, known))
         return _settle(roots, real_roots, profile, scans)
 
 
-def _scan_with_index(
-    root: Root, real: str, profile: Profile, context: ScanContext, index: HeadIndex
-) -> Scan:
+class _Known(NamedTuple):
+    """The index for one root, and whether bodies are checked before it remembers."""
+
+    heads: HeadIndex
+    real: str
+    bodies: bool
+
+
+def _scan_with_index(root: Root, profile: Profile, context: ScanContext, indexed: _Known) -> Scan:
+    index, real, bodies = indexed
     started = indexing.now()
     ahead = look_ahead(root.path) if index.is_large(real, profile.keys) else None
     known = index.known(real, profile.keys)
     stats = None if ahead is None else ahead.result()
     found = scan(root, profile.scan, context._replace(known=known, stats=stats))
+    if bodies:
+        found = _with_bodies(root, found)
     index.remember(real, profile.keys, found, started)
     return found
+
+
+def _with_bodies(root: Root, found: Scan) -> Scan:
+    # A listing does not need the parser, and loading it takes a while.
+    from skillhall.catalog.bodies import check_bodies  # noqa: PLC0415
+
+    return check_bodies(root, found)
 
 
 @contextmanager

@@ -11,12 +11,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.index import GRAIN, now
+from skillhall.policy.scanning import INSTALLED, SKILLS, installed_depth
 from skillhall.skill.frontmatter import is_skill_md
 from skillhall.sources.candidate import signature_of
 from skillhall.sources.safety import is_beneath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from skillhall.policy.scanning import ScanPolicy
     from skillhall.sources.candidate import Signature
@@ -55,12 +56,18 @@ def still_hold(signatures: Iterable[tuple[str, Signature | None]]) -> bool:
     return True
 
 
-def take_stamps(roots: Iterable[str], policy: ScanPolicy) -> Stamps:
-    """The stamps of what a scan of `roots` looks at; take them first, then scan."""
+def take_stamps(
+    roots: Iterable[str], policy: ScanPolicy, follow_links: Container[str] = ()
+) -> Stamps:
+    """The stamps of what a scan of `roots` looks at; take them first, then scan.
+
+    From the roots in `follow_links`, links lead anywhere.
+    """
     taken = now()
     signatures: dict[str, Signature | None] = {}
     for root in roots:
-        _Walk(os.path.realpath(root), policy, signatures).enter(root, 0)
+        real = os.path.realpath(root)
+        _Walk(real, policy, signatures, root in follow_links).enter(root, 0)
     return Stamps(signatures, taken)
 
 
@@ -69,6 +76,7 @@ class _Walk:
     real_root: str
     policy: ScanPolicy
     signatures: dict[str, Signature | None]
+    follow_links: bool = False
     seen: set[tuple[int, int]] = field(default_factory=set)
 
     def enter(self, path: str, depth: int) -> None:
@@ -96,14 +104,33 @@ class _Walk:
         return self.policy.flat_files and depth == 0 and name.endswith(".md")
 
     def _note(self, entry: os.DirEntry[str], depth: int) -> None:
-        if self.policy.reason_to_skip(entry.name) is not None:
+        parent = os.path.basename(os.path.dirname(entry.path))
+        if self.policy.reason_to_skip(entry.name, parent) is not None:
+            if not depth and self.policy.collections and entry.is_dir(follow_symlinks=False):
+                self._note_installed(entry)
             return
         if is_skill_md(entry.name) or self._is_flat(entry.name, depth):
             self.signatures[entry.path] = take_signature(entry.path)
-        elif entry.is_symlink() and not is_beneath(os.path.realpath(entry.path), self.real_root):
+        elif entry.is_symlink() and not self._may_follow(entry.path):
             return
         elif entry.is_dir():
             self.enter(entry.path, depth + 1)
+
+    def _note_installed(self, entry: os.DirEntry[str]) -> None:
+        """Note `.claude/skills` and its like, where a scan looks if there is nothing else."""
+        if not installed_depth([entry.name, SKILLS]):
+            return
+        self.signatures[entry.path] = take_signature(entry.path)
+        if installed_depth([entry.name]):
+            self.enter(entry.path, 1)
+            return
+        for below in INSTALLED:
+            path = os.path.join(entry.path, below)
+            if os.path.isdir(path) and not os.path.islink(path):
+                self.enter(path, 2)
+
+    def _may_follow(self, path: str) -> bool:
+        return self.follow_links or is_beneath(os.path.realpath(path), self.real_root)
 
 
 def take_signature(path: str) -> Signature | None:

@@ -72,7 +72,8 @@ def fix(
 
     Raises: SkillFileNotFound if a path leads nowhere.
     """
-    report = validate(paths, profile, settings)
+    # Links may be followed to read what is outside of the paths, never to write there.
+    report = validate(paths, profile, settings._replace(follow_links=False))
     found = (_fix_result(result, profile, writing) for result in report.results)
     return FixReport(tuple(one for one in found if one is not None))
 

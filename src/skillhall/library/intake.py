@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 from skillhall.errors import NoSkillThere, SkillFileNotFound, SourceRejected, TooLarge
 from skillhall.library.served_skills import served_bundles
 from skillhall.policy.profiles import LENIENT
+from skillhall.policy.scanning import MAX_DEPTH
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.skill.frontmatter import MAX_SKILL_MD, SKILL_MD
 from skillhall.sources.addresses import AddressPolicy, address_policy
 from skillhall.sources.archive import LIMITS, read_archive, read_files
 from skillhall.sources.bundles import in_memory, open_bundle, read_bundle
@@ -32,13 +33,14 @@ from skillhall.sources.reference import (
     PackageRef,
     SourceRef,
     UrlRef,
+    is_name,
     parse_reference,
 )
 from skillhall.sources.roots import Root
-from skillhall.sources.safety import Place, open_root, read_file
+from skillhall.sources.safety import Place, is_beneath, open_root, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillhall.settings import Settings
 
@@ -62,7 +64,9 @@ class Opened(NamedTuple):
     def whole(self, bundle: Bundle) -> Bundle:
         """The bundle with its bytes, all of one moment. Raises: SkillhallError."""
         place = self.places.get(bundle.folder)
-        return in_memory(bundle) if place is None else read_bundle(place, LENIENT.scan)
+        if place is None:
+            return in_memory(bundle)
+        return replace(read_bundle(place, LENIENT.scan), folder=bundle.folder)
 
     def path_of(self, bundle: Bundle) -> str:
         """Where the bundle lies in the source, in words that find it there again."""
@@ -89,11 +93,33 @@ class Opened(NamedTuple):
 def open_source(text: str, settings: Settings, progress: Progress | None = None) -> Opened:
     """The bundles in the folder, archive, repository, package or server that `text` names.
 
+    A folder that exists wins over a repository on GitHub of the same spelling.
     Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound, ArchiveRejected, TooLarge,
     SourceUnavailable, RateLimited, UnknownMcpServer, SkillsNotServed.
     """
-    reference = parse_reference(text, loopback_http=bool(settings.allowed_networks))
-    return open_reference(reference, settings, progress)
+    return open_reference(find_reference(text, settings), settings, progress)
+
+
+def find_reference(text: str, settings: Settings) -> SourceRef:
+    """What the text names on this machine: an existing folder, else as `parse_reference` reads it.
+
+    Raises: SourceRejected.
+    """
+    if is_name(text) and os.path.isdir(_absolute(text, settings)):
+        return LocalRef(f"./{text.rstrip('/')}")
+    return parse_reference(text, loopback_http=bool(settings.allowed_networks))
+
+
+def other_meaning(text: str, reference: SourceRef) -> str:
+    """How to name the repository on GitHub, if `text` was taken for a folder; else nothing."""
+    if not isinstance(reference, LocalRef) or not is_name(text):
+        return ""
+    try:
+        is_repository = isinstance(parse_reference(text), GitHubRef)
+    except SourceRejected:
+        return ""
+    hint = f"{text!r} is a folder here; write github:{text} for the repository on GitHub"
+    return hint if is_repository else ""
 
 
 def open_reference(
@@ -102,7 +128,8 @@ def open_reference(
     """The same for a text that was parsed already."""
     if isinstance(reference, LocalRef):
         path = _absolute(reference.path, settings)
-        return _opened_folder(reference, path, _places(path, reference.text))
+        places = _places(path, reference.text, follow_links=settings.follow_links)
+        return _opened_folder(reference, path, places)
     if isinstance(reference, ArchiveRef):
         path = _absolute(reference.path, settings)
         return Opened(reference, read_archive(_read_local(path), os.path.basename(path)))
@@ -191,24 +218,34 @@ def _absolute(path: str, settings: Settings) -> str:
     return Root.of(path, settings.working_directory).path
 
 
-def _opened_folder(reference: LocalRef, path: str, places: Iterable[Place]) -> Opened:
-    found = {place.path: place for place in places}
-    bundles = tuple(open_bundle(place, LENIENT.scan) for place in found.values())
-    return Opened(reference, bundles, folder=path, places=found)
+def _opened_folder(reference: LocalRef, path: str, places: Mapping[str, Place]) -> Opened:
+    bundles = tuple(
+        replace(open_bundle(place, LENIENT.scan), folder=folder) for folder, place in places.items()
+    )
+    return Opened(reference, bundles, folder=path, places=places)
 
 
-def _places(path: str, text: str) -> list[Place]:
-    """The folder itself if it is a skill, else all below it that may be skills."""
+def _places(path: str, text: str, *, follow_links: bool) -> dict[str, Place]:
+    """The folder itself if it is a skill, else all below it that may be skills, by their paths."""
     if not os.path.lexists(path):
         raise SkillFileNotFound(text, _WHAT_TO_NAME)
     if not os.path.isdir(path):
         raise SourceRejected("path", text, "it is neither a folder nor an archive", _WHAT_TO_NAME)
-    root = Root(path)
+    root = Root(path, follow_links=follow_links)
     context = ScanContext(LENIENT.keys, (root.real_path,), {}, sign=False)
-    candidates = sorted(scan(root, LENIENT.scan, context).candidates, key=lambda c: c.folder)
-    places = [c.real or Place(path, c.folder) for c in candidates if c.file]
+    # As deep as an archive of the same folder would be read.
+    policy = LENIENT.scan.searching(MAX_DEPTH)
+    candidates = sorted(scan(root, policy, context).candidates, key=lambda c: c.folder)
+    places: dict[str, Place] = {}
+    for found in candidates:
+        if found.file:
+            place = found.real or Place(path, found.folder)
+            is_outside = found.real is not None and not is_beneath(place.path, root.real_path)
+            # What a link brings in from outside is called by the link, which is in the source.
+            places[os.path.join(path, found.folder) if is_outside else place.path] = place
     if not places:
-        raise SourceRejected("path", text, f"No {SKILL_MD} found", _WHAT_TO_NAME)
+        hint = other_meaning(text.removeprefix("./"), LocalRef(text)) or _WHAT_TO_NAME
+        raise SourceRejected("path", text, f"No {SKILL_MD} found", hint)
     return places
 
 
@@ -232,7 +269,8 @@ def _step(what: str, progress: Progress | None) -> Callable[[int, int], None] | 
 def _from_url(
     url: str, policy: AddressPolicy, progress: Callable[[int, int], None] | None
 ) -> tuple[Bundle, ...]:
-    fetched = fetch(url, at_most=LIMITS.total, policy=policy, progress=progress)
+    at_most = MAX_SKILL_MD if url.lower().endswith(_MARKDOWN) else LIMITS.total
+    fetched = fetch(url, at_most=at_most, policy=policy, progress=progress)
     return bundles_in_file(fetched.data, os.path.basename(fetched.url))
 
 
@@ -243,8 +281,8 @@ def bundles_in_file(data: bytes, name: str) -> tuple[Bundle, ...]:
     """
     if not name.lower().endswith(_MARKDOWN):
         return read_archive(data, name)
-    if len(data) > LIMITS.file:
-        raise TooLarge(name, LIMITS.file)
+    if len(data) > MAX_SKILL_MD:
+        raise TooLarge(name, MAX_SKILL_MD)
     path = RelativePath.parse(SKILL_MD)
     file = SkillFile(path, len(data), executable=False, read=lambda: data)
     # A file alone says nothing about its folder; its frontmatter will.

@@ -162,7 +162,8 @@ class FolderOffering:
             return self._last[1]
 
     def _looked_up(self) -> tuple[Stamps, Offer]:
-        stamps = take_stamps([root.path for root in self._roots], self._profile.scan)
+        follow = {root.path for root in self._roots if root.follow_links}
+        stamps = take_stamps([root.path for root in self._roots], self._profile.scan, follow)
         revision = _digest(stamps)
         if self._last is not None and self._last[1].revision == revision:
             return stamps, self._last[1]

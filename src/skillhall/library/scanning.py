@@ -75,13 +75,18 @@ class ScanReport:
 
 
 def scan(
-    paths: Sequence[str], settings: Settings, progress: Callable[[int], None] | None = None
+    paths: Sequence[str],
+    settings: Settings,
+    progress: Callable[[int], None] | None = None,
+    *,
+    depth: int | None = None,
 ) -> ScanReport:
     """What is risky in the skills below `paths`, or where agents keep skills.
 
-    Raises: SkillFileNotFound if a path leads nowhere.
+    `depth` is how many levels below each path are searched.
+    Raises: SkillFileNotFound if a path leads nowhere, ValueError.
     """
-    report = validate(paths, _EVERY_FILE, settings, progress)
+    report = validate(paths, _EVERY_FILE, settings, progress, depth=depth)
     unread = dict.fromkeys(one for one in report.findings if one.finding.code in _UNSEEN)
     return ScanReport(tuple(map(_scanned, report.results)), tuple(unread))
 

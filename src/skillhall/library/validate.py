@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall.catalog.index import HeadIndex
 from skillhall.catalog.load import load_roots
 from skillhall.errors import SkillFileNotFound, SkillhallError
 from skillhall.policy.loading import Effect, Judged
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from skillhall.policy.profiles import Profile
     from skillhall.settings import Settings
 
+_DOCUMENTS = frozenset({"README", "LICENSE", "CHANGELOG", "CONTRIBUTING", "SECURITY"})
 _NOT_READ = ParsedSkill(EMPTY, "", ())
 
 
@@ -89,23 +92,31 @@ def validate(
     profile: Profile,
     settings: Settings,
     progress: Callable[[int], None] | None = None,
+    *,
+    depth: int | None = None,
 ) -> ValidationReport:
     """What the profile makes of each candidate below `paths`, or below its own folders.
 
-    A path may be a SKILL.md, a skill's folder, or a folder of skills.
-    Raises: SkillFileNotFound if a path leads nowhere.
+    A path may be a SKILL.md, a skill's folder, or a folder of skills. `depth` is how many levels
+    below it are searched. Raises: SkillFileNotFound if a path leads nowhere, ValueError.
     """
-    base = settings.working_directory
+    base, follow = settings.working_directory, settings.follow_links
+    chosen = profile.searching(depth)
+    chosen = chosen._replace(scan=chosen.checked or chosen.scan)
+    load = partial(_load, settings=settings, progress=progress)
     if not paths:
-        roots = [Root.of(path, base, label, expected=False) for path, label in profile.roots]
-        catalog = load_roots(roots, profile, None, progress)
-        return ValidationReport(profile.name, tuple(_results(catalog, profile)), catalog.notes)
+        roots = [
+            Root.of(path, base, label, expected=False, follow_links=follow)
+            for path, label in profile.roots
+        ]
+        catalog = load(roots, chosen)
+        return ValidationReport(profile.name, tuple(_results(catalog, chosen)), catalog.notes)
     wanted = list(dict.fromkeys(_existing(path, base) for path in paths))
     # Whoever names a folder means it, even where the profile looks only at what is inside.
-    chosen = profile._replace(scan=profile.scan._replace(root_itself=True))
+    chosen = chosen._replace(scan=chosen.scan._replace(root_itself=True))
     folders = dict.fromkeys(path if path.is_dir() else path.parent for path in wanted)
     # Each folder alone: they are places to check here, not an order of precedence.
-    catalogs = [load_roots([Root(str(folder))], chosen, None, progress) for folder in folders]
+    catalogs = [load([Root(str(one), follow_links=follow)], chosen) for one in folders]
     notes = tuple(dict.fromkeys(note for catalog in catalogs for note in catalog.notes))
     asked = frozenset(map(str, wanted))
     found = {
@@ -114,10 +125,38 @@ def validate(
         for result in _results(catalog, chosen)
         if _askers(result, asked)
     }
+    documents = [one for one in found.values() if _is_document(one) and one.path not in asked]
+    notes = (*notes, *profile.load.judge(_passed_over(one) for one in documents))
     answered = {path for result in found.values() for path in _askers(result, asked)}
     missed = [_nothing_in(path, notes) for path in wanted if str(path) not in answered]
-    results = sorted((*found.values(), *missed), key=_path)
+    kept = [one for one in found.values() if one not in documents]
+    results = sorted((*kept, *missed), key=_path)
     return ValidationReport(profile.name, tuple(results), notes)
+
+
+def _load(
+    roots: Sequence[Root],
+    profile: Profile,
+    settings: Settings,
+    progress: Callable[[int], None] | None,
+) -> Catalog:
+    """The catalog to check. The index learns of unreadable bodies, so that `list` agrees."""
+    if not settings.use_index:
+        return load_roots(roots, profile, None, progress)
+    index = HeadIndex(settings.cache_directory)
+    return load_roots(roots, profile, index, progress, bodies=True)
+
+
+def _is_document(result: Result) -> bool:
+    """Whether it is a README.md or the like: a file next to skills that is not meant as one."""
+    is_flat, name = result.path == result.location, Path(result.path).stem
+    has_none = any(one.finding.code is Code.NO_FRONTMATTER for one in result.findings)
+    return is_flat and has_none and (name.isupper() or name.upper() in _DOCUMENTS)
+
+
+def _passed_over(result: Result) -> Finding:
+    message = "passed over: a document without frontmatter"
+    return Finding(Code.SKIPPED, message, path=result.path)
 
 
 def examine_skill(skill: Skill, profile: Profile) -> Examination:
@@ -143,7 +182,8 @@ def _askers(result: Result, wanted: frozenset[str]) -> set[str]:
 
 def _nothing_in(path: Path, notes: Iterable[Judged]) -> Result:
     """The result for a path that gave no candidate: it was named by mistake, or is broken."""
-    reasons = tuple(note for note in notes if note.finding.path == str(path))
+    about = (note for note in notes if note.finding.path == str(path))
+    reasons = tuple(note for note in about if note.finding.code is not Code.BOUND_REACHED)
     if not reasons:
         what = "holds no SKILL.md" if path.is_dir() else "is not a SKILL.md"
         hint = "name a SKILL.md, a skill's folder, or a folder of skills"

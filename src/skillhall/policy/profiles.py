@@ -11,7 +11,7 @@ from skillhall.policy.naming import (
     frontmatter_else_folder,
 )
 from skillhall.policy.precedence import Identity, PrecedencePolicy, SameName
-from skillhall.policy.scanning import CLUTTER, Links, ScanPolicy
+from skillhall.policy.scanning import CLUTTER, MAX_DEPTH, EmptyFolders, Links, ScanPolicy
 from skillhall.skill.finding import Code
 from skillhall.skill.model import KeyCase
 
@@ -45,7 +45,30 @@ class Profile(NamedTuple):
     keys: KeyCase = KeyCase.EXACT
     reserved_names: frozenset[str] = frozenset()
     precedence: PrecedencePolicy = PrecedencePolicy()
+    checked: ScanPolicy | None = None  # where `validate` searches, if that is not `scan`
 
+    def searching(self, depth: int | None = None) -> Profile:
+        """The profile with another depth of search. Raises: ValueError."""
+        if depth is None:
+            return self
+        if not 1 <= depth <= MAX_DEPTH:
+            message = f"depth must be from 1 to {MAX_DEPTH}, not {depth}"
+            raise ValueError(message)
+        checked = None if self.checked is None else self.checked.searching(depth)
+        return self._replace(scan=self.scan.searching(depth), checked=checked)
+
+
+# The client guide's bounds, for folders that may be whole repositories.
+_COLLECTION = ScanPolicy(
+    depth=6,
+    root_itself=True,
+    skip_names=CLUTTER,
+    collections=True,
+    empty_folders=EmptyFolders.SEARCHED,
+    links=Links.INSIDE,
+)
+# The specification speaks about one skill. What is checked is found as agents would find it.
+_CHECKED = _COLLECTION._replace(empty_folders=EmptyFolders.AMONG_SKILLS, links=Links.NOT_FOLLOWED)
 
 SPECIFICATION = Profile(
     name="specification",
@@ -53,6 +76,7 @@ SPECIFICATION = Profile(
     roots=AGENT_FOLDERS,
     scan=ScanPolicy(root_itself=True, skip_names=CLUTTER),
     load=LoadPolicy.of(REJECT),
+    checked=_CHECKED,
 )
 
 SKILLS_REF = Profile(
@@ -80,13 +104,14 @@ SKILLS_REF = Profile(
         },
         accept={Code.NOT_TEXT, Code.ALLOWED_TOOLS_FORM},
     ),
+    checked=_CHECKED,
 )
 
 LENIENT = Profile(
     name="lenient",
     summary="The client guide's advice for agents: warn and load.",
     roots=AGENT_FOLDERS,
-    scan=ScanPolicy(depth=6, root_itself=True, skip_names=CLUTTER, links=Links.INSIDE),
+    scan=_COLLECTION,
     load=LoadPolicy.of(WARN, reject={Code.DESCRIPTION_MISSING}, accept={Code.ALLOWED_TOOLS_FORM}),
     label=frontmatter_else_folder,
 )
@@ -124,9 +149,10 @@ INSTRUCTION_SKILLS = Profile(
     summary="The sources of an agent's config, searched to the bottom.",
     roots=(),
     scan=ScanPolicy(
-        depth=64,
+        depth=MAX_DEPTH,
         root_itself=True,
         inside_skills=True,
+        empty_folders=EmptyFolders.SEARCHED,
         skip_names=frozenset({"node_modules"}),
         links=Links.INSIDE,
     ),

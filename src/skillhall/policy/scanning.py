@@ -3,11 +3,53 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 # Never part of a skill, whatever the profile.
 LITTER = frozenset({".git", ".hg", ".svn", "__MACOSX", ".DS_Store"})
 CLUTTER = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
+
+SKILLS = "skills"  # the usual name of a folder of skills
+MAX_DEPTH = 64  # the deepest search; a walk needs a few stack frames for each level
+STAGED = ".skillhall-"  # how the names of our own unfinished folders begin
+# Folders of tools, and folders for skills that were put aside. They are never groups of skills, not
+# even inside a folder called `skills`.
+_NO_GROUPS = frozenset(
+    {
+        ".archive",
+        ".archived",
+        ".backup",
+        ".cache",
+        ".circleci",
+        ".devcontainer",
+        ".direnv",
+        ".disabled",
+        ".github",
+        ".gitlab",
+        ".husky",
+        ".idea",
+        ".ipynb_checkpoints",
+        ".mypy_cache",
+        ".npm",
+        ".nox",
+        ".old",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".temp",
+        ".terraform",
+        ".tmp",
+        ".tox",
+        ".trash",
+        ".vscode",
+        ".yarn",
+    }
+)
+# `.claude/skills`, `.agents/skills`, `.opencode/skill`: where agents install skills.
+INSTALLED = (SKILLS, "skill")
 
 
 class Links(Enum):
@@ -15,6 +57,14 @@ class Links(Enum):
 
     NOT_FOLLOWED = "not followed"
     INSIDE = "followed inside the roots"
+
+
+class EmptyFolders(Enum):
+    """What a scan makes of a folder below the root that holds no skill."""
+
+    REJECTED = "a skill without a SKILL.md"  # every folder below the root should be a skill
+    AMONG_SKILLS = "rejected where its neighbors are skills"
+    SEARCHED = "only a place to look into"
 
 
 class ScanPolicy(NamedTuple):
@@ -25,6 +75,10 @@ class ScanPolicy(NamedTuple):
     inside_skills: bool = False  # skills inside a skill's folder count too
     flat_files: bool = False  # `name.md` beside the folders counts too
     skip_hidden: bool = True
+    # Collections are searched as whole repositories: `skills/.curated` counts, and the folders of
+    # agents (`.claude/skills`) do if there is nothing else.
+    collections: bool = False
+    empty_folders: EmptyFolders = EmptyFolders.REJECTED
     skip_names: frozenset[str] = frozenset()
     hidden_in_bundles: bool = False
     links: Links = Links.NOT_FOLLOWED
@@ -32,13 +86,14 @@ class ScanPolicy(NamedTuple):
     # that hold no skill of their own are counted.
     max_folders: int = 50_000
 
-    @property
-    def every_folder_is_a_candidate(self) -> bool:
-        """Whether a folder without SKILL.md is itself a finding (no place to look deeper)."""
-        return self.depth == 1
+    def searching(self, depth: int) -> ScanPolicy:
+        """The same policy for another depth; a folder may then be a place to look into."""
+        if self.empty_folders is EmptyFolders.REJECTED and depth > 1:
+            return self._replace(depth=depth, empty_folders=EmptyFolders.AMONG_SKILLS)
+        return self._replace(depth=depth)
 
-    def reason_to_skip(self, name: str) -> str | None:
-        """Why an entry of that name is passed over, or `None`.
+    def reason_to_skip(self, name: str, parent: str = "") -> str | None:
+        """Why an entry of that name is passed over, or `None`; `parent` names its folder.
 
         Every name in `LITTER` starts with a dot or an underscore; a scan relies on that.
         """
@@ -46,6 +101,49 @@ class ScanPolicy(NamedTuple):
             return "never part of a skill"
         if name in self.skip_names:
             return "ignored by name"
-        if self.skip_hidden and name.startswith("."):
+        if self.skip_hidden and name.startswith(".") and not self.is_group(name, parent):
             return "hidden"
         return None
+
+    def is_group(self, name: str, parent: str) -> bool:
+        """Whether a hidden folder holds published skills, as `skills/.curated` does.
+
+        It is never a skill itself.
+        """
+        is_candidate = self.collections and parent == SKILLS and name.startswith(".")
+        return is_candidate and name.lower() not in _NO_GROUPS and not name.startswith(STAGED)
+
+    def searches(self, parts: Sequence[str], start: int = 0) -> bool:
+        """Whether a scan from the folder at `parts[:start]` reaches the folder at `parts`."""
+        steps = list(pairwise(("", *parts)))[start:]
+        if any(self.reason_to_skip(name, parent) for parent, name in steps):
+            return False
+        if any(parent.startswith(".") and name in INSTALLED for parent, name in steps[1:]):
+            return False  # inside a folder called `skills`, `.claude/skills` is no group
+        return len(parts) == start or not parts[-1].startswith(".")
+
+    def shown(self, folders: Iterable[str], base: str = "") -> list[str]:
+        """The folders of skills that a scan from `base` finds, in order.
+
+        Copies that agents have installed count only if there is nothing else.
+        """
+        start = len(base.split("/")) if base else 0
+        split = {folder: folder.split("/") if folder else [] for folder in sorted(folders)}
+        found = [folder for folder, parts in split.items() if self.searches(parts, start)]
+        if found or not self.collections:
+            return found
+        return [
+            folder
+            for folder, parts in split.items()
+            if (skip := installed_depth(parts[start:])) and self.searches(parts, start + skip)
+        ]
+
+
+def installed_depth(parts: Sequence[str]) -> int:
+    """How many names at the start of a path lead to a folder of installed skills; 0 if none do."""
+    first, second = (*parts, "", "")[:2]
+    if not first.startswith(".") or first in LITTER | CLUTTER | {".cache"}:
+        return 0
+    if first.lstrip(".") in INSTALLED:
+        return 1
+    return 2 if second in INSTALLED else 0

@@ -115,10 +115,10 @@ def large_skill_md(size: int) -> Finding:
 def _find_unreadable(data: bytes) -> Finding | None:
     if len(data) > MAX_SKILL_MD:
         return large_skill_md(len(data))
-    return _find_encoding_fault(data)
+    return find_encoding_fault(data)
 
 
-def _find_encoding_fault(data: bytes, *, complete: bool = True) -> Finding | None:
+def find_encoding_fault(data: bytes, *, complete: bool = True) -> Finding | None:
     """What keeps the bytes from being text; UTF-16 is told as such, not as its NUL bytes."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _not_utf8(data, 0)
@@ -135,7 +135,7 @@ def _find_encoding_fault(data: bytes, *, complete: bool = True) -> Finding | Non
 
 def _explain(data: bytes, missing: Missing, *, complete: bool) -> Finding:
     """Why there is no block: the encoding first, since it explains the rest."""
-    if (fault := _find_encoding_fault(data, complete=complete)) is not None:
+    if (fault := find_encoding_fault(data, complete=complete)) is not None:
         return fault
     if data.startswith(_LFS_POINTER):
         return Finding(

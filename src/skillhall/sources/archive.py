@@ -21,7 +21,7 @@ from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.sources.archive_tar import is_tar, read_tar
 from skillhall.sources.archive_zip import is_zip, read_zip
 from skillhall.sources.bundles import MAX_FILE
-from skillhall.sources.repository import folder_above, skill_folders
+from skillhall.sources.repository import folder_above, shown_skills
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -275,7 +275,7 @@ def _cut(text: str) -> str:
 def _bundles(intake: Intake) -> tuple[Bundle, ...]:
     kept = {path: file for path, file in sorted(intake.files.items()) if not is_litter(path)}
     wanted = {path: file for path, file in kept.items() if version_control_of(path) is None}
-    roots = skill_folders(wanted)
+    roots = set(shown_skills(wanted, _wrapper(wanted)))
     if not roots:
         intake.refuse("no_skill", f"No {SKILL_MD} found")
     bundled: dict[str, dict[str, SkillFile]] = {root: {} for root in sorted(roots)}
@@ -292,6 +292,12 @@ def _bundles(intake: Intake) -> tuple[Bundle, ...]:
         Bundle(root or own, files, tuple(findings.get(root, ())), root)
         for root, files in bundled.items()
     )
+
+
+def _wrapper(paths: Iterable[str]) -> str:
+    """The folder around everything, as in archives that GitHub makes of a repository."""
+    tops = {path.partition("/")[0] if "/" in path else "" for path in paths}
+    return tops.pop() if len(tops) == 1 else ""
 
 
 def is_litter(path: str) -> bool:

@@ -22,13 +22,19 @@ _END = struct.Struct("<4s4H2LH")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _EXTRA = struct.Struct("<2H")
+_WIDE_END = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR = struct.Struct("<4sLQL")
 _END_SIGN, _CENTRAL_SIGN, _LOCAL_SIGN = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04"
 _DESCRIPTOR_SIGN, _WIDE_END_SIGN, _LOCATOR_SIGN = b"PK\x07\x08", b"PK\x06\x06", b"PK\x06\x07"
 _SIGNS = (_END_SIGN, _CENTRAL_SIGN, _LOCAL_SIGN, _WIDE_END_SIGN, _LOCATOR_SIGN)
-_LOCATOR_SIZE = 20
+_WIDE_END_REST = _WIDE_END.size - 12  # what the record says about its own size
 _MAX_COMMENT = 0xFFFF
 _WIDE = 0xFFFFFFFF  # the number stands in the zip64 extra field
-_WIDE_COUNT = 0xFFFF
+_WIDE_COUNT = 0xFFFF  # the same for numbers of entries and parts
+_DISK_SIZE = 4  # bytes of the number of a part in a zip64 extra field
+# Of the end record: two numbers of parts, two of entries, the directory's size and offset.
+_LARGEST = (_WIDE_COUNT, _WIDE_COUNT, _WIDE_COUNT, _WIDE_COUNT, _WIDE, _WIDE)
+_PARTS = "it is one of several parts"
 _STORED, _DEFLATED, _AES = 0, 8, 99
 _DEFLATE_WINDOW = -15  # zlib's word for a stream without a header
 _ENCRYPTED = 1 << 0 | 1 << 6 | 1 << 13  # classic, strong, and hidden headers
@@ -103,15 +109,41 @@ def _read_zip(data: bytes, intake: Intake) -> None:
 
 def _find_directory(data: bytes, intake: Intake) -> _Directory:
     end = _find_end(data, intake)
-    _, disk, first_disk, here, entries, size, start, _ = _END.unpack_from(data, end)
-    is_wide = _WIDE_COUNT in (here, entries) or _WIDE in (size, start)
-    if is_wide or data[max(0, end - _LOCATOR_SIZE) :].startswith(_LOCATOR_SIGN):
-        intake.refuse("method", "it is a zip64 file")
+    numbers = _END.unpack_from(data, end)[1:-1]
+    locator = end - _LOCATOR.size
+    if locator >= 0 and data.startswith(_LOCATOR_SIGN, locator):
+        end, numbers = _read_wide_end(data, locator, numbers, intake)
+    elif any(one == largest for one, largest in zip(numbers, _LARGEST, strict=True)):
+        intake.refuse("malformed", "its zip64 end record is missing")
+    disk, first_disk, here, entries, size, start = numbers
     if disk or first_disk or here != entries:
-        intake.refuse("confusion", "it is one of several parts")
+        intake.refuse("confusion", _PARTS)
     if start + size != end:
         intake.refuse("confusion", "its directory does not lie where its end record says")
     return _Directory(start, end, entries)
+
+
+def _read_wide_end(
+    data: bytes, locator: int, narrow: Sequence[int], intake: Intake
+) -> tuple[int, tuple[int, ...]]:
+    """Where the zip64 end record begins, and its numbers.
+
+    Readers that do not know the record must see the same archive: whatever the plain end record
+    says, it says the same.
+    """
+    _, disk, offset, disks = _LOCATOR.unpack_from(data, locator)
+    at = locator - _WIDE_END.size
+    if disk or disks > 1:
+        intake.refuse("confusion", _PARTS)
+    if at < 0 or offset != at:
+        intake.refuse("confusion", "its zip64 end record does not lie where its locator says")
+    sign, rest, _, _, *numbers = _WIDE_END.unpack_from(data, at)
+    if sign != _WIDE_END_SIGN or rest != _WIDE_END_REST:
+        intake.refuse("malformed", "its zip64 end record is damaged")
+    for wide, number, largest in zip(numbers, narrow, _LARGEST, strict=True):
+        if number not in (wide, largest):
+            intake.refuse("confusion", "its two end records disagree")
+    return at, tuple(numbers)
 
 
 def _find_end(data: bytes, intake: Intake) -> int:
@@ -159,10 +191,12 @@ def _read_entry(table: bytes, position: int, intake: Intake) -> tuple[_Entry, in
     after = extra_at + extra_size + comment_size
     if sign != _CENTRAL_SIGN or after > len(table):
         intake.refuse("malformed", "its directory is damaged")
-    if disk:
-        intake.refuse("confusion", "it is one of several parts")
     raw = table[name_at:extra_at]
     wide = _wide_numbers(table[extra_at : extra_at + extra_size], raw, intake)
+    if disk == _WIDE_COUNT and len(wide) % 8 == _DISK_SIZE:  # the number of the part comes last
+        disk = int.from_bytes(wide[-_DISK_SIZE:], "little")
+    if disk:
+        intake.refuse("confusion", _PARTS)
     # The order of the numbers in the extra field is the format's, not the header's.
     size, packed, offset = _widened((size, packed, offset), wide, intake)
     return _Entry(raw, flags, method, crc, packed, size, attributes, offset), after

@@ -10,10 +10,18 @@ import errno
 import marshal
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall.errors import NotAFile
-from skillhall.policy.scanning import LITTER, Links
+from skillhall.policy.scanning import (
+    INSTALLED,
+    LITTER,
+    SKILLS,
+    EmptyFolders,
+    Links,
+    installed_depth,
+)
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.sources.candidate import Candidate, broken, explain_failure, read_head, reason
@@ -25,7 +33,15 @@ from skillhall.sources.encoding import (
 )
 from skillhall.sources.helper_process import HelperProcess, may_fork
 from skillhall.sources.look_ahead import peek_signature
-from skillhall.sources.safety import Folder, Kind, Place, is_beneath, open_root, opened_place
+from skillhall.sources.safety import (
+    Folder,
+    Kind,
+    Place,
+    is_beneath,
+    open_root,
+    opened_beneath,
+    opened_place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,8 +70,16 @@ _LINK_OUTSIDE = Finding(
     Code.LINK_OUTSIDE,
     "the link leads out of the searched folders",
     1,
-    "copy what it leads to instead, or name its real place as a root",
+    "copy the folder, or allow links: --follow-links, SKILLHALL_FOLLOW_LINKS=on, or followLinks in"
+    " an agent's config",
 )
+_LINK_NOT_CHECKED = _LINK_SKIPPED._replace(
+    hint="copy what it leads to instead, or allow links with --follow-links"
+)
+_FILE_OUTSIDE = _LINK_OUTSIDE._replace(hint="copy what it leads to instead")
+
+
+_NO_SKILL_MD = Code.NO_SKILL_MD, "the folder holds no SKILL.md", "add one"
 
 
 class Scan(NamedTuple):
@@ -87,9 +111,9 @@ def scan(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     else:
         try:
             walk.start(folder)
+            walk.finish(folder)
         finally:
             folder.close()
-        walk.parse_pending()
     return Scan(walk.candidates, walk.findings, walk.reused)
 
 
@@ -126,6 +150,9 @@ class _Walk:
         self.listed: set[tuple[int, int]] = set()
         self.links: list[_Step] = []
         self.reused = 0
+        self.too_deep = 0  # folders below the depth of the search
+        self.top: Entries = []  # what the root holds, unless the root is a skill
+        self.outside: list[str] = []  # real folders that links led to, outside of the roots
 
     def miss_root(self, error: OSError | ValueError) -> None:
         """Say that there is nothing to walk, if somebody expected it."""
@@ -148,8 +175,60 @@ class _Walk:
                 self._keep(found)
                 if not self.policy.inside_skills:
                     return
+        self.top = entries
         self._look_into(folder, top, entries)
         self._follow_links()
+
+    def finish(self, folder: Folder) -> None:
+        """Parse what is left, look where agents install skills, and report what was not seen."""
+        self.parse_pending()
+        if self.policy.collections and not any(found.file for found in self.candidates):
+            self._look_into_installed(folder)
+            self._follow_links()
+            self.parse_pending()
+        if self.policy.empty_folders is EmptyFolders.AMONG_SKILLS:
+            self._report_empty_folders()
+        if self.too_deep:
+            self._report_depth()
+
+    def _look_into_installed(self, root: Folder) -> None:
+        """Search `.claude/skills` and its like: a repository may hold nothing but these."""
+        for name, kind in self.top:
+            if kind is not Kind.FOLDER or not installed_depth([name, SKILLS]):
+                continue
+            inner = ("",) if installed_depth([name]) else INSTALLED
+            for below in inner:
+                path = f"{name}/{below}" if below else name
+                with suppress(OSError), opened_beneath(root, path.split("/")) as folder:
+                    step = _Step(path, path.count("/") + 1)
+                    self.findings = [f for f in self.findings if f.path != self._absolute(name)]
+                    self._look_into(folder, step, self._entries(folder, step) or [])
+
+    def _report_empty_folders(self) -> None:
+        """Name the folders without a skill; among skills, each of them should be one."""
+        parents = {found.folder.rpartition("/")[0] for found in self.candidates if found.file}
+        among_skills = self._own_name() == SKILLS or ("" in parents and not self._is_repository())
+        seen = {found.folder.partition("/")[0] for found in self.candidates}
+        for name, kind in self.top:
+            if kind is not Kind.FOLDER or name in seen or self._reason_to_skip(name, name):
+                continue
+            if among_skills:
+                self._leave_out(name, *_NO_SKILL_MD)
+            else:
+                self._note(Code.SKIPPED, "passed over: it holds no SKILL.md", name)
+
+    def _report_depth(self) -> None:
+        count, depth = self.too_deep, self.policy.depth
+        what = "1 folder was" if count == 1 else f"{count} folders were"
+        message = f"{what} not searched: deeper than {depth} levels"
+        self._note(Code.BOUND_REACHED, message, "", "raise --depth, or name deeper folders")
+
+    def _is_repository(self) -> bool:
+        return any(name == ".git" for name, _ in self.top)
+
+    def _own_name(self) -> str:
+        """The root's name; that of a clone is its owner's choice and says nothing."""
+        return "" if self._is_repository() else os.path.basename(self.root.path)
 
     def _look_into(self, folder: Folder, step: _Step, entries: Entries) -> None:
         """Look at every entry of an open folder."""
@@ -182,22 +261,24 @@ class _Walk:
 
     def _walk_for_parent(self, folder: Folder, step: _Step, entries: Entries) -> bytes:
         self.candidates, self.pending, self.findings, self.links = [], [], [], []
-        self.progress, self.reused = None, 0
+        self.progress, self.reused, self.too_deep = None, 0, 0
         self._walk(folder, step, entries)
         self.parse_pending()
         links = [link.path for link in self.links]
         notes = encode_findings(self.findings)
         candidates = b"".join(encode_candidates(self.candidates))
-        return marshal.dumps((candidates, notes, links, list(self.listed), self.reused))
+        counts = self.reused, self.too_deep
+        return marshal.dumps((candidates, notes, links, list(self.listed), counts))
 
     def _merge(self, answer: bytes) -> bool:
         """Take over what the helper found, unless both together went past a bound."""
-        candidates, notes, links, listed, reused = marshal.loads(answer)  # noqa: S302 - our helper's
+        candidates, notes, links, listed, counts = marshal.loads(answer)  # noqa: S302 - our helper's
         both = self.listed.union(listed)
         if len(both) > self.policy.max_folders:
             return False
         self.listed = both
-        self.reused += reused
+        self.reused += counts[0]
+        self.too_deep += counts[1]
         self.candidates += decode_candidates(candidates)
         for found in decode_findings(notes):
             self._add(found)
@@ -253,6 +334,9 @@ class _Walk:
         if step.real is not None and folder.identity() in self.listed:
             self._note(Code.SAME_FILE, "the link leads to a folder already searched", step.path)
             return
+        if name[0] == "." and self.policy.is_group(name, self._parent(step.path)):
+            self._enter_group(folder, step)
+            return
         found = self._probe(folder, step, name)
         if found is not None and not self.policy.inside_skills:
             self._keep(found)
@@ -263,14 +347,29 @@ class _Walk:
         found = found or self._probe_variant(folder, step, name, entries)
         if found is not None:
             self._keep(found)
-        elif self.policy.every_folder_is_a_candidate:
-            self._leave_out(step.path, Code.NO_SKILL_MD, "the folder holds no SKILL.md", "add one")
-        if found is not None and not self.policy.inside_skills:
-            return
+        elif self.policy.empty_folders is EmptyFolders.REJECTED:
+            self._leave_out(step.path, *_NO_SKILL_MD)
+        if found is None or self.policy.inside_skills:
+            self._look_deeper(folder, step, entries)
+
+    def _enter_group(self, folder: Folder, step: _Step) -> None:
+        """Look into `skills/.curated`; what agents installed is not part of a group."""
+        entries = []
+        for name, kind in self._entries(folder, step) or []:
+            if name in INSTALLED:
+                path = step.child(name).path
+                self._note(Code.SKIPPED, "passed over: installed by an agent", path)
+            else:
+                entries.append((name, kind))
+        self._look_deeper(folder, step, entries)
+
+    def _look_deeper(self, folder: Folder, step: _Step, entries: Entries) -> None:
         if step.depth < self.policy.depth:
             self._look_into(folder, step, entries)
-        elif self.policy.depth > 1 and any(kind is Kind.FOLDER for _, kind in entries):
-            self._stop(f"folders more than {self.policy.depth} levels deep were not searched", step)
+        elif self.policy.empty_folders is not EmptyFolders.REJECTED:
+            below = [name for name, kind in entries if kind is Kind.FOLDER]
+            paths = ((name, f"{step.path}/{name}") for name in below)
+            self.too_deep += sum(self._reason_to_skip(*one) is None for one in paths)
 
     def _probe(self, folder: Folder, step: _Step, name: str) -> Candidate | RawHead | None:
         """The candidate in an open folder, if there is anything named SKILL.md."""
@@ -307,7 +406,7 @@ class _Walk:
         """A SKILL.md that is a link: read where it leads, if that is inside."""
         target = self._follow(os.path.join(self._where(step), SKILL_MD))
         if isinstance(target, Finding):
-            return broken(step.path, target)
+            return broken(step.path, _FILE_OUTSIDE if target is _LINK_OUTSIDE else target)
         below, _, file = target.below.rpartition("/")
         try:
             with opened_place(Place(target.root, below)) as folder:
@@ -332,8 +431,10 @@ class _Walk:
                 self.candidates.append(broken("", _LINK_SKIPPED, name, is_flat=True))
             return
         target = self._follow(where)
+        if target is _LINK_OUTSIDE and self._may_leave(step):
+            target = self._leave(where)
         if isinstance(target, Finding):
-            self.candidates.append(broken(step.path, target, ""))
+            self._refuse_link(step, where, target)
             return
         try:
             with opened_place(target) as folder:
@@ -341,11 +442,28 @@ class _Walk:
         except OSError as error:
             self._lose(step.path, error)
 
+    def _refuse_link(self, step: _Step, where: str, why: Finding) -> None:
+        is_checked = self.policy.empty_folders is EmptyFolders.AMONG_SKILLS
+        if is_checked and why is _LINK_SKIPPED:
+            if step.depth > 1 and not os.path.lexists(f"{where}/{SKILL_MD}"):
+                message = "passed over: a link to a folder without SKILL.md"
+                self._note(Code.SKIPPED, message, step.path)
+                return
+            why = _LINK_NOT_CHECKED
+        self.candidates.append(broken(step.path, why, ""))
+
+    def _may_leave(self, step: _Step) -> bool:
+        """Whether a link may lead out of the roots: if allowed, and if it is itself inside."""
+        if not self.root.follow_links:
+            return False
+        where = self.root.real_path if step.real is None else step.real.path
+        return any(is_beneath(where, base) for base in self.real_roots)
+
     def _follow(self, where: str) -> Place | Finding:
         """The place inside the roots that a link leads to, or why it is not followed."""
         if not os.path.exists(where):
             return _LINK_BROKEN
-        if self.policy.links is Links.NOT_FOLLOWED:
+        if self.policy.links is Links.NOT_FOLLOWED and not self.root.follow_links:
             return _LINK_SKIPPED
         try:
             real = os.path.realpath(where)
@@ -353,10 +471,19 @@ class _Walk:
             return _LINK_BROKEN
         for base in self.real_roots:
             if is_beneath(real, base):
-                below = os.path.relpath(real, base)
-                parts = [] if below == os.curdir else below.split(os.sep)
-                return Place(base, "/".join(parts)) if LITTER.isdisjoint(parts) else _LINK_SKIPPED
+                return _place_below(base, real)
+        if any(is_beneath(real, base) for base in self.outside):
+            return _anchored(real)
         return _LINK_OUTSIDE
+
+    def _leave(self, where: str) -> Place | Finding:
+        """The folder outside of the roots that a link leads to."""
+        try:
+            real = os.path.realpath(where)
+        except OSError:
+            return _LINK_BROKEN
+        self.outside.append(real)
+        return _anchored(real)
 
     def _visit_flat(self, folder: Folder, name: str) -> None:
         if self._passed_over(name, name):
@@ -373,10 +500,18 @@ class _Walk:
             self._lose(step.path, error)
             return None
 
+    def _parent(self, path: str) -> str:
+        """The name of the folder that the entry at `path` is in."""
+        above = path.rpartition("/")[0]
+        return above.rpartition("/")[2] if above else self._own_name()
+
+    def _reason_to_skip(self, name: str, path: str) -> str | None:
+        return self.policy.reason_to_skip(name, self._parent(path) if name[0] == "." else "")
+
     def _passed_over(self, name: str, path: str) -> bool:
         if name[0] not in "._" and name not in self.policy.skip_names and name.isprintable():
             return False
-        skip = self.policy.reason_to_skip(name)
+        skip = self._reason_to_skip(name, path)
         if skip is not None:
             self._note(Code.SKIPPED, f"passed over: {skip}", path)
             return True
@@ -453,3 +588,15 @@ class _Walk:
 
     def _absolute(self, path: str) -> str:
         return os.path.join(self.root.path, path) if path else self.root.path
+
+
+def _place_below(base: str, real: str) -> Place | Finding:
+    """A real path as a place below a root, unless it is never part of a skill."""
+    below = os.path.relpath(real, base)
+    parts = [] if below == os.curdir else below.split(os.sep)
+    return Place(base, "/".join(parts)) if LITTER.isdisjoint(parts) else _LINK_SKIPPED
+
+
+def _anchored(real: str) -> Place | Finding:
+    """A real path as a place below the file system's own root, so that no name may be a link."""
+    return _place_below(os.path.splitdrive(real)[0] + os.sep, real)

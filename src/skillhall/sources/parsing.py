@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall.skill.frontmatter import MAX_SKILL_MD
-from skillhall.skill.parse import large_skill_md, parse_head
+from skillhall.skill.parse import find_encoding_fault, large_skill_md, parse_head
 from skillhall.sources.candidate import Candidate, broken
 
 if TYPE_CHECKING:
@@ -19,8 +19,13 @@ def parse_candidate(raw: RawHead, keys: KeyCase, *, sign: bool = True) -> Candid
     size = signature[2]
     if size > MAX_SKILL_MD:
         return broken(path, large_skill_md(size), file, is_flat=name is None)
-    head = parse_head(data, name, keys, complete=len(data) >= size)
+    complete = len(data) >= size
+    head = parse_head(data, name, keys, complete=complete)
     front, findings, _ = head or parse_head(data, name, keys)
+    # A body that is not text is no body. What lies beyond the head, `catalog.bodies` checks.
+    fault = find_encoding_fault(data, complete=complete)
+    if fault is not None and all(one.code is not fault.code for one in findings):
+        findings = (*findings, fault)
     if note is not None:
         findings = (note, *findings)
     return Candidate(

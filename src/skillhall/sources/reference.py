@@ -4,6 +4,7 @@ r"""The texts that name a source, and what they mean. Nothing is opened or looke
 ./folder  ~/folder  C:\folder  folder/             LocalRef
 ./skills.zip  skills.tar.gz                        ArchiveRef
 owner/repo[/path][@ref]                            GitHubRef, as are pages of github.com
+github:owner/repo[/path][@ref]                     the same, even if there is a folder owner/repo
 https://host/owner/repo[.git[/path]][@ref]         GitRef, as are pages of GitLab, Gitea and others
 ssh://git@host/repo.git  git@host:owner/repo.git   GitRef, with the same [/path][@ref]
 https://host/SKILL.md  https://host/skills.zip     UrlRef
@@ -28,7 +29,7 @@ from skillhall.skill.skill_uri import SkillUri
 from skillhall.sources.addresses import is_loopback, parse_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 MAX_TEXT = 4096  # characters
 MAX_REF = 255  # characters; file systems hold no longer name
@@ -206,10 +207,8 @@ def parse_reference(text: str, *, loopback_http: bool = False) -> SourceRef:
         raise SourceRejected("path", text, "it starts with a dash", "write ./ before it")
     if _LOCAL.match(text):
         return _local(text)
-    if text.startswith("python:"):
-        return _package(text)
-    if text.startswith("mcp:"):
-        return _served(text)
+    if (read := _PREFIXES.get(text.partition(":")[0])) and ":" in text:
+        return read(text)
     if scp := _SCP.fullmatch(text):
         return _scp(text, *scp.groups())
     if scheme := _SCHEME.match(text):
@@ -280,6 +279,21 @@ def _short(text: str) -> SourceRef:
         raise SourceRejected("path", text, "it is only a name", hint)
     place = _Place(_joined(names[2:], text), _checked_ref(ref, text))
     return _github(names[:2], place, text)
+
+
+def is_name(text: str) -> bool:
+    """Whether the text is written as a relative path is: without a prefix, scheme or host."""
+    head = text.partition("/")[0].lower()
+    is_plain = not (_LOCAL.match(text) or _SCHEME.match(text) or _CONTROL.search(text))
+    return is_plain and bool(head) and head not in _SPOKEN_HOSTS and not text.startswith("-")
+
+
+def _on_github(text: str) -> GitHubRef:
+    head, ref = _split_ref(text.removeprefix("github:").rstrip("/"), text)
+    names = head.split("/")
+    if len(names) == 1:
+        raise SourceRejected("path", text, "it names no repository", "write github:owner/repo")
+    return _github(names[:2], _Place(_joined(names[2:], text), _checked_ref(ref, text)), text)
 
 
 def _github(names: Sequence[str], place: _Place, text: str) -> GitHubRef:
@@ -612,3 +626,10 @@ def _longer(path: str, ref: str) -> _Place | None:
     if not ref or not first or rest.startswith("-") or not is_ref(longer):
         return None
     return _Place(rest, longer)
+
+
+_PREFIXES: Final[Mapping[str, Callable[[str], SourceRef]]] = {
+    "github": _on_github,
+    "mcp": _served,
+    "python": _package,
+}

@@ -6,7 +6,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import NoSkillThere, SkillNotFound, SourceRejected
-from skillhall.skill.frontmatter import is_skill_md
+from skillhall.policy.profiles import LENIENT
+from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _SHELF = "skills"  # where repositories of skills keep them
 _WHAT_IT_HOLDS = "'skillhall add REPOSITORY --list' shows what it holds"
-_NEVER = frozenset({".git", "node_modules", "__macosx"})
 
 
 class Snapshot(NamedTuple):
@@ -63,13 +63,15 @@ def find_skills(paths: Collection[str], wanted: str, text: str) -> list[str]:
     A single name is looked for in `skills/`, at the top, then anywhere. `text` names the source.
     Raises: NoSkillThere, SkillNotFound, SourceRejected.
     """
-    folders = skill_folders(path for path in paths if not _NEVER & set(path.lower().split("/")))
     if not wanted:
-        return _on_show(folders, text)
+        if not (shown := shown_skills(paths)):
+            raise NoSkillThere(text)
+        return shown
     places = [wanted] if "/" in wanted else [f"{_SHELF}/{wanted}", wanted]
     for place in places:
-        if below := [folder for folder in folders if f"{folder}/".startswith(f"{place}/")]:
-            return sorted(below)
+        if below := shown_skills(paths, place):
+            return below
+    folders = skill_folders(path for path in paths if not _is_ignored(path))
     if "/" not in wanted and (named := _called(wanted, folders)):
         return _only_one(named, text)
     if any(path.startswith(f"{wanted}/") for path in paths):
@@ -78,22 +80,30 @@ def find_skills(paths: Collection[str], wanted: str, text: str) -> list[str]:
     raise SkillNotFound(wanted, get_close_matches(wanted, names), _WHAT_IT_HOLDS)
 
 
-def _on_show(folders: set[str], text: str) -> list[str]:
-    """All skills, but copies in agents' hidden folders only if there is nothing else."""
-    shown = [folder for folder in folders if not _is_hidden(folder)]
-    if not folders:
-        raise NoSkillThere(text)
-    return sorted(shown or folders)
+def shown_skills(paths: Iterable[str], base: str = "") -> list[str]:
+    """The folders of the skills below `base` that a scan of the same files on disk finds.
+
+    The rule is that of the profile `lenient`; its limit on the depth is for disks alone.
+    """
+    start = f"{base}/" if base else ""
+    folders = (path.rpartition("/")[0] for path in paths if _is_skill_path(path, start))
+    shown = LENIENT.scan.shown(dict.fromkeys(folders), base)
+    return sorted(skill_folders(f"{folder}/{SKILL_MD}" if folder else SKILL_MD for folder in shown))
 
 
-def _is_hidden(folder: str) -> bool:
-    # skills/.curated and skills/.system are shelves, .claude/skills is somebody's installation.
-    return folder.startswith(".")
+def _is_skill_path(path: str, start: str) -> bool:
+    return path.startswith(start) and is_skill_md(path.rpartition("/")[2])
+
+
+def _is_ignored(path: str) -> bool:
+    """Whether some folder on the way is ignored by its name."""
+    skip = LENIENT.scan._replace(skip_hidden=False).reason_to_skip
+    return any(skip(name) is not None for name in path.split("/"))
 
 
 def _called(name: str, folders: set[str]) -> list[str]:
     named = [folder for folder in folders if folder.rpartition("/")[2] == name]
-    return [folder for folder in named if not _is_hidden(folder)] or named
+    return [folder for folder in named if not folder.startswith(".")] or named
 
 
 def _only_one(folders: list[str], text: str) -> list[str]:

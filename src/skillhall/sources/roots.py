@@ -12,12 +12,21 @@ class Root(NamedTuple):
     path: str
     source: str = "given"
     expected: bool = True  # whether its absence is worth a finding
+    follow_links: bool = False  # whether a link in it may lead to a folder outside of all roots
 
     @classmethod
-    def of(cls, text: str, base: str, source: str = "given", *, expected: bool = True) -> Root:
+    def of(
+        cls,
+        text: str,
+        base: str,
+        source: str = "given",
+        *,
+        expected: bool = True,
+        follow_links: bool = False,
+    ) -> Root:
         """The root that `text` names: `~` expands, relative paths start at `base`."""
-        expanded = os.path.expanduser(text)
-        return cls(os.path.abspath(os.path.join(base, expanded)), source, expected)
+        path = os.path.abspath(os.path.join(base, os.path.expanduser(text)))
+        return cls(path, source, expected, follow_links)
 
     @property
     def real_path(self) -> str:

@@ -16,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from skillhall.errors import NotAFile
+from skillhall.policy import scanning
 from skillhall.sources.safety import Kind
 
 if sys.platform != "win32":
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
-STAGED = ".skillhall-"  # how everything begins that was not finished
+STAGED = scanning.STAGED  # how everything begins that was not finished
 ASIDE = f"{STAGED}old-"  # a folder that is being replaced, with its name behind
 # Whole names: a lock of ours begins with the same letters and is finished.
 _UNFINISHED = re.compile(rf"{re.escape(STAGED)}[0-9a-f]{{16}}|{re.escape(ASIDE)}.*", re.DOTALL)

@@ -6,7 +6,7 @@ import pytest
 from skillhall.agents.agent_tools import AgentTools
 from skillhall.agents.events import FileRead, SkillLoaded, ToolEvent, ToolFailed
 from skillhall.agents.statistics import SkillUse, count_usage
-from skillhall.errors import SkillNotFound, SkillRejected
+from skillhall.errors import SkillNotFound
 from skillhall.storage.usage import Usage, UsageLog
 from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
@@ -126,8 +126,9 @@ def test_a_broken_skill_is_not_sent_to_the_model(folder: Path) -> None:
     tools = make_tools(folder)
     tools.tools()
     (folder / "skills/pdf/SKILL.md").write_bytes(b"---\nname: pdf\ndescription: x\n---\n\0")
-    with pytest.raises(SkillRejected):
-        tools.said("/pdf")
+    assert tools.said("/pdf") == ("/pdf", "")
+    with pytest.raises(SkillNotFound):
+        tools.said("/skill:pdf")
 
 
 def test_the_log_tells_what_was_offered_loaded_and_read(folder: Path) -> None:

@@ -62,6 +62,11 @@ def test_a_source_can_start_at_the_config(tmp_path: Path) -> None:
     assert [source.base for source in config.agents[0].skills] == [str(tmp_path), ""]
 
 
+def test_a_source_can_allow_links(tmp_path: Path) -> None:
+    config = config_of(tmp_path, {"root": "x", "followLinks": True}, {"root": "x"})
+    assert [source.follow_links for source in config.agents[0].skills] == [True, False]
+
+
 def test_toml_has_the_same_shape(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(
@@ -177,7 +182,9 @@ def test_a_whole_agent_is_read_and_the_schema_takes_it(tmp_path: Path) -> None:
         "instructions": "Be brief.",
         "tools": ["ReadFile", "load_skill"],
         "budgets": {"catalog": 2000, "requests": 9},
-        "skills": [{"root": "x", "available": ["*"], "inline": [], "base": "config"}],
+        "skills": [
+            {"root": "x", "available": ["*"], "inline": [], "base": "config", "followLinks": True}
+        ],
         "theme": "dark",
     }
     (agent,) = read_config(written(tmp_path, {"agents": [entry]})).agents

@@ -157,7 +157,7 @@ def test_a_body_that_is_not_text_is_not_inlined(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf", data=make_skill_md("pdf") + b"\xff")
     skills = instructions(tmp_path, InstructionSource("skills", INLINE))
     assert skills.text == ""
-    assert codes_of(skills) == [Code.NOT_UTF8]
+    assert codes_of(skills) == [Code.NOT_UTF8, Code.PATTERN_UNMATCHED]
 
 
 def test_warnings_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from skillhall.catalog.stamps import Stamps, take_stamps
-from skillhall.policy.profiles import INSTRUCTION_SKILLS, PROMPT_REPOSITORY
+from skillhall.policy.profiles import INSTRUCTION_SKILLS, LENIENT, PROMPT_REPOSITORY
 from tests.support.skills import make_skill
 
 YEAR = 365 * 24 * 3600 * 1_000_000_000  # nanoseconds
@@ -45,6 +45,29 @@ def test_only_folders_and_skill_files_inside_the_root_are_stamped(tmp_path: Path
     (root / "loop").symlink_to(root)
     stamped = {Path(path).relative_to(root).as_posix() for path in stamps_of(root)}
     assert stamped == {".", "pdf", "pdf/SKILL.md", "loop"}
+
+
+def test_what_a_link_leads_to_is_stamped_if_links_are_followed(tmp_path: Path) -> None:
+    make_skill(tmp_path / "outside", "pdf")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/pdf").symlink_to(tmp_path / "outside/pdf")
+    root = str(tmp_path / "root")
+    followed = take_stamps([root], INSTRUCTION_SKILLS.scan, {root}).signatures
+    assert f"{root}/pdf/SKILL.md" in followed
+    assert f"{root}/pdf/SKILL.md" not in stamps_of(tmp_path / "root")
+
+
+def test_skills_that_agents_installed_are_stamped(tmp_path: Path) -> None:
+    make_skill(tmp_path / ".claude/skills", "pdf")
+    make_skill(tmp_path / ".claude/other", "docx")
+    make_skill(tmp_path / "skills/.curated", "notes")
+    stamped = take_stamps([str(tmp_path)], LENIENT.scan).signatures
+    assert {Path(path).relative_to(tmp_path).as_posix() for path in stamped} >= {
+        ".claude",
+        ".claude/skills/pdf/SKILL.md",
+        "skills/.curated/notes/SKILL.md",
+    }
+    assert str(tmp_path / ".claude/other") not in stamped
 
 
 def stamps_of(root: Path) -> list[str]:

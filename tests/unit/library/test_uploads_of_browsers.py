@@ -2,8 +2,9 @@
 
 import pytest
 
-from skillhall.errors import ArchiveRejected, SourceRejected
+from skillhall.errors import ArchiveRejected, SourceRejected, TooLarge
 from skillhall.library.intake import open_upload
+from skillhall.skill.frontmatter import MAX_SKILL_MD
 from tests.support.archives import zip_of
 from tests.support.skills import make_skill_md
 
@@ -36,3 +37,8 @@ def test_what_holds_no_skill_or_leaves_its_folder_is_refused() -> None:
     for files in ({"x.zip": b"no zip"}, {"a/../../SKILL.md": TEXT}, {"a/x.md": b"x"}):
         with pytest.raises(ArchiveRejected):
             open_upload([*files.items()])
+
+
+def test_a_skill_md_alone_is_limited_to_the_size_a_skill_md_may_have() -> None:
+    with pytest.raises(TooLarge, match=str(MAX_SKILL_MD)):
+        open_upload([("SKILL.md", b"x" * (MAX_SKILL_MD + 1))])

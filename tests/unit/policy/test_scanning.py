@@ -1,6 +1,12 @@
 import pytest
 
-from skillhall.policy.scanning import CLUTTER, LITTER, ScanPolicy
+from skillhall.policy.scanning import (
+    CLUTTER,
+    LITTER,
+    EmptyFolders,
+    ScanPolicy,
+    installed_depth,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +36,46 @@ def test_litter_starts_with_a_dot_or_an_underscore() -> None:
     assert {name[0] for name in LITTER} == {".", "_"}
 
 
-@pytest.mark.parametrize(("depth", "candidate"), [(1, True), (2, False), (64, False)])
-def test_every_folder_is_a_candidate_only_in_a_flat_scan(depth: int, candidate: bool) -> None:
-    assert ScanPolicy(depth=depth).every_folder_is_a_candidate is candidate
+def test_a_folder_without_a_skill_is_a_place_to_look_into_once_the_search_goes_deeper() -> None:
+    assert ScanPolicy().searching(1).empty_folders is EmptyFolders.REJECTED
+    assert ScanPolicy().searching(2).empty_folders is EmptyFolders.AMONG_SKILLS
+
+
+@pytest.mark.parametrize(
+    ("name", "parent", "is_group"),
+    [
+        (".curated", "skills", True),
+        (".system", "skills", True),
+        (".curated", "docs", False),
+        (".curated", "", False),
+        ("curated", "skills", False),
+        (".github", "skills", False),
+        (".cache", "skills", False),
+        (".disabled", "skills", False),
+        (".Trash", "skills", False),
+        (".skillhall-0123456789abcdef", "skills", False),
+    ],
+)
+def test_hidden_groups_of_skills_are_searched_in_collections(
+    name: str, parent: str, is_group: bool
+) -> None:
+    assert ScanPolicy(collections=True).is_group(name, parent) is is_group
+    assert not ScanPolicy().is_group(name, parent)
+
+
+@pytest.mark.parametrize(
+    ("path", "depth"),
+    [
+        (".claude/skills/pdf", 2),
+        (".opencode/skill/pdf", 2),
+        (".skills/pdf", 1),
+        (".claude/commands/pdf", 0),
+        ("claude/skills/pdf", 0),
+        (".git/skills/pdf", 0),
+        (".venv/skills/pdf", 0),
+        (".cache/skills/pdf", 0),
+        ("", 0),
+    ],
+)
+def test_the_folders_of_agents_are_known_by_their_shape(path: str, depth: int) -> None:
+    assert installed_depth(path.split("/")) == depth

@@ -3,14 +3,18 @@
 import contextlib
 import gzip
 import io
+import shutil
 import stat
 import struct
+import subprocess
 import tarfile
 import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from itertools import accumulate
+from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 import pytest
@@ -721,18 +725,97 @@ def test_a_damaged_extra_field_refuses_the_archive(extra: bytes, reason: str) ->
     assert refusal(make_zip(ZipEntry("a", extra=extra, central=WIDE), ROOT)) == reason
 
 
+HONEST_END = 22  # bytes of the end record of `HONEST`
+WIDE_END = 56
+AS_IT_IS: Mapping[str, int] = MappingProxyType({})
+LARGEST: tuple[int, ...] = (0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
+
+
+def wide_zip(
+    data: bytes,
+    *,
+    narrow: tuple[int, ...] | None = None,
+    record: Mapping[str, int] = AS_IT_IS,
+    locator: Mapping[str, int] = AS_IT_IS,
+    between: bytes = b"",
+) -> bytes:
+    """The archive with a zip64 end record, as writers add it that do not know sizes ahead."""
+    body, end = data[:-HONEST_END], data[-HONEST_END:]
+    numbers = struct.unpack("<4H2LH", end[4:])[:-1]
+    told = dict(zip(("part", "first", "here", "entries", "size", "start"), numbers, strict=True))
+    told = {"rest": WIDE_END - 12, **told, **record}
+    wide = b"PK\x06\x06" + struct.pack("<Q2H2L4Q", told.pop("rest"), 45, 45, *told.values())
+    found = {"part": 0, "offset": len(body), "parts": 1, **locator}
+    finder = b"PK\x06\x07" + struct.pack("<LQL", *found.values())
+    plain = b"PK\x05\x06" + struct.pack("<4H2LH", *(numbers if narrow is None else narrow), 0)
+    return body + wide + between + finder + plain
+
+
 @pytest.mark.parametrize(
-    "end",
+    "narrow",
+    [None, LARGEST, (0, 0, *LARGEST[2:]), (0, 0, 1, 1, *LARGEST[4:])],
+    ids=["plain numbers too", "none", "no parts", "count alone"],
+)
+def test_an_archive_with_a_zip64_end_record_is_read(narrow: tuple[int, ...] | None) -> None:
+    assert contents(read(wide_zip(make_zip(ROOT), narrow=narrow))[0]) == {"SKILL.md": SKILL}
+
+
+def test_an_archive_with_every_number_in_zip64_fields_is_read() -> None:
+    sizes = struct.pack("<QQ", len(SKILL), len(deflate(SKILL)))
+    entry = ZipEntry(
+        "SKILL.md",
+        SKILL,
+        local={**WIDE, "extra": extra_field(1, sizes)},
+        central={
+            **WIDE,
+            "offset": 0xFFFFFFFF,
+            "disk": 0xFFFF,
+            "extra": extra_field(1, sizes + bytes(8) + bytes(4)),
+        },
+    )
+    assert contents(read(wide_zip(make_zip(entry), narrow=LARGEST))[0]) == {"SKILL.md": SKILL}
+
+
+@pytest.mark.skipif(shutil.which("zip") is None, reason="there is no zip program")
+def test_an_archive_that_the_zip_program_writes_as_zip64_is_read(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_bytes(SKILL)
+    words = ["zip", "-q", "-fz", "pdf.zip", "SKILL.md"]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
+    data = (tmp_path / "pdf.zip").read_bytes()
+    assert b"PK\x06\x06" in data
+    assert contents(read(data)[0]) == {"SKILL.md": SKILL}
+
+
+def test_more_entries_than_the_limit_in_a_zip64_end_record_are_too_many() -> None:
+    data = wide_zip(make_zip(ROOT), narrow=LARGEST, record={"here": 70_000, "entries": 70_000})
+    assert refusal(data) == "too_large"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
     [
-        zip_end(0xFFFF, 0, 0),
-        zip_end(1, 0xFFFFFFFF, 0),
-        zip_end(1, 0, 0xFFFFFFFF),
-        b"PK\x06\x07" + bytes(16) + zip_end(0, 0, 0),
+        (HONEST[:-HONEST_END] + zip_end(0xFFFF, 0, 0), "malformed"),
+        (HONEST[:-HONEST_END] + zip_end(1, 0xFFFFFFFF, 0), "malformed"),
+        (HONEST[:-HONEST_END] + zip_end(1, 0, 0xFFFFFFFF), "malformed"),
+        (HONEST[:-HONEST_END] + b"PK\x06\x07" + bytes(16) + zip_end(0, 0, 0), "confusion"),
+        (wide_zip(HONEST, record={"entries": 9}), "confusion"),
+        (wide_zip(HONEST, record={"start": 9}), "confusion"),
+        (wide_zip(HONEST, record={"part": 1}), "confusion"),
+        (wide_zip(HONEST, record={"rest": 45}), "malformed"),
+        (wide_zip(HONEST, locator={"offset": 0}), "confusion"),
+        (wide_zip(HONEST, locator={"part": 1}), "confusion"),
+        (wide_zip(HONEST, locator={"parts": 2}), "confusion"),
+        (wide_zip(HONEST, between=b"x"), "confusion"),
+        (wide_zip(HONEST, narrow=LARGEST, record={"start": 9}), "confusion"),
+    ],
+    ids=[
+        *("no record for the count", "no record for the size", "no record for the start"),
+        *("no record", "other count", "other start", "other part", "longer record"),
+        *("locator elsewhere", "locator in a part", "several parts", "a gap", "start elsewhere"),
     ],
 )
-def test_a_zip64_end_record_is_refused_in_plain_words(end: bytes) -> None:
-    with pytest.raises(ArchiveRejected, match="it is a zip64 file"):
-        read(HONEST[:-22] + end)
+def test_a_zip64_end_record_that_lies_refuses_the_archive(data: bytes, reason: str) -> None:
+    assert refusal(data) == reason
 
 
 # Encryption, methods, damage

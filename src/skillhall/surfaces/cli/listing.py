@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall.surfaces.cli.loading import load, tell_what_was_left_out
+from skillhall.surfaces.cli.loading import Search, load, tell_what_was_left_out
 from skillhall.surfaces.cli.terminal import is_decorated, print_rows, print_table, say
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ _TABLE_ROWS = 2000  # beyond that nobody reads along, and laying out a table tak
 
 def show_list(request: ListRequest) -> int:
     """Print the skills; the exit code is 0 even if some were left out."""
-    catalog = load(request.roots, request.profile, no_index=request.no_index)
+    search = Search(request.depth, request.follow_links, request.no_index, bodies=request.long)
+    catalog = load(request.roots, request.profile, search)
     if request.as_json:
         from skillhall.surfaces.cli.output import EncodedItems, print_report
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SkillNotFound
 from skillhall.policy.loading import Effect
@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 _INCOMPLETE = (Code.ROOT_MISSING, Code.BOUND_REACHED)
 
 
-def read_settings(*, no_index: bool = False) -> Settings:
+class Search(NamedTuple):
+    """How a command searches its roots."""
+
+    depth: int | None = None  # the profile's own if not given
+    follow_links: bool = False
+    no_index: bool = False
+    bodies: bool = False  # whether each SKILL.md is read to its end
+
+
+_USUAL = Search()
+
+
+def read_settings(*, no_index: bool = False, follow_links: bool = False) -> Settings:
     """The settings of this process. Raises: CommandFailed if it stands in no folder."""
     try:
         settings = Settings.read()
@@ -31,18 +43,37 @@ def read_settings(*, no_index: bool = False) -> Settings:
         raise CommandFailed(
             "not_found", "the current folder does not exist any more", "change to another one"
         ) from None
-    if not no_index:
-        return settings
-    return settings._replace(use_index=False)
+    return settings._replace(
+        use_index=settings.use_index and not no_index,
+        follow_links=settings.follow_links or follow_links,
+    )
 
 
-def load(roots: Sequence[str], profile: str, *, no_index: bool = False) -> Catalog:
-    """The catalog of `roots`, with a sign of life while it takes long."""
+def load(roots: Sequence[str], profile: str, search: Search = _USUAL) -> Catalog:
+    """The catalog of `roots`, with a progress line if it takes long.
+
+    Raises: CommandFailed if a root that was named cannot be searched.
+    """
     from skillhall.surfaces.cli.progress import scan_progress
 
-    settings = read_settings(no_index=no_index)
+    depth, follow_links, no_index, bodies = search
+    settings = read_settings(no_index=no_index, follow_links=follow_links)
     with scan_progress() as progress:
-        return load_catalog(roots, profile, settings=settings, progress=progress)
+        catalog = load_catalog(
+            roots, profile, depth=depth, bodies=bodies, settings=settings, progress=progress
+        )
+    _refuse_missing_roots(catalog)
+    return catalog
+
+
+def _refuse_missing_roots(catalog: Catalog) -> None:
+    named = {root.path for root in catalog.roots if root.expected}
+    for note in catalog.notes:
+        if note.finding.code is Code.ROOT_MISSING and note.finding.path in named:
+            from skillhall.surfaces.cli.errors import CommandFailed
+
+            message = f"{note.finding.path}: {note.finding.message}"
+            raise CommandFailed("not_found", message, note.finding.hint)
 
 
 def find(catalog: Catalog, name: str) -> Skill:

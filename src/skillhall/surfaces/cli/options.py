@@ -123,6 +123,27 @@ def no_index_option(function: _F) -> _F:
     )(function)
 
 
+def search_options(function: _F) -> _F:
+    """`--depth` and `--follow-links`: how far a search goes."""
+    from skillhall.policy.scanning import MAX_DEPTH
+
+    return click.option(
+        "--depth",
+        type=click.IntRange(1, MAX_DEPTH),
+        metavar="N",
+        help="Search N levels of folders.  [default: 6, or what the profile says]",
+    )(follow_links_option(function))
+
+
+def follow_links_option(function: _F) -> _F:
+    """`--follow-links`: links may lead out of the searched folders."""
+    return click.option(
+        "--follow-links",
+        is_flag=True,
+        help="Follow links from a searched folder to folders outside of it.",
+    )(function)
+
+
 def config_option(function: _F) -> _F:
     """`--config`: where the agents are described."""
     return click.option(

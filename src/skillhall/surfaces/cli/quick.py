@@ -24,6 +24,8 @@ class ListRequest(NamedTuple):
     as_json: bool = False
     long: bool = False
     no_index: bool = False
+    depth: int | None = None
+    follow_links: bool = False
 
 
 class _NotPlain(Exception):

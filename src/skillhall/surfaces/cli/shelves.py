@@ -31,11 +31,11 @@ def global_option(function: _F) -> _F:
     )(function)
 
 
-def open_shelf(*, is_user: bool) -> Shelf:
+def open_shelf(*, is_user: bool, follow_links: bool = False) -> Shelf:
     """The shelf that a command is about."""
     from skillhall.library.shelf import Shelf
 
-    return Shelf.of(read_settings(), user=is_user)
+    return Shelf.of(read_settings(follow_links=follow_links), user=is_user)
 
 
 def print_shelf_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -119,8 +119,8 @@ def test_an_empty_list_prints_nothing_and_says_where_it_looked(cli: Cli) -> None
 
 
 def test_a_root_that_is_missing_is_told_in_full(cli: Cli, tmp_path: Path) -> None:
-    assert cli("list", "gone") == 0
-    assert f"warning: {tmp_path}/gone: the folder cannot be searched" in cli.err
+    assert cli("list", "gone") == 4
+    assert f"error: {tmp_path}/gone: the folder cannot be searched" in cli.err
 
 
 # show
@@ -316,7 +316,7 @@ def test_prompt_inline_leaves_out_a_body_that_cannot_be_read(cli: Cli, tmp_path:
     make_skill(tmp_path, "b")
     assert cli("prompt", ".", "--format", "inline") == 0
     assert re.findall(r'<skill name="(.)"', cli.out) == ["b"]
-    assert "warning: left out 'a'" in cli.err
+    assert "1 skill left out" in cli.err
 
 
 def test_prompt_follows_an_agent_config(cli: Cli, skills: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from skillhall.library.lock import PROJECT_LOCK
 from skillhall.surfaces.cli.checklist import Row, choose_rows
 from skillhall.surfaces.cli.running import run
 from tests.support.shelves import Workbench, workbench
@@ -129,6 +130,64 @@ def test_a_preview_adds_nothing(bench: Workbench, capsys: pytest.CaptureFixture[
     assert run(["add", "../source", "--list"]) == 0
     assert "notes" in capsys.readouterr().out
     assert list(bench.project.iterdir()) == []
+
+
+def test_add_list_json_lists_whatever_is_installed(
+    bench: Workbench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.skill("notes")
+    before = answer(capsys, "add", "../source", "--list")
+    assert answer(capsys, "add", "../source", "--yes")[0] == 0
+    (bench.project / PROJECT_LOCK).write_text("damaged", encoding="utf-8")
+    code, report = answer(capsys, "add", "../source", "--list")
+    assert (code, report) == before
+    assert report["ok"]
+    assert [(one["id"], one["path"]) for one in report["data"]["skills"]] == [
+        ("notes", "notes"),
+        ("pdf", "pdf"),
+    ]
+
+
+def test_an_existing_folder_wins_over_a_repository_on_github(
+    bench: Workbench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.source.rename(bench.project / "acme")
+    (bench.project / "acme/skills").mkdir()
+    (bench.project / "acme/pdf").rename(bench.project / "acme/skills/pdf")
+    code, report = answer(capsys, "add", "acme/skills")
+    assert (code, report["data"]["added"][0]["id"]) == (0, "pdf")
+    assert "github:acme/skills" in report["data"]["notes"][0]
+    assert answer(capsys, "outdated")[1]["data"]["skills"][0]["source"] == "./acme/skills"
+    assert run(["add", "acme", "--list"]) == 0
+
+
+def test_a_folder_without_skills_says_how_to_mean_github(
+    bench: Workbench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (bench.project / "acme/skills").mkdir(parents=True)
+    code, report = answer(capsys, "add", "acme/skills")
+    assert (code, report["error"]["code"]) == (3, "source_rejected")
+    assert "github:acme/skills" in report["error"]["hint"]
+
+
+def test_verify_without_a_lock_file_says_so(
+    bench: Workbench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, report = answer(capsys, "verify")
+    assert (code, report["ok"], report["error"]["code"]) == (4, False, "not_found")
+    assert PROJECT_LOCK in report["error"]["message"]
+    assert "'skillhall add'" in report["error"]["hint"]
+    (bench.project / "skills-lock.json").write_text("{}", encoding="utf-8")
+    assert "skills-lock.json" in answer(capsys, "verify")[1]["error"]["hint"]
+
+
+def test_verify_with_an_empty_lock_file_has_nothing_to_complain_about(
+    bench: Workbench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (bench.source / "pdf").is_dir()
+    assert answer(capsys, "add", "../source")[0] == 0
+    assert answer(capsys, "remove", "pdf", "--yes")[0] == 0
+    assert answer(capsys, "verify")[0] == 0
 
 
 def test_the_agents_are_listed_with_their_folders(

@@ -10,7 +10,7 @@ import click
 
 from skillhall.surfaces.cli.errors import CONFLICT, REFUSED
 from skillhall.surfaces.cli.loading import counted
-from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.options import follow_links_option, json_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf, print_shelf_rows
 from skillhall.surfaces.cli.terminal import clean, is_attended, say
 
@@ -61,6 +61,7 @@ class Wish(NamedTuple):
 @click.option(
     "-l", "--list", "is_listing", is_flag=True, help="Show what SOURCE holds, and add nothing."
 )
+@follow_links_option
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--overwrite", is_flag=True, help="Replace skills that are there already.")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
@@ -74,6 +75,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     names: tuple[str, ...],
     copy: bool,
     is_listing: bool,
+    follow_links: bool,
     yes: bool,
     overwrite: bool,
     dry_run: bool,
@@ -85,6 +87,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     SOURCE is one of
       ./folder, skills.zip, skills.tar.gz
       owner/repo, owner/repo/skill, owner/repo/path@ref, a page of GitHub or GitLab
+      github:owner/repo, if there is also a folder owner/repo
       https://host/group/repo.git, git@host:owner/repo.git
       https://host/SKILL.md, https://host/skills.zip
       python:package, for skills that an installed package brings along
@@ -94,31 +97,34 @@ def command(  # noqa: PLR0913 - one parameter for each option
     --overwrite is given; 'skillhall rollback' brings the old one back. Nothing that comes with a
     skill is ever run.
     """
-    from skillhall.library.intake import open_source
+    from skillhall.library.intake import open_source, other_meaning
     from skillhall.surfaces.cli.progress import transfer_progress
 
     if directory is not None and (agents or is_user):
         raise click.UsageError(
             "--dir goes without --agent and --global", click.get_current_context()
         )
-    wish = Wish(open_shelf(is_user=is_user), directory, agents, copy, overwrite)
+    shelf = open_shelf(is_user=is_user, follow_links=follow_links)
+    wish = Wish(shelf, directory, agents, copy, overwrite)
     with transfer_progress() as progress:
         opened = open_source(source, wish.shelf.settings, progress)
     if opened.stale:
         say(f"warning: {opened.stale}")
+    note = other_meaning(source, opened.reference)
     can_ask = not (yes or dry_run or as_json or is_listing) and is_attended()
     bundles = _chosen(opened, names, is_all=yes or dry_run or is_listing, can_ask=can_ask)
+    if is_listing:
+        _show_listing(opened, bundles, note, as_json=as_json)
+        return 0
     if can_ask:
         _confirm(_add(wish, opened, bundles, dry_run=True))
-    report = _add(wish, opened, bundles, dry_run=dry_run or is_listing)
+    report = _add(wish, opened, bundles, dry_run=dry_run)
+    report.notes += [note] if note else []
     if as_json:
         _print_json(report)
-    elif is_listing:
-        _tell_findings(report)
-        _print_listing(bundles)
     else:
         _print_text(report, is_plan=dry_run, is_told=can_ask)
-    return 0 if is_listing else _exit_code(report)
+    return _exit_code(report)
 
 
 def _chosen(
@@ -149,9 +155,31 @@ def _marked(bundles: Sequence[Bundle]) -> list[Bundle]:
     return [bundles[at] for at in choose_rows("Which skills?", rows)]
 
 
-def _print_listing(bundles: Sequence[Bundle]) -> None:
-    from skillhall.library.adding import description_of, name_of
+def _show_listing(opened: Opened, bundles: Sequence[Bundle], note: str, *, as_json: bool) -> None:
+    """Print what the source has, whatever is installed."""
+    from skillhall.library.adding import AddReport, description_of, folder_of, name_of, prepare
 
+    report = AddReport(notes=[note] if note else [])
+    prepare([opened.whole(bundle) for bundle in bundles], "", report)
+    if as_json:
+        from skillhall.surfaces.cli.output import print_report
+
+        skills = [
+            {
+                "id": folder_of(one),
+                "name": name_of(one),
+                "description": description_of(one),
+                "path": opened.path_of(one),
+                "files": len(one.files),
+            }
+            for one in bundles
+        ]
+        data = {"skills": skills, "added": [], "skipped": [], "notes": report.notes}
+        print_report("add", data, report.findings)
+        return
+    _tell_findings(report)
+    if note:
+        say(f"note: {note}")
     rows = [(clean(name_of(one)), clean(description_of(one))) for one in bundles]
     print_shelf_rows(["skill", "description"], rows)
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import click
 
 from skillhall.surfaces.cli.listing import show_list
-from skillhall.surfaces.cli.options import json_option, no_index_option, profile_option
+from skillhall.surfaces.cli.options import (
+    json_option,
+    no_index_option,
+    profile_option,
+    search_options,
+)
 from skillhall.surfaces.cli.quick import ListRequest
 
 
@@ -14,12 +19,21 @@ from skillhall.surfaces.cli.quick import ListRequest
 @profile_option()
 @json_option
 @click.option("-l", "--long", is_flag=True, help="Read each skill whole: tokens and files.")
+@search_options
 @no_index_option
-def command(
-    *, roots: tuple[str, ...], profile: str, as_json: bool, long: bool, no_index: bool
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    roots: tuple[str, ...],
+    profile: str,
+    as_json: bool,
+    long: bool,
+    no_index: bool,
+    depth: int | None,
+    follow_links: bool,
 ) -> int:
     """List the skills below each ROOT, or in the folders where agents keep them.
 
-    In a pipe: name, description and location, separated by tabs.
+    Without --long only the start of each SKILL.md is read: enough for the frontmatter, not for a
+    damaged body. In a pipe: name, description and location, separated by tabs.
     """
-    return show_list(ListRequest(roots, profile, as_json, long, no_index))
+    return show_list(ListRequest(roots, profile, as_json, long, no_index, depth, follow_links))

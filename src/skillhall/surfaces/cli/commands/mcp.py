@@ -8,7 +8,12 @@ import click
 
 from skillhall.surfaces.cli.errors import CommandFailed
 from skillhall.surfaces.cli.loading import counted, read_settings
-from skillhall.surfaces.cli.options import json_option, no_index_option, profile_option
+from skillhall.surfaces.cli.options import (
+    json_option,
+    no_index_option,
+    profile_option,
+    search_options,
+)
 from skillhall.surfaces.cli.terminal import clean, say
 
 if TYPE_CHECKING:
@@ -25,9 +30,17 @@ _EXTRA = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
 @profile_option()
 @click.option("--check", is_flag=True, help="Show what clients would find, and serve nothing.")
 @json_option
+@search_options
 @no_index_option
-def command(
-    *, roots: tuple[str, ...], profile: str, check: bool, as_json: bool, no_index: bool
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    roots: tuple[str, ...],
+    profile: str,
+    check: bool,
+    as_json: bool,
+    no_index: bool,
+    depth: int | None,
+    follow_links: bool,
 ) -> int:
     """Serve the skills below each ROOT, or in the folders where agents keep them, by MCP.
 
@@ -36,8 +49,8 @@ def command(
     """
     from skillhall.wiring import open_folders, profile_named
 
-    settings = read_settings(no_index=no_index)
-    offering = open_folders(roots, profile_named(profile), settings)
+    settings = read_settings(no_index=no_index, follow_links=follow_links)
+    offering = open_folders(roots, profile_named(profile).searching(depth), settings)
     if check or as_json:
         return _show(offering, as_json=as_json)
     return _serve(offering)

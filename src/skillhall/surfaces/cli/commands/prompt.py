@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall.surfaces.cli.loading import counted, load, read_settings, tell_what_was_left_out
-from skillhall.surfaces.cli.options import config_option, no_index_option, profile_option
+from skillhall.surfaces.cli.loading import (
+    Search,
+    counted,
+    load,
+    read_settings,
+    tell_what_was_left_out,
+)
+from skillhall.surfaces.cli.options import (
+    config_option,
+    no_index_option,
+    profile_option,
+    search_options,
+)
 from skillhall.surfaces.cli.terminal import print_text, say
 
 if TYPE_CHECKING:
@@ -28,6 +39,7 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @config_option
 @click.option("--agent", metavar="ID", help="What an agent of the config gets, not folders.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the config instead.")
+@search_options
 @no_index_option
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -39,6 +51,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     agent: str | None,
     schema: bool,
     no_index: bool,
+    depth: int | None,
+    follow_links: bool,
 ) -> int:
     """Print the text that tells a model about the skills below each ROOT.
 
@@ -51,11 +65,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if config is not None or agent is not None:
         if roots:
             raise _wrong("the roots of an agent stand in its config; give ROOT or --agent")
-        if form not in ("xml", "json") or _is_given("profile") or _is_given("no_index"):
-            raise _wrong("--format, --profile and --no-index do not go with --agent or --config")
-        _print_instructions(config, agent, is_json=is_json)
+        if form not in ("xml", "json") or any(map(_is_given, ("profile", "no_index", "depth"))):
+            wrong = "--format, --profile, --no-index and --depth"
+            raise _wrong(f"{wrong} do not go with --agent or --config")
+        _print_instructions(config, agent, is_json=is_json, follow_links=follow_links)
         return 0
-    catalog = load(roots, profile, no_index=no_index)
+    catalog = load(roots, profile, Search(depth, follow_links, no_index, bodies=True))
     if is_json:
         _print_json(catalog)
     elif text := _render(form, catalog):
@@ -117,17 +132,19 @@ def _print_schema() -> None:
     print_text(schema_file().read_text(encoding="utf-8"))
 
 
-def _print_instructions(path: str | None, agent: str | None, *, is_json: bool) -> None:
+def _print_instructions(
+    path: str | None, agent: str | None, *, is_json: bool, follow_links: bool
+) -> None:
     from skillhall.agents.agent_skills import plan_of
     from skillhall.agents.host import LocalHost
     from skillhall.agents.instructions import Loader
     from skillhall.policy.profiles import INSTRUCTION_SKILLS
     from skillhall.surfaces.cli.configured import chosen_agent
 
-    settings = read_settings()
+    settings = read_settings(follow_links=follow_links)
     chosen = chosen_agent(path, agent, settings)
-    base = settings.working_directory
-    sources = [(source.located(base), source.globs) for source in chosen.skills]
+    base, follow = settings.working_directory, settings.follow_links
+    sources = [(one.located(base, follow_links=follow), one.globs) for one in chosen.skills]
     loaded = Loader(INSTRUCTION_SKILLS, LocalHost.of(settings))(sources)
     plan = plan_of(chosen, loaded)
     if is_json:

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall.surfaces.cli.loading import find, load
-from skillhall.surfaces.cli.options import SkillName, json_option, profile_option, roots_option
+from skillhall.surfaces.cli.loading import Search, find, load
+from skillhall.surfaces.cli.options import (
+    SkillName,
+    json_option,
+    profile_option,
+    roots_option,
+    search_options,
+)
 
 if TYPE_CHECKING:
     from skillhall.catalog.catalog import Catalog, Skill
@@ -18,15 +24,23 @@ if TYPE_CHECKING:
 @click.argument("file", required=False)
 @roots_option
 @profile_option()
+@search_options
 @json_option
-def command(
-    *, name: str, file: str | None, roots: tuple[str, ...], profile: str, as_json: bool
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    file: str | None,
+    roots: tuple[str, ...],
+    profile: str,
+    depth: int | None,
+    follow_links: bool,
+    as_json: bool,
 ) -> int:
     """Print the instructions of the skill NAME as an agent gets them, or the bytes of its FILE.
 
     FILE is relative to the skill's folder and cannot leave it.
     """
-    catalog = load(roots, profile)
+    catalog = load(roots, profile, Search(depth, follow_links))
     skill = find(catalog, name)
     if file is None:
         _print_activation(skill, catalog, is_json=as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall.surfaces.cli.loading import counted, read_settings
-from skillhall.surfaces.cli.options import json_option
+from skillhall.surfaces.cli.options import json_option, search_options
 from skillhall.surfaces.cli.terminal import clean, print_lines, say
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @click.command("scan", epilog="Example: skillhall scan .agents/skills")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
+@search_options
 @json_option
-def command(*, paths: tuple[str, ...], as_json: bool) -> int:
+def command(*, paths: tuple[str, ...], depth: int | None, follow_links: bool, as_json: bool) -> int:
     """Look for risky content in the skills at each PATH; nothing of them is run.
 
     Without PATH the folders are scanned where agents keep skills. The exit code is 1 if a finding
@@ -29,9 +30,9 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
     from skillhall.library.scanning import scan
     from skillhall.surfaces.cli.progress import scan_progress
 
-    settings = read_settings()
+    settings = read_settings(follow_links=follow_links)
     with scan_progress() as progress:
-        report = scan(paths, settings, progress)
+        report = scan(paths, settings, progress, depth=depth)
     if as_json:
         _print_json(report)
     else:

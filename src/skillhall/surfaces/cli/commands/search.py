@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall.surfaces.cli.errors import FAILED, OK
-from skillhall.surfaces.cli.loading import counted, load, tell_what_was_left_out
-from skillhall.surfaces.cli.options import json_option, profile_option, roots_option
+from skillhall.surfaces.cli.loading import Search, counted, load, tell_what_was_left_out
+from skillhall.surfaces.cli.options import json_option, profile_option, roots_option, search_options
 from skillhall.surfaces.cli.terminal import is_decorated, print_rows, print_table, say
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _SCORE_DIGITS = 4
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
 )
 @click.option("--body", is_flag=True, help="Read the bodies, too; slow for thousands of skills.")
+@search_options
 @json_option
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -35,6 +36,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     profile: str,
     limit: int,
     body: bool,
+    depth: int | None,
+    follow_links: bool,
     as_json: bool,
 ) -> int:
     """Search the names and descriptions of skills; any text is a query.
@@ -42,7 +45,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     A name comes first, then names that begin so, then skills with all words, then with some.
     In a pipe: name, description and location, separated by tabs. Exit code 1: nothing found.
     """
-    catalog = load(roots, profile)
+    catalog = load(roots, profile, Search(depth, follow_links, bodies=body))
     index = _index(catalog, with_bodies=body)
     found = index.search(" ".join(words), limit)
     if as_json:

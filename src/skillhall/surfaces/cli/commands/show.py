@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall.surfaces.cli.loading import find, load
-from skillhall.surfaces.cli.options import SkillName, json_option, profile_option, roots_option
+from skillhall.surfaces.cli.loading import Search, find, load
+from skillhall.surfaces.cli.options import (
+    SkillName,
+    json_option,
+    profile_option,
+    roots_option,
+    search_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +27,21 @@ if TYPE_CHECKING:
 @click.argument("name", type=SkillName())
 @roots_option
 @profile_option()
+@search_options
 @json_option
-def command(*, name: str, roots: tuple[str, ...], profile: str, as_json: bool) -> int:
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    roots: tuple[str, ...],
+    profile: str,
+    depth: int | None,
+    follow_links: bool,
+    as_json: bool,
+) -> int:
     """Show the frontmatter, the files, the size and every finding of the skill NAME."""
     from skillhall.library.validate import examine_skill
 
-    catalog = load(roots, profile)
+    catalog = load(roots, profile, Search(depth, follow_links))
     skill = find(catalog, name)
     examination = examine_skill(skill, catalog.profile)
     if as_json:

@@ -9,7 +9,7 @@ import click
 
 from skillhall.policy.loading import Effect
 from skillhall.surfaces.cli.loading import counted, read_settings
-from skillhall.surfaces.cli.options import profile_option
+from skillhall.surfaces.cli.options import profile_option, search_options
 from skillhall.surfaces.cli.terminal import clean, is_decorated, print_lines, print_text, say
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _FORMATS = ["text", "json", "sarif", "github"]
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--fix", "is_fixing", is_flag=True, help="Mend what is safe to mend.")
 @click.option("-n", "--dry-run", is_flag=True, help="With --fix: show the changes, write nothing.")
+@search_options
 @click.option("-v", "--verbose", is_flag=True, help="Show accepted findings too.")
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -40,6 +41,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     as_json: bool,
     is_fixing: bool,
     dry_run: bool,
+    depth: int | None,
+    follow_links: bool,
     verbose: bool,
 ) -> int:
     """Check the skills at each PATH: a SKILL.md, a skill's folder, or a folder of skills.
@@ -54,8 +57,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
     if dry_run and not is_fixing:
         raise click.UsageError("--dry-run goes with --fix", click.get_current_context())
-    settings = read_settings()
-    chosen = profile_named(profile)
+    settings = read_settings(follow_links=follow_links)
+    chosen = profile_named(profile).searching(depth)
     fixed = _fix(paths, chosen, settings, dry_run=dry_run) if is_fixing else None
     with scan_progress() as progress:
         report = validate(paths, chosen, settings, progress)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
     """Compare the installed skills with the lock, file by file.
 
-    The exit code is 1 if they differ.
+    The exit code is 1 if they differ, and 4 if there is no lock file.
     """
     from skillhall.library.verifying import verify
 

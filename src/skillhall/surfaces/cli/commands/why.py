@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall.surfaces.cli.loading import load
-from skillhall.surfaces.cli.options import SkillName, json_option, profile_option, roots_option
+from skillhall.surfaces.cli.loading import Search, load
+from skillhall.surfaces.cli.options import (
+    SkillName,
+    json_option,
+    profile_option,
+    roots_option,
+    search_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +26,19 @@ if TYPE_CHECKING:
 @click.argument("name", type=SkillName())
 @roots_option
 @profile_option()
+@search_options
 @json_option
-def command(*, name: str, roots: tuple[str, ...], profile: str, as_json: bool) -> int:
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    roots: tuple[str, ...],
+    profile: str,
+    depth: int | None,
+    follow_links: bool,
+    as_json: bool,
+) -> int:
     """Explain which copy of the skill NAME is used, which rule said so, and what was left out."""
-    catalog = load(roots, profile)
+    catalog = load(roots, profile, Search(depth, follow_links))
     explanation = catalog.explain(name)
     if not (explanation.winners or explanation.shadowed or explanation.rejected):
         catalog.find(name)  # raises, with the nearest names
