@@ -71,6 +71,7 @@ class SkillBundle:
     name: str
     files: Mapping[str, bytes]
     findings: tuple[Finding, ...] = ()  # about files that were left out
+    executable: frozenset[str] = frozenset()  # paths of the files that can be run
 
 
 class SkillList(list[SkillMetadata]):
@@ -156,7 +157,8 @@ def read_whole(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle
     files = {path: file.read() for path, file in bundle.files.items()}
     skill_md = skill_md_of(files, folder)
     metadata = parse_skill_metadata(files[skill_md], f"{folder}{separator}{skill_md}")
-    return SkillBundle(metadata.name, files, bundle.findings)
+    programs = frozenset(path for path, file in bundle.files.items() if file.executable)
+    return SkillBundle(metadata.name, files, bundle.findings, programs)
 
 
 def skill_md_of(files: Collection[str], folder: str) -> str:
