@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillhall.errors import SkillFileNotFound
 from skillhall.policy.profiles import LENIENT
+from skillhall.policy.readable import is_published
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.frontmatter import MAX_SKILL_MD, Block, find_block
 from skillhall.skill.parse import parse_skill
@@ -55,6 +56,13 @@ def read_skill_file(skill: Skill, path: str) -> bytes:
     if skill.is_flat:
         raise SkillFileNotFound(path)
     return read_in_place(skill.place, relative)
+
+
+def read_published_file(skill: Skill, path: str) -> bytes:
+    """The same for others than the user of this machine: hidden files are not found."""
+    if not is_published(RelativePath.parse(path).text):
+        raise SkillFileNotFound(path)
+    return read_skill_file(skill, path)
 
 
 def bundle_of(skill: Skill, policy: ScanPolicy) -> Bundle:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.read import bundle_of, read_skill_file
+from skillhall.catalog.read import bundle_of, read_published_file
 from skillhall.catalog.stamps import take_signature
 from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
@@ -30,7 +30,6 @@ from skillhall.library.intake import (
 )
 from skillhall.library.local_changes import LocalChanges
 from skillhall.library.local_intake import SYSTEM, USER
-from skillhall.library.local_skills import EVERY_FILE
 from skillhall.library.looking import Looks
 from skillhall.library.offering import Offer
 from skillhall.library.searching import Searching, State
@@ -218,10 +217,9 @@ class Collection:
         shown = self.show()
         with self._lock:
             if self._offer is None or self._offer.revision != shown.revision:
-                profile = LOCAL_SKILLS._replace(scan=EVERY_FILE)
                 index = partial(self._searching.index, shown.state)
                 skills = shown.skills.values()
-                self._offer = Offer(shown.revision, profile, skills, shown.findings, index)
+                self._offer = Offer(shown.revision, LOCAL_SKILLS, skills, shown.findings, index)
             return self._offer
 
     def import_source(
@@ -302,12 +300,12 @@ class Collection:
         )
 
     def bundle(self, identity: str) -> Bundle:
-        """All files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
-        return bundle_of(self.find(identity), EVERY_FILE)
+        """All published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
+        return bundle_of(self.find(identity), LOCAL_SKILLS.scan.published)
 
     def read_file(self, identity: str, path: str) -> bytes:
         """One file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-        return read_skill_file(self.find(identity), path)
+        return read_published_file(self.find(identity), path)
 
     def archive(self, identity: str) -> bytes:
         """All files as one zip file. Raises: as `bundle`, and what reading raises."""
@@ -371,7 +369,7 @@ class Collection:
         skill = self.find(identity)
         if skill.hidden:
             raise SkillNotFound(identity)
-        return read_skill_file(skill, skill.file if path == SKILL_MD else path)
+        return read_published_file(skill, skill.file if path == SKILL_MD else path)
 
     def _artifact(self, shown: Shown, identity: str) -> Artifact:
         known = self._artifacts.get(identity)

@@ -114,7 +114,7 @@ class Manifests:
 
     def _renewed(self, offer: Offer, row: Offered) -> Manifest:
         began = now()
-        bundle = bundle_of(row.skill, offer.profile.scan)
+        bundle = bundle_of(row.skill, offer.profile.scan.published)
         manifest = _made(row, bundle)
         self._kept.pop(row.skill.location, None)
         found = _signatures(row.skill, bundle)

@@ -98,7 +98,7 @@ class Offer:
         """The paths of its other files. Raises: SkillFileNotFound."""
         if row.skill.is_flat:
             return ()
-        files = bundle_of(row.skill, self.profile.scan).resources()
+        files = bundle_of(row.skill, self.profile.scan.published).resources()
         return [file.path.text for file in files]
 
     def read_file(self, row: Offered, path: str) -> bytes:
@@ -111,7 +111,7 @@ class Offer:
             return read_skill_file(row.skill, row.skill.file)
         if row.skill.is_flat:
             raise SkillFileNotFound(relative.text)
-        return bundle_of(row.skill, self.profile.scan).file(relative).read()
+        return bundle_of(row.skill, self.profile.scan.published).file(relative).read()
 
     def search(self, text: str, limit: int) -> tuple[Sequence[Offered], int]:
         """The skills that a text finds in names and descriptions, and how many there are."""

@@ -1,14 +1,17 @@
-"""Which files of a run directory an agent may read: judged by their names alone."""
+"""Which files an agent may read and which are published, judged by their names alone."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillhall.skill.bundle import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from skillhall.skill.bundle import Bundle
 
 DEFAULT_EXTENSIONS = (".md", ".cs", ".py", ".txt", ".json", ".yml", ".yaml")
 AGENTS_FOLDER = ".agents"  # the one hidden folder that is meant for agents
@@ -24,6 +27,22 @@ def has_extension(path: str, extensions: Iterable[str]) -> bool:
     name = path.rpartition("/")[2]
     dot = name.rfind(".")
     return dot > 0 and name[dot:].lower() in {extension.lower() for extension in extensions}
+
+
+def is_hidden(name: str) -> bool:
+    """Whether one name of a path is that of a dot file."""
+    return name.startswith(".")
+
+
+def is_published(path: str) -> bool:
+    """Whether a file of a skill may leave this machine: no part of its path is hidden."""
+    return not any(map(is_hidden, path.split("/")))
+
+
+def published(bundle: Bundle) -> Bundle:
+    """The bundle without its hidden files."""
+    files = {path: file for path, file in bundle.files.items() if is_published(path)}
+    return replace(bundle, files=files)
 
 
 def is_private(parts: Sequence[str]) -> bool:

@@ -37,6 +37,11 @@ class ScanPolicy(NamedTuple):
         """Whether a folder without SKILL.md is itself a finding (no place to look deeper)."""
         return self.depth == 1
 
+    @property
+    def published(self) -> ScanPolicy:
+        """The same policy for files that are sent to others: hidden ones are left out."""
+        return self._replace(hidden_in_bundles=False)
+
     def reason_to_skip(self, name: str) -> str | None:
         """Why an entry of that name is passed over, or `None`.
 

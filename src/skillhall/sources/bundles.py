@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall.errors import SkillFileNotFound, UnsafePath
+from skillhall.policy.readable import is_hidden
 from skillhall.policy.scanning import LITTER
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.finding import Code, Finding
@@ -166,7 +167,7 @@ class _Listing:
     def _passed_over(self, name: str) -> bool:
         if name in LITTER or name.startswith("._"):
             return True
-        return name.startswith(".") and not self.policy.hidden_in_bundles
+        return is_hidden(name) and not self.policy.hidden_in_bundles
 
     def _refused(self, path: str, kind: Kind) -> bool:
         if kind is Kind.LINK:
