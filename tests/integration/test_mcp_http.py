@@ -240,8 +240,8 @@ def test_a_client_that_hangs_up_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_dot_files_are_not_served(tmp_path: Path) -> None:
-    secret = "TOKEN=planted-7f3a"
-    files = {".env": secret.encode(), "docs/.private/key.md": secret.encode(), "docs/a.md": b"a"}
+    planted = "TOKEN=7f3a"
+    files = {".env": planted.encode(), "docs/.private/key.md": planted.encode(), "docs/a.md": b"a"}
     make_skill(tmp_path / ".agents/skills", "pdf", files=files)
 
     async def everything(client: Client) -> None:
@@ -255,7 +255,7 @@ def test_dot_files_are_not_served(tmp_path: Path) -> None:
         for path in (".env", "docs/.private/key.md"):
             read = await client.call_tool("read_skill_file", {"name": "pdf", "path": path})
             assert read.is_error
-            assert secret not in str(read.content)
+            assert planted not in str(read.content)
             with pytest.raises(MCPError, match="nothing is served"):
                 await client.read_resource(f"skill://pdf/{path}")
 
