@@ -12,7 +12,6 @@ from skillhall.surfaces.cli.terminal import (
 )
 from tests.support.strategies import any_text
 
-
 SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
 
 
