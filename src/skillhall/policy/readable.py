@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skillhall.policy.scanning import is_volume_entry
 from skillhall.skill.bundle import folded
 
 if TYPE_CHECKING:
@@ -48,11 +49,16 @@ def published(bundle: Bundle) -> Bundle:
 def is_private(parts: Sequence[str]) -> bool:
     """Whether the path goes to or through what no agent may read.
 
-    That is every hidden entry but `.agents` at the top, and Skillhall's own files.
+    That is every hidden entry but `.agents` at the top and the folders in which Kubernetes keeps
+    the files of a volume, and Skillhall's own files.
     """
     names = [folded(part) for part in parts]
     if names[0] == AGENTS_FOLDER:
         names = names[1:]
-    return any(
-        name.startswith(".") or _OWN.fullmatch(name) or _SHORT_NAME.search(name) for name in names
-    )
+    return any(map(_is_private_name, names))
+
+
+def _is_private_name(name: str) -> bool:
+    if is_hidden(name):
+        return not is_volume_entry(name)
+    return bool(_OWN.fullmatch(name) or _SHORT_NAME.search(name))

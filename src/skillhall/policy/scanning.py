@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import NamedTuple
 
 # Never part of a skill, whatever the profile.
 LITTER = frozenset({".git", ".hg", ".svn", "__MACOSX", ".DS_Store"})
 CLUTTER = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
+
+
+# Kubernetes mounts a ConfigMap as a dated folder, a link to it, and links into that link.
+VOLUME = "..data"
+_VOLUME_ENTRY = re.compile(r"\.\.(?:data(?:_tmp)?|[0-9]{4}(?:_[0-9]{2}){5}\.[0-9]+)")
+
+
+def is_volume_entry(name: str) -> bool:
+    """Whether Kubernetes made the entry: `..data`, or the dated folder that it leads to."""
+    return name.startswith("..") and _VOLUME_ENTRY.fullmatch(name) is not None
 
 
 class Links(Enum):

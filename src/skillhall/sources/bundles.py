@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SkillFileNotFound, UnsafePath
 from skillhall.policy.readable import is_hidden
-from skillhall.policy.scanning import LITTER
+from skillhall.policy.scanning import LITTER, is_volume_entry
 from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall.skill.finding import Code, Finding
 from skillhall.sources.candidate import reason, signature_of
-from skillhall.sources.safety import Folder, Kind, Place, opened_place, read_beneath
+from skillhall.sources.safety import (
+    Folder,
+    Kind,
+    Place,
+    kind_of_mode,
+    opened_place,
+    read_beneath,
+)
+from skillhall.sources.volumes import leads_into_volume, volume_version
 
 if TYPE_CHECKING:
     import os
@@ -53,9 +61,10 @@ def _listed(place: Place, policy: ScanPolicy) -> Iterator[Bundle]:
         try:
             folder = stack.enter_context(opened_place(place))
             listing = _Listing(place, policy, folder.identity())
-            listing.add(folder, "", 0)
+            stack.callback(listing.close)
+            listing.start(folder)
             # What was swapped away may have lost files while they were listed.
-            stack.enter_context(_unchanged(place, listing.identity))
+            stack.enter_context(_unchanged(place, listing.version))
         except _Swapped:
             raise
         except OSError:
@@ -93,11 +102,20 @@ class _Swapped(OSError):
     """Another folder stands where one was listed."""
 
 
+class _Version(NamedTuple):
+    """What tells one version of a skill's files from the next."""
+
+    identity: tuple[int, int]  # of the folder
+    volume: str = ""  # the dated folder of a mounted volume
+
+
 @contextmanager
-def _unchanged(place: Place, identity: tuple[int, int]) -> Iterator[Folder]:
+def _unchanged(place: Place, version: _Version) -> Iterator[Folder]:
     """The folder that was listed: files of two folders are no skill. Raises: OSError, _Swapped."""
     with opened_place(place) as folder:
-        if folder.identity() != identity:
+        if folder.identity() != version.identity:
+            raise _Swapped
+        if version.volume and volume_version(folder) != version.volume:
             raise _Swapped
         yield folder
 
@@ -130,9 +148,9 @@ def read_in_place(place: Place, path: RelativePath, at_most: int = MAX_FILE) -> 
         raise SkillFileNotFound(path.text) from None
 
 
-def _read_listed(place: Place, identity: tuple[int, int], path: RelativePath) -> bytes:
+def _read_listed(place: Place, version: _Version, path: RelativePath) -> bytes:
     try:
-        with _unchanged(place, identity) as folder:
+        with _unchanged(place, version) as folder:
             return read_beneath(folder, path, MAX_FILE)
     except OSError:
         raise SkillFileNotFound(path.text) from None
@@ -147,6 +165,29 @@ class _Listing:
     findings: list[Finding] = field(default_factory=list)
     full: bool = False
     total: int = 0  # bytes
+    volume: Folder | None = None  # where the links of a mounted volume lead
+    volume_name: str = ""
+
+    @property
+    def version(self) -> _Version:
+        """What the files that were listed belong to."""
+        return _Version(self.identity, self.volume_name)
+
+    def start(self, folder: Folder) -> None:
+        """Everything in the skill's own folder. Raises: OSError."""
+        with suppress(OSError):
+            self.volume_name = volume_version(folder)
+        if self.volume_name:
+            try:
+                self.volume = folder.folder(self.volume_name)
+            except FileNotFoundError:  # the volume was updated in between
+                raise _Swapped from None
+        self.add(folder, "", 0)
+
+    def close(self) -> None:
+        """Give the volume's handle back."""
+        if self.volume is not None:
+            self.volume.close()
 
     def add(self, folder: Folder, prefix: str, depth: int) -> None:
         """Everything in an open folder."""
@@ -156,17 +197,39 @@ class _Listing:
             self._leave_out(f"it cannot be read ({reason(error)})", prefix)
             return
         for name, kind in entries:
-            path = prefix + name
-            if self._passed_over(name) or self._refused(path, kind):
+            if self._passed_over(name):
                 continue
-            if kind is Kind.FOLDER:
-                self._add_folder(folder, name, path, depth)
-            elif not self.full:
-                self._add_file(folder, name, path)
+            if kind is Kind.LINK and not depth and self._is_mounted(folder, name):
+                self._add_mounted(name)
+            else:
+                self._add_entry(folder, name, kind, prefix + name, depth)
+
+    def _add_entry(self, folder: Folder, name: str, kind: Kind, path: str, depth: int) -> None:
+        if self._refused(path, kind):
+            return
+        if kind is Kind.FOLDER:
+            self._add_folder(folder, name, path, depth)
+        elif not self.full:
+            self._add_file(folder, name, path)
+
+    def _is_mounted(self, folder: Folder, name: str) -> bool:
+        return self.volume is not None and leads_into_volume(folder, name)
+
+    def _add_mounted(self, name: str) -> None:
+        """A file or folder of the volume, under the name of the link to it."""
+        assert self.volume is not None  # noqa: S101 - as `_is_mounted` found
+        try:
+            kind = kind_of_mode(self.volume.peek(name).st_mode)
+        except OSError as error:
+            self._leave_out(f"it cannot be read ({reason(error)})", name)
+            return
+        self._add_entry(self.volume, name, kind, name, 0)
 
     def _passed_over(self, name: str) -> bool:
         if name in LITTER or name.startswith("._"):
             return True
+        if self.volume is not None and is_volume_entry(name):
+            return True  # its files are listed by the links to them
         return is_hidden(name) and not self.policy.hidden_in_bundles
 
     def _refused(self, path: str, kind: Kind) -> bool:
@@ -216,7 +279,7 @@ class _Listing:
             message = f"the skill's files have more than {MAX_TOTAL} bytes; the rest is left out"
             self._note(Code.FILE_TOO_LARGE, message, path)
             return
-        read = partial(_read_listed, self.place, self.identity)
+        read = partial(_read_listed, self.place, self.version)
         self.files.append(_skill_file(RelativePath.parse(path), stat, read))
 
     def _leave_out(self, why: str, path: str, hint: str = "") -> None:

@@ -26,6 +26,7 @@ from skillhall.sources.encoding import (
 from skillhall.sources.helper_process import HelperProcess, may_fork
 from skillhall.sources.look_ahead import peek_signature
 from skillhall.sources.safety import Folder, Kind, Place, is_beneath, open_root, opened_place
+from skillhall.sources.volumes import is_mounted, lasting_parts, leads_into_volume, open_volume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -282,7 +283,8 @@ class _Walk:
             return broken(step.path, explain_failure(error))
         except OSError as error:
             if error.errno == errno.ELOOP:
-                return self._probe_link(step, name)
+                mounted = self._probe_mounted(folder, step, name)
+                return mounted or self._probe_link(step, name)
             return broken(step.path, explain_failure(error))
 
     def _probe_variant(
@@ -302,6 +304,21 @@ class _Walk:
             Code.CASE_VARIANT, f"the file is named {variants[0]!r}", 1, f"rename it to {SKILL_MD!r}"
         )
         return found._replace(note=note)
+
+    def _probe_mounted(self, folder: Folder, step: _Step, name: str) -> RawHead | None:
+        """A SKILL.md of a mounted volume: the link does not leave the skill's folder."""
+        if not leads_into_volume(folder, SKILL_MD):
+            return None
+        try:
+            volume = open_volume(folder)
+        except OSError:
+            return None
+        try:
+            return read_head(volume, step.path, name, real=step.real)
+        except (OSError, NotAFile):
+            return None
+        finally:
+            volume.close()
 
     def _probe_link(self, step: _Step, name: str) -> Candidate | RawHead:
         """A SKILL.md that is a link: read where it leads, if that is inside."""
@@ -345,7 +362,7 @@ class _Walk:
         """The place inside the roots that a link leads to, or why it is not followed."""
         if not os.path.exists(where):
             return _LINK_BROKEN
-        if self.policy.links is Links.NOT_FOLLOWED:
+        if self.policy.links is Links.NOT_FOLLOWED and not is_mounted(where):
             return _LINK_SKIPPED
         try:
             real = os.path.realpath(where)
@@ -355,7 +372,9 @@ class _Walk:
             if is_beneath(real, base):
                 below = os.path.relpath(real, base)
                 parts = [] if below == os.curdir else below.split(os.sep)
-                return Place(base, "/".join(parts)) if LITTER.isdisjoint(parts) else _LINK_SKIPPED
+                if not LITTER.isdisjoint(parts):
+                    return _LINK_SKIPPED
+                return Place(base, "/".join(lasting_parts(base, parts)))
         return _LINK_OUTSIDE
 
     def _visit_flat(self, folder: Folder, name: str) -> None:

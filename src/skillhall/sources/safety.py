@@ -15,6 +15,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
+from skillhall.policy.scanning import VOLUME
+from skillhall.sources.volumes import leads_into_volume, open_volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -182,6 +184,12 @@ def kind_of(entry: os.DirEntry[str]) -> Kind:
     return Kind.LINK if entry.is_symlink() else Kind.OTHER
 
 
+def kind_of_mode(mode: int) -> Kind:
+    """The same for the mode of a stat that did not follow links."""
+    kinds = {stat.S_IFDIR: Kind.FOLDER, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
+    return kinds.get(stat.S_IFMT(mode), Kind.OTHER)
+
+
 def _regular(descriptor: int, name: str) -> Opened:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
@@ -236,17 +244,29 @@ def opened_place(place: Place) -> Iterator[Folder]:
 
 @contextmanager
 def opened_beneath(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
-    """The folder reached from `root` by `parts`, no part through a link. Raises: OSError."""
+    """The folder reached from `root` by `parts`, no part through a link. Raises: OSError.
+
+    The one exception is `..data` of a mounted volume.
+    """
     held: list[Folder] = []
     try:
         current = root
         for part in parts:
-            current = current.folder(part)
+            current = _entered(current, part)
             held.append(current)
         yield current
     finally:
         for folder in held:
             folder.close()
+
+
+def _entered(folder: Folder, name: str) -> Folder:
+    try:
+        return folder.folder(name)
+    except OSError:
+        if name != VOLUME:
+            raise
+    return open_volume(folder)
 
 
 def read_file(folder: Folder, name: str, at_most: int) -> bytes:
@@ -273,18 +293,29 @@ def read_up_to(descriptor: int, at_most: int, name: str) -> bytes:
 
 
 def read_beneath(root: Folder, path: RelativePath, at_most: int) -> bytes:
-    """The bytes at `path` below `root`. Links are refused at every step.
+    """The bytes at `path` below `root`. Links are refused at every step but into a volume.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     try:
-        with opened_beneath(root, path.parts[:-1]) as folder:
-            return read_file(folder, path.parts[-1], at_most)
+        return _read_parts(root, path.parts, at_most)
     except FileNotFoundError:
         raise SkillFileNotFound(path.text) from None
     except OSError:
         # A link and an unreadable folder are answered alike: which it is, is nobody's business.
         raise UnsafePath(path.text, "it cannot be read from inside its folder") from None
+
+
+def _read_parts(root: Folder, parts: tuple[str, ...], at_most: int) -> bytes:
+    try:
+        with opened_beneath(root, parts[:-1]) as folder:
+            return read_file(folder, parts[-1], at_most)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        if parts[0] == VOLUME or not leads_into_volume(root, parts[0]):
+            raise
+    return _read_parts(root, (VOLUME, *parts), at_most)
 
 
 def is_beneath(path: str, root: str) -> bool:

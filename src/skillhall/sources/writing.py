@@ -16,7 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from skillhall.errors import NotAFile
-from skillhall.sources.safety import Kind
+from skillhall.sources.safety import Kind, kind_of_mode
 
 if sys.platform != "win32":
     import fcntl
@@ -33,7 +33,6 @@ _HAS_HANDLES = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BINARY", 0)
-_KINDS = {stat.S_IFDIR: Kind.FOLDER, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
 
 
 class WritableFolder:
@@ -68,7 +67,7 @@ class WritableFolder:
             mode = self._stat(name).st_mode
         except FileNotFoundError:
             return None
-        return _KINDS.get(stat.S_IFMT(mode), Kind.OTHER)
+        return kind_of_mode(mode)
 
     def mode(self, name: str) -> int:
         """The permission bits of what stands there. Raises: OSError."""
