@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from skillhall.render.listing import render_listing
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_head
-from skillhall.sources.bundles import open_bundle
+from skillhall.sources.bundles import use_bundle
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place
 
@@ -144,7 +145,8 @@ def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
     Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
     """
     place = Place(str(Path(directory).expanduser().absolute()))
-    return read_whole(open_bundle(place, SKILLS_MODULE.scan), place.path, os.sep)
+    read = partial(read_whole, folder=place.path, separator=os.sep)
+    return use_bundle(place, SKILLS_MODULE.scan, read)
 
 
 def read_whole(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:

@@ -15,7 +15,8 @@ from skillhall.prompts.folders import read_folder
 from skillhall.prompts.model import Ingested
 from skillhall.prompts.upload_checks import checked_upload
 from skillhall.prompts.uploads import MAX_SOURCES
-from skillhall.sources.writing import STAGED, WritableFolder
+from skillhall.sources.safety import STAGED
+from skillhall.sources.writing import WritableFolder
 from skillhall.storage.shared_port import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
 
 if TYPE_CHECKING:

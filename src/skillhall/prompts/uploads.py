@@ -21,7 +21,8 @@ from skillhall.errors import SourceUnknown
 from skillhall.prompts.folders import read_folder
 from skillhall.prompts.model import Ingested
 from skillhall.prompts.upload_checks import checked_upload
-from skillhall.sources.writing import STAGED, WritableFolder
+from skillhall.sources.safety import STAGED
+from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall.errors import SkillFileNotFound, UnsafePath
 from skillhall.policy.readable import is_hidden
@@ -34,7 +35,10 @@ MAX_FILE = 10 * 1024 * 1024  # bytes in one file
 MAX_TOTAL = 100 * 1024 * 1024  # bytes in all files of a skill
 MAX_DEPTH = 32  # folders inside a skill
 _EXECUTABLE = 0o100
-_TRIES = 20  # for a folder that is swapped again and again
+_TRIES = 100  # for a folder that is replaced again and again
+_PATIENT_FROM = 5  # tries without a pause
+_PAUSE = 0.01  # seconds
+_T = TypeVar("_T")
 
 
 def open_bundle(place: Place, policy: ScanPolicy) -> Bundle:
@@ -42,13 +46,28 @@ def open_bundle(place: Place, policy: ScanPolicy) -> Bundle:
 
     Raises: SkillFileNotFound if there is no such folder.
     """
-    for _ in range(_TRIES):
+    return use_bundle(place, policy, lambda bundle: bundle)
+
+
+def use_bundle(place: Place, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
+    """The result of `work` on the files of one version.
+
+    If the folder is replaced in between, `work` is called again with the new files.
+    Raises: SkillFileNotFound if there is no such folder, and what `work` raises.
+    """
+    for attempt in range(_TRIES):
         try:
             with _listed(place, policy) as bundle:
-                return bundle
+                return work(bundle)
         except _Swapped:
-            continue
+            _wait(attempt)
     raise SkillFileNotFound(place.name)
+
+
+def _wait(attempt: int) -> None:
+    """Give a writer that replaces the folder in a loop time to finish."""
+    if attempt >= _PATIENT_FROM:
+        time.sleep(_PAUSE)
 
 
 @contextmanager
@@ -70,21 +89,20 @@ def _listed(place: Place, policy: ScanPolicy) -> Iterator[Bundle]:
         except OSError:
             raise SkillFileNotFound(place.name) from None
         files = {file.path.text: file for file in sorted(listing.files, key=lambda f: f.path)}
-        yield Bundle(place.path, files, tuple(listing.findings))
+        try:
+            yield Bundle(place.path, files, tuple(listing.findings))
+        except SkillFileNotFound:
+            if _is_current(place, listing.version):
+                raise
+            raise _Swapped from None
 
 
 def read_bundle(place: Place, policy: ScanPolicy) -> Bundle:
-    """The same with all bytes, of one moment: a folder that is swapped meanwhile is read anew.
+    """The same with all bytes, of one version.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    for _ in range(_TRIES):
-        try:
-            with _listed(place, policy) as bundle:
-                return in_memory(bundle)
-        except (_Swapped, SkillFileNotFound):
-            continue
-    raise SkillFileNotFound(place.name)
+    return use_bundle(place, policy, in_memory)
 
 
 def in_memory(bundle: Bundle) -> Bundle:
@@ -120,6 +138,17 @@ def _unchanged(place: Place, version: _Version) -> Iterator[Folder]:
         yield folder
 
 
+def _is_current(place: Place, version: _Version) -> bool:
+    """Whether the files of that version are still the ones at `place`, or none are."""
+    try:
+        with _unchanged(place, version):
+            return True
+    except _Swapped:
+        return False
+    except OSError:
+        return True
+
+
 def open_flat(place: Place, name: str) -> Bundle:
     """The bundle of a single file in the folder at `place`. Raises: SkillFileNotFound."""
     relative = RelativePath.parse(name)
@@ -140,12 +169,22 @@ def _skill_file(
 
 
 def read_in_place(place: Place, path: RelativePath, at_most: int = MAX_FILE) -> bytes:
-    """The bytes of one file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-    try:
-        with opened_place(place) as folder:
-            return read_beneath(folder, path, at_most)
-    except OSError:
-        raise SkillFileNotFound(path.text) from None
+    """The bytes of one file; if its folder is replaced in between, of the new one.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
+    for attempt in range(_TRIES):
+        try:
+            with opened_place(place) as folder:
+                try:
+                    return read_beneath(folder, path, at_most)
+                except SkillFileNotFound:
+                    if _is_current(place, _Version(folder.identity())):
+                        raise
+        except OSError:
+            break
+        _wait(attempt)
+    raise SkillFileNotFound(path.text) from None
 
 
 def _read_listed(place: Place, version: _Version, path: RelativePath) -> bytes:

@@ -25,7 +25,15 @@ from skillhall.sources.encoding import (
 )
 from skillhall.sources.helper_process import HelperProcess, may_fork
 from skillhall.sources.look_ahead import peek_signature
-from skillhall.sources.safety import Folder, Kind, Place, is_beneath, open_root, opened_place
+from skillhall.sources.safety import (
+    ASIDE,
+    Folder,
+    Kind,
+    Place,
+    is_beneath,
+    open_root,
+    opened_place,
+)
 from skillhall.sources.volumes import is_mounted, lasting_parts, leads_into_volume, open_volume
 
 if TYPE_CHECKING:
@@ -46,6 +54,7 @@ _RUN = 256
 # Entries of one folder from which a second process is worth its start.
 _SHARED_FROM = 15_000
 _OUR_SHARE = 0.55  # the helper also has to encode what it finds
+_TRIES = 20  # for a folder that is replaced again and again
 
 _LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link leads nowhere", 1, "remove or mend it")
 _LINK_SKIPPED = Finding(
@@ -107,6 +116,21 @@ class _Step(NamedTuple):
             self.depth + 1,
             self.real.child(name) if self.real else None,
         )
+
+
+class _Replaced(Exception):
+    """The folder was replaced while it was looked at: its SKILL.md may be gone already."""
+
+
+def _is_replaced(parent: Folder, name: str, folder: Folder) -> bool:
+    try:
+        now = parent.folder(name)
+    except OSError:
+        return False
+    try:
+        return now.identity() != folder.identity()
+    finally:
+        now.close()
 
 
 class _Walk:
@@ -236,21 +260,44 @@ class _Walk:
 
     def _visit(self, parent: Folder, name: str, step: _Step) -> None:
         if self._passed_over(name, step.path):
+            self._visit_replaced(parent, name, step)
             return
-        try:
-            folder = parent.folder(name)
-        except OSError as error:
-            self._lose(step.path, error)
+        for _ in range(_TRIES):
+            try:
+                folder = parent.folder(name)
+            except OSError as error:
+                self._lose(step.path, error)
+                return
+            try:
+                self._enter(folder, name, step, parent)
+            except _Replaced:
+                continue
+            except OSError as error:
+                self._lose(step.path, error)
+            finally:
+                folder.close()
             return
-        try:
-            self._enter(folder, name, step)
-        except OSError as error:
-            self._lose(step.path, error)
-        finally:
-            folder.close()
+        message = "the folder was replaced again and again while it was read"
+        self._leave_out(step.path, Code.UNREADABLE, message, "try again")
 
-    def _enter(self, folder: Folder, name: str, step: _Step) -> None:
-        """Probe an open folder, and look deeper where the policy says so."""
+    def _visit_replaced(self, parent: Folder, name: str, step: _Step) -> None:
+        """A folder that was put aside, while nothing is at its own name yet."""
+        own = name.removeprefix(ASIDE)
+        if own == name:
+            return
+        try:
+            parent.peek(own)
+        except FileNotFoundError:
+            above = step.path.removesuffix(name)
+            self._visit(parent, own, step._replace(path=above + own))
+        except OSError:
+            return
+
+    def _enter(self, folder: Folder, name: str, step: _Step, parent: Folder | None = None) -> None:
+        """Probe an open folder, and look deeper where the policy says so.
+
+        Raises: OSError, _Replaced if another folder is at its name in `parent` by now.
+        """
         if step.real is not None and folder.identity() in self.listed:
             self._note(Code.SAME_FILE, "the link leads to a folder already searched", step.path)
             return
@@ -262,6 +309,8 @@ class _Walk:
         if entries is None:
             return
         found = found or self._probe_variant(folder, step, name, entries)
+        if found is None and parent is not None and _is_replaced(parent, name, folder):
+            raise _Replaced
         if found is not None:
             self._keep(found)
         elif self.policy.every_folder_is_a_candidate:

@@ -12,17 +12,19 @@ import os
 import stat
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 from skillhall.policy.scanning import VOLUME
-from skillhall.sources.volumes import leads_into_volume, open_volume
+from skillhall.sources.volumes import VOLUME_TRIES, leads_into_volume, open_volume, volume_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from skillhall.skill.bundle import RelativePath
 
+STAGED = ".skillhall-"  # how everything begins that was not finished
+ASIDE = f"{STAGED}old-"  # a folder that is being replaced, with its name behind
 HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -31,6 +33,8 @@ _FOLDER = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _WALK = getattr(os, "O_PATH", 0) | _FOLDER
 # A pipe named SKILL.md must not make us wait for a writer.
 _FILE = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+_T = TypeVar("_T")
 
 
 class Kind(StrEnum):
@@ -100,7 +104,13 @@ class HandleFolder:
 
     def folder(self, name: str) -> HandleFolder:
         """The folder `name`, not through a link. Raises: OSError."""
-        return HandleFolder(os.open(name, _WALK, dir_fd=self._descriptor))
+        try:
+            return HandleFolder(os.open(name, _WALK, dir_fd=self._descriptor))
+        except FileNotFoundError:
+            return HandleFolder(_open_replaced(name, self._open))
+
+    def _open(self, name: str) -> int:
+        return os.open(name, _WALK, dir_fd=self._descriptor)
 
     def file(self, name: str) -> Opened:
         """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
@@ -145,11 +155,17 @@ class PathFolder:
 
     def folder(self, name: str) -> PathFolder:
         """The folder `name`, not through a link. Raises: OSError."""
+        try:
+            return PathFolder(self._open(name))
+        except FileNotFoundError:
+            return PathFolder(_open_replaced(name, self._open))
+
+    def _open(self, name: str) -> str:
         path = os.path.join(self._path, name)
         mode = os.lstat(path).st_mode
         if not stat.S_ISDIR(mode):
             raise NotADirectoryError(path)
-        return PathFolder(path)
+        return path
 
     def file(self, name: str) -> Opened:
         """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
@@ -173,6 +189,17 @@ class PathFolder:
 
     def close(self) -> None:
         """Nothing is held open."""
+
+
+def _open_replaced(name: str, opened: Callable[[str], _T]) -> _T:
+    """The folder `name` while it is being replaced, where that takes two steps: the old or new one.
+
+    Raises: OSError.
+    """
+    try:
+        return opened(f"{ASIDE}{name}")
+    except FileNotFoundError:
+        return opened(name)  # both steps were done in between, or there is no such folder
 
 
 def kind_of(entry: os.DirEntry[str]) -> Kind:
@@ -315,7 +342,20 @@ def _read_parts(root: Folder, parts: tuple[str, ...], at_most: int) -> bytes:
     except OSError:
         if parts[0] == VOLUME or not leads_into_volume(root, parts[0]):
             raise
-    return _read_parts(root, (VOLUME, *parts), at_most)
+    return _read_mounted(root, parts, at_most)
+
+
+def _read_mounted(root: Folder, parts: tuple[str, ...], at_most: int) -> bytes:
+    """The bytes of a file in the volume of a folder; after an update, those of the new version."""
+    for _ in range(VOLUME_TRIES):
+        version = volume_version(root)
+        try:
+            with opened_beneath(root, (version, *parts[:-1])) as folder:
+                return read_file(folder, parts[-1], at_most)
+        except FileNotFoundError:
+            if volume_version(root) == version:
+                break
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), parts[-1])
 
 
 def is_beneath(path: str, root: str) -> bool:

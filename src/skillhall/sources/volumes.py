@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from skillhall.sources.safety import Folder
 
-_TRIES = 10  # for a volume that is updated again and again
+VOLUME_TRIES = 10  # for a volume that is updated again and again
 
 
 def open_volume(folder: Folder) -> Folder:
     """The dated folder that `..data` in an open folder leads to. Raises: OSError."""
-    for _ in range(_TRIES):
+    for _ in range(VOLUME_TRIES):
         try:
             return folder.folder(volume_version(folder))
         except FileNotFoundError:  # the volume was updated in between, or there is none

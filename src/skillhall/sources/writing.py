@@ -16,7 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from skillhall.errors import NotAFile
-from skillhall.sources.safety import Kind, kind_of_mode
+from skillhall.sources.safety import ASIDE, STAGED, Kind, kind_of_mode
 
 if sys.platform != "win32":
     import fcntl
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
-STAGED = ".skillhall-"  # how everything begins that was not finished
-ASIDE = f"{STAGED}old-"  # a folder that is being replaced, with its name behind
 # Whole names: a lock of ours begins with the same letters and is finished.
 _UNFINISHED = re.compile(rf"{re.escape(STAGED)}[0-9a-f]{{16}}|{re.escape(ASIDE)}.*", re.DOTALL)
 _HAS_HANDLES = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from skillhall.errors import NotAFile
 from skillhall.skill.bundle import sha256_of
-from skillhall.sources.safety import Place, opened_place, read_file
-from skillhall.sources.writing import STAGED, WritableFolder
+from skillhall.sources.safety import STAGED, Place, opened_place, read_file
+from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
