@@ -22,6 +22,7 @@ from skillhall.library.folder_hashes import Content
 from skillhall.library.lock import Lock, LockEntry, Target, changing_lock, place_of, render_lock
 from skillhall.library.placing import is_agents_folder
 from skillhall.library.shelf import Installed, read_installed, refuse_loss
+from skillhall.library.sweeping import sweep_when_due
 from skillhall.skill.bundle import sha256_of
 from skillhall.sources.reference import parse_reference
 from skillhall.storage.history import Change, Entry, Held
@@ -353,6 +354,7 @@ def changing(shelf: Shelf, verb: Verb) -> Iterator[Work]:
             work.undo_all()
             raise
         work.tell_others()
+    sweep_when_due(shelf.settings.data_directory)
     if failure is not None:
         raise failure
 

@@ -22,6 +22,7 @@ from skillhall.errors import (
 from skillhall.library.adding import bundle_of, digest_of
 from skillhall.library.editing import edited
 from skillhall.library.local_intake import LocalSkill, prepare_all, skill_md_of
+from skillhall.library.sweeping import sweep_when_due
 from skillhall.policy.readable import published
 from skillhall.skill.merging import FileState
 from skillhall.storage.contents import ContentStore
@@ -168,6 +169,8 @@ class LocalChanges:
             if is_noted:
                 self._history().drop(change_id)
             raise
+        if self.data_directory:
+            sweep_when_due(self.data_directory)
 
     def _held(self, bundle: Bundle) -> dict[str, Held] | None:
         """The bundle's files, kept in the store; None if not all of it can be."""

@@ -185,6 +185,14 @@ class WritableFolder:
                 with contextlib.suppress(OSError):
                     self.remove(entry)
 
+    def remove_unfinished(self, oldest: float) -> None:
+        """Remove what processes left unfinished before a time in seconds since 1970."""
+        for entry in self.names():
+            if _UNFINISHED.fullmatch(entry):
+                with contextlib.suppress(OSError):
+                    if self._stat(entry).st_mtime < oldest:
+                        self.remove(entry)
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out that ask for the same; waits for them. Raises: OSError."""
