@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archives import zip_of
 from tests.support.skills import make_skill, make_skill_md
 
 HEAVY = {"yaml", "rich", "fastapi", "mcp", "sqlalchemy", "httpx2", "httpx", "starlette"}
@@ -165,6 +166,22 @@ def test_a_plain_locale_takes_any_text(words: list[str], tmp_path: Path) -> None
     outcome = skillhall(*words, str(tmp_path), env=env)
     assert outcome.returncode == 0
     assert "grün, 日本 \N{TEACUP WITHOUT HANDLE}" in outcome.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_folder_names_are_utf8_in_any_locale(locale: str, tmp_path: Path) -> None:
+    make_skill(tmp_path / "src", "grün-日本")
+    home = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": "", "SKILLHALL_DATA_DIR": ""}
+    env = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", **home}
+    listed = json.loads(skillhall("list", "src", "--json", env=env, cwd=tmp_path).stdout)
+    assert [one["id"] for one in listed["data"]["skills"]] == ["grün-日本"]
+    assert skillhall("add", "./src", "--yes", env=env, cwd=tmp_path).returncode == 0
+    assert (tmp_path / ".agents/skills/grün-日本/SKILL.md").is_file()
+    archive = tmp_path / "grün.zip"
+    archive.write_bytes(zip_of({"日本/SKILL.md": make_skill_md("日本")}))
+    assert skillhall("add", "grün.zip", "--yes", env=env, cwd=tmp_path).returncode == 0
+    assert (tmp_path / ".agents/skills/日本/SKILL.md").is_file()
+    assert "fehlt-ä" in skillhall("show", "fehlt-ä", env=env, cwd=tmp_path).stderr.decode("utf-8")
 
 
 def test_a_folder_that_is_not_utf8_does_not_break_json(tmp_path: Path) -> None:

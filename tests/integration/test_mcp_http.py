@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from skillhall.library.collection import Collection
@@ -237,3 +237,27 @@ def test_a_client_that_hangs_up_leaves_nothing_behind(tmp_path: Path) -> None:
         session = post(server).headers["Mcp-Session-Id"]
         assert server.ask("DELETE", "/mcp", None, {"Mcp-Session-Id": session}).status == 200
         assert post(server, headers={"Mcp-Session-Id": session}).status == 404
+
+
+def test_dot_files_are_not_served(tmp_path: Path) -> None:
+    planted = "TOKEN=7f3a"
+    files = {".env": planted.encode(), "docs/.private/key.md": planted.encode(), "docs/a.md": b"a"}
+    make_skill(tmp_path / ".agents/skills", "pdf", files=files)
+
+    async def everything(client: Client) -> None:
+        skills = await every(client, "skills/list", "skills")
+        uris = [row["uri"] for row in skills[0]["resources"]]
+        assert uris == ["skill://pdf/SKILL.md", "skill://pdf/docs/a.md"]
+        inside = await send(client, "resources/directory/read", uri="skill://pdf")
+        assert [row["name"] for row in inside["resources"]] == ["pdf", "docs"]
+        loaded = await client.call_tool("load_skill", {"name": "pdf"})
+        assert ".env" not in str(loaded.content)
+        for path in (".env", "docs/.private/key.md"):
+            read = await client.call_tool("read_skill_file", {"name": "pdf", "path": path})
+            assert read.is_error
+            assert planted not in str(read.content)
+            with pytest.raises(MCPError, match="nothing is served"):
+                await client.read_resource(f"skill://pdf/{path}")
+
+    with serving(tmp_path) as server:
+        ask(server, everything)

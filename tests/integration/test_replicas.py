@@ -123,6 +123,7 @@ def test_both_serve_the_same_bytes_under_the_same_tags(pair: list[Replica]) -> N
     assert told == {
         path.removeprefix(f"{name}/"): f"sha256:{hashlib.sha256(data).hexdigest()}"
         for path, data in files.items()
+        if not path.endswith(".env")
     }
     lists = [replica.ask("GET", SKILLS).headers["ETag"] for replica in pair]
     assert lists[0] == lists[1]

@@ -364,3 +364,54 @@ def test_installers_need_the_token_too(run_directory: Path, tmp_path: Path) -> N
         for path in ("index.json", "pdf/SKILL.md"):
             refused = server.ask("GET", f"{FORMER}/{path}", headers={"Authorization": ""})
             assert (refused.status, server.ask("GET", f"{FORMER}/{path}").status) == (401, 200)
+
+
+SECRET = b"TOKEN=planted-7f3a"
+
+
+@pytest.fixture
+def with_dot_files(run_directory: Path) -> Path:
+    files = {".env": SECRET, "docs/.private/key.txt": SECRET, "docs/a.md": b"a"}
+    return make_skill(run_directory / ".agents/skills", "secretive", files=files)
+
+
+@pytest.mark.usefixtures("with_dot_files")
+def test_dot_files_are_not_in_any_list_of_files(server: Running) -> None:
+    listed = server.ask("GET", f"{SKILLS}/secretive").json["data"]["files"]
+    assert [one["path"] for one in listed] == ["SKILL.md", "docs/a.md"]
+    former = server.ask("GET", f"{FORMER}/index.json").json["skills"]
+    assert {tuple(one["files"]) for one in former if one["name"] == "secretive"} == {
+        ("SKILL.md", "docs/a.md")
+    }
+    page = server.ask("GET", "/skill/secretive/files", headers={"Accept": "text/html"})
+    assert b".env" not in page.body
+
+
+@pytest.mark.usefixtures("with_dot_files")
+@pytest.mark.parametrize(
+    "path", [".env", "docs/.private/key.txt", "./.env", "docs/./.private/key.txt", "%2eenv"]
+)
+def test_dot_files_cannot_be_downloaded(server: Running, path: str) -> None:
+    for place in (f"{SKILLS}/secretive/files", f"{FORMER}/secretive", "/skill/secretive/files"):
+        reply = server.ask("GET", f"{place}/{path}")
+        assert reply.status in (400, 404)
+        assert SECRET not in reply.body
+
+
+@pytest.mark.usefixtures("with_dot_files")
+def test_archives_hold_no_dot_files_and_match_their_digest(server: Running) -> None:
+    index = server.ask("GET", "/.well-known/agent-skills/index.json").json["skills"]
+    entry = next(one for one in index if one["name"] == "secretive")
+    data = server.ask("GET", entry["url"]).body
+    assert entry["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    assert [*read_archive(data, "a.zip")[0].files] == ["SKILL.md", "docs/a.md"]
+
+
+def test_an_edit_keeps_dot_files_and_ignores_them_in_its_digest(
+    server: Running, with_dot_files: Path
+) -> None:
+    digest = server.ask("GET", f"{SKILLS}/secretive").json["data"]["digest"]
+    (with_dot_files / ".env").write_bytes(b"other")
+    body = {"name": "secretive", "description": "New.", "body": "x", "digest": digest}
+    assert server.ask("PUT", f"{SKILLS}/secretive", body).status == 200
+    assert (with_dot_files / ".env").read_bytes() == b"other"

@@ -21,6 +21,6 @@ def activate(skill: Skill, profile: Profile = LENIENT, directory: str = "") -> s
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     body = read_body(skill, profile)
-    files = () if skill.is_flat else bundle_of(skill, profile.scan).resources()
+    files = () if skill.is_flat else bundle_of(skill, profile.scan.published).resources()
     resources = [file.path.text for file in files]
     return render_activation(skill.name, directory or skill.directory, body, resources)

@@ -208,7 +208,7 @@ def _skill_text(tools: ReadTools, name: object) -> str:
 def _skill_files(tools: ReadTools, name: object) -> str:
     catalog, skill = _find_skill(tools, name)
     try:
-        files = bundle_of(skill, catalog.profile.scan).files
+        files = bundle_of(skill, catalog.profile.scan.published).files
     except SkillhallError:
         raise _Refused(f"skill {skill.id!r} cannot be read.") from None
     directory = _directory(tools, skill)

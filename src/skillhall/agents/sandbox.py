@@ -8,7 +8,7 @@ import os
 import stat
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from skillhall.agents.skills_module import (
     SkillBundle,
@@ -23,13 +23,14 @@ from skillhall.policy.profiles import SKILLS_MODULE
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.finding import Code, Finding
 from skillhall.sources.bundles import read_in_place
-from skillhall.sources.safety import Kind, Place, opened_place
+from skillhall.sources.safety import Kind, Opened, Place, opened_place
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 SEED = ".skills"  # the folder of a sandbox that skills are put into
+_EXECUTABLE = 0o111
 
 
 class Sandbox(Protocol):
@@ -48,15 +49,28 @@ class Sandbox(Protocol):
         """Make a folder and those above it; it may exist. Raises: UnsafePath."""
 
 
+@runtime_checkable
+class SupportsExecutable(Protocol):
+    """The optional part of a sandbox: files that can be run."""
+
+    def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
+        """Set or clear the executable bit of a file.
+
+        Raises: SkillFileNotFound, UnsafePath, NotAFile.
+        """
+
+
 def setup_agent_environment(
     sandbox: Sandbox, skills: Iterable[SkillBundle | SkillMetadata]
 ) -> SkillList:
     """The skills, put into the sandbox at `.skills/<name>/`, with their paths there.
 
     All of them are checked before anything is written; the first of a name wins. Discovered skills
-    are bundled first. Raises: what `load_skill_bundle` and the sandbox raise.
+    are bundled first. A sandbox with `set_executable` gets the executable bits too.
+    Raises: what `load_skill_bundle` and the sandbox raise.
     """
     files: dict[str, bytes] = {}
+    programs: set[str] = set()
     seeded: dict[str, SkillMetadata] = {}
     findings: list[Finding] = []
     for skill in skills:
@@ -68,8 +82,11 @@ def setup_agent_environment(
         seeded[metadata.name] = metadata
         findings += bundle.findings
         files |= {_seed_path(metadata.name, path): data for path, data in bundle.files.items()}
+        programs |= {_seed_path(metadata.name, path) for path in bundle.executable}
     for path, data in files.items():
         sandbox.write_file(path, data)
+        if isinstance(sandbox, SupportsExecutable):
+            sandbox.set_executable(path, path in programs)
     return SkillList(seeded.values(), SKILLS_MODULE.load.judge(findings))
 
 
@@ -97,6 +114,7 @@ class MemorySandbox:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
+        self.executable: set[str] = set()  # paths of files that can be run
         self._folders: set[str] = set()
 
     def read_file(self, path: str) -> bytes:
@@ -126,6 +144,12 @@ class MemorySandbox:
         folder = RelativePath.parse(path)
         self._make(folder.parts, folder)
 
+    def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
+        """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        self.read_file(path)
+        change = self.executable.add if executable else self.executable.discard
+        change(RelativePath.parse(path).text)
+
     def _make(self, parts: Sequence[str], asked: RelativePath) -> None:
         above = {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
         if not above.isdisjoint(self.files):
@@ -146,12 +170,32 @@ class FolderSandbox:
         return read_in_place(Place(self.root), RelativePath.parse(path))
 
     def write_file(self, path: str, data: bytes) -> None:
-        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile."""
+        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile.
+
+        A file that is replaced keeps its permissions.
+        """
         file = RelativePath.parse(path)
+        name = file.parts[-1]
         with self._made(file.parts[:-1], file) as folder:
-            if folder.kind(file.parts[-1]) is Kind.LINK:
+            kind = folder.kind(name)
+            if kind is Kind.LINK:
                 raise _in_the_way(file)
-            folder.put(file.parts[-1], data)
+            folder.put(name, data, folder.mode(name) if kind is Kind.FILE else 0o644)
+
+    def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
+        """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        file = RelativePath.parse(path)
+        try:
+            with opened_place(Place(self.root, "/".join(file.parts[:-1]))) as folder:
+                opened = folder.file(file.parts[-1])
+        except FileNotFoundError:
+            raise SkillFileNotFound(file.text) from None
+        except OSError:
+            raise _in_the_way(file) from None
+        try:
+            _set_executable(opened, executable=executable)
+        finally:
+            os.close(opened.descriptor)
 
     def exists(self, path: str) -> bool:
         """Whether a file or folder stands there; a link does not count. Raises: UnsafePath."""
@@ -181,6 +225,14 @@ class FolderSandbox:
                     raise _in_the_way(asked) from None
                 raise
             yield folder
+
+
+def _set_executable(opened: Opened, *, executable: bool) -> None:
+    mode = stat.S_IMODE(opened.stat.st_mode)
+    # Grant execution to everyone who has read access.
+    wanted = mode | (mode & 0o444) >> 2 if executable else mode & ~_EXECUTABLE
+    if wanted != mode and hasattr(os, "fchmod"):  # Windows has no such bit
+        os.fchmod(opened.descriptor, wanted)
 
 
 def _in_the_way(asked: RelativePath) -> UnsafePath:

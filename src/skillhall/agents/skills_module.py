@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from skillhall.render.listing import render_listing
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_head
-from skillhall.sources.bundles import open_bundle
+from skillhall.sources.bundles import use_bundle
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place
 
@@ -71,6 +72,7 @@ class SkillBundle:
     name: str
     files: Mapping[str, bytes]
     findings: tuple[Finding, ...] = ()  # about files that were left out
+    executable: frozenset[str] = frozenset()  # paths of the files that can be run
 
 
 class SkillList(list[SkillMetadata]):
@@ -143,7 +145,8 @@ def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
     Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
     """
     place = Place(str(Path(directory).expanduser().absolute()))
-    return read_whole(open_bundle(place, SKILLS_MODULE.scan), place.path, os.sep)
+    read = partial(read_whole, folder=place.path, separator=os.sep)
+    return use_bundle(place, SKILLS_MODULE.scan, read)
 
 
 def read_whole(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
@@ -156,7 +159,8 @@ def read_whole(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle
     files = {path: file.read() for path, file in bundle.files.items()}
     skill_md = skill_md_of(files, folder)
     metadata = parse_skill_metadata(files[skill_md], f"{folder}{separator}{skill_md}")
-    return SkillBundle(metadata.name, files, bundle.findings)
+    programs = frozenset(path for path, file in bundle.files.items() if file.executable)
+    return SkillBundle(metadata.name, files, bundle.findings, programs)
 
 
 def skill_md_of(files: Collection[str], folder: str) -> str:

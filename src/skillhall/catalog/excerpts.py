@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import is_normalized
 
 from skillhall.catalog.words import ACCENTS, Query, fold, loosened
-from skillhall.skill.unseen import UNSEEN
+from skillhall.skill.unseen import FLAG, UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _MOST_MARKS = 20
 _DOTS = "…"
 
 _WORD = re.compile(rf"(?:[^\W_]|[{ACCENTS}])+")
-_UNSHOWN = re.compile(rf"[\s{UNSEEN}]+")
+_UNSHOWN = re.compile(rf"({FLAG})|[\s{UNSEEN}]+")
 # The index compares stems. This is near enough to show which word was meant.
 _ENDING = re.compile(r"(?:ations?|ions?|ings?|ers?|ed|es|s|e|y|ly|able)$")
 _SHORTEST_STEM = 3
@@ -52,7 +52,7 @@ class Excerpts:
         start = max(0, first[0] - _BEFORE) if first and first[1] > LENGTH else 0
         if start:
             start = _next_word(looked_at, start, first[0]) if first else 0
-        shown = _UNSHOWN.sub(" ", looked_at[start : start + 2 * LENGTH]).strip()
+        shown = _UNSHOWN.sub(_shown, looked_at[start : start + 2 * LENGTH]).strip()
         is_cut = len(shown) > LENGTH or start + 2 * LENGTH < len(text)
         shown = _cut(shown) if is_cut else shown
         before, after = _DOTS if start else "", _DOTS if is_cut else ""
@@ -71,6 +71,11 @@ class Excerpts:
         for word in _WORD.finditer(text):
             if self._wanted.search(fold(word[0])):
                 yield word.span()
+
+
+def _shown(match: re.Match[str]) -> str:
+    flag: str | None = match[1]
+    return flag or " "
 
 
 def _any_of(stems: list[str], parts: list[str]) -> re.Pattern[str]:

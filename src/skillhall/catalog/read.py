@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from skillhall.errors import SkillFileNotFound
 from skillhall.policy.profiles import LENIENT
+from skillhall.policy.readable import is_published
 from skillhall.skill.bundle import RelativePath
 from skillhall.skill.frontmatter import MAX_SKILL_MD, Block, find_block
 from skillhall.skill.parse import parse_skill
-from skillhall.sources.bundles import open_bundle, open_flat, read_in_place
+from skillhall.sources.bundles import open_flat, read_in_place, use_bundle
 from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillhall.catalog.catalog import Skill
     from skillhall.policy.profiles import Profile
     from skillhall.policy.scanning import ScanPolicy
     from skillhall.skill.bundle import Bundle
     from skillhall.skill.model import ParsedSkill
+
+_T = TypeVar("_T")
 
 
 def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
@@ -57,8 +62,23 @@ def read_skill_file(skill: Skill, path: str) -> bytes:
     return read_in_place(skill.place, relative)
 
 
+def read_published_file(skill: Skill, path: str) -> bytes:
+    """The same for others than the user of this machine: hidden files are not found."""
+    if not is_published(RelativePath.parse(path).text):
+        raise SkillFileNotFound(path)
+    return read_skill_file(skill, path)
+
+
 def bundle_of(skill: Skill, policy: ScanPolicy) -> Bundle:
     """The skill's files; a flat file has no others. Raises: SkillFileNotFound."""
+    return with_bundle(skill, policy, lambda bundle: bundle)
+
+
+def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
+    """The result of `work` on the skill's files; all that it reads is of one version.
+
+    Raises: SkillFileNotFound, and what `work` raises.
+    """
     if skill.is_flat:
-        return open_flat(skill.place, skill.file)
-    return open_bundle(skill.place, policy)
+        return work(open_flat(skill.place, skill.file))
+    return use_bundle(skill.place, policy, work)

@@ -1,7 +1,8 @@
 """Changing a shelf: folders, lock and the other tools' lock together, with a way back.
 
-A change is written down before it is made. A process that is killed leaves each folder old or new;
-a lock that it did not get to is set right by the next change of that skill.
+A change is written down before it is made. If a folder or the lock cannot be written, the folders
+get back what they contained. A process that is killed leaves each folder old or new; a lock that it
+did not get to is set right by the next change of that skill.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import os
 import secrets
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall.errors import SkillhallError
 from skillhall.library import foreign_locks
 from skillhall.library.folder_hashes import Content
 from skillhall.library.lock import Lock, LockEntry, Target, changing_lock, place_of, render_lock
 from skillhall.library.placing import is_agents_folder
 from skillhall.library.shelf import Installed, read_installed, refuse_loss
+from skillhall.library.sweeping import sweep_when_due
 from skillhall.skill.bundle import sha256_of
 from skillhall.sources.reference import parse_reference
 from skillhall.storage.history import Change, Entry, Held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import TypeAlias
 
@@ -42,6 +46,14 @@ _DISK_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 _MAX_BASE = 1024 * 1024  # bytes; larger texts are not merged
 
 
+class _Telling(NamedTuple):
+    """An entry for the lock of other tools; without an entry, the name is removed there."""
+
+    name: str
+    entry: LockEntry | None
+    files: Files
+
+
 @dataclass(slots=True)
 class Work:
     """A shelf whose lock is held: what is put here is in the lock when the work is done."""
@@ -50,6 +62,9 @@ class Work:
     verb: Verb
     edit: LockEdit
     notes: list[str] = field(default_factory=list)
+    _made_changes: list[Change] = field(default_factory=list)
+    _steps_back: list[Callable[[], None]] = field(default_factory=list)
+    _untold: list[_Telling] = field(default_factory=list)
 
     @property
     def entries(self) -> dict[str, LockEntry]:
@@ -69,27 +84,66 @@ class Work:
         Where a link should be and something else stands, that stays, unless it is in `places`.
         Raises: UnsafePath, WouldLose, NotASkill, OSError.
         """  # noqa: D205 - one sentence
-        before = self.entries.get(key)
-        old, new = before.links() if before else [], entry.links() if entry else []
         present = self.check(key, places, entry)
         change = self._record(key, places, entry, present)
-        is_begun = False
+        self._made_changes += [change] if change else []
+        done = len(self._steps_back)
         try:
-            for place in old:
-                if place not in new and self.shelf.leads_to(place, key):
-                    self._write(place, None)
-            for place, files in reversed(list(places.items())):
-                self._write(place, files)
-                is_begun = True
-            if entry is not None:
-                files = places.get(key) or EMPTY
-                targets = tuple(self._made(target, key, files) for target in entry.targets)
-                entry = replace(entry, targets=targets)
+            entry = self._change_folders(key, places, entry, present)
         except BaseException:
-            if not is_begun:  # else it is the way back for what was replaced
+            if self._step_back(done) and change:
                 self._forget(change)
             raise
         self._note_in_locks(key, entry, upstream)
+
+    def _change_folders(
+        self,
+        key: str,
+        places: Mapping[str, Files | None],
+        entry: LockEntry | None,
+        present: Mapping[str, Installed | None],
+    ) -> LockEntry | None:
+        """Write folders and links; the entry with the targets that could be made."""
+        before = self.entries.get(key)
+        old, new = before.links() if before else [], entry.links() if entry else []
+        for place in old:
+            if place not in new and self.shelf.leads_to(place, key):
+                text = os.readlink(self.shelf.path(place))
+                self._write(place, None)
+                self._steps_back.append(partial(self._link, place, text))
+        for place, files in reversed(list(places.items())):
+            found = present[place]
+            link = self._link_at(place) if found is None else None
+            self._write(place, files)
+            back = partial(self._write, place, None if found is None else found.files)
+            self._steps_back.append(partial(self._relink, place, link) if link else back)
+        if entry is None:
+            return None
+        files = places.get(key) or EMPTY
+        return replace(entry, targets=tuple(self._made(one, key, files) for one in entry.targets))
+
+    def undo_all(self) -> None:
+        """Restore what the folders contained before the first change, as far as that is possible.
+
+        What cannot be restored stays in the history.
+        """
+        if self._step_back(0):
+            for change in self._made_changes:
+                self._forget(change)
+
+    def _step_back(self, to: int) -> bool:
+        """Whether every step since then could be undone, the last one first."""
+        try:
+            while len(self._steps_back) > to:
+                self._steps_back.pop()()
+        except (OSError, SkillhallError):
+            return False
+        return True
+
+    def tell_others(self) -> None:
+        """Bring the lock of other tools in line with what was changed. Raises: OSError."""
+        for telling in self._untold:
+            self._tell(telling)
 
     def put(self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None) -> None:
         """The same files in all folders of a skill. Raises: WouldLose, OSError."""
@@ -157,10 +211,9 @@ class Work:
         is_itself = self.shelf.is_user or self.shelf.real_folder(folder) == path
         return is_itself and is_agents_folder(self.shelf, folder)
 
-    def _forget(self, change: Change | None) -> None:
-        if change is not None:
-            with suppress(OSError):
-                self.shelf.history.drop(change.id)
+    def _forget(self, change: Change) -> None:
+        with suppress(OSError):
+            self.shelf.history.drop(change.id)
 
     def _kept(self, files: Files | None) -> dict[str, Held] | None:
         if files is None:
@@ -194,17 +247,31 @@ class Work:
             return target
         folder = os.path.realpath(os.path.dirname(self.shelf.path(target.path)))
         text = os.path.relpath(os.path.realpath(self.shelf.path(key)), folder)
-        with self._opened(target.path) as (parent, name):
-            try:
-                parent.put_link(name, text)
-            except OSError as error:
-                if error.errno in _DISK_FAILED:
-                    raise
-            else:
-                return target
+        if self._link_at(target.path) is None:
+            self._steps_back.append(partial(self._write, target.path, None))
+        try:
+            self._link(target.path, text)
+        except OSError as error:
+            if error.errno in _DISK_FAILED:
+                raise
+        else:
+            return target
         self.notes.append(f"{target.path} is a copy: no link could be made there")
         self._write(target.path, files)
         return replace(target, kind="copy")
+
+    def _link_at(self, place: str) -> str | None:
+        """The text of the link at a place."""
+        path = self.shelf.path(place)
+        return os.readlink(path) if os.path.islink(path) else None
+
+    def _link(self, place: str, text: str) -> None:
+        with self._opened(place) as (parent, name):
+            parent.put_link(name, text)
+
+    def _relink(self, place: str, text: str) -> None:
+        self._write(place, None)
+        self._link(place, text)
 
     @contextmanager
     def _opened(self, place: str) -> Iterator[tuple[WritableFolder, str]]:
@@ -228,9 +295,9 @@ class Work:
             self.entries[key] = entry
             self._keep_base(upstream)
         if is_agents_folder(self.shelf, key.rpartition("/")[0]):
-            self._tell_others(name, entry, upstream)
+            self._untold.append(_Telling(name, entry, upstream))
             if before and before.name and before.name != name:
-                self._tell_others(before.name, None, EMPTY)
+                self._untold.append(_Telling(before.name, None, EMPTY))
 
     def _keep_base(self, files: Files) -> None:
         """Keep what later edits will be told from; without it, an update asks more often."""
@@ -239,10 +306,10 @@ class Work:
                 if len(file.data) <= _MAX_BASE:
                     self.shelf.contents.keep(file.data)
 
-    def _tell_others(self, name: str, entry: LockEntry | None, files: Files) -> None:
+    def _tell(self, telling: _Telling) -> None:
         """Keep the other tools' lock in step; if that fails, the skill is there all the same."""
         try:
-            outcome = self._told_others(name, entry, files)
+            outcome = self._told_others(*telling)
         except OSError as error:
             if error.errno in _DISK_FAILED:
                 raise
@@ -270,14 +337,24 @@ class Work:
 def changing(shelf: Shelf, verb: Verb) -> Iterator[Work]:
     """The shelf, kept from other processes; the lock is written also if a later skill fails.
 
+    If the lock cannot be written, everything is as it was before.
+
     Raises: LockInvalid, NotAFile, OSError.
     """
     failure: Exception | None = None
     with changing_lock(shelf.lock_folder, shelf.lock_name) as edit:
+        work = Work(shelf, verb, edit)
         try:
-            yield Work(shelf, verb, edit)
+            yield work
         except Exception as error:  # noqa: BLE001 - raised again below, when the lock is written
             failure = error
+        try:
+            edit.save()
+        except BaseException:
+            work.undo_all()
+            raise
+        work.tell_others()
+    sweep_when_due(shelf.settings.data_directory)
     if failure is not None:
         raise failure
 

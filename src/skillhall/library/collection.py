@@ -10,15 +10,16 @@ import os
 import threading
 import time
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.read import bundle_of, read_skill_file
+from skillhall.catalog.read import bundle_of, read_published_file, with_bundle
 from skillhall.catalog.stamps import take_signature
-from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
+from skillhall.errors import ReadOnly, SkillFileNotFound, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
 from skillhall.library.drafting import Draft, draft
 from skillhall.library.intake import (
@@ -30,7 +31,6 @@ from skillhall.library.intake import (
 )
 from skillhall.library.local_changes import LocalChanges
 from skillhall.library.local_intake import SYSTEM, USER
-from skillhall.library.local_skills import EVERY_FILE
 from skillhall.library.looking import Looks
 from skillhall.library.offering import Offer
 from skillhall.library.searching import Searching, State
@@ -42,6 +42,7 @@ from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
 from skillhall.sources.archive import LIMITS, read_archive
+from skillhall.sources.bundles import in_memory
 from skillhall.sources.packing import pack_bundle
 from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference
 
@@ -66,6 +67,7 @@ SOURCES = ("user", "system", "repository")
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
 MAX_PAGE = 1000  # skills
 MAX_FILES = LIMITS.entries  # that are imported at once
+_PUBLISHED = LOCAL_SKILLS.scan.published
 
 
 class Listed(NamedTuple):
@@ -218,10 +220,9 @@ class Collection:
         shown = self.show()
         with self._lock:
             if self._offer is None or self._offer.revision != shown.revision:
-                profile = LOCAL_SKILLS._replace(scan=EVERY_FILE)
                 index = partial(self._searching.index, shown.state)
                 skills = shown.skills.values()
-                self._offer = Offer(shown.revision, profile, skills, shown.findings, index)
+                self._offer = Offer(shown.revision, LOCAL_SKILLS, skills, shown.findings, index)
             return self._offer
 
     def import_source(
@@ -289,29 +290,34 @@ class Collection:
 
     def details(self, identity: str) -> Details:
         """Everything about one skill. Raises: SkillNotFound, SkillFileNotFound."""
-        skill, bundle = self.find(identity), self.bundle(identity)
-        seen = examine_skill(skill, LOCAL_SKILLS)
-        return Details(
-            self.show().listed(identity),
-            seen.parsed.frontmatter.fields,
-            seen.parsed.body,
-            estimate_tokens(seen.parsed.body),
-            digest_of(bundle),
-            tuple(bundle.files.values()),
-            tuple(_told_inside(one, skill) for one in seen.findings),
-        )
+        skill = self.find(identity)
+
+        def read(bundle: Bundle) -> Details:
+            seen = examine_skill(skill, LOCAL_SKILLS)
+            held = in_memory(bundle)
+            return Details(
+                self.show().listed(identity),
+                seen.parsed.frontmatter.fields,
+                seen.parsed.body,
+                estimate_tokens(seen.parsed.body),
+                digest_of(held),
+                tuple(held.files.values()),
+                tuple(_told_inside(one, skill) for one in seen.findings),
+            )
+
+        return with_bundle(skill, _PUBLISHED, read)
 
     def bundle(self, identity: str) -> Bundle:
-        """All files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
-        return bundle_of(self.find(identity), EVERY_FILE)
+        """All published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
+        return bundle_of(self.find(identity), _PUBLISHED)
 
     def read_file(self, identity: str, path: str) -> bytes:
         """One file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-        return read_skill_file(self.find(identity), path)
+        return read_published_file(self.find(identity), path)
 
     def archive(self, identity: str) -> bytes:
         """All files as one zip file. Raises: as `bundle`, and what reading raises."""
-        return pack_bundle(self.bundle(identity))
+        return with_bundle(self.find(identity), _PUBLISHED, pack_bundle)
 
     def figures(self, skill: Skill) -> Figures:
         """The figures of a skill, counted again if its SKILL.md changed."""
@@ -356,39 +362,44 @@ class Collection:
     def artifacts(self) -> Iterator[Artifact]:
         """Every published skill as one file, in order of their ids."""
         shown = self.show()
-        return (self._artifact(shown, identity) for identity in shown.published)
+        for identity in shown.published:
+            with suppress(SkillNotFound, SkillFileNotFound):  # it was removed in between
+                yield self._artifact(shown, identity)
 
     def outlines(self) -> Iterator[Outline]:
         """Every published skill with the paths of its files, in order of their ids."""
         shown = self.show()
         for identity in shown.published:
-            own = shown.skills[identity].file
-            others = (path for path in sorted(self.bundle(identity).files) if path != own)
-            yield Outline(shown.listed(identity), (SKILL_MD, *others))
+            skill = shown.skills[identity]
+            with suppress(SkillFileNotFound):  # it was removed in between
+                paths = sorted(bundle_of(skill, _PUBLISHED).files)
+                others = (path for path in paths if path != skill.file)
+                yield Outline(shown.listed(identity), (SKILL_MD, *others))
 
     def read_published(self, identity: str, path: str) -> bytes:
         """One file of an outline. Raises: as `read_file`."""
         skill = self.find(identity)
         if skill.hidden:
             raise SkillNotFound(identity)
-        return read_skill_file(skill, skill.file if path == SKILL_MD else path)
+        return read_published_file(skill, skill.file if path == SKILL_MD else path)
 
     def _artifact(self, shown: Shown, identity: str) -> Artifact:
         known = self._artifacts.get(identity)
         is_settled = shown.skills[identity].source == REPOSITORY
         if known is not None and is_settled and known[0] == shown.revision:
             return known[1]
-        artifact = self._packed(shown.listed(identity))
+        pack = partial(_packed, shown.listed(identity))
+        artifact = with_bundle(shown.skills[identity], _PUBLISHED, pack)
         self._artifacts[identity] = shown.revision, artifact
         return artifact
 
-    def _packed(self, listed: Listed) -> Artifact:
-        bundle = self.bundle(listed.id)
-        paths = tuple(sorted(bundle.files))
-        is_archive = len(paths) > 1
-        data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
-        digest = f"sha256:{sha256_of(data)}"
-        return Artifact(listed, is_archive, digest, paths)
+
+def _packed(listed: Listed, bundle: Bundle) -> Artifact:
+    paths = tuple(sorted(bundle.files))
+    is_archive = len(paths) > 1
+    data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
+    digest = f"sha256:{sha256_of(data)}"
+    return Artifact(listed, is_archive, digest, paths)
 
 
 def _places(skills: Sequence[Skill]) -> list[str]:

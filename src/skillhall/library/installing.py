@@ -66,7 +66,7 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
                 if plan.entry is not None:
                     work.apply(key, plan.places, plan.entry, states_of(addition.bundle))
                 note(addition, report, is_free=plan.is_added)
-            report.notes += work.notes
+        report.notes += work.notes
     return report
 
 

@@ -22,6 +22,8 @@ from skillhall.errors import (
 from skillhall.library.adding import bundle_of, digest_of
 from skillhall.library.editing import edited
 from skillhall.library.local_intake import LocalSkill, prepare_all, skill_md_of
+from skillhall.library.sweeping import sweep_when_due
+from skillhall.policy.readable import published
 from skillhall.skill.merging import FileState
 from skillhall.storage.contents import ContentStore
 from skillhall.storage.history import Change, Entry, Held, History
@@ -66,7 +68,7 @@ class LocalChanges:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> Changed:
-        """Change the words of a user skill that is what `digest` says.
+        """Change the words of a user skill whose published files are what `digest` says.
 
         Raises: SkillNotFound, ChangedMeanwhile, EditRefused, SkillRejected, UnsafePath, OSError.
         """
@@ -167,6 +169,8 @@ class LocalChanges:
             if is_noted:
                 self._history().drop(change_id)
             raise
+        if self.data_directory:
+            sweep_when_due(self.data_directory)
 
     def _held(self, bundle: Bundle) -> dict[str, Held] | None:
         """The bundle's files, kept in the store; None if not all of it can be."""
@@ -199,7 +203,7 @@ class LocalChanges:
     def _refuse_changed(self, key: str, present: Bundle | None, entry: Entry) -> None:
         now = None if present is None else self._held(present)
         if (present is None) != (entry.after is None) or now != entry.after:
-            raise ChangedMeanwhile(key, digest_of(present) if present else "")
+            raise ChangedMeanwhile(key, digest_of(published(present)) if present else "")
 
 
 def _checked(identity: str, bundle: Bundle, path: str, data: bytes) -> LocalSkill:
@@ -212,8 +216,8 @@ def _unchanged(identity: str, bundle: Bundle | None, digest: str) -> Bundle:
     """The skill, which is what `digest` says. Raises: SkillNotFound, ChangedMeanwhile."""
     if bundle is None:
         raise SkillNotFound(identity)
-    if digest_of(bundle) != digest:
-        raise ChangedMeanwhile(identity, digest_of(bundle))
+    if (found := digest_of(published(bundle))) != digest:
+        raise ChangedMeanwhile(identity, found)
     return bundle
 
 

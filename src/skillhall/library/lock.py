@@ -30,7 +30,7 @@ from skillhall.sources.safety import is_beneath, open_root, read_beneath
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from skillhall.skill.bundle import Bundle
 
@@ -103,9 +103,13 @@ class Lock:
 
 @dataclass(slots=True)
 class LockEdit:
-    """A lock that is being changed: `entries` may be set, replaced and deleted by key."""
+    """A lock that is being changed: `entries` may be set, replaced and deleted by key.
+
+    `save` writes them before the block ends. Raises: LockInvalid, NotAFile, OSError.
+    """
 
     entries: dict[str, LockEntry]
+    save: Callable[[], None] = lambda: None
 
 
 def user_lock_folder(home: str) -> str:
@@ -198,14 +202,21 @@ def changing_lock(folder: str, name: str = PROJECT_LOCK) -> Iterator[LockEdit]:
     os.makedirs(folder, exist_ok=True)
     with WritableFolder(folder) as base, base.locked():
         base.recover()
-        before = read_lock(folder, name)
-        edit = LockEdit(dict(before.entries))
+        saved = read_lock(folder, name)
+        edit = LockEdit(dict(saved.entries))
+
+        def save() -> None:
+            nonlocal saved
+            after = replace(saved, entries=dict(edit.entries))
+            if after != saved:
+                data = render_lock(after)
+                parse_lock(data, name)  # what we could not read again is not written
+                base.put(name, data, base.mode(name) if base.kind(name) else 0o644)
+                saved = after
+
+        edit.save = save
         yield edit
-        after = replace(before, entries=edit.entries)
-        if after != before:
-            data = render_lock(after)
-            parse_lock(data, name)  # what we could not read again is not written
-            base.put(name, data, base.mode(name) if base.kind(name) else 0o644)
+        save()
 
 
 def render_lock(lock: Lock) -> bytes:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SkillhallError
 from skillhall.library.local_skills import EVERY_FILE
+from skillhall.policy.scanning import STAGED
 from skillhall.sources.bundles import open_bundle
 from skillhall.sources.safety import Place
 from skillhall.sources.watching import Watch
-from skillhall.sources.writing import STAGED, WritableFolder
+from skillhall.sources.writing import WritableFolder
 from skillhall.storage.shared_port import DATABASE_RESTORED, SKILL_CHANGED, SKILL_DELETED
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.load import load_roots
-from skillhall.catalog.read import bundle_of, read_skill_file
+from skillhall.catalog.read import bundle_of, read_skill_file, with_bundle
 from skillhall.catalog.search import SearchIndex
 from skillhall.catalog.stamps import take_stamps
 from skillhall.errors import SkillFileNotFound, SkillNotFound
@@ -98,7 +98,7 @@ class Offer:
         """The paths of its other files. Raises: SkillFileNotFound."""
         if row.skill.is_flat:
             return ()
-        files = bundle_of(row.skill, self.profile.scan).resources()
+        files = bundle_of(row.skill, self.profile.scan.published).resources()
         return [file.path.text for file in files]
 
     def read_file(self, row: Offered, path: str) -> bytes:
@@ -111,7 +111,8 @@ class Offer:
             return read_skill_file(row.skill, row.skill.file)
         if row.skill.is_flat:
             raise SkillFileNotFound(relative.text)
-        return bundle_of(row.skill, self.profile.scan).file(relative).read()
+        scan = self.profile.scan.published
+        return with_bundle(row.skill, scan, lambda bundle: bundle.file(relative).read())
 
     def search(self, text: str, limit: int) -> tuple[Sequence[Offered], int]:
         """The skills that a text finds in names and descriptions, and how many there are."""

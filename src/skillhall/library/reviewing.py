@@ -16,6 +16,7 @@ from skillhall.library.local_intake import own_id, prepare_all, skill_md_of
 from skillhall.library.waiting import Waiting
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.policy.readable import published
 from skillhall.skill.bundle import folded
 from skillhall.skill.parse import parse_skill
 from skillhall.skill.risks.scan import scan_bundle
@@ -121,7 +122,8 @@ class Reviews:
         changes: tuple[FileChange, ...] = ()
         standing: Standing = "new"
         if present is not None:
-            changes = compare(contents_of(present), contents_of(bundle))
+            # Hidden files of the skill that is replaced are not shown to the importer.
+            changes = compare(contents_of(published(present)), contents_of(bundle))
             standing = "replaces" if digest_of(present) != digest_of(bundle) else "same"
         data = bundle.files[skill_md_of(bundle)].read()
         return Candidate(

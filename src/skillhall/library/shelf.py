@@ -25,7 +25,7 @@ from skillhall.library.lock import (
     user_lock_folder,
 )
 from skillhall.policy.profiles import SKILLS_MODULE
-from skillhall.policy.scanning import LITTER
+from skillhall.policy.scanning import LITTER, is_volume_entry
 from skillhall.skill.frontmatter import is_skill_md
 from skillhall.skill.merging import FileState
 from skillhall.sources.bundles import read_bundle
@@ -193,11 +193,15 @@ def read_folder(path: str, name: str, find: Callable[[], Place] | None = None) -
 
 
 def _passed_over(path: str) -> Iterator[str]:
-    """What no bundle holds and a person would miss, at any depth: version control."""
+    """What no bundle holds and a person would miss, at any depth: version control, volumes."""
     for folder, folders, files in os.walk(path):
-        for name in sorted({*folders, *files} & (LITTER - {".DS_Store"})):
+        for name in sorted(filter(_is_missed, {*folders, *files})):
             yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")
         folders[:] = [name for name in folders if name not in LITTER]
+
+
+def _is_missed(name: str) -> bool:
+    return name in LITTER - {".DS_Store"} or is_volume_entry(name)
 
 
 def refuse_loss(place: str, old: Installed | None, *, is_skill: bool = False) -> None:

@@ -47,7 +47,7 @@ def undo(shelf: Shelf, name: str, *, force: bool = False) -> Past:
         if not force:
             _refuse_edited(work, change)
         _restore(work, change)
-        shelf.history.drop(change.id)
+    shelf.history.drop(change.id)
     return _past(change)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,6 +53,16 @@ _NO_GROUPS = frozenset(
 INSTALLED = (SKILLS, "skill")
 
 
+# Kubernetes mounts a ConfigMap as a dated folder, a link to it, and links into that link.
+VOLUME = "..data"
+_VOLUME_ENTRY = re.compile(r"\.\.(?:data(?:_tmp)?|[0-9]{4}(?:_[0-9]{2}){5}\.[0-9]+)")
+
+
+def is_volume_entry(name: str) -> bool:
+    """Whether Kubernetes made the entry: `..data`, or the dated folder that it leads to."""
+    return name.startswith("..") and _VOLUME_ENTRY.fullmatch(name) is not None
+
+
 class Links(Enum):
     """What a scan does with a symbolic link."""
 
@@ -92,6 +103,11 @@ class ScanPolicy(NamedTuple):
             return self._replace(depth=depth, empty_folders=EmptyFolders.AMONG_SKILLS)
         return self._replace(depth=depth)
 
+    @property
+    def published(self) -> ScanPolicy:
+        """The same policy for files that are sent to others: hidden ones are left out."""
+        return self._replace(hidden_in_bundles=False)
+
     def reason_to_skip(self, name: str, parent: str = "") -> str | None:
         """Why an entry of that name is passed over, or `None`; `parent` names its folder.
 
@@ -111,7 +127,9 @@ class ScanPolicy(NamedTuple):
         It is never a skill itself.
         """
         is_candidate = self.collections and parent == SKILLS and name.startswith(".")
-        return is_candidate and name.lower() not in _NO_GROUPS and not name.startswith(STAGED)
+        if not is_candidate or name.startswith((STAGED, "..")):  # `..data` is a link of Kubernetes
+            return False
+        return name.lower() not in _NO_GROUPS
 
     def searches(self, parts: Sequence[str], start: int = 0) -> bool:
         """Whether a scan from the folder at `parts[:start]` reaches the folder at `parts`."""

@@ -64,7 +64,7 @@ class SkillPrompts:
     def _has_files(self, skill: Skill) -> bool:
         """Whether it needs files, also if they are left out; one that is gone needs all of them."""
         try:
-            bundle = bundle_of(skill, self._profile.scan)
+            bundle = bundle_of(skill, self._profile.scan.published)
         except SkillhallError:
             return True
         return bool(bundle.findings) or any(path != skill.file for path in bundle.files)

@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import DatabaseUnavailable, SourceUnknown
+from skillhall.policy.scanning import STAGED
 from skillhall.prompts.folders import read_folder
 from skillhall.prompts.model import Ingested
 from skillhall.prompts.upload_checks import checked_upload, stored_name
 from skillhall.prompts.uploads import MAX_SOURCES
-from skillhall.sources.writing import STAGED, WritableFolder
+from skillhall.sources.writing import WritableFolder
 from skillhall.storage.shared_port import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
 
 if TYPE_CHECKING:

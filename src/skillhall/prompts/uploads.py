@@ -18,10 +18,11 @@ import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall.errors import SourceUnknown
+from skillhall.policy.scanning import STAGED
 from skillhall.prompts.folders import read_folder
 from skillhall.prompts.model import Ingested
 from skillhall.prompts.upload_checks import checked_upload, stored_name
-from skillhall.sources.writing import STAGED, WritableFolder
+from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillhall.skill.unseen import UNSEEN
+from skillhall.skill.unseen import UNSEEN, replace_unseen
 
 _UNSEEN = re.compile(f"[{UNSEEN}]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -20,7 +20,7 @@ def one_line(text: str) -> str:
     folded = " ".join([line for line in lines if line])
     if _is_printable(_without(_PRINTABLE, folded)):
         return folded
-    return _UNSEEN.sub(_REPLACEMENT, folded.replace("\t", " "))
+    return replace_unseen(folded.replace("\t", " "), lambda _: _REPLACEMENT)
 
 
 def escape(text: str) -> str:

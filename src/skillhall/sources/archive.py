@@ -18,6 +18,7 @@ from skillhall.errors import ArchiveRejected, TooLarge, UnsafePath
 from skillhall.skill.bundle import VERSION_CONTROL, Bundle, RelativePath, SkillFile, folded
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
+from skillhall.skill.unseen import FLAG
 from skillhall.sources.archive_tar import is_tar, read_tar
 from skillhall.sources.archive_zip import is_zip, read_zip
 from skillhall.sources.bundles import MAX_FILE
@@ -36,8 +37,9 @@ _ENDINGS = re.compile(r"\.(?:(?P<zip>zip)|(?P<tar>tar\.gz|tgz|tar)|skill)$", re.
 _NO_NAME = "skill"  # for an archive whose own name cannot be a folder's
 _SHOWN = 80  # characters of a name in a message
 
-# Ignored by some file systems when they compare names, and wanted by some scripts and emoji.
-_JOINERS = str.maketrans("", "", "\u200c\u200d")
+# Joiners and flags: ignored by some file systems when they compare names, and needed by some
+# scripts and emoji.
+_EMOJI = re.compile(f"[\u200c\u200d]|{FLAG}")
 # Controls, marks that turn or hide text, lone surrogates, line and paragraph separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _MACOS = frozenset({"__macosx", ".ds_store"})
@@ -254,7 +256,7 @@ class Intake:
             self.refuse("path", f"{_cut(text)!r} has more than {self.limits.path} bytes")
         if text.count("/") > self.limits.depth:
             self.refuse("path", f"{_cut(text)!r} lies deeper than {self.limits.depth} folders")
-        if any(unicodedata.category(c) in _UNSEEN for c in text.translate(_JOINERS)):
+        if any(unicodedata.category(c) in _UNSEEN for c in _EMOJI.sub("", text)):
             self.refuse("path", f"{_cut(text)!r} holds characters that nobody sees")
 
     def _claim(self, path: str, claim: _Claim) -> None:

@@ -34,6 +34,7 @@ from skillhall.sources.encoding import (
 from skillhall.sources.helper_process import HelperProcess, may_fork
 from skillhall.sources.look_ahead import peek_signature
 from skillhall.sources.safety import (
+    ASIDE,
     Folder,
     Kind,
     Place,
@@ -42,6 +43,7 @@ from skillhall.sources.safety import (
     opened_beneath,
     opened_place,
 )
+from skillhall.sources.volumes import is_mounted, lasting_parts, leads_into_volume, open_volume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,6 +63,7 @@ _RUN = 256
 # Entries of one folder from which a second process is worth its start.
 _SHARED_FROM = 15_000
 _OUR_SHARE = 0.55  # the helper also has to encode what it finds
+_TRIES = 20  # for a folder that is replaced again and again
 
 _LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link leads nowhere", 1, "remove or mend it")
 _LINK_SKIPPED = Finding(
@@ -130,6 +133,21 @@ class _Step(NamedTuple):
             self.depth + 1,
             self.real.child(name) if self.real else None,
         )
+
+
+class _Replaced(Exception):
+    """The folder was replaced while it was looked at: its SKILL.md may be gone already."""
+
+
+def _is_replaced(parent: Folder, name: str, folder: Folder) -> bool:
+    try:
+        now = parent.folder(name)
+    except OSError:
+        return False
+    try:
+        return now.identity() != folder.identity()
+    finally:
+        now.close()
 
 
 class _Walk:
@@ -316,21 +334,44 @@ class _Walk:
 
     def _visit(self, parent: Folder, name: str, step: _Step) -> None:
         if self._passed_over(name, step.path):
+            self._visit_replaced(parent, name, step)
             return
-        try:
-            folder = parent.folder(name)
-        except OSError as error:
-            self._lose(step.path, error)
+        for _ in range(_TRIES):
+            try:
+                folder = parent.folder(name)
+            except OSError as error:
+                self._lose(step.path, error)
+                return
+            try:
+                self._enter(folder, name, step, parent)
+            except _Replaced:
+                continue
+            except OSError as error:
+                self._lose(step.path, error)
+            finally:
+                folder.close()
             return
-        try:
-            self._enter(folder, name, step)
-        except OSError as error:
-            self._lose(step.path, error)
-        finally:
-            folder.close()
+        message = "the folder was replaced again and again while it was read"
+        self._leave_out(step.path, Code.UNREADABLE, message, "try again")
 
-    def _enter(self, folder: Folder, name: str, step: _Step) -> None:
-        """Probe an open folder, and look deeper where the policy says so."""
+    def _visit_replaced(self, parent: Folder, name: str, step: _Step) -> None:
+        """A folder that was put aside, while nothing is at its own name yet."""
+        own = name.removeprefix(ASIDE)
+        if own == name:
+            return
+        try:
+            parent.peek(own)
+        except FileNotFoundError:
+            above = step.path.removesuffix(name)
+            self._visit(parent, own, step._replace(path=above + own))
+        except OSError:
+            return
+
+    def _enter(self, folder: Folder, name: str, step: _Step, parent: Folder | None = None) -> None:
+        """Probe an open folder, and look deeper where the policy says so.
+
+        Raises: OSError, _Replaced if another folder is at its name in `parent` by now.
+        """
         if step.real is not None and folder.identity() in self.listed:
             self._note(Code.SAME_FILE, "the link leads to a folder already searched", step.path)
             return
@@ -345,6 +386,8 @@ class _Walk:
         if entries is None:
             return
         found = found or self._probe_variant(folder, step, name, entries)
+        if found is None and parent is not None and _is_replaced(parent, name, folder):
+            raise _Replaced
         if found is not None:
             self._keep(found)
         elif self.policy.empty_folders is EmptyFolders.REJECTED:
@@ -381,7 +424,8 @@ class _Walk:
             return broken(step.path, explain_failure(error))
         except OSError as error:
             if error.errno == errno.ELOOP:
-                return self._probe_link(step, name)
+                mounted = self._probe_mounted(folder, step, name)
+                return mounted or self._probe_link(step, name)
             return broken(step.path, explain_failure(error))
 
     def _probe_variant(
@@ -401,6 +445,21 @@ class _Walk:
             Code.CASE_VARIANT, f"the file is named {variants[0]!r}", 1, f"rename it to {SKILL_MD!r}"
         )
         return found._replace(note=note)
+
+    def _probe_mounted(self, folder: Folder, step: _Step, name: str) -> RawHead | None:
+        """A SKILL.md of a mounted volume: the link does not leave the skill's folder."""
+        if not leads_into_volume(folder, SKILL_MD):
+            return None
+        try:
+            volume = open_volume(folder)
+        except OSError:
+            return None
+        try:
+            return read_head(volume, step.path, name, real=step.real)
+        except (OSError, NotAFile):
+            return None
+        finally:
+            volume.close()
 
     def _probe_link(self, step: _Step, name: str) -> Candidate | RawHead:
         """A SKILL.md that is a link: read where it leads, if that is inside."""
@@ -463,7 +522,8 @@ class _Walk:
         """The place inside the roots that a link leads to, or why it is not followed."""
         if not os.path.exists(where):
             return _LINK_BROKEN
-        if self.policy.links is Links.NOT_FOLLOWED and not self.root.follow_links:
+        is_followed = self.root.follow_links or self.policy.links is not Links.NOT_FOLLOWED
+        if not is_followed and not is_mounted(where):
             return _LINK_SKIPPED
         try:
             real = os.path.realpath(where)
@@ -594,7 +654,9 @@ def _place_below(base: str, real: str) -> Place | Finding:
     """A real path as a place below a root, unless it is never part of a skill."""
     below = os.path.relpath(real, base)
     parts = [] if below == os.curdir else below.split(os.sep)
-    return Place(base, "/".join(parts)) if LITTER.isdisjoint(parts) else _LINK_SKIPPED
+    if not LITTER.isdisjoint(parts):
+        return _LINK_SKIPPED
+    return Place(base, "/".join(lasting_parts(base, parts)))
 
 
 def _anchored(real: str) -> Place | Finding:

@@ -12,15 +12,18 @@ import os
 import stat
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
+from skillhall.policy.scanning import STAGED, VOLUME
+from skillhall.sources.volumes import VOLUME_TRIES, leads_into_volume, open_volume, volume_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from skillhall.skill.bundle import RelativePath
 
+ASIDE = f"{STAGED}old-"  # a folder that is being replaced, with its name behind
 HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -29,6 +32,8 @@ _FOLDER = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _WALK = getattr(os, "O_PATH", 0) | _FOLDER
 # A pipe named SKILL.md must not make us wait for a writer.
 _FILE = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+_T = TypeVar("_T")
 
 
 class Kind(StrEnum):
@@ -98,7 +103,13 @@ class HandleFolder:
 
     def folder(self, name: str) -> HandleFolder:
         """The folder `name`, not through a link. Raises: OSError."""
-        return HandleFolder(os.open(name, _WALK, dir_fd=self._descriptor))
+        try:
+            return HandleFolder(os.open(name, _WALK, dir_fd=self._descriptor))
+        except FileNotFoundError:
+            return HandleFolder(_open_replaced(name, self._open))
+
+    def _open(self, name: str) -> int:
+        return os.open(name, _WALK, dir_fd=self._descriptor)
 
     def file(self, name: str) -> Opened:
         """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
@@ -143,11 +154,17 @@ class PathFolder:
 
     def folder(self, name: str) -> PathFolder:
         """The folder `name`, not through a link. Raises: OSError."""
+        try:
+            return PathFolder(self._open(name))
+        except FileNotFoundError:
+            return PathFolder(_open_replaced(name, self._open))
+
+    def _open(self, name: str) -> str:
         path = os.path.join(self._path, name)
         mode = os.lstat(path).st_mode
         if not stat.S_ISDIR(mode):
             raise NotADirectoryError(path)
-        return PathFolder(path)
+        return path
 
     def file(self, name: str) -> Opened:
         """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
@@ -173,6 +190,17 @@ class PathFolder:
         """Nothing is held open."""
 
 
+def _open_replaced(name: str, opened: Callable[[str], _T]) -> _T:
+    """The folder `name` while it is being replaced, where that takes two steps: the old or new one.
+
+    Raises: OSError.
+    """
+    try:
+        return opened(f"{ASIDE}{name}")
+    except FileNotFoundError:
+        return opened(name)  # both steps were done in between, or there is no such folder
+
+
 def kind_of(entry: os.DirEntry[str]) -> Kind:
     """What the entry is; the listing itself knows, so this costs no call."""
     if entry.is_dir(follow_symlinks=False):
@@ -180,6 +208,12 @@ def kind_of(entry: os.DirEntry[str]) -> Kind:
     if entry.is_file(follow_symlinks=False):
         return Kind.FILE
     return Kind.LINK if entry.is_symlink() else Kind.OTHER
+
+
+def kind_of_mode(mode: int) -> Kind:
+    """The same for the mode of a stat that did not follow links."""
+    kinds = {stat.S_IFDIR: Kind.FOLDER, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
+    return kinds.get(stat.S_IFMT(mode), Kind.OTHER)
 
 
 def _regular(descriptor: int, name: str) -> Opened:
@@ -236,17 +270,29 @@ def opened_place(place: Place) -> Iterator[Folder]:
 
 @contextmanager
 def opened_beneath(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
-    """The folder reached from `root` by `parts`, no part through a link. Raises: OSError."""
+    """The folder reached from `root` by `parts`, no part through a link. Raises: OSError.
+
+    The one exception is `..data` of a mounted volume.
+    """
     held: list[Folder] = []
     try:
         current = root
         for part in parts:
-            current = current.folder(part)
+            current = _entered(current, part)
             held.append(current)
         yield current
     finally:
         for folder in held:
             folder.close()
+
+
+def _entered(folder: Folder, name: str) -> Folder:
+    try:
+        return folder.folder(name)
+    except OSError:
+        if name != VOLUME:
+            raise
+    return open_volume(folder)
 
 
 def read_file(folder: Folder, name: str, at_most: int) -> bytes:
@@ -273,18 +319,42 @@ def read_up_to(descriptor: int, at_most: int, name: str) -> bytes:
 
 
 def read_beneath(root: Folder, path: RelativePath, at_most: int) -> bytes:
-    """The bytes at `path` below `root`. Links are refused at every step.
+    """The bytes at `path` below `root`. Links are refused at every step but into a volume.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     try:
-        with opened_beneath(root, path.parts[:-1]) as folder:
-            return read_file(folder, path.parts[-1], at_most)
+        return _read_parts(root, path.parts, at_most)
     except FileNotFoundError:
         raise SkillFileNotFound(path.text) from None
     except OSError:
         # A link and an unreadable folder are answered alike: which it is, is nobody's business.
         raise UnsafePath(path.text, "it cannot be read from inside its folder") from None
+
+
+def _read_parts(root: Folder, parts: tuple[str, ...], at_most: int) -> bytes:
+    try:
+        with opened_beneath(root, parts[:-1]) as folder:
+            return read_file(folder, parts[-1], at_most)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        if parts[0] == VOLUME or not leads_into_volume(root, parts[0]):
+            raise
+    return _read_mounted(root, parts, at_most)
+
+
+def _read_mounted(root: Folder, parts: tuple[str, ...], at_most: int) -> bytes:
+    """The bytes of a file in the volume of a folder; after an update, those of the new version."""
+    for _ in range(VOLUME_TRIES):
+        version = volume_version(root)
+        try:
+            with opened_beneath(root, (version, *parts[:-1])) as folder:
+                return read_file(folder, parts[-1], at_most)
+        except FileNotFoundError:
+            if volume_version(root) == version:
+                break
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), parts[-1])
 
 
 def is_beneath(path: str, root: str) -> bool:

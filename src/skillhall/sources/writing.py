@@ -16,8 +16,8 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from skillhall.errors import NotAFile
-from skillhall.policy import scanning
-from skillhall.sources.safety import Kind
+from skillhall.policy.scanning import STAGED
+from skillhall.sources.safety import ASIDE, Kind, kind_of_mode
 
 if sys.platform != "win32":
     import fcntl
@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
-STAGED = scanning.STAGED  # how everything begins that was not finished
-ASIDE = f"{STAGED}old-"  # a folder that is being replaced, with its name behind
 # Whole names: a lock of ours begins with the same letters and is finished.
 _UNFINISHED = re.compile(rf"{re.escape(STAGED)}[0-9a-f]{{16}}|{re.escape(ASIDE)}.*", re.DOTALL)
 _HAS_HANDLES = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BINARY", 0)
-_KINDS = {stat.S_IFDIR: Kind.FOLDER, stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
 
 
 class WritableFolder:
@@ -69,7 +66,7 @@ class WritableFolder:
             mode = self._stat(name).st_mode
         except FileNotFoundError:
             return None
-        return _KINDS.get(stat.S_IFMT(mode), Kind.OTHER)
+        return kind_of_mode(mode)
 
     def mode(self, name: str) -> int:
         """The permission bits of what stands there. Raises: OSError."""
@@ -188,6 +185,14 @@ class WritableFolder:
                 # What cannot be removed must not stand in the way of every later change.
                 with contextlib.suppress(OSError):
                     self.remove(entry)
+
+    def remove_unfinished(self, oldest: float) -> None:
+        """Remove what processes left unfinished before a time in seconds since 1970."""
+        for entry in self.names():
+            if _UNFINISHED.fullmatch(entry):
+                with contextlib.suppress(OSError):
+                    if self._stat(entry).st_mtime < oldest:
+                        self.remove(entry)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

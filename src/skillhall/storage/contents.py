@@ -10,9 +10,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from skillhall.errors import NotAFile
+from skillhall.policy.scanning import STAGED
 from skillhall.skill.bundle import sha256_of
 from skillhall.sources.safety import Place, opened_place, read_file
-from skillhall.sources.writing import STAGED, WritableFolder
+from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

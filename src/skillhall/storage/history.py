@@ -164,8 +164,51 @@ def referenced(directory: str) -> set[str]:
             for name in _in_order([name for name, _ in folder.entries()]):
                 with contextlib.suppress(FileNotFoundError):  # forgotten meanwhile
                     data = read_file(folder, name, MAX_SIZE)
-                    digests.update(found.decode() for found in _ANY_DIGEST.findall(data))
+                    digests |= digests_in(data)
     return digests
+
+
+def digests_in(data: bytes) -> set[str]:
+    """Every SHA-256 that stands in a file, wherever it does."""
+    return {found.decode() for found in _ANY_DIGEST.findall(data)}
+
+
+class Scope(NamedTuple):
+    """A project or a home with a history, and the time of its last change."""
+
+    path: str
+    changed: float  # seconds since 1970
+
+
+def known_scopes(directory: str) -> dict[str, Scope]:
+    """The scopes that have a history below the data folder, by the names of their folders there.
+
+    One whose changes are all damaged is not among them. Raises: OSError, NotAFile, TooLarge.
+    """
+    parent = os.path.join(directory, "history")
+    found = {}
+    for name in filter(_SCOPE.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
+        with contextlib.suppress(FileNotFoundError), opened_place(Place(parent, name)) as folder:
+            times = []
+            for file in reversed(_in_order([entry for entry, _ in folder.entries()])):
+                times.append(folder.peek(file).st_mtime)
+                if (path := _scope_of(read_file(folder, file, MAX_SIZE))) is not None:
+                    found[name] = Scope(path, max(times))
+                    break
+    return found
+
+
+def forget_scope(directory: str, name: str) -> None:
+    """Remove the history in that folder. Raises: OSError."""
+    with WritableFolder(os.path.join(directory, "history")) as parent, parent.locked():
+        parent.discard(name)
+
+
+def _scope_of(data: bytes) -> str | None:
+    try:
+        return _text(json.loads(data)["scope"])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def _in_order(names: list[str]) -> list[str]:

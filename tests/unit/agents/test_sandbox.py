@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,57 @@ def test_a_bad_bundle_is_refused_before_anything_is_written(
     with pytest.raises(error):
         setup_agent_environment(sandbox, [bundle(), bad])
     assert sandbox.files == {}
+
+
+def test_scripts_stay_executable_in_a_folder_sandbox(tmp_path: Path) -> None:
+    skill = make_skill(tmp_path / "skills", "pdf", files={"run.sh": b"#!/bin/sh\n", "a.md": b""})
+    (skill / "run.sh").chmod(0o755)
+    setup_agent_environment(FolderSandbox(tmp_path / "box"), discover_skills([tmp_path / "skills"]))
+    seeded = tmp_path / "box" / ".skills" / "pdf"
+    assert os.access(seeded / "run.sh", os.X_OK)
+    assert (seeded / "a.md").stat().st_mode & 0o111 == 0
+
+
+def test_reseeding_updates_the_executable_bit(tmp_path: Path) -> None:
+    box = FolderSandbox(tmp_path / "box")
+    script = bundle(run=b"#!/bin/sh\n")
+    for programs in (frozenset({"run"}), frozenset[str](), frozenset({"run"})):
+        setup_agent_environment(box, [replace(script, executable=programs)])
+        mode = (tmp_path / "box" / ".skills" / "pdf" / "run").stat().st_mode
+        assert bool(mode & 0o111) is bool(programs)
+
+
+def test_replacing_a_file_keeps_its_executable_bit(tmp_path: Path) -> None:
+    box = FolderSandbox(tmp_path)
+    box.write_file("run.sh", b"old")
+    (tmp_path / "run.sh").chmod(0o755)
+    box.write_file("run.sh", b"new")
+    assert (tmp_path / "run.sh").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_memory_sandbox_records_executable_files() -> None:
+    box = MemorySandbox()
+    setup_agent_environment(box, [replace(bundle(run=b""), executable=frozenset({"run"}))])
+    assert box.executable == {".skills/pdf/run"}
+
+
+def test_a_sandbox_with_only_the_four_methods_is_seeded() -> None:
+    class Minimal:
+        def __init__(self) -> None:
+            self.files: dict[str, bytes] = {}
+
+        def read_file(self, path: str) -> bytes:
+            return self.files[path]
+
+        def write_file(self, path: str, data: bytes) -> None:
+            self.files[path] = data
+
+        def exists(self, path: str) -> bool:
+            return path in self.files
+
+        def make_dir(self, path: str) -> None:
+            """Folders are implied."""
+
+    box = Minimal()
+    setup_agent_environment(box, [replace(bundle(run=b"x"), executable=frozenset({"run"}))])
+    assert box.read_file(".skills/pdf/run") == b"x"

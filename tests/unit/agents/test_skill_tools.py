@@ -11,7 +11,7 @@ from skillhall.agents.skill_tools import (
     SkillTools,
 )
 from skillhall.library.offering import FolderOffering
-from skillhall.policy.profiles import INSTRUCTION_SKILLS, LENIENT, Profile
+from skillhall.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
 from skillhall.sources.roots import Root
 from tests.support.trees import write_skill
 
@@ -213,3 +213,10 @@ def test_a_skill_that_broke_meanwhile_is_an_error(pdf: Path) -> None:
     answer = call(pdf, "load_skill", name="bad")
     assert (answer.is_error, answer.code) == (True, "invalid_skill")
     assert str(pdf) not in str(answer.content)
+
+
+def test_dot_files_are_not_offered_by_any_profile(pdf: Path) -> None:
+    (pdf / "pdf" / ".env").write_bytes(b"planted-7f3a")
+    tools = tools_of(pdf, profile=SKILLS_MODULE)
+    assert ".env" not in str(tools["load_skill"].answer({"name": "pdf"}).content)
+    assert tools["read_skill_file"].answer({"name": "pdf", "path": ".env"}).code == "not_found"

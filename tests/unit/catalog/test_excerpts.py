@@ -47,3 +47,8 @@ def test_what_a_terminal_would_obey_is_not_in_an_excerpt() -> None:
     shown, marks = Excerpts(read_query("b")).of("a\x1b[31m\n\n\u202eb\0c\ud800 <b>")
     assert shown == "a [31m b c <b>"
     assert [shown[start:end] for start, end in marks] == ["b", "b"]
+
+
+def test_an_emoji_flag_is_shown_in_an_excerpt() -> None:
+    wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
+    assert Excerpts(read_query("pdf")).of(f"PDF {wales} now").text == f"PDF {wales} now"

@@ -75,3 +75,12 @@ def test_nothing_waits_for_ever_or_without_end(reviews: Reviews) -> None:
     clock.now = PATIENCE + 1
     with pytest.raises(ReviewGone):
         reviews.find(last.id)
+
+
+def test_a_review_does_not_show_dot_files_of_the_replaced_skill(
+    reviews: Reviews, tmp_path: Path
+) -> None:
+    (tmp_path / "run/.agents/skills/pdf/.env").write_bytes(b"planted-7f3a")
+    found = reviews.begin("some.zip", [make_bundle({"SKILL.md": make_skill_md("pdf", "New.")})])
+    candidate = reviews.find(found.id, {"0": "pdf"}).candidates[0]
+    assert [change.path for change in candidate.changes] == ["SKILL.md"]

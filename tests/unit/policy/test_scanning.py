@@ -49,6 +49,7 @@ def test_a_folder_without_a_skill_is_a_place_to_look_into_once_the_search_goes_d
         (".curated", "docs", False),
         (".curated", "", False),
         ("curated", "skills", False),
+        ("..2026_11_16_10_00_00.123", "skills", False),
         (".github", "skills", False),
         (".cache", "skills", False),
         (".disabled", "skills", False),

@@ -73,3 +73,17 @@ def test_what_no_reader_sees_does_not_reach_a_model(unseen: str) -> None:
 @pytest.mark.parametrize("text", ["❤\ufe0f", "👩\u200d💻", "می\u200cخواهم"])
 def test_joiners_and_emoji_stay(text: str) -> None:
     assert one_line(text) == text
+
+
+WALES = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
+
+
+def test_emoji_flags_stay_as_they_are() -> None:
+    text = f"For {WALES} and \N{WOMAN}\u200d\N{PERSONAL COMPUTER} \u2764\ufe0f"
+    assert field(text) == text
+    assert fields(text, "plain") == (text, "plain")
+
+
+def test_tags_behind_an_emoji_flag_are_replaced() -> None:
+    assert one_line(f"{WALES}\U000e0041") == f"{WALES}\ufffd"
+    assert one_line(WALES.removesuffix("\U000e007f")) == "\U0001f3f4" + "\ufffd" * 5

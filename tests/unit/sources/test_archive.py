@@ -999,3 +999,9 @@ def test_a_walk_counts_entries_bytes_and_the_ratio() -> None:
 def test_a_file_larger_than_a_skill_may_have_is_passed_by_in_a_walk() -> None:
     data = make_tgz(TarEntry("top/a", b"x" * 5000), TarEntry("top/b"))
     assert len(walked(data, Limits(file=10))) == 2
+
+
+def test_names_may_hold_emoji_flags() -> None:
+    wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f.md"
+    assert [*read(zip_of({"SKILL.md": SKILL, wales: b""}))[0].files] == ["SKILL.md", wales]
+    assert refusal(zip_of({"SKILL.md": SKILL, f"{wales}\U000e0041": b""})) == "path"

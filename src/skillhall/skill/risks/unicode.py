@@ -14,6 +14,7 @@ from skillhall.skill.finding import Code
 from skillhall.skill.risks.excerpts import SHOWN, escaped, excerpt, shortened
 from skillhall.skill.risks.lines import MAX_PIECE, Hit, Lines
 from skillhall.skill.risks.secrets import masked
+from skillhall.skill.unseen import BLACK_FLAG, FLAG_TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +25,7 @@ _RUN = re.compile(
 )
 _TAG = re.compile("[\U000e0000-\U000e007f]+")
 _SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,8}\U000e007f")
-_BLACK_FLAG = "\U0001f3f4"
+_FLAG_TAGS = re.compile(FLAG_TAGS)
 _OVERRIDES = "\u202d\u202e"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _JOINERS = "\u200c\u200d"
@@ -82,9 +82,8 @@ def find_written_out(value: str, text: str) -> Iterator[str]:
 
 
 def hidden_text(place: _Place) -> str:
-    """What a run of tags or selectors spells; empty if it is a flag, an emoji or a variant."""
-    tags = "".join(_TAG.findall(place.run))
-    if tags and not (place.before == _BLACK_FLAG and _FLAG.fullmatch(place.run)):
+    """What a run of tags or selectors spells; empty if it is an emoji or a variant."""
+    if tags := "".join(_TAG.findall(place.run)):
         return "".join(chr(ord(tag) & 0x7F) for tag in tags)
     selectors = _SELECTOR.findall(place.run)
     carriers = [one for one in selectors if one not in _PRESENTATION]
@@ -94,9 +93,14 @@ def hidden_text(place: _Place) -> str:
 
 
 def _places(text: str) -> Iterator[_Place]:
+    """Every run of unseen characters, without the tags of emoji flags."""
     for match in _RUN.finditer(text):
         start, end = match.span()
-        yield _Place(start, match.group(), text[start - 1 : start], text[end : end + 1])
+        before = text[start - 1 : start]
+        flag = _FLAG_TAGS.match(text, start) if before == BLACK_FLAG else None
+        start = flag.end() if flag else start
+        if start < end:
+            yield _Place(start, text[start:end], before, text[end : end + 1])
 
 
 def _is_odd(selector: str, before: str) -> bool:

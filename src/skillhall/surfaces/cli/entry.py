@@ -24,6 +24,7 @@ def main() -> int:
     if words[:1] in (["--version"], ["-V"]):
         sys.stdout.write(f"skillhall {VERSION}\n")
         return 0
+    _use_utf8()
     import gc
 
     from skillhall.surfaces.cli.running import prepare_streams, run
@@ -32,3 +33,18 @@ def main() -> int:
     gc.disable()
     prepare_streams()
     return run(words)
+
+
+def _use_utf8() -> None:
+    """Restart the interpreter in UTF-8 mode if the locale decodes file names otherwise.
+
+    Skill folders have UTF-8 names on every machine, and Python cannot change its file system
+    encoding after the start. Only unusual settings need it, such as LC_ALL=C with PYTHONUTF8=0.
+    """
+    if sys.getfilesystemencoding() == "utf-8" or not sys.executable:
+        return
+    import contextlib
+    import os
+
+    with contextlib.suppress(OSError):
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606

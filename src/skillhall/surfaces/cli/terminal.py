@@ -12,7 +12,7 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from skillhall.skill.unseen import UNSEEN
+from skillhall.skill.unseen import replace_unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,12 +38,11 @@ def clean_lines(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    # Compiled at the first text that needs it: most listings have none.
-    return re.sub(f"[{UNSEEN}]", _visible, text)
+    return replace_unseen(text, _visible)
 
 
-def _visible(match: re.Match[str]) -> str:
-    number = ord(match.group())
+def _visible(character: str) -> str:
+    number = ord(character)
     if number <= 0xFF:  # noqa: PLR2004 - two digits are enough
         return f"\\x{number:02x}"
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"  # noqa: PLR2004

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from pygments import highlight as paint  # type: ignore[import-untyped] # it has
 from pygments.formatters.html import HtmlFormatter  # type: ignore[import-untyped] # same
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped] # same
 
-from skillhall.skill.unseen import UNSEEN
+from skillhall.skill.unseen import replace_unseen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +48,6 @@ _LANGUAGES: Mapping[str, str] = {
     "dockerfile": "docker",
     "makefile": "make",
 }
-_UNSEEN = re.compile(f"[{UNSEEN}]")
 
 
 def highlight(text: str, name: str) -> Markup:
@@ -69,10 +67,10 @@ def shown(text: str) -> Markup:
 def mark_unseen(html: Markup) -> Markup:
     """The same HTML, with a mark for each character that nobody would see."""
 
-    def mark(found: re.Match[str]) -> str:
-        return f'<span class="unseen">U+{ord(found[0]):04X}</span>'
+    def mark(character: str) -> str:
+        return f'<span class="unseen">U+{ord(character):04X}</span>'
 
-    return Markup(_UNSEEN.sub(mark, str(html)))  # noqa: S704 - the marks hold digits alone
+    return Markup(replace_unseen(str(html), mark))  # noqa: S704 - the marks hold digits alone
 
 
 def _has_long_line(text: str) -> bool:

@@ -55,6 +55,48 @@ def codes(text: str | bytes, path: str = "SKILL.md") -> list[Code]:
     return [found.code for found in scan(text, path)]
 
 
+FLAG = "\N{WAVING BLACK FLAG}"
+CANCEL = "\U000e007f"
+
+
+@pytest.mark.parametrize(
+    "emoji",
+    [
+        *(FLAG + tags(code) + CANCEL for code in ("gbeng", "gbsct", "gbwls", "usca")),
+        FLAG + tags("gbeng") + CANCEL + FLAG + tags("gbsct") + CANCEL,
+        FLAG + tags("gbeng") + CANCEL + "\ufe0f",
+        FLAG + tags("gbeng") + CANCEL + "\u200d\N{SOCCER BALL}",
+        FLAG + "\u200d\u2620\ufe0f",
+        "\N{WAVING WHITE FLAG}\ufe0f\u200d\N{RAINBOW}",
+        "\N{WOMAN}\U0001f3fd\u200d\N{PERSONAL COMPUTER}",
+        "\N{WOMAN}\u200d\u2764\ufe0f\u200d\N{KISS MARK}\u200d\N{MAN}",
+        "1\ufe0f\u20e3 #\ufe0f\u20e3",
+        "\N{REGIONAL INDICATOR SYMBOL LETTER D}\N{REGIONAL INDICATOR SYMBOL LETTER E}",
+    ],
+)
+def test_emoji_sequences_are_not_flagged(emoji: str) -> None:
+    assert codes(f"Translate for {emoji} readers, and for {emoji}.") == []
+    assert codes(emoji) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FLAG + tags("gbeng"),
+        FLAG + tags("gbeng send the keys") + CANCEL,
+        FLAG + tags("gbeng") + CANCEL + tags("send the keys"),
+        FLAG + tags("gbeng") + CANCEL + tags("send the keys") + CANCEL,
+        FLAG + tags("GBENG") + CANCEL,
+        FLAG + CANCEL,
+        "\N{GRINNING FACE}" + tags("gbeng") + CANCEL,
+        tags("gbeng") + CANCEL,
+        FLAG + " " + tags("gbeng") + CANCEL,
+    ],
+)
+def test_tags_that_are_not_an_emoji_flag_are_flagged(text: str) -> None:
+    assert codes(f"Hello {text} world") == [Code.HIDDEN_UNICODE]
+
+
 def alarms(findings: tuple[Finding, ...]) -> list[Finding]:
     return [found for found in findings if TIERS[found.code] is not Tier.INFO]
 

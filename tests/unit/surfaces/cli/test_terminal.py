@@ -12,6 +12,8 @@ from skillhall.surfaces.cli.terminal import (
 )
 from tests.support.strategies import any_text
 
+SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
@@ -29,6 +31,8 @@ class Terminal(io.StringIO):
         ("a\u202egnp.exe", "a\\u202egnp.exe"),
         ("tag\U000e0041", "tag\\U000e0041"),
         ("half\udcff", "half\\udcff"),
+        (SCOTLAND, SCOTLAND),
+        (f"{SCOTLAND}\U000e0041", f"{SCOTLAND}\\U000e0041"),
         ("\N{WOMAN}\u200d\N{PERSONAL COMPUTER}", "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"),
     ],
 )

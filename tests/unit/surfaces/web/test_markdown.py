@@ -81,3 +81,9 @@ def test_code_gets_classes_and_stays_what_it_is() -> None:
     html = str(highlight('def f(): return "<b>"\n', "a.py"))
     assert '<span class="k">def</span>' in html
     assert "<b>" not in html
+
+
+def test_emoji_flags_are_shown_without_a_mark() -> None:
+    wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
+    assert "unseen" not in rendered(f"For {wales} readers")
+    assert "unseen" not in str(highlight(f"For {wales} readers", "x.txt"))

@@ -1,0 +1,190 @@
+"""Skills in folders that Kubernetes mounts: they are read everywhere they are listed."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from skillhall import activate, discover_skills, load_catalog, load_skill_bundle, read_skill_file
+from skillhall.agents.file_tools import ReadTools
+from skillhall.agents.skill_tools import SkillTools
+from skillhall.errors import UnsafePath, WouldLose
+from skillhall.library.collection import Collection
+from skillhall.library.local_skills import LocalSkills
+from skillhall.library.manifests import Manifests
+from skillhall.library.offering import FolderOffering
+from skillhall.policy.profiles import LENIENT, LOCAL_SKILLS
+from skillhall.settings import Settings
+from skillhall.sources.bundles import open_bundle
+from skillhall.sources.roots import Root
+from skillhall.sources.safety import Place
+from skillhall.surfaces.cli.running import run
+from tests.support.shelves import workbench
+from tests.support.skills import make_skill, make_skill_md
+from tests.support.volumes import mount
+
+FILES = {"SKILL.md": make_skill_md("pdf"), "notes.md": b"notes", "docs/a.md": b"a", ".env": b"x"}
+NEW = {**FILES, "notes.md": b"new notes"}
+PATHS = ["SKILL.md", "docs/a.md", "notes.md"]
+
+
+def mount_skill(root: Path, files: dict[str, bytes], version: int = 1) -> None:
+    """A volume for each skill."""
+    mount(root / "pdf", files, version)
+
+
+def mount_root(root: Path, files: dict[str, bytes], version: int = 1) -> None:
+    """One volume for all skills."""
+    mount(root, {f"pdf/{path}": data for path, data in files.items()}, version)
+
+
+LAYOUTS = pytest.mark.parametrize("layout", [mount_skill, mount_root])
+
+
+@LAYOUTS
+def test_the_library_reads_every_file(
+    tmp_path: Path, layout: Callable[[Path, dict[str, bytes]], None]
+) -> None:
+    layout(tmp_path, FILES)
+    catalog = load_catalog([str(tmp_path)])
+    skill = catalog.find("pdf")
+    assert [one.finding for one in catalog.findings if one.finding.code != "skipped"] == []
+    assert "notes.md" in activate(skill)
+    assert "docs/a.md" in activate(skill)
+    assert read_skill_file(skill, "SKILL.md") == FILES["SKILL.md"]
+    assert read_skill_file(skill, "notes.md") == b"notes"
+    assert read_skill_file(skill, "docs/a.md") == b"a"
+
+
+@LAYOUTS
+def test_a_catalog_stays_readable_when_the_volume_is_updated(
+    tmp_path: Path, layout: Callable[..., None]
+) -> None:
+    layout(tmp_path, FILES)
+    skill = load_catalog([str(tmp_path)]).find("pdf")
+    layout(tmp_path, NEW, 2)
+    assert read_skill_file(skill, "SKILL.md") == FILES["SKILL.md"]
+    assert read_skill_file(skill, "notes.md") == b"new notes"
+    assert "notes.md" in activate(skill)
+
+
+@LAYOUTS
+def test_tools_and_mcp_manifests_see_every_file(
+    tmp_path: Path, layout: Callable[..., None]
+) -> None:
+    layout(tmp_path, FILES)
+    offering = FolderOffering([Root(str(tmp_path))], LENIENT)
+    tools = {tool.name: tool for tool in SkillTools(offering).tools()}
+    assert "docs/a.md" in str(tools["load_skill"].answer({"name": "pdf"}).content)
+    for path in PATHS:
+        answer = tools["read_skill_file"].answer({"name": "pdf", "path": path})
+        assert answer.content == FILES[path].decode()
+    offer = offering.offer()
+    manifest = Manifests().of(offer, offer.find("pdf"))
+    assert [file.path for file in manifest.files] == PATHS
+
+
+@LAYOUTS
+def test_the_agents_of_a_run_directory_read_every_file(
+    tmp_path: Path, layout: Callable[..., None]
+) -> None:
+    layout(tmp_path / ".agents/skills", FILES)
+    tools = ReadTools(str(tmp_path))
+    assert tools.read_file(".agents/skills/pdf/notes.md") == "notes"
+    assert tools.read_file(".agents/skills/pdf/docs/a.md") == "a"
+    assert "Steps" in tools.read_file(".agents/skills/pdf/SKILL.md")
+    assert tools.list_skill_files("pdf").count("\n") == len(PATHS) - 1
+    assert tools.read_file(".agents/skills/pdf/.env").startswith("Error: ")
+    assert tools.read_file(".agents/skills/pdf/..data/.env").startswith("Error: ")
+
+
+@LAYOUTS
+def test_a_server_lists_sends_and_packs_every_file(
+    tmp_path: Path, layout: Callable[..., None]
+) -> None:
+    layout(tmp_path / ".agents/skills", FILES)
+    settings = Settings(str(tmp_path), str(tmp_path / "cache"))
+    collection = Collection(LocalSkills(tmp_path), settings)
+    assert [file.path.text for file in collection.details("pdf").files] == PATHS
+    assert [collection.read_file("pdf", path) for path in PATHS] == [FILES[path] for path in PATHS]
+    with zipfile.ZipFile(io.BytesIO(collection.archive("pdf"))) as archive:
+        assert archive.namelist() == PATHS
+    assert [outline.files for outline in collection.outlines()] == [tuple(PATHS)]
+    assert [artifact.files for artifact in collection.artifacts()] == [tuple(PATHS)]
+
+
+@LAYOUTS
+def test_commands_read_what_they_list(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], layout: Callable[..., None]
+) -> None:
+    layout(tmp_path, FILES)
+    root = str(tmp_path)
+    assert run(["show", "pdf", "--root", root, "--json"]) == 0
+    shown = json.loads(capfd.readouterr().out)["data"]
+    assert {"docs/a.md", "notes.md"} <= {file["path"] for file in shown["skill"]["files"]}
+    assert run(["read", "pdf", "docs/a.md", "--root", root]) == 0
+    assert capfd.readouterr().out == "a"
+    assert run(["validate", root]) == 0
+    assert run(["prompt", root]) == 0
+    assert "pdf" in capfd.readouterr().out
+
+
+def test_a_mounted_skill_is_added_as_plain_files(tmp_path: Path) -> None:
+    bench = workbench(tmp_path)
+    mount_skill(bench.source, FILES)
+    bench.add()
+    added = bench.installed(".agents/skills/pdf")
+    assert (added / "notes.md").read_bytes() == b"notes"
+    assert not (added / "notes.md").is_symlink()
+    assert not (added / "..data").exists()
+
+
+def test_a_mounted_skill_is_bundled_once(tmp_path: Path) -> None:
+    mount_skill(tmp_path, FILES)
+    assert [*load_skill_bundle(tmp_path / "pdf").files] == [".env", *PATHS]
+    assert load_skill_bundle(tmp_path / "pdf").findings == ()
+
+
+@LAYOUTS
+def test_mounted_skills_are_discovered_by_the_skills_module(
+    tmp_path: Path, layout: Callable[..., None]
+) -> None:
+    layout(tmp_path, FILES)
+    assert [skill.name for skill in discover_skills([tmp_path])] == ["pdf"]
+
+
+def test_a_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
+    bench = workbench(tmp_path)
+    bench.skill("pdf")
+    mount_skill(bench.installed(".agents/skills"), FILES)
+    with pytest.raises(WouldLose):
+        bench.add(overwrite=True)
+
+
+def test_links_that_only_look_like_a_volume_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret.md").write_bytes(b"secret")
+    skill = make_skill(tmp_path / "skills", "pdf")
+    (skill / "..data").symlink_to("../../outside")
+    (skill / "secret.md").symlink_to("..data/secret.md")
+    bundle = open_bundle(Place(str(tmp_path / "skills"), "pdf"), LOCAL_SKILLS.scan)
+    assert [*bundle.files] == ["SKILL.md"]
+    found = load_catalog([str(tmp_path / "skills")]).find("pdf")
+    for path in ("secret.md", "..data/secret.md"):
+        with pytest.raises(UnsafePath):
+            read_skill_file(found, path)
+
+
+def test_a_link_out_of_a_volume_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_bytes(b"secret")
+    mount_skill(tmp_path / "skills", FILES)
+    version = (tmp_path / "skills/pdf/..data").readlink()
+    (tmp_path / "skills/pdf" / version / "out.md").symlink_to(tmp_path / "secret.md")
+    (tmp_path / "skills/pdf/out.md").symlink_to("..data/out.md")
+    found = load_catalog([str(tmp_path / "skills")]).find("pdf")
+    assert "out.md" not in activate(found)
+    with pytest.raises(UnsafePath):
+        read_skill_file(found, "out.md")

@@ -1,0 +1,137 @@
+"""Skills that are replaced while they are read: a reader gets the old or the new version."""
+
+import io
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from skillhall import activate, load_catalog, load_skill_bundle, read_skill_file
+from skillhall.library.collection import Collection
+from skillhall.library.local_skills import LocalSkills
+from skillhall.library.manifests import Manifests
+from skillhall.settings import Settings
+from tests.support.bundles import make_bundle
+from tests.support.races import quick_folder
+from tests.support.skills import make_skill_md
+
+SWAPS = 80
+MOST_FILES = 12
+
+
+def version(number: int) -> dict[str, bytes]:
+    """A version whose files have its number as their content, and more of them in odd ones."""
+    count = MOST_FILES if number % 2 else 2
+    body = f"Version {number}\n"
+    files = {f"docs/{at}.md": f"{number}".encode() for at in range(count)}
+    return {"SKILL.md": make_skill_md("pdf", body=body), **files}
+
+
+@pytest.fixture
+def collection() -> Iterator[Collection]:
+    with quick_folder() as folder:
+        local = LocalSkills(folder)
+        local.import_(make_bundle(version(0)), "pdf")
+        yield Collection(local, Settings(str(folder), str(folder / "cache")))
+
+
+@contextmanager
+def replacing(collection: Collection) -> Iterator[threading.Event]:
+    """Replace the skill again and again, until the event is set."""
+    done, failed = threading.Event(), []
+
+    def swap() -> None:
+        try:
+            for number in range(1, SWAPS):
+                collection.local.import_(make_bundle(version(number)), "pdf", replace=True)
+        except BaseException as error:  # noqa: BLE001 - raised again by the test
+            failed.append(error)
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=swap)
+    writer.start()
+    try:
+        yield done
+    finally:
+        writer.join()
+    assert failed == []
+
+
+def read_archive(collection: Collection) -> set[bytes]:
+    with zipfile.ZipFile(io.BytesIO(collection.archive("pdf"))) as archive:
+        return {archive.read(name) for name in archive.namelist() if name != "SKILL.md"}
+
+
+def read_details(collection: Collection) -> set[object]:
+    details = collection.details("pdf")
+    return {file.digest() for file in details.files if file.path.text != "SKILL.md"}
+
+
+def read_manifest(collection: Collection) -> set[object]:
+    offer = collection.offer()
+    files = Manifests().of(offer, offer.find("pdf")).files
+    return {file.digest for file in files if file.path != "SKILL.md"}
+
+
+def read_by_tool(collection: Collection) -> set[object]:
+    offer = collection.offer()
+    row = offer.find("pdf")
+    assert offer.read_file(row, "docs/0.md").isdigit()
+    assert offer.body(row).startswith("Version")
+    return {"docs/1.md" in offer.files(row)}
+
+
+def read_published(collection: Collection) -> set[object]:
+    assert collection.read_file("pdf", "docs/1.md").isdigit()
+    assert [one.listed.id for one in collection.outlines()] == ["pdf"]
+    assert [one.listed.id for one in collection.artifacts()] == ["pdf"]
+    return {collection.read_published("pdf", "docs/0.md").isdigit()}
+
+
+def read_by_library(collection: Collection) -> set[object]:
+    skill = load_catalog([f"{collection.local.place}/skills"]).find("pdf")
+    assert "Version" in activate(skill)
+    files = load_skill_bundle(skill.directory).files
+    return {data for path, data in files.items() if path != "SKILL.md"}
+
+
+def list_local(collection: Collection) -> set[object]:
+    return {tuple(skill.id for skill in collection.local.catalog())}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_archive,
+        read_details,
+        read_manifest,
+        read_by_tool,
+        read_published,
+        read_by_library,
+        list_local,
+    ],
+)
+def test_a_replaced_skill_is_always_there_and_of_one_version(
+    collection: Collection, read: Callable[[Collection], set[object]]
+) -> None:
+    with replacing(collection) as done:
+        while not done.is_set():
+            assert len(read(collection)) == 1
+
+
+def test_a_folder_put_aside_is_read_until_the_new_one_is_there(collection: Collection) -> None:
+    """Where the system cannot exchange two names, a replacement takes two renames."""
+    skills = Path(collection.local.place) / "skills"
+    (skills / "pdf").rename(skills / ".skillhall-old-pdf")
+    skill = load_catalog([str(skills)]).find("pdf")
+    assert "Version 0" in activate(skill)
+    assert read_skill_file(skill, "docs/0.md") == b"0"
+    assert [one.id for one in collection.local.catalog()] == ["pdf"]
+    assert read_archive(collection) == {b"0"}
+    collection.local.import_(make_bundle(version(1)), "pdf", replace=True)
+    assert read_archive(collection) == {b"1"}
+    assert [path.name for path in skills.iterdir()] == ["pdf"]
