@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from skillhall.agents.instructions import Instructions
     from skillhall.catalog.catalog import Skill
+    from skillhall.library.offering import Offered
     from skillhall.policy.loading import Judged
     from skillhall.policy.profiles import Profile
 
@@ -117,6 +118,10 @@ class AgentSkills:
     def text(self) -> str:
         """What a system prompt says: the agent's own instructions, then its skills."""
         return "\n\n".join(filter(None, (self.agent.instructions, self.current().plan.text)))
+
+    def place(self, row: Offered) -> str:
+        """The folder of a skill, as the model is told it."""
+        return row.skill.directory
 
     def is_first_telling(self, plan: Plan) -> bool:
         """Whether a model is told this plan for the first time, and there is something in it."""

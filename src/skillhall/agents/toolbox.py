@@ -15,6 +15,9 @@ from skillhall.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
     from skillhall.agents.calling import Tool
 
 
@@ -29,14 +32,21 @@ class SkillCall(Around[SkillTool]):
         return Answer(content, is_error="error" in content)
 
 
-def tools_for(run_directory: str, settings: Settings | None = None) -> Mapping[str, Tool]:
+def tools_for(
+    run_directory: str | PathLike[str],
+    settings: Settings | None = None,
+    *,
+    extensions: Sequence[str] = (),
+) -> Mapping[str, Tool]:
     """The tools of an agent that runs in `run_directory`, by name.
+
+    ReadFile returns files with these `extensions`, else with those of the settings.
 
     The Skill tool is there if there are skills for it: those of the run directory and of the home
     folder whose names follow the specification.
     """
     given = settings or Settings.read()
-    tools: list[Tool] = [*ReadTools(run_directory, settings=given).tools]
+    tools: list[Tool] = [*ReadTools(run_directory, extensions, settings=given).tools]
     roots = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
     skill_tool = create_skill_tool(discover_skills(roots, Path(run_directory)))
     if skill_tool is not None:
