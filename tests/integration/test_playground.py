@@ -1,5 +1,6 @@
 """The playground over HTTP: who may spend, how much at once, and that it ends with the server."""
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,9 +15,10 @@ from skillhall.agents.conversations import MAX_MESSAGE
 from skillhall.library.collection import Collection
 from skillhall.library.local_skills import LocalSkills
 from skillhall.settings import Settings
+from skillhall.surfaces.cli.running import run
 from skillhall.surfaces.server import Services
 from tests.support.counters import MemoryCounter
-from tests.support.model_server import ModelServer, model_server
+from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.servers import DEADLINE, Reply, Running, make_settings, running, with_token
 from tests.support.skills import make_skill
 
@@ -77,6 +79,75 @@ def test_an_answer_is_on_the_page_of_this_browser_alone(start: Start, model: Mod
         assert (page.status, b"Well then." in page.body) == (200, False)
     say(server, cookie=cookie)
     assert model.asked[1].said == ["Hello.", "Hello."]
+
+
+CONFIG = """
+[[agents]]
+id = "coding"
+instructions = "Be “brief”.\\n"
+tools = ["ReadFile", "search_skills"]
+budgets = { catalog = 120 }
+[[agents.skills]]
+root = ".agents/skills"
+"""
+
+
+def shown(page: Reply, identity: str) -> str:
+    """What a page shows in the element with that id."""
+    found = re.search(
+        f'<pre id="{identity}" tabindex="0">(.*?)</pre>', page.body.decode(), re.DOTALL
+    )
+    assert found is not None
+    return html.unescape(found[1])
+
+
+def test_the_playground_sends_what_prompt_prints_and_its_page_shows(
+    start: Start,
+    model: ModelServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "skillhall.toml").write_text(CONFIG, encoding="utf-8")
+    for number in range(20):
+        make_skill(tmp_path / ".agents/skills", f"skill-{number}")
+    server = start()
+    say(server, agent="coding")
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert run(["prompt", "--agent", "coding"]) == 0
+    printed = capsys.readouterr().out.removesuffix("\n")
+    page = server.ask("GET", "/playground/prompt?agent=coding")
+    assert page.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert model.asked[0].system == printed == page.body.decode()
+    assert "load_skill" not in printed
+
+
+def test_the_page_of_a_skill_shows_what_the_servers_agent_is_sent(
+    start: Start, model: ModelServer, tmp_path: Path
+) -> None:
+    server = start()
+    model.script = (Call("load_skill", {"name": "pdf"}), "Well then.")
+    say(server)
+    first, last = model.asked
+    page = server.ask("GET", "/skill/pdf")
+    assert shown(page, "listing") == first.system
+    assert shown(page, "activation") == last.results[0]
+    assert server.ask("GET", "/playground/prompt").body.decode() == first.system
+    assert "<location>.agents/skills/pdf/SKILL.md</location>" in first.system
+    assert str(tmp_path) not in first.system + last.results[0]
+
+
+def test_the_servers_agent_reads_every_location_it_is_told(
+    start: Start, model: ModelServer
+) -> None:
+    model.script = (Call("ReadFile", {"path": ".agents/skills/pdf/SKILL.md"}), "Well then.")
+    say(start())
+    assert model.asked[1].results[0].startswith("---\nname: pdf\n")
+
+
+def test_the_prompt_of_an_unknown_agent_is_an_error(start: Start) -> None:
+    assert start().ask("GET", "/playground/prompt?agent=nobody").status == 400
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,9 @@ class AgentTools:
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools there are now; those of skills only if there are skills."""
-        wanted = self.skills.agent.tools
-        given = SkillTools(self, self._conversation, self.skills.place).tools()
-        every: tuple[Tool, ...] = (*given, self._read_file)
-        return tuple(_Recorded(tool, self) for tool in every if tool.name in wanted)
+        every: tuple[Tool, ...] = (*self._skill_tools().tools(), self._read_file)
+        given = self.skills.agent.tools
+        return tuple(_Recorded(tool, self) for tool in every if tool.name in given)
 
     def call(self, name: str, arguments: object) -> Answer:
         """The answer of the tool of that name, also if there is none."""
@@ -142,6 +141,10 @@ class AgentTools:
         hidden = (skill.name for skill in self.skills.current().instructions.for_people)
         return tuple(dict.fromkeys((*self.skills.offer().skills, *hidden)))
 
+    def _skill_tools(self) -> SkillTools:
+        given = self.skills.agent.tools
+        return SkillTools(self, self._conversation, self.skills.place, given)
+
     def _told_files(self) -> ToldFiles:
         return ToldFiles(self.offer(), self.skills.place)
 
@@ -162,9 +165,7 @@ class AgentTools:
             return asked
 
     def _activated(self, row: Offered) -> str:
-        tools = SkillTools(self, self._conversation, self.skills.place)
-        load = next(tool for tool in tools.tools() if tool.name == "load_skill")
-        answer = load.answer({"name": row.name})
+        answer = self._skill_tools().load(row.name)
         if answer.is_error:
             raise SkillRejected(row.skill.location, [str(answer.content).removeprefix("Error: ")])
         self.observe("load_skill", {"name": row.name}, answer, by_person=True)
