@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from dataclasses import dataclass, replace
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -77,7 +78,7 @@ class AgentSkills:
     def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
         """The skills of these folders; without any, those of the usual ones."""
         usual = [InstructionSource(path, expected=False) for path in _USUAL]
-        given = [InstructionSource(str(root)) for root in roots]
+        given = [InstructionSource(fspath(root)) for root in roots]
         agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(given or usual))
         return cls(agent, settings, profile=LENIENT)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from os import PathLike
 
     from skillhall.catalog.catalog import Skill
     from skillhall.catalog.stamps import Stamps
@@ -39,7 +41,7 @@ logger = logging.getLogger("skillhall.agents")
 class InstructionSource:
     """A folder of skills, and which of them an agent gets."""
 
-    root: str
+    root: str | PathLike[str]
     globs: Globs = field(default_factory=Globs)
     base: str = ""  # where a relative root starts; "" is the working directory
     expected: bool = True  # whether its absence is worth a finding
@@ -47,7 +49,7 @@ class InstructionSource:
     def located(self, working_directory: str) -> Root:
         """The folder itself: `~` expands."""
         base = str(Path(working_directory, self.base))
-        return Root.of(self.root, base, expected=self.expected)
+        return Root.of(fspath(self.root), base, expected=self.expected)
 
 
 @dataclass(frozen=True)

@@ -197,9 +197,7 @@ class CheckedSkillData(BaseModel):
     problems: list[str]
     findings: list[FindingData]
     tokens: int
-    prompt: str = Field(
-        description="The system prompt of an agent with this skill alone."
-    )
+    prompt: str = Field(description="The system prompt of an agent with this skill alone.")
 
 
 class DeletedSkillData(BaseModel):
