@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,6 +49,8 @@ class CollectionSkills(AgentSkills):
         super().__init__(agent, collection.settings, profile=LOCAL_SKILLS)
         self._collection = collection
         self._host = LocalHost.of(collection.settings)
+        run_directory = Path(collection.settings.working_directory).absolute()
+        self._agents_folder = f"{run_directory / AGENTS_FOLDER}{os.sep}"
 
     def current(self) -> Built:
         """What there is now: the same value as before if nothing changed."""
@@ -60,12 +63,10 @@ class CollectionSkills(AgentSkills):
 
     def place(self, row: Offered) -> str:
         """The folder of a skill: in the run directory, else an address; never a server's path."""
-        base = Path(self.settings.working_directory).absolute()
-        try:
-            below = Path(row.skill.directory).relative_to(base)
-        except ValueError:
+        folder = row.skill.directory
+        if not folder.startswith(self._agents_folder):
             return row.uri
-        return below.as_posix() if below.parts[:1] == (AGENTS_FOLDER,) else row.uri
+        return f"{AGENTS_FOLDER}/{folder[len(self._agents_folder) :].replace(os.sep, '/')}"
 
     def location(self, row: Offered) -> str:
         """The SKILL.md of a skill, below its place."""

@@ -57,7 +57,7 @@ IN_RUN_DIRECTORY = (
     "The path, relative to the run directory: .agents/skills/<id>/SKILL.md, or "
     ".agents/sys.skills/<id>/SKILL.md for a system skill."
 )
-AT_LOCATION = "The location of a skill or of one of its files, or a path in the run directory."
+AT_LOCATION = "The path: a location that you were given, or relative to the run directory."
 
 
 class _Refused(Exception):
@@ -108,7 +108,7 @@ class ReadTools:
     extensions: Sequence[str] = ()  # that ReadFile returns; else those of the settings
     catalog: Callable[[], Catalog] | None = None  # where skills are found; else the local ones
     settings: Settings = field(default_factory=Settings.read)
-    # Skills whose files ReadFile returns wherever they are; else those of the catalog.
+    # Further skills whose files ReadFile returns wherever they are.
     told: Callable[[], ToldFiles] | None = None
     about_path: str = IN_RUN_DIRECTORY
 
@@ -134,10 +134,12 @@ class ReadTools:
     def tools(self) -> tuple[TextTool, TextTool, TextTool]:
         """The three as tools for a model."""
         allowed = " ".join(self.extensions)
+        given = "" if self.told is None else " or at a location that you were given"
+        where = f"below the run directory{given}"
         return (
             TextTool(
                 "ReadFile",
-                f"Returns the text of a file below the run directory. Allowed types: {allowed}. "
+                f"Returns the text of a file {where}. Allowed types: {allowed}. "
                 "Reads only; runs nothing.",
                 "path",
                 self.about_path,
@@ -222,8 +224,11 @@ def _full_path(tools: ReadTools, path: str) -> str:
 
 
 def _find_told(tools: ReadTools, path: str) -> ToldFile | None:
-    told = _told_files(tools) if tools.told is None else tools.told()
-    return told.find(path) or told.find(_full_path(tools, path))
+    for told in filter(None, (tools.told, partial(_told_files, tools))):
+        files = told()
+        if found := files.find(path) or files.find(_full_path(tools, path)):
+            return found
+    return None
 
 
 def _told_files(tools: ReadTools) -> ToldFiles:

@@ -1,8 +1,9 @@
 """Every location in an agent's system prompt can be read with the tools that the agent has."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -10,6 +11,7 @@ from skillhall.agents.agent_skills import AgentSkills
 from skillhall.agents.agent_tools import AgentTools
 from skillhall.agents.file_tools import ReadTools
 from skillhall.agents.instructions import InstructionSource
+from skillhall.agents.toolbox import tools_for
 from skillhall.render.escape import unescape
 from skillhall.wiring import load_catalog
 from tests.support.agents import make_agent, make_settings
@@ -102,3 +104,14 @@ def test_listed_skill_files_are_readable_where_the_catalog_is_given(
     tools = ReadTools(str(tmp_path), catalog=lambda: catalog)
     paths = [line.rpartition(" (")[0] for line in tools.list_skill_files("pdf").splitlines()]
     assert [tools.read_file(path)[:9] for path in paths] == ["---\nname:", "A."]
+
+
+def test_read_file_reads_where_the_skill_tool_says_that_files_are(tmp_path: Path) -> None:
+    make_skill(
+        Path.home() / ".skillhall/skills", "pdf", files={"a.md": b"A.", ".env.md": b"secret"}
+    )
+    tools = tools_for(tmp_path, make_settings(tmp_path))
+    message = dict(cast("Mapping[str, str]", tools["Skill"]({"name": "pdf"})))["message"]
+    folder = message.removesuffix(".").rpartition(" ")[2]
+    assert tools["ReadFile"]({"path": f"{folder}/a.md"}) == "A."
+    assert tools["ReadFile"]({"path": f"{folder}/.env.md"}) == "Error: file not found."
