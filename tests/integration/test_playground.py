@@ -20,7 +20,7 @@ from skillhall.surfaces.server import Services
 from tests.support.counters import MemoryCounter
 from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.servers import DEADLINE, Reply, Running, make_settings, running, with_token
-from tests.support.skills import make_skill
+from tests.support.skills import make_skill, make_skill_md
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
 MODEL = "openai-chat:scripted"
@@ -40,6 +40,7 @@ Start = Callable[..., Running]
 @pytest.fixture
 def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
     opened = []
+    opening.chat_class()  # its first import may take longer than a request is given
 
     def begin(settings: Settings | None = None, model: str = MODEL) -> Running:
         make_skill(tmp_path / ".agents/skills", "pdf")
@@ -144,6 +145,23 @@ def test_the_servers_agent_reads_every_location_it_is_told(
     model.script = (Call("ReadFile", {"path": ".agents/skills/pdf/SKILL.md"}), "Well then.")
     say(start())
     assert model.asked[1].results[0].startswith("---\nname: pdf\n")
+
+
+def test_the_page_of_a_skill_says_why_models_are_not_told_of_it(
+    start: Start, tmp_path: Path
+) -> None:
+    needs = "{openclaw: {requires: {bins: [no-such-program]}}}"
+    folder = tmp_path / ".agents/skills"
+    make_skill(folder, "unmet", data=make_skill_md("unmet", metadata=needs))
+    hidden = make_skill_md("quiet", disable_model_invocation="true", body="# Ship it")
+    make_skill(folder, "quiet", data=hidden)
+    server = start()
+    reasons = {"unmet": b"does not have what the skill requires", "quiet": b"asks not to be shown"}
+    for name, reason in reasons.items():
+        page = server.ask("GET", f"/skill/{name}")
+        assert reason in page.body
+        assert b'id="listing"' not in page.body
+    assert shown(page, "activation").startswith('<skill_content name="quiet">\n# Ship it\n')
 
 
 def test_the_prompt_of_an_unknown_agent_is_an_error(start: Start) -> None:

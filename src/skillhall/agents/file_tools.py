@@ -224,9 +224,13 @@ def _full_path(tools: ReadTools, path: str) -> str:
 
 
 def _find_told(tools: ReadTools, path: str) -> ToldFile | None:
-    for told in filter(None, (tools.told, partial(_told_files, tools))):
+    known: list[Callable[[], ToldFiles]] = [partial(_told_files, tools)]
+    if tools.told is not None:
+        known.insert(0, tools.told)
+    for told in known:
         files = told()
-        if found := files.find(path) or files.find(_full_path(tools, path)):
+        found = files.find(path) or files.find(_full_path(tools, path))
+        if found is not None:
             return found
     return None
 

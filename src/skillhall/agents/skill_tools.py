@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall.agents.calling import Tool
-    from skillhall.library.offering import Offered, Offering
+    from skillhall.library.offering import Offer, Offered, Offering
 
     Arguments: TypeAlias = Mapping[str, object]
     Content: TypeAlias = str | Mapping[str, object]
@@ -218,7 +218,7 @@ def _list_skills(tools: SkillTools, given: Arguments) -> Content:
     names = [*offer.skills]
     start = names.index(after) + 1 if after in offer.skills else 0
     if after and not start:
-        raise _not_found(SkillNotFound(after, ()), tools)
+        raise _not_found(SkillNotFound(after, ()), tools, offer)
     rows = islice(offer, start, start + MAX_LISTED)
     told: dict[str, object] = {"skills": _told(rows), "total": len(offer)}
     if start + MAX_LISTED < len(offer):
@@ -247,7 +247,7 @@ def _told(rows: Iterable[Offered]) -> list[Mapping[str, str]]:
 def _load_skill(tools: SkillTools, given: Arguments) -> Content:
     """The instructions of a skill, or that they were given before."""
     offer = tools.offering.offer()
-    row = _find(tools, str(given["name"]))
+    row = _find(tools, offer, str(given["name"]))
     try:
         body, files = offer.body(row), offer.files(row)
     except SkillRejected as error:
@@ -264,7 +264,7 @@ def _load_skill(tools: SkillTools, given: Arguments) -> Content:
 def _read_skill_file(tools: SkillTools, given: Arguments) -> Content:
     """The text of a file."""
     offer, path = tools.offering.offer(), str(given["path"])
-    row = _find(tools, str(given["name"]))
+    row = _find(tools, offer, str(given["name"]))
     asked = f"the file {_quoted(path)} of the skill {row.name!r}"
     try:
         data = offer.read_file(row, path)
@@ -293,15 +293,15 @@ def _unreadable(error: Exception, what: str, tools: SkillTools) -> _Refused:
     return _Refused(code, f"{what} {_REASONS.get(code, 'cannot be read.').format(files=files)}")
 
 
-def _find(tools: SkillTools, name: str) -> Offered:
+def _find(tools: SkillTools, offer: Offer, name: str) -> Offered:
     try:
-        return tools.offering.offer().find(name)
+        return offer.find(name)
     except SkillNotFound as error:
-        raise _not_found(error, tools) from None
+        raise _not_found(error, tools, offer) from None
 
 
-def _not_found(error: SkillNotFound, tools: SkillTools) -> _Refused:
-    names: Sequence[str] = error.close or [*tools.offering.offer().skills]
+def _not_found(error: SkillNotFound, tools: SkillTools, offer: Offer) -> _Refused:
+    names: Sequence[str] = error.close or [*offer.skills]
     shown = ", ".join(map(repr, map(one_line, names[:_FOUND])))
     see = tools.mention("list_skills", "; see list_skills")
     more = "" if len(names) <= _FOUND else f" and {len(names) - _FOUND} more{see}"
