@@ -220,7 +220,7 @@ def _list_skills(tools: SkillTools, given: Arguments) -> Content:
     if after and not start:
         raise _not_found(SkillNotFound(after, ()), tools, offer)
     rows = islice(offer, start, start + MAX_LISTED)
-    told: dict[str, object] = {"skills": _told(rows), "total": len(offer)}
+    told: dict[str, object] = {"skills": _told(tools, rows), "total": len(offer)}
     if start + MAX_LISTED < len(offer):
         told["more"] = f"call list_skills with after={names[start + MAX_LISTED - 1]!r}"
     return told
@@ -231,14 +231,17 @@ def _search_skills(tools: SkillTools, given: Arguments) -> Content:
     limit = given.get("limit", _FOUND)
     most = min(limit, MAX_FOUND) if isinstance(limit, int) else _FOUND
     rows, total = tools.offering.offer().search(str(given["query"]), max(1, most))
-    return {"skills": _told(rows), "total": total}
+    return {"skills": _told(tools, rows), "total": total}
 
 
-def _told(rows: Iterable[Offered]) -> list[Mapping[str, str]]:
+def _told(tools: SkillTools, rows: Iterable[Offered]) -> list[Mapping[str, str]]:
+    """Names and descriptions, and locations for a model without a tool that takes names."""
+    by_name = "load_skill" in tools.given or "read_skill_file" in tools.given
     return [
         {
             "name": row.name,
             "description": one_line(row.skill.description)[:MAX_DESCRIPTION],
+            **({} if by_name else {"location": f"{tools.place(row)}/{row.skill.file}"}),
         }
         for row in rows
     ]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -115,3 +115,12 @@ def test_read_file_reads_where_the_skill_tool_says_that_files_are(tmp_path: Path
     folder = message.removesuffix(".").rpartition(" ")[2]
     assert tools["ReadFile"]({"path": f"{folder}/a.md"}) == "A."
     assert tools["ReadFile"]({"path": f"{folder}/.env.md"}) == "Error: file not found."
+
+
+def test_a_search_gives_locations_to_an_agent_that_can_only_read_files(tmp_path: Path) -> None:
+    make_skill(tmp_path / "skills", "pdf")
+    tools = AgentTools(make_agent(tmp_path, tools=("search_skills", "list_skills", "ReadFile")))
+    for name, arguments in (("search_skills", {"query": "pdf"}), ("list_skills", {})):
+        content = cast("dict[str, Any]", tools.call(name, arguments).content)
+        (found,) = content["skills"]
+        assert read(tools, found["location"]).startswith("---\nname: pdf\n")
