@@ -132,6 +132,8 @@ class Settings(NamedTuple):
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
     model: str = ""  # that chat uses unless told, as provider:name
+    # Of files that ReadFile returns; the default list if it is empty.
+    read_extensions: tuple[str, ...] = ()
     log_usage: bool = True  # whether it is noted which skills agents use
     # Of every variable that is set, since skills say which ones they need. Never a value.
     variable_names: frozenset[str] = frozenset()
@@ -158,6 +160,7 @@ class Settings(NamedTuple):
             server=ServerSettings.read(env),
             client=ClientSettings.read(env),
             model=env.get("SKILLHALL_MODEL", ""),
+            read_extensions=_words(env.get("SKILLHALL_READ_EXTENSIONS", "")),
             log_usage=_is_on(env, "SKILLHALL_USAGE_LOG"),
             variable_names=frozenset(name for name, value in env.items() if value),
         )

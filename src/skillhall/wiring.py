@@ -13,7 +13,7 @@ from skillhall.catalog.load import load_roots
 from skillhall.errors import SourceRejected, UnknownProfile, without_credentials
 from skillhall.policy.profiles import LENIENT, PROFILES
 from skillhall.settings import Settings
-from skillhall.sources.roots import Root
+from skillhall.sources.roots import Root, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from skillhall.prompts.shared_uploads import SharedUploads
     from skillhall.skill.bundle import Bundle
     from skillhall.sources.directory import Progress
+    from skillhall.sources.roots import Paths
     from skillhall.storage.database.backup import BackupReport
     from skillhall.storage.database.engine import Database
     from skillhall.storage.database.feed import EventFeed
@@ -41,7 +42,7 @@ DATABASE = "skillhall.db"  # the file in the data folder
 
 
 def load_catalog(  # noqa: PLR0913 - each is an option of its own
-    paths: Sequence[str] = (),
+    paths: Paths | None = None,
     profile: Profile | str = LENIENT,
     *,
     depth: int | None = None,
@@ -49,7 +50,7 @@ def load_catalog(  # noqa: PLR0913 - each is an option of its own
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Catalog:
-    """The catalog of the folders in `paths`, or of the profile's own folders if none are given.
+    """The catalog of one folder or several, or of the profile's own folders if none are given.
 
     `depth` is how many levels below each folder are searched; the profile's own if not given. With
     `bodies`, each SKILL.md is read to its end, and skills whose body is not text are rejected.
@@ -305,11 +306,11 @@ def index_directory(settings: Settings) -> str:
     return HeadIndex(settings.cache_directory).directory
 
 
-def roots_for(paths: Sequence[str], profile: Profile, settings: Settings) -> list[Root]:
+def roots_for(paths: Paths | None, profile: Profile, settings: Settings) -> list[Root]:
     """The folders to scan, in order of precedence."""
     base, follow = settings.working_directory, settings.follow_links
-    if paths:
-        return [Root.of(path, base, follow_links=follow) for path in paths]
+    if given := paths_of(() if paths is None else paths):
+        return [Root.of(path, base, follow_links=follow) for path in given]
     return [
         Root.of(path, base, source, expected=False, follow_links=follow)
         for path, source in profile.roots

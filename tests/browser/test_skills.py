@@ -103,7 +103,7 @@ def test_a_skill_is_read_as_a_page_with_all_facts(visitor: Visitor) -> None:
     page = visitor.go("/skill/pdf-tools")
     expect(page.get_by_role("heading", name="PDF tools")).to_be_visible()
     expect(page.get_by_text("sha256:")).to_be_visible()
-    expect(page.get_by_text("- id: pdf-tools; name: pdf-tools")).to_be_visible()
+    expect(page.locator("#listing")).to_contain_text("<name>pdf-tools</name>")
     page.get_by_role("link", name="forms", exact=True).click()
     expect(page).to_have_url(re.compile("/skill/pdf-tools/files/references/forms.md"))
 
@@ -114,7 +114,7 @@ def test_what_an_agent_sees_can_be_copied(visitor: Visitor) -> None:
     region = page.get_by_role("region", name="What an agent sees")
     region.get_by_role("button", name="Copy").first.click()
     expect(page.locator("#spoken")).to_have_text("Copied")
-    assert "- id: pdf-tools" in page.evaluate("navigator.clipboard.readText()")
+    assert "<name>pdf-tools</name>" in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_a_finding_leads_to_its_line(visitor: Visitor) -> None:

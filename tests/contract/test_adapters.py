@@ -1,16 +1,18 @@
 """One conversation, held through every adapter: each framework sends the same to the model."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from skillhall.agents.agent_skills import AgentSkills
-from tests.support.agents import make_agent
+from skillhall.surfaces.cli.running import run
+from tests.support.agents import make_agent, make_settings
 from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.skills import make_skill, make_skill_md
 
+BODY = "# Read the layout first\n"
 QUESTION = "Summarise the sales."
 ANSWER = "Totals come first."
 SCRIPT = (
@@ -20,7 +22,17 @@ SCRIPT = (
     Call("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
     ANSWER,
 )
+ADK_SAYS = 'You are an agent. Your internal name is "a".\n\n'  # before every instruction
 FRAMEWORKS = ["pydantic_ai", "openai_agents", "langchain", "anthropic", "google_adk", "by_hand"]
+
+
+CONFIG = """
+[[agents]]
+id = "coding"
+instructions = "\\tSay “totals” first. \\n"
+[[agents.skills]]
+root = "skills"
+"""
 
 
 @pytest.fixture
@@ -28,16 +40,32 @@ def skills(tmp_path: Path) -> AgentSkills:
     make_skill(
         tmp_path / "skills",
         "csv-report",
-        data=make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout first\n"),
+        data=make_skill_md("csv-report", "Summarises CSV files: <all> & more.", BODY),
         files={"references/layout.md": b"Totals first.\n"},
     )
-    return make_agent(tmp_path)
+    (tmp_path / "skillhall.toml").write_text(CONFIG, encoding="utf-8")
+    return AgentSkills.from_config("coding", settings=make_settings(tmp_path))
 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     with model_server(*SCRIPT) as running:
         yield running
+
+
+@pytest.fixture
+def prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[], str]:
+    """What `skillhall prompt --agent` prints."""
+
+    def run_prompt() -> str:
+        monkeypatch.chdir(tmp_path)
+        capsys.readouterr()
+        assert run(["prompt", "--agent", "coding"]) == 0
+        return capsys.readouterr().out.removesuffix("\n")
+
+    return run_prompt
 
 
 def ask(framework: str, skills: AgentSkills, server: ModelServer) -> str:
@@ -47,11 +75,17 @@ def ask(framework: str, skills: AgentSkills, server: ModelServer) -> str:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
-    framework: str, skills: AgentSkills, server: ModelServer, tmp_path: Path
+    framework: str,
+    skills: AgentSkills,
+    server: ModelServer,
+    tmp_path: Path,
+    prompt: Callable[[], str],
 ) -> None:
     # Both in one test, so that no framework is imported by two workers: that takes seconds.
     assert ask(framework, skills, server) == ANSWER
     check_whole_conversation(skills, server)
+    own = ADK_SAYS if framework == "google_adk" else ""
+    assert {one.system.removeprefix(own) for one in server.asked} == {prompt()}
     server.script, server.asked = (ANSWER,), []
     without = make_agent(tmp_path / "nothing", tools=("load_skill",))
     assert ask(framework, without, server) == ANSWER
@@ -62,7 +96,6 @@ def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
 
 def check_whole_conversation(skills: AgentSkills, server: ModelServer) -> None:
     first, last = server.asked[0], server.asked[-1]
-    assert skills.text() in first.system
     assert "<name>csv-report</name>" in first.system
     assert set(first.tools) == set(skills.agent.tools)
     assert first.tools["load_skill"]["properties"]["name"]["enum"] == ["csv-report"]

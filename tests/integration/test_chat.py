@@ -156,6 +156,21 @@ def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
     assert [*server.asked[0].tools] == ["load_skill"]
 
 
+@pytest.mark.parametrize("agent", ["coding", "default"])
+def test_chat_sends_byte_for_byte_what_prompt_prints(
+    chat: Chat, server: ModelServer, tmp_path: Path, agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "skillhall.toml").write_text(
+        '[[agents]]\nid = "coding"\ninstructions = """\nBe “brief”.\n"""\n'
+        'tools = ["ReadFile"]\n[[agents.skills]]\nroot = ".agents/skills"\n',
+        encoding="utf-8",
+    )
+    server.script = ("Yes.",)
+    assert chat("Hello.", "--agent", agent, "--model", MODEL).code == 0
+    assert run(["prompt", "--agent", agent]) == 0
+    assert capsys.readouterr().out == f"{server.asked[0].system}\n"
+
+
 @pytest.mark.parametrize(
     ("status", "code", "problem"),
     [

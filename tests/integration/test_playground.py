@@ -1,5 +1,6 @@
 """The playground over HTTP: who may spend, how much at once, and that it ends with the server."""
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,11 +15,12 @@ from skillhall.agents.conversations import MAX_MESSAGE
 from skillhall.library.collection import Collection
 from skillhall.library.local_skills import LocalSkills
 from skillhall.settings import Settings
+from skillhall.surfaces.cli.running import run
 from skillhall.surfaces.server import Services
 from tests.support.counters import MemoryCounter
-from tests.support.model_server import ModelServer, model_server
+from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.servers import DEADLINE, Reply, Running, make_settings, running, with_token
-from tests.support.skills import make_skill
+from tests.support.skills import make_skill, make_skill_md
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
 MODEL = "openai-chat:scripted"
@@ -38,6 +40,7 @@ Start = Callable[..., Running]
 @pytest.fixture
 def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
     opened = []
+    opening.chat_class()  # its first import may take longer than a request is given
 
     def begin(settings: Settings | None = None, model: str = MODEL) -> Running:
         make_skill(tmp_path / ".agents/skills", "pdf")
@@ -77,6 +80,92 @@ def test_an_answer_is_on_the_page_of_this_browser_alone(start: Start, model: Mod
         assert (page.status, b"Well then." in page.body) == (200, False)
     say(server, cookie=cookie)
     assert model.asked[1].said == ["Hello.", "Hello."]
+
+
+CONFIG = """
+[[agents]]
+id = "coding"
+instructions = "Be “brief”.\\n"
+tools = ["ReadFile", "search_skills"]
+budgets = { catalog = 120 }
+[[agents.skills]]
+root = ".agents/skills"
+"""
+
+
+def shown(page: Reply, identity: str) -> str:
+    """What a page shows in the element with that id."""
+    found = re.search(
+        f'<pre id="{identity}" tabindex="0">(.*?)</pre>', page.body.decode(), re.DOTALL
+    )
+    assert found is not None
+    return html.unescape(found[1])
+
+
+def test_the_playground_sends_what_prompt_prints_and_its_page_shows(
+    start: Start,
+    model: ModelServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "skillhall.toml").write_text(CONFIG, encoding="utf-8")
+    for number in range(20):
+        make_skill(tmp_path / ".agents/skills", f"skill-{number}")
+    server = start()
+    say(server, agent="coding")
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert run(["prompt", "--agent", "coding"]) == 0
+    printed = capsys.readouterr().out.removesuffix("\n")
+    page = server.ask("GET", "/playground/prompt?agent=coding")
+    assert page.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert model.asked[0].system == printed == page.body.decode()
+    assert "load_skill" not in printed
+
+
+def test_the_page_of_a_skill_shows_what_the_servers_agent_is_sent(
+    start: Start, model: ModelServer, tmp_path: Path
+) -> None:
+    server = start()
+    model.script = (Call("load_skill", {"name": "pdf"}), "Well then.")
+    say(server)
+    first, last = model.asked
+    page = server.ask("GET", "/skill/pdf")
+    assert shown(page, "listing") == first.system
+    assert shown(page, "activation") == last.results[0]
+    assert server.ask("GET", "/playground/prompt").body.decode() == first.system
+    assert "<location>.agents/skills/pdf/SKILL.md</location>" in first.system
+    assert str(tmp_path) not in first.system + last.results[0]
+
+
+def test_the_servers_agent_reads_every_location_it_is_told(
+    start: Start, model: ModelServer
+) -> None:
+    model.script = (Call("ReadFile", {"path": ".agents/skills/pdf/SKILL.md"}), "Well then.")
+    say(start())
+    assert model.asked[1].results[0].startswith("---\nname: pdf\n")
+
+
+def test_the_page_of_a_skill_says_why_models_are_not_told_of_it(
+    start: Start, tmp_path: Path
+) -> None:
+    needs = "{openclaw: {requires: {bins: [no-such-program]}}}"
+    folder = tmp_path / ".agents/skills"
+    make_skill(folder, "unmet", data=make_skill_md("unmet", metadata=needs))
+    hidden = make_skill_md("quiet", disable_model_invocation="true", body="# Ship it")
+    make_skill(folder, "quiet", data=hidden)
+    server = start()
+    reasons = {"unmet": b"does not have what the skill requires", "quiet": b"asks not to be shown"}
+    for name, reason in reasons.items():
+        page = server.ask("GET", f"/skill/{name}")
+        assert reason in page.body
+        assert b'id="listing"' not in page.body
+    assert shown(page, "activation").startswith('<skill_content name="quiet">\n# Ship it\n')
+
+
+def test_the_prompt_of_an_unknown_agent_is_an_error(start: Start) -> None:
+    assert start().ask("GET", "/playground/prompt?agent=nobody").status == 400
 
 
 @pytest.mark.parametrize(

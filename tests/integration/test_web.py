@@ -140,7 +140,7 @@ def test_a_form_that_cannot_be_written_comes_back_with_what_was_typed(server: Ru
 def test_a_check_writes_nothing(server: Running, run_directory: Path) -> None:
     reply = send(server, "/skills/add/check", name="Notes", description="Takes notes.")
     assert reply.status == 200
-    assert b"- id: notes; name: Notes; description: Takes notes." in reply.body
+    assert b"&lt;location&gt;.agents/skills/notes/SKILL.md&lt;/location&gt;" in reply.body
     assert not (run_directory / ".agents/skills/notes").exists()
 
 
@@ -272,6 +272,7 @@ def test_a_check_and_the_sources_have_a_twin_in_rest(server: Running) -> None:
     given = {"id": "PDF", "name": "pdf", "description": "Reads."}
     told = server.ask("POST", "/api/v1/skills/check", given).json["data"]
     assert (told["id"], told["taken"], told["problems"]) == ("pdf", True, [])
+    assert "<location>.agents/skills/pdf/SKILL.md</location>" in told["prompt"]
     listed = server.ask("GET", "/api/v1/skills?source=system").json["data"]
     assert [one["id"] for one in listed["skills"]] == ["shipped"]
     assert server.ask("GET", "/api/v1/skills?source=x").status == 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import fspath
 from typing import TYPE_CHECKING
 
 from skillhall.catalog.read import bundle_of
@@ -10,11 +11,13 @@ from skillhall.policy.profiles import LENIENT
 from skillhall.render.activation import render_activation
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from skillhall.catalog.catalog import Skill
     from skillhall.policy.profiles import Profile
 
 
-def activate(skill: Skill, profile: Profile = LENIENT, directory: str = "") -> str:
+def activate(skill: Skill, profile: Profile = LENIENT, directory: str | PathLike[str] = "") -> str:
     """The body of `skill`, where it stands, and the names of its other files.
 
     `directory` is what the model is told instead of the absolute path.
@@ -23,4 +26,4 @@ def activate(skill: Skill, profile: Profile = LENIENT, directory: str = "") -> s
     body = read_body(skill, profile)
     files = () if skill.is_flat else bundle_of(skill, profile.scan.published).resources()
     resources = [file.path.text for file in files]
-    return render_activation(skill.name, directory or skill.directory, body, resources)
+    return render_activation(skill.name, fspath(directory) or skill.directory, body, resources)

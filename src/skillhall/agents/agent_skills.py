@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from dataclasses import dataclass, replace
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,19 +21,15 @@ from skillhall.settings import Settings
 from skillhall.skill.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from os import PathLike
 
     from skillhall.agents.instructions import Instructions
     from skillhall.catalog.catalog import Skill
+    from skillhall.library.offering import Offered
     from skillhall.policy.loading import Judged
     from skillhall.policy.profiles import Profile
 
 DEFAULT_AGENT = "default"
-HOW_TO_LOAD = (
-    "Before a task that matches the description of a skill below, call load_skill with its name, "
-    "then follow its instructions."
-)
 # Where the agent of a folder without a config finds skills: its own, then those of every agent.
 _USUAL = tuple(dict.fromkeys(path for path, _ in (*LOCAL_SKILLS.roots, *LENIENT.roots)))
 
@@ -82,7 +79,7 @@ class AgentSkills:
     def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
         """The skills of these folders; without any, those of the usual ones."""
         usual = [InstructionSource(path, expected=False) for path in _USUAL]
-        given = [InstructionSource(str(root)) for root in roots]
+        given = [InstructionSource(fspath(root)) for root in roots]
         agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(given or usual))
         return cls(agent, settings, profile=LENIENT)
 
@@ -116,8 +113,19 @@ class AgentSkills:
         return self.current().offer
 
     def text(self) -> str:
-        """What a system prompt says: the agent's own instructions, then its skills."""
-        return "\n\n".join(filter(None, (self.agent.instructions, self.current().plan.text)))
+        """The system prompt: the agent's own instructions, then its skills.
+
+        Every surface that sends or shows a system prompt takes it from here.
+        """
+        return self._with_instructions(self.current().plan)
+
+    def place(self, row: Offered) -> str:
+        """The folder of a skill, as the model is told it."""
+        return row.skill.directory
+
+    def location(self, row: Offered) -> str:
+        """The SKILL.md of a skill, as the model is told it."""
+        return row.skill.location
 
     def is_first_telling(self, plan: Plan) -> bool:
         """Whether a model is told this plan for the first time, and there is something in it."""
@@ -131,6 +139,9 @@ class AgentSkills:
         """Everything that was noticed: what is broken, hidden, shadowed or missing."""
         return self.current().instructions.findings
 
+    def _with_instructions(self, plan: Plan) -> str:
+        return "\n\n".join(filter(None, (self.agent.instructions.strip(), plan.text)))
+
     def _rebuilt(self, before: Built | None, loaded: Instructions) -> Built:
         if before is not None and _says_the_same(before.instructions, loaded):
             return replace(before, instructions=loaded)
@@ -139,21 +150,18 @@ class AgentSkills:
         return Built(loaded, offer, plan)
 
     def _wanted(self, loaded: Instructions, offer: Offer) -> Wanted:
-        names = {id(row.skill): row.name for row in offer}
-        tools = self.agent.tools
-        return Wanted(
-            [_listed(skill, names) for skill in loaded.listed],
-            [(_listed(skill, names), as_inlined(skill, body)) for skill, body in loaded.inlined],
-            HOW_TO_LOAD if "load_skill" in tools else "",
-            can_search="search_skills" in tools,
-        )
+        entries = {id(row.skill): self._entry(row) for row in offer}
+        listed = [entries[id(skill)] for skill in loaded.listed]
+        inlined = [(entries[id(skill)], as_inlined(skill, body)) for skill, body in loaded.inlined]
+        return Wanted.for_tools(self.agent.tools, listed, inlined)
 
+    def _text_about(self, entry: Listed) -> str:
+        """The system prompt as it would be with this skill alone."""
+        plan = plan_prompt(Wanted.for_tools(self.agent.tools, [entry]))
+        return self._with_instructions(plan)
 
-def plan_of(agent: AgentDefinition, loaded: Instructions) -> Plan:
-    """The skills alone, under their own names: exactly the text that a config asks for."""
-    inlined = [(skill, as_inlined(skill, body)) for skill, body in loaded.inlined]
-    wanted = Wanted(loaded.listed, inlined, can_search="search_skills" in agent.tools)
-    return plan_prompt(wanted, agent.budgets.catalog)
+    def _entry(self, row: Offered) -> Listed:
+        return Listed(row.name, row.skill.description, self.location(row))
 
 
 def load_tokens(skill: Skill, profile: Profile) -> int | None:
@@ -162,10 +170,6 @@ def load_tokens(skill: Skill, profile: Profile) -> int | None:
         return estimate_tokens(activate(skill, profile))
     except (SkillhallError, OSError):
         return None
-
-
-def _listed(skill: Skill, names: Mapping[int, str]) -> Listed:
-    return Listed(names[id(skill)], skill.description, skill.location)
 
 
 def _says_the_same(one: Instructions, other: Instructions) -> bool:

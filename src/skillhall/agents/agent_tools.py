@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.agents.calling import Answer, Around
 from skillhall.agents.events import FileRead, SkillLoaded, ToolFailed
-from skillhall.agents.file_tools import ReadTools
+from skillhall.agents.file_tools import AT_LOCATION, ReadTools
 from skillhall.agents.skill_tools import Conversation, SkillTools
+from skillhall.agents.told_files import ToldFiles
 from skillhall.agents.tracing import span
 from skillhall.errors import SkillNotFound, SkillRejected
 from skillhall.library.offering import Offer
@@ -62,7 +63,13 @@ class AgentTools:
         self._conversation = Conversation()
         self._called: dict[str, Skill] = {}  # by a person, though no model is told of them
         self._loaded: dict[str, None] = {}
-        read = ReadTools(settings.working_directory, settings=settings)
+        read = ReadTools(
+            settings.working_directory,
+            skills.agent.read_extensions,
+            settings=settings,
+            told=self._told_files,
+            about_path=AT_LOCATION,
+        )
         self._read_file = read.tools[0]
 
     def system_prompt(self) -> str:
@@ -74,10 +81,9 @@ class AgentTools:
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools there are now; those of skills only if there are skills."""
-        wanted = self.skills.agent.tools
-        given = SkillTools(self, self._conversation, lambda row: row.skill.directory).tools()
-        every: tuple[Tool, ...] = (*given, self._read_file)
-        return tuple(_Recorded(tool, self) for tool in every if tool.name in wanted)
+        every: tuple[Tool, ...] = (*self._skill_tools().tools(), self._read_file)
+        given = self.skills.agent.tools
+        return tuple(_Recorded(tool, self) for tool in every if tool.name in given)
 
     def call(self, name: str, arguments: object) -> Answer:
         """The answer of the tool of that name, also if there is none."""
@@ -135,6 +141,13 @@ class AgentTools:
         hidden = (skill.name for skill in self.skills.current().instructions.for_people)
         return tuple(dict.fromkeys((*self.skills.offer().skills, *hidden)))
 
+    def _skill_tools(self) -> SkillTools:
+        given = self.skills.agent.tools
+        return SkillTools(self, self._conversation, self.skills.place, given)
+
+    def _told_files(self) -> ToldFiles:
+        return ToldFiles(self.offer(), self.skills.place)
+
     def _row(self, name: str) -> Offered | None:
         for skill in self.skills.current().instructions.for_people:
             if skill.name == name:
@@ -152,9 +165,7 @@ class AgentTools:
             return asked
 
     def _activated(self, row: Offered) -> str:
-        tools = SkillTools(self, self._conversation, lambda one: one.skill.directory)
-        load = next(tool for tool in tools.tools() if tool.name == "load_skill")
-        answer = load.answer({"name": row.name})
+        answer = self._skill_tools().load(row.name)
         if answer.is_error:
             raise SkillRejected(row.skill.location, [str(answer.content).removeprefix("Error: ")])
         self.observe("load_skill", {"name": row.name}, answer, by_person=True)

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.agents.agent_skills import DEFAULT_AGENT, AgentSkills, Built
+from skillhall.agents.agent_skills import DEFAULT_AGENT, AgentSkills, Built, Listed
 from skillhall.agents.config import AgentDefinition
 from skillhall.agents.host import LocalHost
 from skillhall.agents.instructions import Instructions
+from skillhall.agents.skill_tools import SkillTools
 from skillhall.catalog.stamps import Stamps
+from skillhall.library.local_intake import USER
 from skillhall.library.offering import Offer
 from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.policy.readable import AGENTS_FOLDER
 from skillhall.policy.requirements import unmet
 from skillhall.render.planning import plan_prompt
+from skillhall.skill.frontmatter import SKILL_MD
 
 if TYPE_CHECKING:
+    from skillhall.catalog.catalog import Skill
     from skillhall.library.collection import Collection, Shown
+    from skillhall.library.local_intake import LocalSkill
+    from skillhall.library.offering import Offered
+
+
+_USER_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == USER)
+
+
+class _Fixed(NamedTuple):
+    """An offering that never changes."""
+
+    fixed: Offer
+
+    def offer(self) -> Offer:
+        """The same every time."""
+        return self.fixed
 
 
 class CollectionSkills(AgentSkills):
@@ -27,6 +49,8 @@ class CollectionSkills(AgentSkills):
         super().__init__(agent, collection.settings, profile=LOCAL_SKILLS)
         self._collection = collection
         self._host = LocalHost.of(collection.settings)
+        run_directory = Path(collection.settings.working_directory).absolute()
+        self._agents_folder = f"{run_directory / AGENTS_FOLDER}{os.sep}"
 
     def current(self) -> Built:
         """What there is now: the same value as before if nothing changed."""
@@ -36,6 +60,47 @@ class CollectionSkills(AgentSkills):
             if built is None or built.offer.revision != shown.revision:
                 built = self._built = self._built_of(shown)
             return built
+
+    def place(self, row: Offered) -> str:
+        """The folder of a skill: in the run directory, else an address; never a server's path."""
+        folder = row.skill.directory
+        if not folder.startswith(self._agents_folder):
+            return row.uri
+        return f"{AGENTS_FOLDER}/{folder[len(self._agents_folder) :].replace(os.sep, '/')}"
+
+    def location(self, row: Offered) -> str:
+        """The SKILL.md of a skill, below its place."""
+        return f"{self.place(row)}/{row.skill.file}"
+
+    def text_about(self, identity: str) -> str:
+        """The system prompt with one skill alone; "" if models are not told of it.
+
+        Raises: SkillNotFound.
+        """
+        row = self._row(self._collection.find(identity))
+        return "" if row is None else self._text_about(self._entry(row))
+
+    def text_about_draft(self, draft: LocalSkill) -> str:
+        """The same for a skill that is not written yet."""
+        if not shown_to_models(draft):
+            return ""
+        location = f"{_USER_FOLDER}/{draft.id}/{SKILL_MD}"
+        return self._text_about(Listed(draft.name, draft.description, location))
+
+    def activation(self, identity: str) -> str:
+        """What `load_skill` gives for a skill, also for one that only people may call.
+
+        Raises: SkillNotFound.
+        """
+        skill = self._collection.find(identity)
+        row, offer = self._row(skill), self.offer()
+        if row is None:
+            offer = Offer(offer.revision, self.profile, [skill._replace(hidden=False)])
+            (row,) = offer
+        return str(SkillTools(_Fixed(offer), place=self.place).load(row.name).content)
+
+    def _row(self, skill: Skill) -> Offered | None:
+        return next((row for row in self.offer() if row.skill.location == skill.location), None)
 
     def _built_of(self, shown: Shown) -> Built:
         skills = [shown.skills[identity] for identity in shown.ids]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skillhall.agents.config_nodes import read_document
 from skillhall.agents.instructions import InstructionSource
 from skillhall.errors import ConfigInvalid
+from skillhall.policy.readable import extension_list
 from skillhall.policy.selecting import Globs
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ TOOLS = ("load_skill", "read_skill_file", "list_skills", "search_skills", "ReadF
 _NO_PATH = re.compile("[\0\ud800-\udfff]")  # what no system call takes
 _AGENT_KEYS = (
     *("agentId", "id", "displayName", "name", "description", "model", "instructions"),
-    *("skills", "tools", "budgets"),
+    *("skills", "tools", "budgets", "readExtensions"),
 )
 _SOURCE_KEYS = ("root", "available", "inline", "base", "followLinks")
 _BUDGET_KEYS = ("catalog", "requests", "tokens")
@@ -51,6 +52,7 @@ class AgentDefinition:
     instructions: str = ""
     tools: tuple[str, ...] = TOOLS
     budgets: Budgets = field(default_factory=Budgets)
+    read_extensions: tuple[str, ...] = ()  # of files that ReadFile returns; else the settings'
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def _agent(node: Node) -> AgentDefinition:
         node.child("instructions").text(),
         _tools(node.child("tools")),
         _budgets(node.child("budgets")),
+        _extensions(node.child("readExtensions")),
     )
 
 
@@ -114,6 +117,16 @@ def _tools(node: Node) -> tuple[str, ...]:
         if entry.value not in TOOLS:
             raise entry.must("name one of our tools", f"there are: {', '.join(TOOLS)}")
     return tuple(name for name in TOOLS if name in given)
+
+
+def _extensions(node: Node) -> tuple[str, ...]:
+    node.texts()
+    for entry in node.items():
+        try:
+            extension_list(entry.text())
+        except ValueError:
+            raise entry.must("be a file extension such as .md") from None
+    return extension_list(node.texts() or ())
 
 
 def _budgets(node: Node) -> Budgets:

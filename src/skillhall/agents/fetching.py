@@ -34,14 +34,17 @@ def fetch_skill(ref: str, *, settings: Settings | None = None) -> SkillBundle:
     return read_whole(bundles[0], bundles[0].folder or ref)
 
 
-def fetch_skills(refs: Iterable[str], *, settings: Settings | None = None) -> list[SkillBundle]:
-    """The same for several skills at once, in the order of `refs`.
+def fetch_skills(
+    refs: str | Iterable[str], *, settings: Settings | None = None
+) -> list[SkillBundle]:
+    """The same for several skills at once, in the order of `refs`; a text is one of them.
 
     Raises: as `fetch_skill`, for the first that fails; the others are waited for.
     """
     known = Settings.read() if settings is None else settings
+    given = (refs,) if isinstance(refs, str) else refs
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        fetched = [pool.submit(fetch_skill, ref, settings=known) for ref in refs]
+        fetched = [pool.submit(fetch_skill, ref, settings=known) for ref in given]
         wait(fetched)
     return [one.result() for one in fetched]
 

@@ -5,6 +5,7 @@ Whatever a model sends, the answer is text: what was asked for, or one line that
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,18 +15,32 @@ from typing import TYPE_CHECKING
 
 from skillhall.agents.activation import activate
 from skillhall.agents.calling import Answer
+from skillhall.agents.told_files import ToldFiles
 from skillhall.catalog.read import bundle_of
-from skillhall.errors import SkillhallError, SkillRejected, TooLarge, UnsafePath
+from skillhall.errors import (
+    ConfigInvalid,
+    SkillhallError,
+    SkillRejected,
+    TooLarge,
+    UnsafePath,
+)
 from skillhall.library.local_skills import LocalSkills
-from skillhall.policy.readable import DEFAULT_EXTENSIONS, has_extension, is_private
+from skillhall.library.offering import Offer
+from skillhall.policy.readable import (
+    DEFAULT_EXTENSIONS,
+    extension_list,
+    has_extension,
+    is_private,
+)
 from skillhall.render.escape import one_line
 from skillhall.settings import Settings
 from skillhall.skill.bundle import RelativePath, folded
 from skillhall.sources.links import read_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from skillhall.agents.told_files import ToldFile
     from skillhall.catalog.catalog import Catalog, Skill
 
 MAX_ANSWER = 1024 * 1024  # bytes of one file
@@ -38,10 +53,15 @@ OUTSIDE = "path must be under the run directory."
 NOT_FOUND = "file not found."
 LARGE = "file too large."
 NOT_TEXT = "file is not UTF-8 text."
+IN_RUN_DIRECTORY = (
+    "The path, relative to the run directory: .agents/skills/<id>/SKILL.md, or "
+    ".agents/sys.skills/<id>/SKILL.md for a system skill."
+)
+AT_LOCATION = "The path: a location that you were given, or relative to the run directory."
 
 
 class _Refused(Exception):
-    """The one line that a model gets instead; nobody outside meets it."""
+    """The one line that a model gets instead of a text; it never leaves this module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +99,24 @@ class TextTool:
 
 @dataclass(frozen=True, slots=True)
 class ReadTools:
-    """The reading tools of one run directory; every call sees the files as they are then."""
+    """The reading tools of one run directory; every call sees the files as they are then.
 
-    run_directory: str
-    extensions: tuple[str, ...] = DEFAULT_EXTENSIONS
+    Raises: ValueError for an extension that cannot be one; ConfigInvalid if the settings name it.
+    """
+
+    run_directory: str | os.PathLike[str]
+    extensions: Sequence[str] = ()  # that ReadFile returns; else those of the settings
     catalog: Callable[[], Catalog] | None = None  # where skills are found; else the local ones
     settings: Settings = field(default_factory=Settings.read)
+    # Further skills whose files ReadFile returns wherever they are.
+    told: Callable[[], ToldFiles] | None = None
+    about_path: str = IN_RUN_DIRECTORY
+
+    def __post_init__(self) -> None:
+        """Complete what was left out."""
+        chosen = extension_list(self.extensions) or _configured_extensions(self.settings)
+        object.__setattr__(self, "extensions", chosen)
+        object.__setattr__(self, "run_directory", os.fspath(self.run_directory))
 
     def read_file(self, path: object) -> str:
         """The text of a file, or a line that begins with "Error: "."""
@@ -102,13 +134,15 @@ class ReadTools:
     def tools(self) -> tuple[TextTool, TextTool, TextTool]:
         """The three as tools for a model."""
         allowed = " ".join(self.extensions)
+        given = "" if self.told is None else " or at a location that you were given"
+        where = f"below the run directory{given}"
         return (
             TextTool(
                 "ReadFile",
-                f"Returns the text of a file below the run directory. Allowed types: {allowed}. "
+                f"Returns the text of a file {where}. Allowed types: {allowed}. "
                 "Reads only; runs nothing.",
                 "path",
-                "The path, relative to the run directory: .agents/skills/<id>/SKILL.md",
+                self.about_path,
                 partial(_file_text, self),
             ),
             TextTool(
@@ -130,14 +164,34 @@ class ReadTools:
         )
 
 
+def _configured_extensions(settings: Settings) -> tuple[str, ...]:
+    try:
+        return extension_list(settings.read_extensions) or DEFAULT_EXTENSIONS
+    except ValueError as error:
+        raise ConfigInvalid("SKILLHALL_READ_EXTENSIONS", str(error)) from None
+
+
 def _file_text(tools: ReadTools, path: object) -> str:
+    """The text at `path`: below the run directory, else in a skill that the model was told of."""
+    if not isinstance(path, str) or not path.strip():
+        raise _Refused(REQUIRED)
+    try:
+        return _run_directory_text(tools, path.strip())
+    except _Refused:
+        told = _find_told(tools, path.strip())
+        if told is None:
+            raise
+        return _told_text(tools, told)
+
+
+def _run_directory_text(tools: ReadTools, path: str) -> str:
     """The text at `path`: its shape is judged first, then its place and type, then the disk."""
-    asked = _asked_path(path)
+    asked = _asked_path(tools, path)
     admit = partial(_refuse_private, _own_folders(tools))
     admit(asked.text)
     _refuse_type(asked.text, tools.extensions)
     try:
-        found = read_inside(tools.run_directory, asked, MAX_ANSWER, admit)
+        found = read_inside(os.fspath(tools.run_directory), asked, MAX_ANSWER, admit)
     except UnsafePath:
         raise _Refused(OUTSIDE) from None
     except TooLarge:
@@ -148,13 +202,59 @@ def _file_text(tools: ReadTools, path: object) -> str:
     return _decoded(found.data)
 
 
-def _asked_path(path: object) -> RelativePath:
-    if not isinstance(path, str) or not path.strip():
-        raise _Refused(REQUIRED)
+def _asked_path(tools: ReadTools, path: str) -> RelativePath:
+    """The path from the run directory on, for every spelling that means a place in it."""
+    full = _full_path(tools, path)
+    for root in (_full_path(tools, "."), os.path.realpath(tools.run_directory)):
+        start = root.rstrip(os.sep) + os.sep
+        if full.startswith(start):
+            return _relative(full[len(start) :].replace(os.sep, "/"))
+    raise _Refused(OUTSIDE)
+
+
+def _relative(path: str) -> RelativePath:
     try:
         return RelativePath.parse(path)
     except UnsafePath:
         raise _Refused(OUTSIDE) from None
+
+
+def _full_path(tools: ReadTools, path: str) -> str:
+    return os.path.normpath(Path(tools.run_directory).absolute() / path)
+
+
+def _find_told(tools: ReadTools, path: str) -> ToldFile | None:
+    known: list[Callable[[], ToldFiles]] = [partial(_told_files, tools)]
+    if tools.told is not None:
+        known.insert(0, tools.told)
+    for told in known:
+        files = told()
+        found = files.find(path) or files.find(_full_path(tools, path))
+        if found is not None:
+            return found
+    return None
+
+
+def _told_files(tools: ReadTools) -> ToldFiles:
+    catalog = _catalog(tools)
+    return ToldFiles(Offer("", catalog.profile, catalog), lambda row: _directory(tools, row.skill))
+
+
+def _told_text(tools: ReadTools, told: ToldFile) -> str:
+    if not told.is_location:
+        _refuse_private((), f"skill/{told.path}")
+        _refuse_type(told.path, tools.extensions)
+    try:
+        data = told.read()
+    except UnsafePath:
+        raise _Refused(OUTSIDE) from None
+    except TooLarge:
+        raise _Refused(LARGE) from None
+    except (SkillhallError, OSError):
+        raise _Refused(NOT_FOUND) from None
+    if len(data) > MAX_ANSWER:
+        raise _Refused(LARGE)
+    return _decoded(data)
 
 
 def _own_folders(tools: ReadTools) -> tuple[tuple[str, ...], ...]:
@@ -163,7 +263,7 @@ def _own_folders(tools: ReadTools) -> tuple[tuple[str, ...], ...]:
     return tuple(filter(None, (_names_below(tools.run_directory, folder) for folder in kept)))
 
 
-def _names_below(run_directory: str, folder: str) -> tuple[str, ...]:
+def _names_below(run_directory: str | os.PathLike[str], folder: str) -> tuple[str, ...]:
     """The way from the run directory to `folder`, if that lies in it."""
     try:
         relative = Path(folder).resolve().relative_to(Path(run_directory).resolve())
@@ -180,7 +280,7 @@ def _refuse_private(own: tuple[tuple[str, ...], ...], path: str) -> None:
         raise _Refused(NOT_FOUND)
 
 
-def _refuse_type(path: str, extensions: tuple[str, ...]) -> None:
+def _refuse_type(path: str, extensions: Sequence[str]) -> None:
     if not has_extension(path, extensions):
         raise _Refused(f"file type not allowed. Allowed: {', '.join(extensions)}")
 
@@ -223,15 +323,17 @@ def _skill_files(tools: ReadTools, name: object) -> str:
 
 def _find_skill(tools: ReadTools, name: object) -> tuple[Catalog, Skill]:
     """The skill of that id, else of that name, if a model may know it."""
-    catalog = (
-        LocalSkills(tools.run_directory).catalog() if tools.catalog is None else tools.catalog()
-    )
+    catalog = _catalog(tools)
     if not isinstance(name, str) or not name.strip():
         raise _Refused(f"name is required. {_available(catalog)}")
     for skill in sorted(catalog.visible, key=lambda one: one.id != name):
         if name in (skill.id, skill.name):
             return catalog, skill
     raise _Refused(f"there is no skill {name[:_SHOWN]!r}. {_available(catalog)}")
+
+
+def _catalog(tools: ReadTools) -> Catalog:
+    return LocalSkills(tools.run_directory).catalog() if tools.catalog is None else tools.catalog()
 
 
 def _available(catalog: Catalog) -> str:

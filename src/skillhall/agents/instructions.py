@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from os import PathLike
 
     from skillhall.catalog.catalog import Skill
     from skillhall.catalog.stamps import Stamps
@@ -39,7 +41,7 @@ logger = logging.getLogger("skillhall.agents")
 class InstructionSource:
     """A folder of skills, and which of them an agent gets."""
 
-    root: str
+    root: str | PathLike[str]
     globs: Globs = field(default_factory=Globs)
     base: str = ""  # where a relative root starts; "" is the working directory
     expected: bool = True  # whether its absence is worth a finding
@@ -49,7 +51,7 @@ class InstructionSource:
         """The folder itself: `~` expands. `follow_links` allows links for every source."""
         base = str(Path(working_directory, self.base))
         follow = self.follow_links or follow_links
-        return Root.of(self.root, base, expected=self.expected, follow_links=follow)
+        return Root.of(fspath(self.root), base, expected=self.expected, follow_links=follow)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from skillhall.render.activation import render_activation
 from skillhall.render.escape import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import TypeAlias
 
     from skillhall.agents.calling import Tool
@@ -33,6 +33,7 @@ MAX_LISTED = 100  # skills in one answer of list_skills
 MAX_FOUND = 50  # skills in one answer of search_skills
 MAX_ANSWER = 1024 * 1024  # bytes of one file
 MAX_DESCRIPTION = 1024  # characters of a description that an answer repeats; the specification's
+NAMES = ("list_skills", "search_skills", "load_skill", "read_skill_file")
 _SHOWN = 80  # characters of a wrong argument that an error repeats
 _FOUND = 10  # skills that a search gives unless it is told
 
@@ -111,21 +112,38 @@ class SkillsTool:
 
 @dataclass(frozen=True, slots=True)
 class SkillTools:
-    """The tools over one offering; without a conversation, every load gives the text."""
+    """The tools over one offering; without a conversation, every load gives the text.
+
+    No text names a tool that is not among `given`.
+    """
 
     offering: Offering
     conversation: Conversation | None = None
     place: Callable[[Offered], str] = address_of  # what a model is told as the skill's directory
+    given: Collection[str] = NAMES  # the tools that the model has
 
     def tools(self) -> tuple[Tool, ...]:
-        """The four tools, or none if there are no skills: then register nothing."""
+        """Those of the four tools that are given; none without skills: then register nothing."""
         if not len(self.offering.offer()):
             return ()
+        return tuple(tool for tool in self._every_tool() if tool.name in self.given)
+
+    def load(self, name: str) -> Answer:
+        """What `load_skill` answers, also if the model does not have it."""
+        load = next(tool for tool in self._every_tool() if tool.name == "load_skill")
+        return load.answer({"name": name})
+
+    def mention(self, tool: str, text: str) -> str:
+        """A text about a tool, if the model has it; else nothing."""
+        return text if tool in self.given else ""
+
+    def _every_tool(self) -> tuple[Tool, ...]:
+        loads = self.mention("load_skill", "; load_skill gives them")
         return (
             SkillsTool(
                 "list_skills",
                 "Lists the skills there are, by name and description, in order. A skill is a set "
-                "of instructions for a kind of task; load_skill gives them.",
+                f"of instructions for a kind of task{loads}.",
                 lambda: {"after": _text("The last name of the part before; to go on from it.")},
                 (),
                 partial(_list_skills, self),
@@ -159,7 +177,9 @@ class SkillTools:
 
     def _name_schema(self) -> Mapping[str, object]:
         names = [*self.offering.offer().skills]
-        schema = _text("The name of the skill, as list_skills or search_skills tell it.")
+        sources = [name for name in NAMES[:2] if name in self.given]
+        known = f", as {' or '.join(sources)} shows it" if sources else ""
+        schema = _text(f"The name of the skill{known}.")
         return schema if len(names) > MAX_ENUM else {**schema, "enum": names}
 
 
@@ -198,9 +218,9 @@ def _list_skills(tools: SkillTools, given: Arguments) -> Content:
     names = [*offer.skills]
     start = names.index(after) + 1 if after in offer.skills else 0
     if after and not start:
-        raise _not_found(SkillNotFound(after, ()), offer)
+        raise _not_found(SkillNotFound(after, ()), tools, offer)
     rows = islice(offer, start, start + MAX_LISTED)
-    told: dict[str, object] = {"skills": _told(rows), "total": len(offer)}
+    told: dict[str, object] = {"skills": _told(tools, rows), "total": len(offer)}
     if start + MAX_LISTED < len(offer):
         told["more"] = f"call list_skills with after={names[start + MAX_LISTED - 1]!r}"
     return told
@@ -211,14 +231,17 @@ def _search_skills(tools: SkillTools, given: Arguments) -> Content:
     limit = given.get("limit", _FOUND)
     most = min(limit, MAX_FOUND) if isinstance(limit, int) else _FOUND
     rows, total = tools.offering.offer().search(str(given["query"]), max(1, most))
-    return {"skills": _told(rows), "total": total}
+    return {"skills": _told(tools, rows), "total": total}
 
 
-def _told(rows: Iterable[Offered]) -> list[Mapping[str, str]]:
+def _told(tools: SkillTools, rows: Iterable[Offered]) -> list[Mapping[str, str]]:
+    """Names and descriptions, and locations for a model without a tool that takes names."""
+    by_name = "load_skill" in tools.given or "read_skill_file" in tools.given
     return [
         {
             "name": row.name,
             "description": one_line(row.skill.description)[:MAX_DESCRIPTION],
+            **({} if by_name else {"location": f"{tools.place(row)}/{row.skill.file}"}),
         }
         for row in rows
     ]
@@ -227,14 +250,14 @@ def _told(rows: Iterable[Offered]) -> list[Mapping[str, str]]:
 def _load_skill(tools: SkillTools, given: Arguments) -> Content:
     """The instructions of a skill, or that they were given before."""
     offer = tools.offering.offer()
-    row = _find(offer, str(given["name"]))
+    row = _find(tools, offer, str(given["name"]))
     try:
         body, files = offer.body(row), offer.files(row)
     except SkillRejected as error:
         problem = f"the skill {row.name!r} is broken: {'; '.join(error.reasons)}"
         raise _Refused(error.code, problem) from None
     except (SkillhallError, OSError) as error:
-        raise _unreadable(error, f"the skill {row.name!r}") from None
+        raise _unreadable(error, f"the skill {row.name!r}", tools) from None
     text = render_activation(row.name, tools.place(row), body, files)
     if tools.conversation is None or tools.conversation.is_news(row.name, text):
         return text
@@ -244,12 +267,12 @@ def _load_skill(tools: SkillTools, given: Arguments) -> Content:
 def _read_skill_file(tools: SkillTools, given: Arguments) -> Content:
     """The text of a file."""
     offer, path = tools.offering.offer(), str(given["path"])
-    row = _find(offer, str(given["name"]))
+    row = _find(tools, offer, str(given["name"]))
     asked = f"the file {_quoted(path)} of the skill {row.name!r}"
     try:
         data = offer.read_file(row, path)
     except (SkillhallError, OSError) as error:
-        raise _unreadable(error, asked) from None
+        raise _unreadable(error, asked, tools) from None
     if len(data) > MAX_ANSWER:
         raise _Refused("too_large", f"{asked} has more than {MAX_ANSWER} bytes.")
     try:
@@ -259,30 +282,32 @@ def _read_skill_file(tools: SkillTools, given: Arguments) -> Content:
 
 
 _REASONS: Mapping[str, str] = {
-    "not_found": "is not there; load_skill names the files.",
+    "not_found": "is not there{files}.",
     "invalid_path": "is refused: the path must be plain, relative, and stay in the skill.",
     "not_a_file": "is no regular file.",
     "too_large": "is too large.",
 }
 
 
-def _unreadable(error: Exception, what: str) -> _Refused:
-    """The refusal for what a disk or a check said; where it happened is nobody's business."""
+def _unreadable(error: Exception, what: str, tools: SkillTools) -> _Refused:
+    """The refusal for what a disk or a check reported; it does not leak the path."""
     code = error.code if isinstance(error, SkillhallError) else "storage_unavailable"
-    return _Refused(code, f"{what} {_REASONS.get(code, 'cannot be read.')}")
+    files = tools.mention("load_skill", "; load_skill names the files")
+    return _Refused(code, f"{what} {_REASONS.get(code, 'cannot be read.').format(files=files)}")
 
 
-def _find(offer: Offer, name: str) -> Offered:
+def _find(tools: SkillTools, offer: Offer, name: str) -> Offered:
     try:
         return offer.find(name)
     except SkillNotFound as error:
-        raise _not_found(error, offer) from None
+        raise _not_found(error, tools, offer) from None
 
 
-def _not_found(error: SkillNotFound, offer: Offer) -> _Refused:
+def _not_found(error: SkillNotFound, tools: SkillTools, offer: Offer) -> _Refused:
     names: Sequence[str] = error.close or [*offer.skills]
     shown = ", ".join(map(repr, map(one_line, names[:_FOUND])))
-    more = "" if len(names) <= _FOUND else f" and {len(names) - _FOUND} more; see list_skills"
+    see = tools.mention("list_skills", "; see list_skills")
+    more = "" if len(names) <= _FOUND else f" and {len(names) - _FOUND} more{see}"
     near = f"Near names: {shown}." if error.close else f"Available skills: {shown}{more}."
     return _Refused("not_found", f"there is no skill {_quoted(error.name)}. {near}")
 

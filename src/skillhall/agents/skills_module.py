@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from skillhall.catalog.load import load_roots
 from skillhall.errors import SkillFileNotFound, SkillParseError, TooLarge
-from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.loading import NAME_PATTERN, NO_NAME, Effect, Judged
 from skillhall.policy.profiles import SKILLS_MODULE
 from skillhall.render.listing import render_listing
@@ -19,14 +18,16 @@ from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_head
 from skillhall.sources.bundles import use_bundle
-from skillhall.sources.roots import Root
+from skillhall.sources.roots import Root, paths_of
 from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
+    from skillhall.render.listing import Entry
     from skillhall.skill.bundle import Bundle
     from skillhall.skill.model import Frontmatter
+    from skillhall.sources.roots import Paths
 
 MAX_BUNDLE = 100 * 1024 * 1024  # bytes of all files together, since a bundle is held in memory
 EMPTY_LISTING = "<available_skills>\n</available_skills>"
@@ -86,7 +87,7 @@ class SkillList(list[SkillMetadata]):
 
 
 def discover_skills(
-    paths: Sequence[str | os.PathLike[str]] | None = None,
+    paths: Paths | None = None,
     cwd: str | os.PathLike[str] | None = None,
 ) -> SkillList:
     """The skills in `paths`, else in `.skills` and the home folder's; frontmatter only.
@@ -102,17 +103,16 @@ def discover_skills(
     return SkillList(found, catalog.findings)
 
 
-def _roots(
-    paths: Sequence[str | os.PathLike[str]] | None, cwd: str | os.PathLike[str] | None
-) -> list[Root]:
+def _roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> list[Root]:
     base = str(Path.cwd() if cwd is None else Path(cwd).expanduser().absolute())
     if paths is None:
         return [Root.of(path, base, label, expected=False) for path, label in SKILLS_MODULE.roots]
-    return [Root.of(os.fspath(path), base) for path in paths]
+    return [Root.of(path, base) for path in paths_of(paths)]
 
 
-def parse_skill_metadata(content: str | bytes, path: str) -> SkillMetadata:
+def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> SkillMetadata:
     """The metadata in the text of a SKILL.md. Raises: SkillParseError."""
+    path = os.fspath(path)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     head = parse_head(data)
     judged = SKILLS_MODULE.load.judge(head.findings)
@@ -179,7 +179,6 @@ def load_skill_bundles(skills: Iterable[SkillMetadata]) -> list[SkillBundle]:
     return [load_skill_bundle(Path(skill.path).parent) for skill in skills]
 
 
-def skills_to_xml(skills: Iterable[SkillMetadata]) -> str:
+def skills_to_xml(skills: Iterable[Entry]) -> str:
     """The listing for a system prompt; unlike elsewhere, no skills give an empty element."""
-    visible = [skill for skill in skills if shown_to_models(skill)]
-    return render_listing(visible) or EMPTY_LISTING
+    return render_listing(skills) or EMPTY_LISTING

@@ -16,7 +16,7 @@ from skillhall.sources.bundles import read_in_place
 from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from skillhall.agents.sandbox import Sandbox
     from skillhall.agents.skills_module import SkillMetadata
@@ -62,8 +62,8 @@ class SkillTool:
         "a task that matches a skill's description, then follow the instructions."
     )
 
-    def __init__(self, skills: dict[str, SkillMetadata], sandbox: Sandbox | None = None) -> None:
-        self._skills = skills
+    def __init__(self, skills: Mapping[str, SkillMetadata], sandbox: Sandbox | None = None) -> None:
+        self._skills = {name: one for name, one in skills.items() if shown_to_models(one)}
         self._sandbox = sandbox
         self._activated: set[str] = set()
 

@@ -19,9 +19,10 @@ class ToolGuard:
     call is enough.
     """
 
-    def __init__(self, skills: Iterable[SkillMetadata], always: Iterable[str] = ()) -> None:
+    def __init__(self, skills: Iterable[SkillMetadata], always: str | Iterable[str] = ()) -> None:
         self._rules = {skill.name: skill.allowed_tools for skill in skills}
-        self._always = tuple(always)  # tools that no skill takes away, such as the Skill tool
+        # Tools that no skill takes away, such as the Skill tool; a text is one of them.
+        self._always = (always,) if isinstance(always, str) else tuple(always)
         self._active: dict[str, tuple[str, ...]] = {}
 
     @property

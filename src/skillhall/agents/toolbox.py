@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall.agents.calling import Answer, Around
 from skillhall.agents.file_tools import ReadTools
 from skillhall.agents.skills_module import discover_skills
+from skillhall.agents.told_files import ToldFiles
 from skillhall.agents.tool import SkillTool, create_skill_tool
+from skillhall.catalog.load import load_roots
+from skillhall.library.offering import Offer
 from skillhall.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall.settings import Settings
+from skillhall.sources.roots import Root
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
     from skillhall.agents.calling import Tool
+
+_ROOTS = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +39,31 @@ class SkillCall(Around[SkillTool]):
         return Answer(content, is_error="error" in content)
 
 
-def tools_for(run_directory: str, settings: Settings | None = None) -> Mapping[str, Tool]:
+def tools_for(
+    run_directory: str | PathLike[str],
+    settings: Settings | None = None,
+    *,
+    extensions: Sequence[str] = (),
+) -> Mapping[str, Tool]:
     """The tools of an agent that runs in `run_directory`, by name.
+
+    ReadFile returns files with these `extensions`, else with those of the settings.
 
     The Skill tool is there if there are skills for it: those of the run directory and of the home
     folder whose names follow the specification.
     """
     given = settings or Settings.read()
-    tools: list[Tool] = [*ReadTools(run_directory, settings=given).tools]
-    roots = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
-    skill_tool = create_skill_tool(discover_skills(roots, Path(run_directory)))
+    told = partial(_told_files, run_directory)
+    read = ReadTools(run_directory, extensions, settings=given, told=told)
+    tools: list[Tool] = [*read.tools]
+    skill_tool = create_skill_tool(discover_skills(_ROOTS, Path(run_directory)))
     if skill_tool is not None:
         tools.append(SkillCall(skill_tool))
     return {tool.name: tool for tool in tools}
+
+
+def _told_files(run_directory: str | PathLike[str]) -> ToldFiles:
+    """The files of the skills that the Skill tool knows."""
+    base = str(Path(run_directory).absolute())
+    catalog = load_roots([Root.of(path, base) for path in _ROOTS], SKILLS_MODULE)
+    return ToldFiles(Offer("", SKILLS_MODULE, catalog), lambda row: row.skill.directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import fspath
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhall.errors import SkillFileNotFound
@@ -15,6 +16,7 @@ from skillhall.sources.safety import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from os import PathLike
 
     from skillhall.catalog.catalog import Skill
     from skillhall.policy.profiles import Profile
@@ -30,7 +32,7 @@ def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    data = _read_own_file(skill)
+    data = read_own_file(skill)
     folder = None if skill.is_flat else skill.directory.replace("\\", "/").rpartition("/")[2]
     return parse_skill(data, folder, profile.keys)
 
@@ -40,33 +42,41 @@ def read_body(skill: Skill) -> str:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    data = _read_own_file(skill)
+    data = read_own_file(skill)
     block = find_block(data)
     return data[block.body if isinstance(block, Block) else 0 :].decode("utf-8", "replace")
 
 
-def _read_own_file(skill: Skill) -> bytes:
+def read_own_file(skill: Skill) -> bytes:
+    """The bytes of its SKILL.md. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
     if skill.real_file is not None:
         place = Place(skill.real_file.root)
         return read_in_place(place, RelativePath.parse(skill.real_file.below), MAX_SKILL_MD)
     return read_in_place(skill.place, RelativePath.parse(skill.file), MAX_SKILL_MD)
 
 
-def read_skill_file(skill: Skill, path: str) -> bytes:
+def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
+    """One file of the skill; harmless spellings of its path are accepted.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
+    return read_exact_file(skill, RelativePath.normalized(fspath(path)))
+
+
+def read_exact_file(skill: Skill, path: RelativePath) -> bytes:
     """One file of the skill. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-    relative = RelativePath.parse(path)
-    if relative.text == skill.file:
-        return _read_own_file(skill)
+    if path.text == skill.file:
+        return read_own_file(skill)
     if skill.is_flat:
-        raise SkillFileNotFound(path)
-    return read_in_place(skill.place, relative)
+        raise SkillFileNotFound(path.text)
+    return read_in_place(skill.place, path)
 
 
-def read_published_file(skill: Skill, path: str) -> bytes:
+def read_published_file(skill: Skill, path: RelativePath) -> bytes:
     """The same for others than the user of this machine: hidden files are not found."""
-    if not is_published(RelativePath.parse(path).text):
-        raise SkillFileNotFound(path)
-    return read_skill_file(skill, path)
+    if not is_published(path.text):
+        raise SkillFileNotFound(path.text)
+    return read_exact_file(skill, path)
 
 
 def bundle_of(skill: Skill, policy: ScanPolicy) -> Bundle:

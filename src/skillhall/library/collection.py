@@ -37,7 +37,7 @@ from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
-from skillhall.skill.bundle import folded, sha256_of
+from skillhall.skill.bundle import RelativePath, folded, sha256_of
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
@@ -313,7 +313,7 @@ class Collection:
 
     def read_file(self, identity: str, path: str) -> bytes:
         """One file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-        return read_published_file(self.find(identity), path)
+        return read_published_file(self.find(identity), RelativePath.parse(path))
 
     def archive(self, identity: str) -> bytes:
         """All files as one zip file. Raises: as `bundle`, and what reading raises."""
@@ -381,7 +381,8 @@ class Collection:
         skill = self.find(identity)
         if skill.hidden:
             raise SkillNotFound(identity)
-        return read_published_file(skill, skill.file if path == SKILL_MD else path)
+        asked = skill.file if path == SKILL_MD else path
+        return read_published_file(skill, RelativePath.parse(asked))
 
     def _artifact(self, shown: Shown, identity: str) -> Artifact:
         known = self._artifacts.get(identity)

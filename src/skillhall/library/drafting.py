@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from skillhall.errors import SkillhallError
 from skillhall.library.adding import bundle_of
 from skillhall.library.local_intake import LocalSkill, checked_id, prepare_all, prepare_new
-from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.profiles import LOCAL_SKILLS
-from skillhall.render.local import render_local
 from skillhall.skill.bundle import folded
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.merging import FileState
@@ -34,7 +32,7 @@ class Draft:
     is_taken: bool  # whether a skill has the id
     findings: tuple[Judged, ...]
     tokens: int
-    prompt: str  # what a model would be told
+    item: LocalSkill | None = None  # as the run directory would know it
     data: bytes = b""  # the SKILL.md
 
 
@@ -61,7 +59,7 @@ def draft_of(identity: str, write: Callable[[], bytes], *, is_taken: bool = Fals
         return _refused(identity, error, is_taken=is_taken)
     tokens = estimate_tokens(parse_skill(data).body)
     found = judged_text(identity, data)
-    return Draft(identity, (), is_taken, found, tokens, prompt_of(item), data)
+    return Draft(identity, (), is_taken, found, tokens, item, data)
 
 
 def judged_text(identity: str, data: bytes) -> tuple[Judged, ...]:
@@ -73,11 +71,6 @@ def judged_text(identity: str, data: bytes) -> tuple[Judged, ...]:
     return tuple(one for one in judged if one.effect is not Effect.ACCEPT)
 
 
-def prompt_of(item: LocalSkill) -> str:
-    """The block that a model gets about this skill alone; "" if it is hidden from models."""
-    return render_local([item] if shown_to_models(item) else [])
-
-
 def _refused(identity: str, error: SkillhallError, *, is_taken: bool = False) -> Draft:
     problems = getattr(error, "reasons", None) or (str(error),)
-    return Draft(identity, tuple(problems), is_taken, (), 0, "")
+    return Draft(identity, tuple(problems), is_taken, (), 0)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.index import now
-from skillhall.catalog.read import read_skill_file, with_bundle
+from skillhall.catalog.read import read_own_file, with_bundle
 from skillhall.catalog.stamps import Stamps, still_hold, take_signature
 from skillhall.errors import SkillhallError
 from skillhall.skill.bundle import sha256_of
@@ -192,7 +192,7 @@ def _made(row: Offered, bundle: Bundle) -> Manifest:
     own = row.skill.file
     others = [file for path, file in bundle.files.items() if path != own]
     found = bundle.files.get(own)
-    data = read_skill_file(row.skill, own) if found is None else found.read()
+    data = read_own_file(row.skill) if found is None else found.read()
     beyond = _reason_beyond(bundle, len(data) + sum(file.size for file in others))
     modified = _modified(bundle.files[own]) if own in bundle.files else 0
     digest = "" if beyond else f"sha256:{sha256_of(data)}"

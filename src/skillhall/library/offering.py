@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.load import load_roots
-from skillhall.catalog.read import bundle_of, read_skill_file, with_bundle
+from skillhall.catalog.read import bundle_of, read_own_file, with_bundle
 from skillhall.catalog.search import SearchIndex
 from skillhall.catalog.stamps import take_stamps
 from skillhall.errors import SkillFileNotFound, SkillNotFound
@@ -106,9 +106,9 @@ class Offer:
 
         Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
-        relative = RelativePath.parse(path)
+        relative = RelativePath.normalized(path)
         if relative.text in (SKILL_MD, row.skill.file):
-            return read_skill_file(row.skill, row.skill.file)
+            return read_own_file(row.skill)
         if row.skill.is_flat:
             raise SkillFileNotFound(relative.text)
         scan = self.profile.scan.published

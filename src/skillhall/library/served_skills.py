@@ -78,6 +78,11 @@ class ServedSkill(NamedTuple):
         """Whether nothing keeps it out."""
         return all(one.effect is not Effect.REJECT for one in self.findings)
 
+    @property
+    def hidden(self) -> bool:
+        """Whether no model may see it: it asks for that, or something keeps it out."""
+        return not (self.is_usable and shown_to_models(self.entry))
+
 
 class ServedSkills:
     """The skills of one server that answers; `open_served` is the way to make one."""
@@ -97,7 +102,7 @@ class ServedSkills:
 
     def visible(self) -> tuple[ServedSkill, ...]:
         """Those that a model may be told of: neither kept out nor hidden. Raises: as `list`."""
-        return tuple(one for one in self.list() if one.is_usable and shown_to_models(one.entry))
+        return tuple(one for one in self.list() if shown_to_models(one))
 
     def find(self, word: str) -> ServedSkill:
         """The skill of a URI, of a path, or of a name, as the server has it at this moment.

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SkillT = TypeVar("SkillT")
 
 
-class Hideable(Protocol):
-    """Something that says whether models may know of it."""
+def shown_to_models(skill: object) -> bool:
+    """Whether prompts, listings and tools for a model may name the skill.
 
-    @property
-    def hidden(self) -> bool:
-        """Whether it asks not to be shown to models."""
+    It may, unless its `hidden` is true.
+    """
+    return not getattr(skill, "hidden", False)
 
 
-def shown_to_models(skill: Hideable) -> bool:
-    """Whether prompts, listings and tools for a model may name the skill."""
-    return not skill.hidden
+def visible(skills: Iterable[SkillT]) -> Iterator[SkillT]:
+    """The skills that models may see, in their order."""
+    return filter(shown_to_models, skills)

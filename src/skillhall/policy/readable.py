@@ -19,8 +19,23 @@ AGENTS_FOLDER = ".agents"  # the one hidden folder that is meant for agents
 
 # Settings, locks and databases of Skillhall itself.
 _OWN = re.compile(r"skillhall(?:\.toml|-lock\.json|.*\.db.*)", re.DOTALL)
+_EXTENSION = re.compile(r"\.[^\s./\\]+")
 # Windows also knows `.git` as `GIT~1`.
 _SHORT_NAME = re.compile(r"~[0-9]")
+
+
+def extension_list(given: str | Iterable[str]) -> tuple[str, ...]:
+    """The extensions in lower case, each with its dot and once; a text is one of them.
+
+    Raises: ValueError for what no file's last extension can be.
+    """
+    found = []
+    for text in (given,) if isinstance(given, str) else given:
+        extension = f".{text.strip().lower().removeprefix('.')}"
+        if not _EXTENSION.fullmatch(extension):
+            raise ValueError(f"{text!r} is not a file extension such as .md")
+        found.append(extension)
+    return tuple(dict.fromkeys(found))
 
 
 def has_extension(path: str, extensions: Iterable[str]) -> bool:

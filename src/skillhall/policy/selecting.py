@@ -29,17 +29,31 @@ SkillT = TypeVar("SkillT", bound=Selectable)
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """The patterns of one source; both left out means that everything is listed."""
+    """The patterns of one source; both left out means that everything is listed.
 
-    available: tuple[str, ...] | None = None
-    inline: tuple[str, ...] | None = None
+    A text is one pattern.
+    """
+
+    available: str | Sequence[str] | None = None
+    inline: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Make tuples of what was given."""
+        object.__setattr__(self, "available", _patterns(self.available))
+        object.__setattr__(self, "inline", _patterns(self.inline))
 
     @property
-    def listed(self) -> tuple[str, ...]:
+    def listed(self) -> Sequence[str]:
         """The patterns for the listing, with the default applied."""
         if self.available is None:
             return ("*",) if self.inline is None else ()
         return self.available
+
+
+def _patterns(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 @dataclass(frozen=True, slots=True)

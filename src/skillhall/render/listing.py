@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from skillhall.policy.exposing import visible
 from skillhall.render.escape import fields
 
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ class Entry(Protocol):
 
 
 def render_listing(entries: Iterable[Entry]) -> str:
-    """The block for `entries` in their order; "" if there are none."""
-    elements = [render_element(entry) for entry in entries]
+    """The block for `entries` in their order, hidden ones left out; "" if there are none.
+
+    A catalog is such entries, too.
+    """
+    elements = [render_element(entry) for entry in visible(entries)]
     if not elements:
         return ""
     return "\n".join(("<available_skills>", *elements, "</available_skills>"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from skillhall.policy.exposing import visible
 from skillhall.render.escape import one_line
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class LocalEntry(Protocol):
 
 
 def render_local(skills: Iterable[LocalEntry]) -> str:
-    """The block for `skills` in their order; "" if there are none."""
-    lines = [_line(skill) for skill in skills]
+    """The block for `skills` in their order, hidden ones left out; "" if there are none."""
+    lines = [_line(skill) for skill in visible(skills)]
     return "\n".join((INTRODUCTION, *lines)) if lines else ""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from skillhall.policy.exposing import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -42,8 +44,8 @@ def manifest(files: Iterable[SkillFile]) -> list[ManifestFile]:
 
 
 def as_json(entries: Iterable[Entry]) -> list[ListedSkill]:
-    """The listing as values: name, description and location of each skill."""
+    """The listing as values: name, description and location of each skill, but hidden ones."""
     return [
         {"name": entry.name, "description": entry.description, "location": entry.location}
-        for entry in entries
+        for entry in visible(entries)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from skillhall.policy.exposing import visible
 from skillhall.render.escape import one_line
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ _BACKTICKS = re.compile("`+")
 
 
 def render_markdown(entries: Iterable[Entry]) -> str:
-    """One list item for each skill, in their order; "" if there are none."""
-    return "\n".join(_item(entry) for entry in entries)
+    """One list item for each skill in their order, hidden ones left out; "" if there are none."""
+    return "\n".join(_item(entry) for entry in visible(entries))
 
 
 def _item(entry: Entry) -> str:

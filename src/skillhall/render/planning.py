@@ -1,7 +1,8 @@
 """The context plan: as much about an agent's skills as a number of tokens holds.
 
-Whole descriptions first; if they do not fit, shortened ones; else names; else only the advice to
-search. The same skills and the same budget give the same text, and no text exceeds its budget.
+Whole descriptions first; if they do not fit, shortened ones; else names; else as many names as fit
+and how to find the others. The same skills and the same budget give the same text, and no text
+exceeds its budget.
 """
 
 from __future__ import annotations
@@ -16,18 +17,27 @@ from skillhall.render.listing import render_element, render_listing
 from skillhall.skill.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from skillhall.render.listing import Entry
 
-    Line: TypeAlias = Callable[[Entry], str]
-
 SHORTEST = 24  # characters of a description; with fewer, the name alone says as much
-SEARCH_ADVICE = (
-    "There are {} skills, too many to list. Call search_skills with words of the task to find "
-    "those that help."
-)
+# How to use a listed skill, by the first of these tools that the agent has.
+HOW_TO_USE = {
+    tool: f"Before a task that matches the description of a skill below, call {tool} with {given}, "
+    "then follow its instructions."
+    for tool, given in (
+        ("load_skill", "its name"),
+        ("read_skill_file", "its name and the path SKILL.md"),
+        ("ReadFile", "its location"),
+    )
+}
+# How to find a skill that is not listed, by the first of these tools that the agent has.
+HOW_TO_FIND = {
+    "search_skills": "Call search_skills with words of the task to find those that help.",
+    "list_skills": "Call list_skills to see them.",
+}
+_BY_NAME = frozenset({"load_skill", "read_skill_file"})  # tools that take the name of a skill
 LONGEST = 1024  # the specification's limit; what exceeds it was shown whole or is cut here
 
 
@@ -38,8 +48,8 @@ class Shown(Enum):
     FULL = "full"  # its whole description
     SHORTENED = "shortened"
     NAME = "name"
-    SEARCH = "search"  # nothing: it is found by a search
-    NOTHING = "nothing"  # nothing, and there is no search
+    SEARCH = "search"  # nothing: a search or a list finds it
+    NOTHING = "nothing"  # nothing, and no tool finds it
 
 
 class SkillShare(NamedTuple):
@@ -57,7 +67,24 @@ class Wanted(NamedTuple):
     listed: Sequence[Entry]
     inlined: Sequence[tuple[Entry, Inlined]] = ()
     introduction: str = ""
-    can_search: bool = True
+    how_to_find: str = HOW_TO_FIND["search_skills"]  # a skill that is not listed; "" if none can
+    with_locations: bool = False  # whether a cut listing needs them, since no tool takes names
+
+    @classmethod
+    def for_tools(
+        cls,
+        tools: Collection[str],
+        listed: Sequence[Entry],
+        inlined: Sequence[tuple[Entry, Inlined]] = (),
+    ) -> Wanted:
+        """What an agent with these tools is told: of no tool that it does not have."""
+        return cls(
+            listed,
+            inlined,
+            next((said for tool, said in HOW_TO_USE.items() if tool in tools), ""),
+            next((said for tool, said in HOW_TO_FIND.items() if tool in tools), ""),
+            with_locations=_BY_NAME.isdisjoint(tools),
+        )
 
 
 class Plan(NamedTuple):
@@ -78,7 +105,7 @@ class _Form(NamedTuple):
     """One way to write the listing."""
 
     render: Callable[[Sequence[Entry]], str]
-    share: Callable[[Entry], tuple[Shown, int]]
+    share: Callable[[int, Entry], tuple[Shown, int]]  # by the position of the skill
 
 
 def plan_prompt(wanted: Wanted, budget: int | None = None) -> Plan:
@@ -95,7 +122,7 @@ def _fitted_inline(wanted: Wanted, budget: int) -> _Draft:
     draft = _Draft(wanted, wanted.listed, ())
     for entry, inlined in wanted.inlined:
         more = draft._replace(inlined=(*draft.inlined, (entry, inlined)))
-        if more.tokens(_last_form(more)) <= budget:
+        if more.tokens(_none_listed(wanted)) <= budget:
             draft = more
         else:
             draft = draft._replace(listed=(*draft.listed, entry))
@@ -108,32 +135,36 @@ class _Draft(NamedTuple):
     inlined: Sequence[tuple[Entry, Inlined]]
 
     def text(self, form: _Form) -> str:
-        blocks = [form.render(self.listed)] if self.listed else []
+        listing = form.render(self.listed) if self.listed else ""
+        blocks = [self.wanted.introduction if listing else "", listing]
         blocks += [render_inline(*inlined) for _, inlined in self.inlined]
-        said = [block for block in blocks if block]
-        return "\n\n".join(
-            [self.wanted.introduction, *said] if self.wanted.introduction and said else said
-        )
+        return "\n\n".join(filter(None, blocks))
 
     def tokens(self, form: _Form) -> int:
         return estimate_tokens(self.text(form))
 
     def best_form(self, budget: int) -> _Form:
-        """The first form of the ladder that fits; the last one if none does."""
-        for form in (_WHOLE, _compact(LONGEST)):
+        """The first form of the ladder that fits; nothing if none does."""
+        for form in (_WHOLE, self._compact(LONGEST)):
             if self.tokens(form) <= budget:
                 return form
-        if self.tokens(_compact(SHORTEST)) <= budget:
-            return _compact(self._length(budget))
-        if self.tokens(_NAMES) <= budget:
-            return _NAMES
-        last = _last_form(self)
-        return last if self.tokens(last) <= budget else _NOTHING
+        if self.tokens(self._compact(SHORTEST)) <= budget:
+            return self._compact(self._length(budget))
+        names = _Names.of(self)
+        if self.tokens(names.form(len(self.listed))) <= budget:
+            return names.form(len(self.listed))
+        counts = range(1, len(self.listed))
+        found = bisect_right(counts, budget, key=lambda count: self.tokens(names.form(count)))
+        form = names.form(found) if found else _none_listed(self.wanted)
+        return form if self.tokens(form) <= budget else _NOTHING
+
+    def _compact(self, length: int) -> _Form:
+        return _compact(length, with_locations=self.wanted.with_locations)
 
     def _length(self, budget: int) -> int:
         """The longest descriptions that fit; bisecting only settles on a length that was tried."""
         lengths = range(SHORTEST, LONGEST)
-        found = bisect_right(lengths, budget, key=lambda length: self.tokens(_compact(length)))
+        found = bisect_right(lengths, budget, key=lambda length: self.tokens(self._compact(length)))
         return lengths[found - 1]
 
     def plan(self, form: _Form, budget: int | None) -> Plan:
@@ -141,8 +172,8 @@ class _Draft(NamedTuple):
         return Plan(text, estimate_tokens(text), budget, tuple(self._shares(form)))
 
     def _shares(self, form: _Form) -> Iterator[SkillShare]:
-        for entry in self.listed:
-            shown, tokens = form.share(entry)
+        for position, entry in enumerate(self.listed):
+            shown, tokens = form.share(position, entry)
             yield SkillShare(entry.name, entry.location, shown, tokens)
         for entry, inlined in self.inlined:
             tokens = estimate_tokens(render_inline(*inlined))
@@ -150,26 +181,28 @@ class _Draft(NamedTuple):
 
 
 _WHOLE = _Form(
-    render_listing, lambda entry: (Shown.FULL, estimate_tokens(f"{render_element(entry)}\n"))
+    render_listing, lambda _, entry: (Shown.FULL, estimate_tokens(f"{render_element(entry)}\n"))
 )
-_NOTHING = _Form(lambda _: "", lambda _: (Shown.NOTHING, 0))
-
-
-def _last_form(draft: _Draft) -> _Form:
-    return _SEARCH if draft.wanted.can_search else _NOTHING
+_NOTHING = _Form(lambda _: "", lambda _, __: (Shown.NOTHING, 0))
 
 
 def _block(lines: Sequence[str]) -> str:
     return "\n".join(("<available_skills>", *lines, "</available_skills>"))
 
 
-def _compact(length: int) -> _Form:
+def _place(entry: Entry, *, with_locations: bool) -> str:
+    return f" ({field(entry.location)})" if with_locations else ""
+
+
+def _compact(length: int, *, with_locations: bool) -> _Form:
     """One line for each skill, its description cut to `length` characters."""
 
     def line(entry: Entry) -> str:
-        return f"- {field(entry.name)}: {field(shortened(entry.description, length))}"
+        description = field(shortened(entry.description, length))
+        place = _place(entry, with_locations=with_locations)
+        return f"- {field(entry.name)}: {description}{place}"
 
-    def share(entry: Entry) -> tuple[Shown, int]:
+    def share(_: int, entry: Entry) -> tuple[Shown, int]:
         is_whole = len(one_line(entry.description)) <= length
         tokens = estimate_tokens(f"{line(entry)}\n")
         return (Shown.FULL if is_whole else Shown.SHORTENED), tokens
@@ -177,18 +210,49 @@ def _compact(length: int) -> _Form:
     return _Form(lambda entries: _block([*map(line, entries)]), share)
 
 
-def _name_line(entry: Entry) -> str:
-    return f"- {field(entry.name)}"
+class _Names(NamedTuple):
+    """The lines of a listing of names."""
+
+    lines: Sequence[str]
+    how_to_find: str
+
+    @classmethod
+    def of(cls, draft: _Draft) -> _Names:
+        """One line for each skill to be listed."""
+        with_locations = draft.wanted.with_locations
+        lines = [
+            f"- {field(entry.name)}{_place(entry, with_locations=with_locations)}"
+            for entry in draft.listed
+        ]
+        return cls(lines, draft.wanted.how_to_find)
+
+    def form(self, count: int) -> _Form:
+        """The first `count` names, then how many more there are and how to find them."""
+        missing = Shown.SEARCH if self.how_to_find else Shown.NOTHING
+
+        def share(position: int, _: Entry) -> tuple[Shown, int]:
+            if position >= count:
+                return missing, 0
+            return Shown.NAME, estimate_tokens(f"{self.lines[position]}\n")
+
+        left = len(self.lines) - count
+        rest = [_not_listed(left, " more", self.how_to_find)] if left else []
+        return _Form(lambda _: _block([*self.lines[:count], *rest]), share)
 
 
-_NAMES = _Form(
-    lambda entries: _block([*map(_name_line, entries)]),
-    lambda entry: (Shown.NAME, estimate_tokens(f"{_name_line(entry)}\n")),
-)
-_SEARCH = _Form(
-    lambda entries: _block([SEARCH_ADVICE.format(len(entries))]),
-    lambda _: (Shown.SEARCH, 0),
-)
+def _none_listed(wanted: Wanted) -> _Form:
+    """How many skills there are and how to find them; nothing if no tool finds them."""
+    if not wanted.how_to_find:
+        return _NOTHING
+    return _Form(
+        lambda entries: _block([_not_listed(len(entries), "", wanted.how_to_find)]),
+        lambda _, __: (Shown.SEARCH, 0),
+    )
+
+
+def _not_listed(count: int, more: str, how_to_find: str) -> str:
+    skills = f"{count}{more} {'skill is' if count == 1 else 'skills are'}"
+    return f"{skills} not listed here. {how_to_find}".rstrip()
 
 
 def shortened(text: str, length: int) -> str:

@@ -39,6 +39,25 @@ class RelativePath:
             raise UnsafePath(text, reason)
         return cls("/".join(part for part in text.split("/") if part != "."))
 
+    @classmethod
+    def normalized(cls, text: str) -> RelativePath:
+        """The path that a harmless spelling means: blanks around it, `//`, `.` or `..` in it.
+
+        Raises: UnsafePath, also if `..` leaves the folder and comes back.
+        """
+        spelled = text.strip()
+        if spelled.startswith("/"):
+            return cls.parse(spelled)
+        parts: list[str] = []
+        for part in spelled.split("/"):
+            if part == ".." and not parts:
+                raise UnsafePath(text, "it leaves its folder")
+            if part == "..":
+                parts.pop()
+            elif part not in ("", "."):
+                parts.append(part)
+        return cls.parse("/".join(parts))
+
     @property
     def parts(self) -> tuple[str, ...]:
         """The names between the slashes."""

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def paths_of(given: Paths) -> tuple[str, ...]:
+    """One path or several, as a tuple of texts: a text is one path."""
+    if isinstance(given, str | os.PathLike):
+        return (os.fspath(given),)
+    return tuple([os.fspath(path) for path in given])
 
 
 class Root(NamedTuple):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.agent_skills import HOW_TO_LOAD, AgentSkills, load_tokens
+from skillhall.agents.agent_skills import AgentSkills, load_tokens
 from skillhall.agents.agent_tools import AgentTools
 from skillhall.agents.instructions import InstructionSkills, InstructionSource
 from skillhall.errors import ConfigInvalid
 from skillhall.policy.selecting import Globs
-from skillhall.render.planning import Shown
+from skillhall.render.planning import HOW_TO_USE, Shown
 from skillhall.skill.finding import Code
 from skillhall.skill.tokens import estimate_tokens
 from tests.support.agents import make_agent, make_settings
@@ -32,7 +32,7 @@ def test_an_agent_is_told_its_instructions_then_how_to_load_then_its_skills(
     make_skill(tmp_path / "skills", "pdf")
     skills = make_agent(tmp_path, instructions="Be brief.")
     listing = InstructionSkills(skills.agent.skills, skills.settings).text
-    assert skills.text() == f"Be brief.\n\n{HOW_TO_LOAD}\n\n{listing}"
+    assert skills.text() == f"Be brief.\n\n{HOW_TO_USE['load_skill']}\n\n{listing}"
 
 
 def test_an_agent_without_skills_is_told_nothing_of_them(tmp_path: Path) -> None:
@@ -43,7 +43,9 @@ def test_an_agent_without_skills_is_told_nothing_of_them(tmp_path: Path) -> None
 def test_an_agent_that_cannot_load_is_not_told_to(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     text = make_agent(tmp_path, tools=("ReadFile",)).text()
-    assert text.startswith("<available_skills>")
+    assert text.startswith(f"{HOW_TO_USE['ReadFile']}\n\n<available_skills>")
+    assert "load_skill" not in text
+    assert make_agent(tmp_path, tools=()).text().startswith("<available_skills>")
 
 
 def test_a_skill_that_another_process_adds_or_deletes_is_seen(tmp_path: Path) -> None:

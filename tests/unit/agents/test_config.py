@@ -157,6 +157,11 @@ def test_a_file_that_is_no_document_is_named(
         ({"name": {}}, "agents[0].name must be text"),
         ({"tools": "load_skill"}, "agents[0].tools must be a list of text"),
         ({"tools": ["shell"]}, "agents[0].tools[0] must name one of our tools"),
+        ({"readExtensions": ".md"}, "agents[0].readExtensions must be a list of text"),
+        (
+            {"readExtensions": [".md", "tar.gz"]},
+            "agents[0].readExtensions[1] must be a file extension such as .md",
+        ),
         ({"budgets": 5}, "agents[0].budgets must be an object"),
         ({"budgets": {"catalog": 0}}, "agents[0].budgets.catalog must be a whole number from 1 on"),
         (
@@ -182,6 +187,7 @@ def test_a_whole_agent_is_read_and_the_schema_takes_it(tmp_path: Path) -> None:
         "instructions": "Be brief.",
         "tools": ["ReadFile", "load_skill"],
         "budgets": {"catalog": 2000, "requests": 9},
+        "readExtensions": [".md", "SQL"],
         "skills": [
             {"root": "x", "available": ["*"], "inline": [], "base": "config", "followLinks": True}
         ],
@@ -192,6 +198,7 @@ def test_a_whole_agent_is_read_and_the_schema_takes_it(tmp_path: Path) -> None:
     assert agent.instructions == "Be brief."
     assert agent.tools == ("load_skill", "ReadFile")
     assert agent.budgets == Budgets(2000, 9, None)
+    assert agent.read_extensions == (".md", ".sql")
     assert schema().is_valid({"agents": [entry]})
 
 
@@ -252,4 +259,4 @@ def test_a_file_of_our_own_has_no_keys_of_others(tmp_path: Path) -> None:
     with pytest.raises(ConfigInvalid) as caught:
         read_config(file)
     assert str(caught.value) == f"{file}:3: agents[0].budget must not be there"
-    assert caught.value.hint.endswith("skills, tools, budgets")
+    assert caught.value.hint.endswith("skills, tools, budgets, readExtensions")

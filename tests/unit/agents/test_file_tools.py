@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall.agents.file_tools import MAX_ANSWER, MAX_FILES, ReadTools
+from skillhall.agents.toolbox import tools_for
 from skillhall.settings import Settings
 from skillhall.wiring import load_catalog
 from tests.support.skills import make_skill, make_skill_md
@@ -35,9 +36,44 @@ def tools(run_directory: Path) -> ReadTools:
 # ReadFile
 
 
-@pytest.mark.parametrize("path", ["notes.md", "./notes.md"])
-def test_a_file_is_its_text(tools: ReadTools, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        "notes.md",
+        "./notes.md",
+        "././/notes.md",
+        "notes.md ",
+        " notes.md\n",
+        ".agents/../notes.md",
+        ".agents//skills/../../notes.md",
+        "absent/../notes.md",
+        "../run/notes.md",
+    ],
+)
+def test_harmless_spellings_of_a_path_are_read(tools: ReadTools, path: str) -> None:
     assert tools.read_file(path) == "Nötes\n"
+
+
+def test_an_absolute_path_inside_the_run_directory_is_read(
+    tools: ReadTools, run_directory: Path, tmp_path: Path
+) -> None:
+    assert tools.read_file(f"{run_directory}/notes.md") == "Nötes\n"
+    assert tools.read_file(f"{run_directory}/../run//./notes.md") == "Nötes\n"
+    assert tools.read_file(f"{run_directory}/.env.json") == NOT_FOUND
+    (tmp_path / "link").symlink_to(run_directory)
+    linked = ReadTools(str(tmp_path / "link"))
+    assert linked.read_file(f"{run_directory}/notes.md") == "Nötes\n"
+    assert linked.read_file(f"{tmp_path}/link/notes.md") == "Nötes\n"
+
+
+def test_an_absolute_path_elsewhere_is_outside(tools: ReadTools, run_directory: Path) -> None:
+    for path in (
+        f"{run_directory}-beside/secret.md",
+        f"{run_directory}/../run-beside/secret.md",
+        f"{run_directory}",
+        f"{run_directory}/",
+    ):
+        assert tools.read_file(path) == OUTSIDE
 
 
 def test_files_of_skills_and_of_broken_skills_are_read(
@@ -74,8 +110,8 @@ def test_without_a_text_a_path_is_required(tools: ReadTools, path: object) -> No
         "\x1b[2J.md",
         "file:///etc/hosts.md",
         "https://example.org/a.md",
-        "notes.md ",
         "notes.md.",
+        "notes.md/..",
         "notes.md::$DATA",
         "CON.md",
         "\udcff.md",
@@ -99,11 +135,25 @@ def test_only_allowed_types_are_read_whether_or_not_they_are_there(
     assert tools.read_file(path) == TYPE
 
 
-def test_the_allowed_types_are_configured(run_directory: Path) -> None:
-    tools = ReadTools(str(run_directory), (".rst",))
+@pytest.mark.parametrize("extensions", [(".rst",), ("RST",), ".rst", ["rst", ".rst"]])
+def test_the_allowed_types_are_configured(
+    run_directory: Path, extensions: str | list[str] | tuple[str, ...]
+) -> None:
+    tools = ReadTools(run_directory, extensions)
     (run_directory / "a.RST").write_bytes(b"text")
     assert tools.read_file("a.RST") == "text"
     assert tools.read_file("notes.md") == "Error: file type not allowed. Allowed: .rst"
+
+
+def test_the_allowed_types_are_a_setting(run_directory: Path) -> None:
+    (run_directory / "a.sql").write_bytes(b"text")
+    settings = Settings.read({"SKILLHALL_READ_EXTENSIONS": ".md, SQL"})
+    tools = ReadTools(run_directory, settings=settings)
+    assert tools.read_file("a.sql") == "text"
+    assert tools.read_file("a.txt") == "Error: file type not allowed. Allowed: .md, .sql"
+    assert "Allowed types: .md .sql." in tools.tools[0].description
+    assert tools_for(run_directory, settings)["ReadFile"]({"path": "a.sql"}) == "text"
+    assert tools_for(run_directory, extensions=["sql"])["ReadFile"]({"path": "a.sql"}) == "text"
 
 
 def test_what_is_no_file_is_not_found(

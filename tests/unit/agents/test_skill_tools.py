@@ -149,8 +149,9 @@ def test_two_skills_of_one_name_are_called_differently(tmp_path: Path) -> None:
     assert "skill://~y/pdf" in str(tools["load_skill"]({"name": "y"}))
 
 
-def test_a_file_is_read(pdf: Path) -> None:
-    assert call(pdf, "read_skill_file", name="pdf", path="forms.md") == Answer("Forms.\n")
+@pytest.mark.parametrize("path", ["forms.md", "./forms.md", " forms.md ", "a/..//forms.md"])
+def test_a_file_is_read_by_any_harmless_spelling(pdf: Path, path: str) -> None:
+    assert call(pdf, "read_skill_file", name="pdf", path=path) == Answer("Forms.\n")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
 from skillhall.library.drafting import draft
 from skillhall.library.editing import SkillText
+from skillhall.library.local_intake import LocalSkill
 
 TEXT = SkillText("Weekly Report", "Writes it. Use on Fridays.", "Do it.")
 
 
-def test_a_draft_tells_what_a_model_would_be_told() -> None:
+def test_a_draft_has_the_item_that_it_would_become() -> None:
     made = draft("Weekly Report", TEXT)
     assert (made.id, made.problems, made.is_taken) == ("weekly-report", (), False)
-    assert made.prompt.endswith(
-        "- id: weekly-report; name: Weekly Report; description: Writes it. Use on Fridays."
+    assert made.item == LocalSkill(
+        "weekly-report", "Weekly Report", "Writes it. Use on Fridays.", "user"
     )
     assert made.tokens > 0
 

@@ -1,6 +1,22 @@
 import pytest
 
-from skillhall.policy.readable import DEFAULT_EXTENSIONS, has_extension, is_private
+from skillhall.policy.readable import (
+    DEFAULT_EXTENSIONS,
+    extension_list,
+    has_extension,
+    is_private,
+)
+
+
+def test_extensions_are_listed_once_in_lower_case_with_a_dot() -> None:
+    assert extension_list([".md", "SQL", " .Md"]) == (".md", ".sql")
+    assert extension_list(".rst") == (".rst",)
+
+
+@pytest.mark.parametrize("text", ["", ".", "tar.gz", "a/b", "a b", "a\\b"])
+def test_what_is_no_extension_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a file extension such as"):
+        extension_list([text])
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,19 @@ def test_a_path_that_may_leave_its_root_is_refused(text: str, reason: str) -> No
     assert (caught.value.path, caught.value.reason) == (text, reason)
 
 
+@pytest.mark.parametrize(
+    "text", ["a/b.md", "./a/b.md", "a//b.md", "a/../a/b.md", " a/b.md\n", "x/y/../../a/./b.md"]
+)
+def test_a_harmless_spelling_is_normalized(text: str) -> None:
+    assert RelativePath.normalized(text) == RelativePath.parse("a/b.md")
+
+
+@pytest.mark.parametrize("text", ["", " ", "..", "a/..", "../a", "a/../../a", "/a", "//a", "~/a"])
+def test_a_spelling_that_leaves_its_root_is_not_normalized(text: str) -> None:
+    with pytest.raises(UnsafePath):
+        RelativePath.normalized(text)
+
+
 def test_paths_are_ordered_by_their_text() -> None:
     paths = [RelativePath.parse(text) for text in ("b", "a/b", "B", "a")]
     assert [path.text for path in sorted(paths)] == ["B", "a", "a/b", "b"]

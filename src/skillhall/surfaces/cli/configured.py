@@ -9,9 +9,8 @@ import click
 from skillhall.surfaces.cli.errors import CommandFailed
 
 if TYPE_CHECKING:
-    from skillhall.agents.agent_skills import AgentSkills
+    from skillhall.agents.agent_skills import AgentSkills, Built
     from skillhall.agents.config import AgentConfig, AgentDefinition
-    from skillhall.agents.instructions import Instructions
     from skillhall.render.planning import Plan
     from skillhall.settings import Settings
 
@@ -58,19 +57,28 @@ def _only_agent(config: AgentConfig) -> AgentDefinition:
     return config.agents[0]
 
 
-def plan_as_json(plan: Plan, loaded: Instructions) -> dict[str, object]:
+def cut_of(plan: Plan) -> str:
+    """How many skills were shortened or left out to fit the budget; "" if none."""
+    from skillhall.surfaces.cli.loading import counted
+
+    if not plan.cut:
+        return ""
+    return f"{counted(len(plan.cut), 'skill')} cut to fit {counted(plan.budget or 0, 'token')}"
+
+
+def built_as_json(built: Built) -> dict[str, object]:
     """What each skill costs, for scripts: each turn, and when it is loaded."""
     from skillhall.agents.agent_skills import load_tokens
-    from skillhall.policy.profiles import INSTRUCTION_SKILLS
 
-    by_place = {skill.location: skill for skill in loaded.skills}
+    plan, profile = built.plan, built.offer.profile
+    by_place = {skill.location: skill for skill in built.instructions.skills}
     shares = [
         {
             "name": share.name,
             "location": share.location,
             "shown": share.shown.value,
             "tokensPerTurn": share.tokens,
-            "tokensPerLoad": load_tokens(by_place[share.location], INSTRUCTION_SKILLS),
+            "tokensPerLoad": load_tokens(by_place[share.location], profile),
         }
         for share in plan.shares
     ]

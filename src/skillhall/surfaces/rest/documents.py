@@ -206,7 +206,7 @@ class CheckedSkillData(BaseModel):
     problems: list[str]
     findings: list[FindingData]
     tokens: int
-    prompt: str = Field(description="What a model would be told about it.")
+    prompt: str = Field(description="The system prompt of an agent with this skill alone.")
 
 
 class DeletedSkillData(BaseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from skillhall.agents.collection_skills import CollectionSkills
 from skillhall.library.collection import MAX_FILES, SOURCES
 from skillhall.library.editing import SkillText
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
@@ -38,6 +39,7 @@ class SkillCalls:
     def __init__(self, collection: Collection, blocking: Blocking) -> None:
         self._collection = collection
         self._blocking = blocking
+        self._agent = CollectionSkills(collection)
 
     async def list_skills(self, exchange: Exchange) -> Answer:
         """The skills in order of their ids, or those that a text finds, the best first."""
@@ -140,7 +142,7 @@ class SkillCalls:
             "problems": [*made.problems],
             "findings": findings_data(made.findings),
             "tokens": made.tokens,
-            "prompt": made.prompt,
+            "prompt": self._agent.text_about_draft(made.item) if made.item else "",
         }
         return success(encoded(data), exchange.request_id)
 

@@ -9,18 +9,18 @@ from fastapi import Request
 from starlette.responses import Response
 
 from skillhall.agents.agent_skills import DEFAULT_AGENT, AgentSkills
-from skillhall.agents.collection_skills import CollectionSkills
 from skillhall.agents.config import AgentDefinition, find_config, read_config
 from skillhall.agents.conversations import MAX_MESSAGE, Conversation, Conversations
 from skillhall.agents.opening import INSTALL, chat_class
 from skillhall.errors import ModelUnavailable, SkillhallError
+from skillhall.surfaces.http.answer import Answer
 from skillhall.surfaces.http.exchange import Exchange
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.keys import cookie_in
 from skillhall.surfaces.rest.calls import Ready
 from skillhall.surfaces.rest.errors import status_of
 from skillhall.surfaces.web.forms import Form, read_form
-from skillhall.surfaces.web.rendering import Page, frame_of, page_answer, redirect
+from skillhall.surfaces.web.rendering import POLICY, Page, frame_of, page_answer, redirect
 from skillhall.surfaces.web.site import Problem, error_page, problem_of
 from skillhall.surfaces.web.talking import STREAM, Talk, Talking, TurnRow
 from skillhall.surfaces.web.visit import Visit
@@ -28,11 +28,11 @@ from skillhall.surfaces.web.visit import Visit
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from skillhall.surfaces.http.answer import Answer
     from skillhall.surfaces.web.site import Site
 
 PLAYGROUND = "/playground"
 COOKIE = "skillhall_conversation"
+TEXT = (b"content-type", b"text/plain; charset=utf-8")
 _DAY = 24 * 3600  # seconds; conversations end long before
 _SHOWN = 200  # characters of an agent's or a model's name in a form
 
@@ -87,6 +87,12 @@ class PlaygroundPages:
     def show(self, visit: Visit) -> Answer:
         """The conversation of this browser."""
         return self._page(visit)
+
+    def show_prompt(self, visit: Visit) -> Answer:
+        """The system prompt of an agent, as text: exactly what its model is sent."""
+        agent = self._config().agent(visit.query.get("agent") or DEFAULT_AGENT)
+        text = self._skills_of(agent).text()
+        return Answer(200, (TEXT, POLICY), (text.encode("utf-8", "replace"),))
 
     def forget(self, visit: Visit) -> Answer:
         """Begin anew."""
@@ -159,9 +165,7 @@ class PlaygroundPages:
         if known is None or known.agent != agent:
             is_own = agent.id == DEFAULT_AGENT
             site = self._site
-            known = (
-                CollectionSkills(site.collection) if is_own else AgentSkills(agent, site.settings)
-            )
+            known = site.agent if is_own else AgentSkills(agent, site.settings)
             self._skills[agent.id] = known
         return known
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 
+from skillhall.agents.collection_skills import CollectionSkills
 from skillhall.library.reviewing import Reviews
 from skillhall.surfaces.guard import SIGN_IN
 from skillhall.surfaces.http.answer import Answer
@@ -57,7 +58,8 @@ def web_router(  # noqa: PLR0913, PLR0917 - the services of the pages
     `stopped` ends when the server is about to stop.
     """
     reviews = Reviews(collection.changes, collection.system_ids)
-    site = Site(collection, counter, settings, blocking, keys, reviews, workspace)
+    agent = CollectionSkills(collection)
+    site = Site(collection, counter, settings, blocking, keys, reviews, agent, workspace)
     router = APIRouter()
     playground = PlaygroundPages(site, stopped)
     endpoints = [(*row[:2], site.endpoint(row[2])) for row in _pages(site, playground)]
@@ -104,6 +106,7 @@ def _pages(site: Site, playground: PlaygroundPages) -> tuple[tuple[str, str, Cal
         ("POST", "/skill/{id}/delete", shaping.delete),
         ("POST", "/changes/{id}/undo", shaping.undo),
         ("GET", PLAYGROUND, playground.show),
+        ("GET", f"{PLAYGROUND}/prompt", playground.show_prompt),
         ("POST", f"{PLAYGROUND}/new", playground.forget),
         *session_pages(site),
         ("GET", "/sources", sources.show_sources),

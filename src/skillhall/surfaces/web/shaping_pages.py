@@ -45,6 +45,7 @@ class WritePage(Page):
     text: SkillText
     digest: str
     draft: Draft | None
+    listing: str  # the system prompt with this skill alone
     problem: Problem | None
     clash: Clash | None
 
@@ -149,6 +150,7 @@ class ShapingPages:
             text=text,
             digest="",
             draft=made,
+            listing=self._listing(made),
             problem=None if error is None else problem_of(visit, error),
             clash=None,
         )
@@ -165,6 +167,7 @@ class ShapingPages:
         clash: Clash | None = None,
     ) -> Answer:
         identity = visit.names[1]
+        made = self._edit_draft(identity, text) if with_draft else None
         page = WritePage(
             frame_of(visit, visit.texts("write.title_edit", name=identity), "skills"),
             action=f"{_address(identity)}/edit",
@@ -173,7 +176,8 @@ class ShapingPages:
             is_new=False,
             text=text,
             digest=digest,
-            draft=self._edit_draft(identity, text) if with_draft else None,
+            draft=made,
+            listing=self._listing(made),
             problem=None if error is None else problem_of(visit, error),
             clash=clash,
         )
@@ -189,6 +193,10 @@ class ShapingPages:
             mine = text.body
         clash = Clash(theirs, mine, compare_texts(theirs, mine))
         return self._edit_page(visit, text, error.digest, error, with_draft=True, clash=clash)
+
+    def _listing(self, made: Draft | None) -> str:
+        item = made.item if made else None
+        return self._site.agent.text_about_draft(item) if item else ""
 
     def _draft(self, identity: str, text: SkillText) -> Draft:
         return self._collection.draft(identity, text)

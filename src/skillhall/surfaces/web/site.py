@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
+    from skillhall.agents.collection_skills import CollectionSkills
     from skillhall.library.collection import Collection
     from skillhall.prompts.model import Counter
     from skillhall.settings import Settings
@@ -63,6 +64,7 @@ class Site:
     blocking: Blocking
     keys: Keys
     reviews: Reviews
+    agent: CollectionSkills  # the one that gets every skill of this server
     workspace: Door | None = None
     markdown: MarkdownPages = field(default_factory=MarkdownPages)
 

@@ -8,11 +8,7 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
-from skillhall.agents.activation import activate
-from skillhall.errors import SkillhallError
 from skillhall.library.collection import SOURCES
-from skillhall.library.drafting import prompt_of
-from skillhall.library.local_intake import LocalSkill
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
 from skillhall.skill.bundle import sha256_of
@@ -100,8 +96,8 @@ class SkillPage(Page):
     commit: str
     body: Markup
     findings: tuple[FindingRow, ...]
-    listing: str  # what a model is told beforehand
-    activation: str  # what it gets when it asks for the skill
+    listing: str  # the system prompt of the server's agent with this skill alone
+    activation: str  # what it gets when it loads the skill
     can_change: bool
 
     @property
@@ -204,8 +200,8 @@ class SkillPages:
                 details.body, f"/skill/{quote(identity, safe='')}/files"
             ),
             findings=finding_rows(details.findings, identity),
-            listing=prompt_of(LocalSkill(*listed)),
-            activation=self._activation(identity, folder),
+            listing=self._site.agent.text_about(identity),
+            activation=self._site.agent.activation(identity),
             can_change=listed.source == "user",
         )
         return page_answer("skill.html", page)
@@ -249,12 +245,6 @@ class SkillPages:
         if sort == "tokens":
             return sorted(ids, key=lambda one: (-figures(skills[one]).tokens, one))
         return sorted(ids, key=lambda one: (SOURCES.index(skills[one].source), one))
-
-    def _activation(self, identity: str, folder: str) -> str:
-        try:
-            return activate(self._collection.find(identity), LOCAL_SKILLS, folder or identity)
-        except SkillhallError as error:
-            return str(error)
 
 
 class _Asked(NamedTuple):

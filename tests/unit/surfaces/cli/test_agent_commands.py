@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from skillhall.agents.agent_skills import AgentSkills
 from skillhall.agents.agent_tools import AgentTools
+from skillhall.render.planning import HOW_TO_USE
 from skillhall.surfaces.cli.running import run
-from tests.support.agents import make_agent
+from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
 
 
@@ -44,6 +46,10 @@ def test_the_agent_of_the_folders_config_gets_exactly_its_text(cli: Cli, tmp_pat
     said = cli("prompt", "--agent", "coding")
     assert (said.code, said.err) == (0, "")
     assert said.out.splitlines() == [
+        "Be brief.",
+        "",
+        HOW_TO_USE["load_skill"],
+        "",
         "<available_skills>",
         "  <skill>",
         "    <name>pdf</name>",
@@ -54,12 +60,42 @@ def test_the_agent_of_the_folders_config_gets_exactly_its_text(cli: Cli, tmp_pat
     ]
 
 
+def test_prompt_prints_what_the_library_gives_with_the_same_count(cli: Cli, tmp_path: Path) -> None:
+    for number in range(90):
+        make_skill(tmp_path / "skills", f"skill-{number:02}")
+    write_config(tmp_path, "budgets = { catalog = 200 }")
+    skills = AgentSkills.from_config("coding", settings=make_settings(tmp_path))
+    plan = skills.current().plan
+    data = cli("prompt", "--agent", "coding", "--json").data
+    assert (data["text"], data["tokens"]) == (skills.text(), plan.tokens)
+    assert cli("prompt", "--agent", "coding").out == f"{skills.text()}\n"
+    assert 190 <= plan.tokens <= 200
+    assert [one["shown"] for one in data["skills"]] == [one.shown.value for one in plan.shares]
+
+
+def test_prompt_of_the_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -> None:
+    make_skill(tmp_path / ".agents/skills", "pdf")
+    text = AgentSkills.of(settings=make_settings(tmp_path)).text()
+    assert cli("prompt", "--agent", "default").out == f"{text}\n"
+
+
+def test_an_agent_without_load_skill_is_not_told_of_it(cli: Cli, tmp_path: Path) -> None:
+    make_skill(tmp_path / "skills", "pdf")
+    write_config(tmp_path, 'tools = ["list_skills", "search_skills", "read_skill_file"]')
+    assert "load_skill" not in cli("prompt", "--agent", "coding").out
+    assert "load_skill" not in cli("tool", "list", "--agent", "coding", "--json").out
+    for arguments in ('{"name": "x", "path": "y"}', '{"name": "pdf", "path": "y"}'):
+        said = cli("tool", "call", "read_skill_file", arguments, "--agent", "coding")
+        assert said.code == 1
+        assert "load_skill" not in said.out
+
+
 def test_what_was_cut_and_what_each_skill_costs_is_told(cli: Cli, tmp_path: Path) -> None:
     for number in range(30):
         make_skill(tmp_path / "skills", f"skill-{number:02}")
     write_config(tmp_path, "budgets = { catalog = 150 }")
     said = cli("prompt", "--agent", "coding")
-    assert said.out.startswith("<available_skills>\n- skill-00\n- skill-01\n")
+    assert "\n\n<available_skills>\n- skill-00\n- skill-01\n" in said.out
     assert said.err == "30 skills cut to fit 150 tokens; --json shows them\n"
     data = cli("prompt", "--agent", "coding", "--json").data
     assert data["tokens"] <= data["budget"] == 150

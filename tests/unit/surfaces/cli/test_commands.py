@@ -180,6 +180,12 @@ def test_read_gives_the_bytes_of_a_file(
     assert capfdbinary.readouterr().out == content
 
 
+@pytest.mark.parametrize("path", ["./a.md", "a.md ", "x/..//a.md"])
+def test_read_accepts_harmless_spellings_of_a_path(cli: Cli, tmp_path: Path, path: str) -> None:
+    make_skill(tmp_path, files={"a.md": b"# A\n"})
+    assert cli.json("read", "pdf-tools", path, "-r", ".")["data"]["content"] == "# A\n"
+
+
 def test_read_as_json_encodes_what_is_not_text(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path, files={"a.bin": b"\xff", "a.md": b"# A\n"})
     binary = cli.json("read", "pdf-tools", "a.bin", "-r", ".")["data"]

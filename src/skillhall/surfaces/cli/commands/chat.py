@@ -121,11 +121,13 @@ def _answer_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
 
 
 def _greet(chat: Chat) -> None:
+    from skillhall.surfaces.cli.configured import cut_of
+
     built = chat.skills.current()
     count = counted(len(built.offer), "skill")
     say(f"{count}, about {counted(built.plan.tokens, 'token')} each turn. {_HELP}.")
-    if built.plan.cut:
-        say(f"{counted(len(built.plan.cut), 'description')} cut to fit the budget")
+    if cut := cut_of(built.plan):
+        say(cut)
 
 
 def _lines() -> Iterator[str]:

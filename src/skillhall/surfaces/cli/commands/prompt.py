@@ -37,7 +37,11 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="xml", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @config_option
-@click.option("--agent", metavar="ID", help="What an agent of the config gets, not folders.")
+@click.option(
+    "--agent",
+    metavar="ID",
+    help="Print the system prompt of this agent of the config, or of 'default'.",
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the config instead.")
 @search_options
 @no_index_option
@@ -135,30 +139,21 @@ def _print_schema() -> None:
 def _print_instructions(
     path: str | None, agent: str | None, *, is_json: bool, follow_links: bool
 ) -> None:
-    from skillhall.agents.agent_skills import plan_of
-    from skillhall.agents.host import LocalHost
-    from skillhall.agents.instructions import Loader
-    from skillhall.policy.profiles import INSTRUCTION_SKILLS
-    from skillhall.surfaces.cli.configured import chosen_agent
+    from skillhall.surfaces.cli.configured import agent_skills, cut_of
 
-    settings = read_settings(follow_links=follow_links)
-    chosen = chosen_agent(path, agent, settings)
-    base, follow = settings.working_directory, settings.follow_links
-    sources = [(one.located(base, follow_links=follow), one.globs) for one in chosen.skills]
-    loaded = Loader(INSTRUCTION_SKILLS, LocalHost.of(settings))(sources)
-    plan = plan_of(chosen, loaded)
+    skills = agent_skills(path, agent, (), read_settings(follow_links=follow_links))
+    text, built = skills.text(), skills.current()
     if is_json:
-        from skillhall.surfaces.cli.configured import plan_as_json
+        from skillhall.surfaces.cli.configured import built_as_json
         from skillhall.surfaces.cli.output import print_report
 
-        data = {"agent": chosen.id, "text": plan.text, **plan_as_json(plan, loaded)}
-        print_report("prompt", data, loaded.findings)
-    elif plan.text:
-        print_text(f"{plan.text}\n")
-    if plan.cut:
-        said = f"{counted(len(plan.cut), 'skill')} cut to fit {plan.budget} tokens"
-        say(f"{said}; --json shows them")
-    _tell(loaded.findings)
+        data = {"agent": skills.agent.id, "text": text, **built_as_json(built)}
+        print_report("prompt", data, skills.findings)
+    elif text:
+        print_text(f"{text}\n")
+    if cut := cut_of(built.plan):
+        say(f"{cut}; --json shows them")
+    _tell(skills.findings)
 
 
 def _tell(findings: Sequence[Judged]) -> None:
