@@ -112,7 +112,7 @@ COMMANDS = (
                 r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]{0,120}\s-e[a-z]{0,14}\s{1,4}[a-z0-9+/=]{40}"
             ),
             any_of(r"\b(?:iex|invoke-expression)\b[^\n]{0,120}frombase64string"),
-            in_order(r"frombase64string", r"\|\s{0,4}(?:iex|invoke-expression)\b"),
+            in_order(r"frombase64string", r"[|;]\s{0,4}(?:iex|invoke-expression)\b"),
         ),
     ),
     Rule(
@@ -147,6 +147,7 @@ COMMANDS = (
             in_order(
                 r"\bmkfifo\b", r"\|\s{0,4}(?:/bin/)?(?:ba)?sh\s{1,4}-i\b", r"\b(?:nc|ncat|netcat)\b"
             ),
+            in_order(r"<>\s{0,2}/dev/(?:tcp|udp)/", r"\b(?:ba|z|da|k)?sh\s{0,4}<&"),
             in_order(r"\bsocat\b", r"exec:[\"']?(?:/bin/)?(?:ba|z)?sh\b"),
             in_order(r"\bsocket\.socket\(", r"\bdup2\(", r"\b(?:ba|z)?sh\b"),
             in_order(r"\bfsockopen\(", r"\b(?:exec|shell_exec|proc_open|passthru)\("),

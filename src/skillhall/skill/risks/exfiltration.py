@@ -22,7 +22,7 @@ _STEPS = 15  # lines after which what was read may be sent
 
 # Files that hold credentials, wherever they are named.
 _FILES = (
-    r"\.ssh/id_|\.ssh/\*|\.aws/credentials|\.git-credentials|\.docker/config\.json|\.kube/config"
+    r"\.ssh/id_\w{1,20}(?![\w.]{0,20}\.pub\b)|\.ssh/\*|\.aws/credentials|\.git-credentials|\.docker/config\.json|\.kube/config"
     r"|/etc/shadow\b|\.gnupg/|wallet\.dat|login\.keychain|application_default_credentials"
     r"|(?:\bcat\s{1,4}|@|<\s{0,2})[\w~$/{}.-]{0,60}\.(?:env|netrc|npmrc|pypirc)\b"
     r"|\b(?:printenv|env)\s{0,4}\||\$\((?:printenv|env)\s{0,2}\)"
@@ -34,11 +34,12 @@ _FOLDER = (
     r"|mozilla/firefox|config/(?:gcloud|gh|solana|google-chrome|chromium|op)"
     r"|local/share/keyrings)"
     r"|library/keychains|application support/(?:google/chrome|firefox|bravesoftware))(?![\w-])"
+    r"(?!/[\w.*-]{0,60}(?:\.pub|known_hosts|authorized_keys)\b)"
 )
 _PACKED = (
     r"\b(?:tar|bsdtar|gtar|zip|7z[ar]?|rar|cpio|gzip|zstd|xz|base64|xxd|openssl\s{1,4}enc|cat"
     r"|find|cp\s{1,4}-\w{0,4}r\w{0,4}|make_archive|zipfile|tarfile|compress-archive|archiver"
-    r"|rglob|glob|walk|open|read_bytes|read_text|readfile(?:sync)?|get-content)\b"
+    r"|rglob|glob|iterdir|listdir|scandir|walk|open|read_bytes|read_text|readfile(?:sync)?|get-content)\b"
 )
 _NETWORK = (
     r"(?:curl|wget|nc|ncat|netcat|socat|telnet|ssh|http|https|xh|openssl\s{1,4}s_client"
@@ -61,14 +62,19 @@ _COPIED = (
     rf"\s{{1,4}}[\"']?[^\s\"'|;-]{{0,60}}{_FOLDER}[^\s\"']{{0,60}}[\"']?\s{{1,4}}[\w.@$\{{\}}-]{{1,80}}:"
 )
 
+# One of these stands in each of them.
+_FOLDERS = words(
+    ".ssh .aws .gnupg .kube .docker .azure .config/ .mozilla .password-store .electrum .bitcoin "
+    ".ethereum .local/share/keyrings keychain google/chrome firefox bravesoftware"
+)
+
 EXFILTRATION = Rule(
     Code.CREDENTIAL_EXFIL,
     "credentials are read and something is sent",
     (
+        *_FOLDERS,
         *words(
-            ".ssh .aws .gnupg .kube .docker .azure .config/ .mozilla .password-store .electrum "
-            ".bitcoin .ethereum .local/share/keyrings keychain credentials /etc/shadow wallet.dat "
-            "google/chrome firefox bravesoftware .env .netrc .npmrc .pypirc printenv env| $(env "
+            "credentials /etc/shadow wallet.dat .env .netrc .npmrc .pypirc printenv env| $(env "
             "os.environ process.env"
         ),
         "env |",
@@ -77,6 +83,7 @@ EXFILTRATION = Rule(
         all_of(_FILES, _SENT),
         in_order(_PACKED, _FOLDER, rf"{_INTO_NETWORK}|{_SENT}"),
         in_order(_SENT, _PACKED, _FOLDER),
+        in_order(r"\b(?:curl|wget)\b[^\n]{0,120}(?:\$\(|`)", _PACKED, _FOLDER),
         any_of(_COPIED),
     ),
 )
@@ -91,6 +98,11 @@ _ASSIGNED = re.compile(
     r"(?::?=)(?!=)|\bas\s{1,3}([a-z_]\w{0,40})|\bfor\s{1,3}([a-z_]\w{0,40})\s{1,3}in\b"
     r"|make_archive\(\s{0,3}[\"'](?:[\w./~-]{0,60}/)?([\w-]{1,40})[\"']"
 )
+_ADDED = re.compile(r"\b([a-z_]\w{0,30})\.(?:add|write|append|update|extend|writestr)\(")
+_WRITTEN_TO = re.compile(
+    r"(?:fileobj\s{0,2}=\s{0,2}|zipfile\(\s{0,2}|open\(\s{0,2}(?!fileobj))([a-z_]\w{0,30})\b"
+)
+_OPENED = 1500  # characters above in which an archive is opened
 _CARRIER = re.compile(
     rf"{_SENT}|\b(?:scp|rsync|sftp)\b[^\n]{{0,200}}[\w.@-]{{1,80}}:|{_INTO_NETWORK}"
     r"|\b(?:nc|ncat|netcat)\b[^\n]{0,80}<|\b(?:curl|wget)\b[^\n]{0,200}\s(?:-t|--upload-file)"
@@ -103,7 +115,7 @@ _PAYLOAD = (
 
 def find_archives_sent(lines: Lines, is_mention: Callable[[int], bool]) -> Iterator[Hit]:
     """Folders of keys that are packed or read into a name, and sent by that name further down."""
-    if _KEYED.search(lines.lower) is None:
+    if not any(folder in lines.lower for folder in _FOLDERS):
         return
     known: set[int] = set()
     for match in _KEYED.finditer(lines.lower):
@@ -120,16 +132,28 @@ def find_archives_sent(lines: Lines, is_mention: Callable[[int], bool]) -> Itera
 
 def _is_sent(lines: Lines, read: Piece) -> bool:
     """Whether one of the next lines sends what a line has read, under the name it got there."""
-    names = set(_names(read.lower))
     begins = read.start + len(read.text) + 1
+    above = lines.lower[max(0, read.start - _OPENED) : read.start].split("\n")[-_STEPS:]
+    names = {*_names(read.lower), *_names_above(above, read.lower)}
     following = lines.lower[begins : begins + _STEPS * 200].split("\n")[:_STEPS]
     for line in following:
         used = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", line)]
         if used and _CARRIER.search(line) and _carries(line, used):
             return True
         if used:
-            names.update(_names(line))
+            names.update(_names(line), _names_above(above, line))
     return False
+
+
+def _names_above(above: list[str], line: str) -> Iterator[str]:
+    """What an archive is written to, if it was opened above and a line adds something to it."""
+    added = _ADDED.search(line)
+    if added is None:
+        return
+    for other in above:
+        if re.search(rf"\b(?:as\s+{added[1]}\b|{added[1]}\s{{0,3}}=)", other):
+            yield from _names(other)
+            yield from (match[1] for match in _WRITTEN_TO.finditer(other))
 
 
 def _names(line: str) -> Iterator[str]:

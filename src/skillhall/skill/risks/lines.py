@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.skill.finding import Code
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
     Finder: TypeAlias = "Callable[[Piece], int | None]"  # where it stands, if it does
 
 # A line break inside of a paragraph: what follows begins no list, table, heading or code.
-_SOFT_BREAK = re.compile(
-    r"(?<=[^\s|])[ \t]{0,2}\n(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)"
-)
+_SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")
 _TRIES = 20  # places of one piece that are looked at, if the first ones are mentions
 MAX_PIECE = 4000  # characters that a pattern meets at once; longer lines come in several pieces
 _OVERLAP = 400  # characters before a needle, and of one piece that the next one has again
@@ -173,16 +172,23 @@ def in_order(*patterns: str) -> Finder:
     steps = [re.compile(pattern) for pattern in patterns]
 
     def find(piece: Piece) -> int | None:
-        first, at = None, 0
+        starts, at = [], 0
         for step in steps:
             match = step.search(piece.lower, at)
             if match is None:
                 return None
-            first = match.start() if first is None else first
+            starts.append(match.start())
             at = match.end()
-        return first
+        return _last(steps[0], piece.lower, *starts[:2])
 
     return find
+
+
+def _last(step: re.Pattern[str], text: str, first: int, before: int) -> int:
+    """Where the first step stands last, before the one that follows it."""
+    for match in islice(step.finditer(text, first, before), _TRIES):
+        first = match.start()
+    return first
 
 
 def all_of(*patterns: str) -> Finder:

@@ -7,6 +7,7 @@ the fetching first, or the following first.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillhall.skill.finding import Code
@@ -20,24 +21,32 @@ if TYPE_CHECKING:
 _BEFORE = 200  # characters before an address in which its verb stands
 _AFTER = 320  # characters behind it in which the following is asked for
 _MANY = 500  # addresses of one file that are looked at
+_SENTENCES = 2  # full stops between an address and the order
 _RULE = Rule(Code.REMOTE_INSTRUCTIONS, "instructions are fetched and followed", (), lambda _: None)
 
 _URL = re.compile(r"(?:https?|ftp)://(?!localhost|127\.|0\.0\.0\.0|\[::1)[^\s<>\"'`)\]]{3,300}")
 # Where a sentence or an item ends. An address has no space behind its dots.
 _ENDS = re.compile(r"[.!?;](?=[\s*_)\"'])|\n\s{0,8}\n|\n\s{0,8}(?:[-*+•#>]|\d{1,3}[.)])\s")
+_PARTS = re.compile(r"\n\s{0,8}#{1,6}\s|\n\s{0,8}\n\s{0,8}\n")
+_ITEMS = re.compile(r"\n\s{0,8}(?:[-*+•]|\d{1,3}[.)])\s")
+_BEGINS = re.compile(
+    r"\W{0,6}(?:(?:then|next|now|and|finally|always),?\s)?"
+    r"(?:follow|obey|execute|carry|act|perform|comply|do|run|apply|treat|use|read|fetch)\b"
+)
 _GETS = (
     r"\b(?:fetch|download|retrieve|curl|wget|webfetch|web_fetch|load|pull|import|scrape|request|get"
     r"|grab|obtain|access|read|open|visit|browse|consult|review|study|check|go\s+to|navigate\s+to"
-    r"|head\s+to|look\s+at|see|query|poll|call|use)(?:s|ing|es)?\b"
+    r"|head\s+to|look\s+at|query|poll|call|ask|use)(?:s|ing|es)?\b"
 )
 _gets = re.compile(_GETS)
 _ORDERS = (
     r"(?:instructions?|directions?|directives?|commands?|steps?|orders?|prompts?|procedures?"
-    r"|playbook|tasks?|guidance|rules)"
+    r"|playbook|tasks?|guidance)"
 )
+_DO = r"(?:implement|apply|run|do|complete|perform|execute|carry\s+out)(?:s|ing)?"
 _FOLLOW = (
-    r"(?:follow|obey|execute|carry\s+out|act\s+(?:on|upon|according\s+to)|perform|comply\s+with"
-    r"|adhere\s+to|abide\s+by|implement|apply|run|do|complete)(?:s|ing)?"
+    r"(?:follow|obey|act\s+(?:on|upon|according\s+to)|comply\s+with|adhere\s+to|abide\s+by)"
+    r"(?:s|ing)?"
 )
 # What may stand between the verb and the instructions. "These steps" are the skill's own.
 _THE = (
@@ -50,7 +59,13 @@ _SAYS = (
 )
 _PAGE = r"(?:it|them|that|this|the\s+\w{1,12}|its?\s+\w{1,12}|what\s+\w{1,12}\s+\w{1,12})"
 _follows = re.compile(
-    rf"\b{_FOLLOW}{_THE}\s+(?:\w{{1,16}}\s+)?{_ORDERS}\b(?!{_OWN})"
+    rf"\b{_FOLLOW}{_THE}\s+(?:\w{{1,16}}\s+)?(?:{_ORDERS}|rules?)\b(?!{_OWN})"
+    rf"|\b{_DO}{_THE}\s+(?:\w{{1,16}}\s+)?{_ORDERS}\b(?!{_OWN})"
+    r"|\b(?:obey|follow|act\s+on|comply\s+with|execute)\s+(?:the|its)\s+(?:\w{1,12}\s+)?"
+    r"(?:result|response|output|answer|reply|text|contents?)\b"
+    rf"|\bdo\s+(?:exactly\s+)?as\s+(?:it|they|the\s+\w{{1,12}})\s+{_SAYS}"
+    rf"|\b(?:{_FOLLOW}|{_DO})\s+(?:what(?:ever)?|everything|anything|all)\s+"
+    r"(?:(?:that\s+)?is|you\s+(?:find|see|read|get))\s+(?:\w{1,12}\s+)?(?:there|on|in|at)\b"
     r"|\b(?:do|follow|execute|run|obey|perform|carry\s+out|apply)\s+"
     r"(?:exactly\s+|precisely\s+|just\s+)?(?:what(?:ever)?|everything|all)\s+(?:\w{1,12}\s+){0,3}"
     rf"{_SAYS}"
@@ -64,6 +79,7 @@ _follows = re.compile(
 # A page that is run is a program, unless it is a text.
 _runs = re.compile(r"\b(?:execute|run)\s+(?:it|them|those|that)\b")
 _TEXT = re.compile(r"\.(?:md|mdx|txt|html?)(?:[?#]\S{0,80})?$")
+_ordered = re.compile(rf"\b{_ORDERS}\b")
 _REFUSES = re.compile(
     r"\b(?:never|not|refuse\s+to|without|instead\s+of|cannot)\b[^.!?]{0,30}$|n['’]t\b[^.!?]{0,30}$"
 )
@@ -90,13 +106,19 @@ _BY_AGENTS = re.compile(
 )
 
 
-def find_remote_instructions(lines: Lines, is_mention: Callable[[int], bool]) -> Iterator[Hit]:
-    """Orders to fetch a page and to do what it says, one for an address."""
+def find_remote_instructions(
+    lines: Lines, is_mention: Callable[[int], bool], *, is_prose: bool
+) -> Iterator[Hit]:
+    """Orders to fetch a page and to do what it says, one for an address.
+
+    In a program, whose lines are no sentences, an order stands on one line.
+    """
     text, last = lines.lower, -1
-    for count, match in enumerate(_URL.finditer(text)):
-        if count >= _MANY:
-            return
-        start = _order(text, match.start(), match.end())
+    for match in islice(_URL.finditer(text), _MANY):
+        if match.group().endswith("/robots.txt"):  # made to be obeyed, and by programs
+            continue
+        line_end = -1 if is_prose else text.find("\n", match.end())
+        start = _order(text if line_end < 0 else text[:line_end], match.start(), match.end())
         if start is None or start == last:
             continue
         last = start
@@ -115,18 +137,20 @@ def _order(text: str, url: int, end: int) -> int | None:
         return None if is_refused else begins + from_there.start()
     after = _following(text, end)
     follows = _follows.search(after)
-    if follows is None and _TEXT.search(text[url:end]):
+    if follows is None and (_TEXT.search(text[url:end]) or _ordered.search(before)):
         follows = _runs.search(after)
-    if follows is None or not _is_order(before, after, follows.start()):
+    if follows is None or not _is_order(before, text[url:end], after, follows.start()):
         return None
     return begins + _verb(before, after[: follows.start()])
 
 
-def _is_order(before: str, after: str, follows: int) -> bool:
+def _is_order(before: str, url: str, after: str, follows: int) -> bool:
     between = after[:follows]
     if _gets.search(before) is None and _gets.search(between) is None:
         return False
-    return _REFUSES.search(between) is None and not _is_for_people(before, between, after[follows:])
+    if _REFUSES.search(between) is not None:
+        return False
+    return not _is_for_people(f"{before} {url}", between, after[follows:])
 
 
 def _verb(before: str, between: str) -> int:
@@ -155,13 +179,12 @@ def _sentence_start(text: str, at: int) -> int:
 
 
 def _following(text: str, end: int) -> str:
-    """The next sentences on one line, as far as no heading comes between."""
-    after = text[end : end + _AFTER]
-    after = re.split(r"\n\s{0,8}#{1,6}\s|\n\s{0,8}\n\s{0,8}\n", after)[0]
-    ends = [match.end() for match in re.finditer(r"[.!?](?=\s)", after)]
+    """The next sentences on one line; the next item of a list only if it begins with an order."""
+    after = _PARTS.split(text[end : end + _AFTER])[0]
+    first, *others = _ITEMS.split(after)
+    if others and _BEGINS.match(others[0]):
+        first = f"{first} {others[0]}"
+    ends = [match.end() for match in re.finditer(r"[.!?](?=\s)", first)]
     if len(ends) > _SENTENCES:
-        after = after[: ends[_SENTENCES]]
-    return re.sub(r"\s+(?:[-*+•]\s+|\d{1,3}[.)]\s+)?", " ", after)
-
-
-_SENTENCES = 2  # full stops between an address and the order
+        first = first[: ends[_SENTENCES]]
+    return re.sub(r"\s+", " ", first)

@@ -151,7 +151,8 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[Hit]:
     flowing = lines.flowing() if is_markdown else lines
     for rule in PHRASES:
         yield from flowing.apply(rule, is_cited)
-    yield from find_remote_instructions(lines, is_cited)
+    is_prose = not path.lower().endswith(SCRIPTS)
+    yield from find_remote_instructions(lines, is_cited, is_prose=is_prose)
     yield from find_pasting(lines, is_cited)
     yield from find_encoded(lines)
     if is_markdown:

@@ -29,7 +29,15 @@ _FENCE = re.compile(r"\s{0,12}(?:>\s?)?(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)|\s{0,3}\*\*([^*\n]{2,80})\*\*:?\s*$")
 _ITEM = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s")
 _TABLE = re.compile(r"\s{0,6}\|.*\|")
-_SENTENCE_END = re.compile(r"[.!?:](?=[\s\"”'*_)])|[\u3002\uff01\uff1f]|\n\s*\n")
+_DELIMITER = re.compile(
+    r"\s{0,6}:?-{2,}:?\s{0,4}\|[\s:|-]{2,200}$"
+)  # of a table without outer bars
+_BOLD = 7  # the level of a line in bold, below every heading
+_SENTENCE_END = re.compile(
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?:](?=[\s\"”'*_)])|[\u3002\uff01\uff1f]|\n\s*\n"
+)
+# Languages in which attacks are described, as a fence names them.
+_RULES = re.compile(r"(?<=[`~])\s{0,3}(?:yara|yar|sigma|semgrep|snort|suricata|rego|falco)\b")
 _FIELD = re.compile(r"\s*[\w-]{1,40}:\s*$")
 
 # What names an attack, or the act of looking for one.
@@ -51,6 +59,9 @@ _NEVER = (
 )
 _CROSSES = "\u274c\u2717\u2718\u26d4\U0001f6ab\U0001f6a9"
 _THREATENS = re.compile(rf"\b(?:{_THREAT})\b|\b(?:{_LOOKS})|[{_CROSSES}]")
+_JUDGES = re.compile(
+    rf"{_THREATENS.pattern}|\b(?:problems?|risks?|concerns?|unreviewed|unverified|hard\s+to\s+audit)\b"
+)
 # A heading or an introduction may also just begin with "never".
 _FORBIDS = re.compile(
     rf"\b(?:{_THREAT})\b|\b(?:{_LOOKS})|[{_CROSSES}]|^[\s>*_#\d.)-]{{0,12}}(?:you\s+)?{_NEVER}\b"
@@ -64,22 +75,33 @@ _JUST_NEGATED = re.compile(
     r"\s+(?:[\w*_`\"'“-]{1,20}\s+){0,4}[*_`\"'“$(>\s-]{0,4}$"
 )
 _EXAMPLES = re.compile(
-    r"\b(?:e\.g\.|such\s+as|for\s+example|for\s+instance|examples?|like|phrases?|patterns?|says?"
+    r"\b(?:if\s+(?:someone|anyone|a\s+\w{1,16}|the\s+\w{1,16}|they|it)\s+(?:writes?|asks?|types?"
+    r"|sends?|requests?|tr(?:y|ies)|claims?)|e\.g\.|such\s+as|for\s+example|for\s+instance|examples?|like|phrases?|patterns?|says?"
     r"|saying|reads|containing|contains|strings?|wording|variants?|called|attempts?\s+to)\b"
     r"[^.!?]{0,40}$"
 )
-# A report of what somebody did.
+# A report of what somebody or something did, or of what a check finds.
 _NARRATES = re.compile(
-    r"\b(?:it|they|he|she|which|that|who|scripts?|packages?|attackers?|skills?|servers?|pages?"
-    r"|readme|authors?|hooks?|malware|installer|worm|extension|plugin|repository|issue|comment)\s+"
-    r"(?:then\s+|also\s+|had\s+)?(?:ran|executed|sent|called|used|downloaded|told|asked"
-    r"|instructed|contained|included|tried|attempted|claimed|posted|uploaded)\b"
+    r"\b(?:it|they|he|she|which|that|who|we|i|the|an?|this|our|its|their|these)\s+"
+    r"(?:[\w`-]{1,24}\s+){0,3}(?:then\s+|also\s+|had\s+)?(?:ran|executed|sent|called|downloaded"
+    r"|told|asked|instructed|contained|tried|attempted|claimed|posted|uploaded|logged|recorded"
+    r"|captured|observed|showed|found|saw|caught|injected)\b"
+    r"|\b(?:finds|matches|catches|reports)\b"
+    r"|\b(?:that|which|who)\s+(?:\w{1,16}\s+)?(?:tell|ask|instruct|urge|tr(?:y|ies)|attempt|want|direct)"
+    r"(?:s|ing)?\s+(?:[\w-]{1,16}\s+){0,3}to\s+$"
 )
+# "Lines like …", unless they are to be run.
+_LIKENS = re.compile(r"\b\w{2,24}\s+(?:such\s+as|like)\s[^.]{0,20}$")
+_TO_BE_RUN = re.compile(
+    r"(?:^|[,:;(]\s|\b(?:then|please|just|simply|you|can|should|must|now|first|to)\s)\W{0,8}"
+    r"(?:run|use|execute|try|type|enter|paste|install|start|do|call)\b"
+)
+_REFUSED = re.compile(rf"\b(?:{_NEVER}|without|not)\s+(?:ever\s+)?[*_`\"'“]{{0,3}}$")
 _URL = re.compile(r"https?://\S{1,500}")
 _STEPS = re.compile(r"\b(?:steps?|setup|set\s+up|install\w*|run\s+this)\b")
 _QUESTION = re.compile(r"[^.!]{0,200}\?(?=\s|$)")
 _CALLOUT = re.compile(r"\s*>\s*(?:\[!|\*\*|[A-Z]{3,12}:)", re.IGNORECASE)
-_ASIDE = re.compile(r"\s(?:#|//|←|<--?|→|->|=>|—|–|--)\s|\s\(")
+_ASIDE = re.compile(r"\s(?:#|//|←|<--?|→|->|=>|—|–|--)\s|\s\(|`\)?[\s,]")
 _CODE_ASIDE = re.compile(r"\s(?:#|//|←|<--)\s")
 _PAIRS = {"“": "”", "«": "»", "「": "」", "\u2018": "’", "『": "』"}
 # Of a source file: where patterns and cases of tests are written down.
@@ -104,10 +126,7 @@ class _Line(NamedTuple):
     text: str
     fence: int  # the line that opens the code it is in; -1 outside of code
     headings: str  # the nearest one, and those above it
-
-    @property
-    def is_row(self) -> bool:
-        return self.fence < 0 and _TABLE.match(self.text) is not None
+    is_row: bool = False  # of a table
 
     @property
     def indent(self) -> int:
@@ -141,9 +160,10 @@ class Surroundings:
         before = _URL.sub(" ", self._sentence_before(line, start))
         return (
             any(cue.search(before) for cue in (_THREATENS, _JUST_NEGATED, _NARRATES))
+            or (_LIKENS.search(before) is not None and _TO_BE_RUN.search(before) is None)
             or (line.fence >= 0 and _is_checked(line.text[:_LINE], start - line.start))
             or (spoken and self._is_cited(number, start, before))
-            or self._is_judged_behind(line, start)
+            or self._is_judged_behind(line, start, before)
             or any(_FORBIDS.search(_URL.sub(" ", one)) for one in self._introductions(number))
         )
 
@@ -157,6 +177,8 @@ class Surroundings:
             above = "".join(one.text for one in self._lines[max(0, first - 2) : first])
             if above.rstrip(" *_").endswith((":", "\uff1a")):
                 return True
+        if _REFUSED.search(before):
+            return True
         asks = _QUESTION.match(self._text, start, start + _REACH) is not None
         return asks or _EXAMPLES.search(before) is not None or self._is_quoted(line, start)
 
@@ -208,12 +230,20 @@ class Surroundings:
             number -= 1
         return number
 
-    def _is_judged_behind(self, line: _Line, start: int) -> bool:
-        """Whether the rest of the line says that this is an attack, as a comment does."""
-        rest = self._text[start : line.start + len(line.text)]
-        marks = _ASIDE.search(rest) if line.fence < 0 else _CODE_ASIDE.search(rest)
-        told = rest[marks.end() :][:_BEHIND] if marks else ""
-        return _THREATENS.search(_URL.sub(" ", told)) is not None
+    def _is_judged_behind(self, line: _Line, start: int, before: str) -> bool:
+        """Whether the rest of the line says that this is an attack, as a comment does.
+
+        An order stays one: "run this; some tools call it dangerous".
+        """
+        rest = self._text[start : line.start + len(line.text)][:_LINE]
+        if line.fence >= 0:
+            aside = _CODE_ASIDE.search(rest)
+        elif _TO_BE_RUN.search(before):
+            return False
+        else:
+            aside = _ASIDE.search(rest)
+        told = rest[aside.end() :][:_BEHIND] if aside else ""
+        return _JUDGES.search(_URL.sub(" ", told)) is not None
 
     def _introductions(self, number: int) -> Iterator[str]:
         """Headings, and the lines that a list, a quotation or a piece of code belongs to."""
@@ -221,6 +251,7 @@ class Surroundings:
         yield line.headings
         if line.fence >= 0:
             yield from self._comments_above(number)
+            yield _RULES.sub("detects", self._lines[line.fence].text)
         at, indent = (line.fence, 99) if line.fence >= 0 else (number, line.indent)
         if line.fence < 0 and not _begins_block(line.text):
             return
@@ -294,16 +325,18 @@ def _is_open(before: str, opening: str, closing: str) -> bool:
 
 
 def _read_lines(text: str) -> Iterator[_Line]:
-    fence, mark = -1, ""
+    fence, mark, is_table = -1, "", False
     headings: list[tuple[int, str]] = []
     at = 0
     for number, line in enumerate(text.split("\n")):
         found = _FENCE.match(line)
         if fence < 0 and (heading := _HEADING.match(line)):
-            level = len(heading[1]) if heading[1] else 7
+            level = len(heading[1]) if heading[1] else _BOLD
             headings = [one for one in headings if one[0] < level]
             headings.append((level, heading[2] or heading[3] or ""))
         told = " / ".join(one for level, one in headings[-2:] if level > 1 or len(headings) == 1)
+        is_table = "|" in line and (is_table or _DELIMITER.match(line) is not None)
+        is_row = fence < 0 and not found and (is_table or _TABLE.match(line) is not None)
         if found and fence < 0:
             yield _Line(at, line, -1, told)
             fence, mark = number, found[1]
@@ -311,5 +344,5 @@ def _read_lines(text: str) -> Iterator[_Line]:
             fence = -1
             yield _Line(at, line, -1, told)
         else:
-            yield _Line(at, line, fence, told)
+            yield _Line(at, line, fence, told, is_row)
         at += len(line) + 1
