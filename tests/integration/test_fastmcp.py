@@ -11,8 +11,9 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.skills import SkillsClientExtension
 from fastmcp.skills._snapshot import parse_frontmatter
-from fastmcp.skills.models import Skill
+from fastmcp.skills.models import Skill, SkillResource
 from mcp.shared.exceptions import MCPError
+from mcp_types import TextResourceContents
 
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.trees import write_skill
@@ -24,9 +25,12 @@ REPAIRED = b"---\nname: repaired\ndescription: Use when: a PDF is involved.\n---
 async def verified(client: Client[Any], skill: Skill) -> bool:
     """Whether the SKILL.md has the announced bytes, and says what the entry says."""
     [content] = await client.read_resource(skill.uri)
+    assert isinstance(content, TextResourceContents)
+    own = skill.resources[0]
+    assert isinstance(own, SkillResource)
     data = content.text.encode()
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-    return skill.resources[0].digest == digest and parse_frontmatter(data) == skill.frontmatter
+    return own.digest == digest and parse_frontmatter(data) == skill.frontmatter
 
 
 async def refused(client: Client[Any], uri: str) -> Any:  # noqa: ANN401 - of an error
