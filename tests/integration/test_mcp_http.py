@@ -25,6 +25,7 @@ from tests.support.mcp_clients import (
     VERSIONS,
     Talk,
     every,
+    refused_data,
     send,
     talk_by_http,
 )
@@ -86,6 +87,10 @@ def test_a_thousand_skills_are_found_page_by_page(
             assert got["skill"] == skills[-1]
             inside = await send(client, "resources/directory/read", uri="skill://s0999")
             assert [row["name"] for row in inside["resources"]] == ["s0999"]
+            assert (inside["ttlMs"], inside["cacheScope"]) == (5_000, "private")
+        unknown = "skill://unknown/SKILL.md"
+        data = await refused_data(client.read_resource(unknown))
+        assert data == {"code": "not_found", "uri": unknown}
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["greet"]
         assert (await client.get_prompt("greet", {"who": "you"})).messages
         assert len((await client.list_tools()).tools) == 4

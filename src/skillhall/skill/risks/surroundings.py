@@ -22,6 +22,7 @@ _BEHIND = 120  # characters after it, on its line
 _QUOTE_REACH = 300  # characters that a quotation may have
 _LINE = 1000  # characters of a line that patterns meet
 _MANY = 1000  # places of one file that are judged
+_OPENER = 3000  # characters above a line in which the one stands that it belongs to
 _ROWS = 200  # lines of a table or a quotation that are walked up
 _INTRODUCED_BY = 40  # lines between a place and the line that introduces its list or code
 
@@ -112,6 +113,11 @@ _CHECKING = re.compile(
     r"\b(?:patterns?|regex\w*|re\.(?:compile|search|match|findall)|assert\w*|expect|detect\w*"
     r"|includes?|match(?:es)?|test\w*|blocked|deny|suspicious|malicious|injection\w*|attacks?)\b"
 )
+# What lists of such texts are called.
+_NAMES = re.compile(
+    r"patterns?|regex|rules|detect|block|deny|suspicious|malicious|injection|attack|payload|danger"
+    r"|forbidden|unsafe|specimen|cases|samples|examples|corpus|threat|signatures|strings|parametrize"
+)
 _COMMENT = re.compile(r"\s*(?:#(?!!)|//|\*|--|;|<!--|\"\"\"|''')")
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|fixtures?|evals?|examples/attacks)/|(?:^|/)test_[^/]*$"
@@ -161,7 +167,7 @@ class Surroundings:
         return (
             any(cue.search(before) for cue in (_THREATENS, _JUST_NEGATED, _NARRATES))
             or (_LIKENS.search(before) is not None and _TO_BE_RUN.search(before) is None)
-            or (line.fence >= 0 and _is_checked(line.text[:_LINE], start - line.start))
+            or (line.fence >= 0 and self._is_checked(line.text[:_LINE], line.start, start))
             or (spoken and self._is_cited(number, start, before))
             or self._is_judged_behind(line, start, before)
             or any(_FORBIDS.search(_URL.sub(" ", one)) for one in self._introductions(number))
@@ -297,23 +303,40 @@ class Surroundings:
         begins = max(begins, start - _LINE // 2)
         line = self._text[begins : end if end >= 0 else len(self._text)][:_LINE]
         before = line[: start - begins]
-        if _is_checked(line, start - begins) or (self._is_test and _is_in_text(before)):
+        if self._is_checked(line, begins, start):
+            return True
+        if spoken and self._is_test and _is_in_text(before):
             return True
         if _COMMENT.match(line):
             return _THREATENS.search(before) is not None or _JUST_NEGATED.search(before) is not None
         return spoken and _is_in_text(before) and _EXAMPLES.search(before) is not None
 
+    def _is_checked(self, line: str, begins: int, start: int) -> bool:
+        """Whether a line of code has a text that is looked for: a pattern, or a case of a test.
+
+        A text alone on its line may also be an argument; what it belongs to tells.
+        """
+        before = line[: start - begins]
+        if not _is_in_text(before):
+            return False
+        if _CHECKING.search(before):
+            return True
+        return _LITERAL.match(line) is not None and _NAMES.search(self._opener(begins)) is not None
+
+    def _opener(self, begins: int) -> str:
+        """The line that a more indented one belongs to; "" if there is none near."""
+        above = self._text[max(0, begins - _OPENER) : begins].split("\n")[:-1]
+        end = self._text.find("\n", begins)
+        own = self._text[begins : end if end >= 0 else begins + _LINE][:_LINE]
+        indent = len(own) - len(own.lstrip())
+        for line in reversed(above):
+            if line.strip() and len(line) - len(line.lstrip()) < indent:
+                return line[:_LINE]
+        return ""
+
 
 def _is_in_text(before: str) -> bool:
     return any(before.count(mark) % 2 for mark in "\"'`")
-
-
-def _is_checked(line: str, at: int) -> bool:
-    """Whether a line of code has a text that is looked for: a pattern, or a case of a test."""
-    before = line[:at]
-    if not _is_in_text(before):
-        return False
-    return _LITERAL.match(line) is not None or _CHECKING.search(before) is not None
 
 
 def _begins_block(text: str) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 from mcp import Client
-from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from skillhall.library.manifests import MAX_FILES
@@ -19,6 +18,7 @@ from tests.support.mcp_clients import (
     every,
     folder_server,
     refusal,
+    refused_data,
     send,
     talk,
 )
@@ -364,14 +364,11 @@ def test_an_error_about_an_unknown_resource_names_its_uri(
 ) -> None:
     make_skill(tmp_path, "pdf")
 
-    async def data(client: Client) -> object:
-        try:
-            await send(client, method, uri=uri)
-        except MCPError as error:
-            return error.error.data
-        return None
-
-    told = talk(folder_server(tmp_path), data, era)
+    told = talk(
+        folder_server(tmp_path),
+        lambda client: refused_data(send(client, method, uri=uri)),
+        era,
+    )
     assert isinstance(told, dict)
     assert told["uri"] == uri
     assert told["code"] in {"not_found", "not_a_file", "invalid_path"}
