@@ -118,6 +118,6 @@ MEANINGS: dict[Code, str] = {
     Code.REMOTE_IMAGE: "A picture is loaded from the web, which tells its host who reads.",
     Code.PERSISTENCE: "Something is set up to start again by itself.",
     Code.KNOWN_INSTALLER: "A well-known installer is handed straight to a shell.",
-    Code.LONG_BASE64: "A long run of base64, which nobody can read.",
+    Code.LONG_BASE64: "A long run of base64, whose content is not readable.",
     Code.QUOTED_RISK: "Risky content is quoted, listed or warned about, not used.",
 }

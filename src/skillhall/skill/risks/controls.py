@@ -25,11 +25,11 @@ def find_controls(lines: Lines) -> Iterator[Hit]:
     if _CONTROL.search(lines.text) is None:
         return
     text = _PAGE_BREAK.sub(" ", _DAMAGED.sub(_as_letters, lines.text))
-    told = -1
+    reported = -1
     for match in _CONTROL.finditer(text):
         number = lines.number(match.start())
-        if number != told:
-            told = number
+        if number != reported:
+            reported = number
             start, line = lines.whole_line(match.start())
             shown = excerpt(masked(line), match.start() - start)
             yield Hit(Code.TERMINAL_CONTROL, "a control character", number, shown)

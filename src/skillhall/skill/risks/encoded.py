@@ -1,4 +1,4 @@
-"""Base64 in a text, where nobody reads it: commands, and runs that are long."""
+"""Base64 in a text: encoded commands, and long runs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MANY = 200  # lines with such a folder that are followed
 _STEPS = 15  # lines after which what was read may be sent
 
-# Files that hold credentials, wherever they are named.
+# Files with credentials, wherever they are named.
 _FILES = (
     r"\.ssh/id_\w{1,20}(?![\w.]{0,20}\.pub\b)|\.ssh/\*|\.aws/credentials|\.git-credentials|\.docker/config\.json|\.kube/config"
     r"|/etc/shadow\b|\.gnupg/|wallet\.dat|login\.keychain|application_default_credentials"
@@ -28,7 +28,7 @@ _FILES = (
     r"|\b(?:printenv|env)\s{0,4}\||\$\((?:printenv|env)\s{0,2}\)"
     r"|(?:dumps\(|dict\()\s{0,2}os\.environ\b|stringify\(\s{0,2}process\.env\s{0,2}\)"
 )
-# Folders that hold little else: keys, tokens, passwords of browsers, wallets.
+# Folders that contain little else: keys, tokens, passwords of browsers, wallets.
 _FOLDER = (
     r"(?:(?<![\w.-])\.(?:ssh|aws|gnupg|kube|docker|azure|password-store|electrum|bitcoin|ethereum"
     r"|mozilla/firefox|config/(?:gcloud|gh|solana|google-chrome|chromium|op)"
@@ -62,7 +62,7 @@ _COPIED = (
     rf"\s{{1,4}}[\"']?[^\s\"'|;-]{{0,60}}{_FOLDER}[^\s\"']{{0,60}}[\"']?\s{{1,4}}[\w.@$\{{\}}-]{{1,80}}:"
 )
 
-# One of these stands in each of them.
+# Every match of `_FOLDER` contains one of these.
 _FOLDERS = words(
     ".ssh .aws .gnupg .kube .docker .azure .config/ .mozilla .password-store .electrum .bitcoin "
     ".ethereum .local/share/keyrings keychain google/chrome firefox bravesoftware"

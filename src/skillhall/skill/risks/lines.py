@@ -46,7 +46,7 @@ class Hit(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A place that a rule found, before it is told."""
+    """A match of a rule, before it becomes a hit."""
 
     start: int
     piece: Piece
@@ -185,7 +185,7 @@ def in_order(*patterns: str) -> Finder:
 
 
 def _last(step: re.Pattern[str], text: str, first: int, before: int) -> int:
-    """Where the first step stands last, before the one that follows it."""
+    """Return the last match of the first step before the second step."""
     for match in islice(step.finditer(text, first, before), _TRIES):
         first = match.start()
     return first

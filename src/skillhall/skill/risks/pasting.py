@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from skillhall.skill.risks.lines import Hit, Lines
 
-_WINDOW = 12  # lines behind the request in which its command stands
+_WINDOW = 12  # lines after the request that may contain its command
 _ABOVE = 8  # lines before it: "copy the above and paste it"
 _MANY = 100  # requests of one file that are looked at
 _RULE = Rule(Code.PASTE_INTO_TERMINAL, "a person is asked to paste a command", (), lambda _: None)

@@ -19,7 +19,7 @@ _NOT = (
 _FROM_READER = rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}from\s{{1,3}}{_READER}"
 _BEHIND_BACK = re.compile(
     rf"\bwithout\s{{1,3}}(?:telling|informing|notifying|alerting|asking)\s{{1,3}}{_READER}"
-    # What follows here is what the person is told, and nothing is kept from them.
+    # A clause here says what to report, so the sentence is not about secrecy.
     r"(?!\s{1,3}(?:why|that|what|whether|how|which|when|where|to|it|they|their|the|a|an|any|for)\b)"
 )
 _NEGATED = re.compile(

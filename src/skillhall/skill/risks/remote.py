@@ -1,7 +1,7 @@
 """Instructions from elsewhere: an agent is told to fetch a page and to do what it says.
 
-Whoever has the page has the agent. The order may be one sentence or two, and name the page first,
-the fetching first, or the following first.
+The owner of the page controls the agent. The order may be one sentence or two, and name the page
+first, the fetching first, or the following first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from skillhall.skill.risks.lines import Hit, Lines
 
-_BEFORE = 200  # characters before an address in which its verb stands
+_BEFORE = 200  # characters before an address that may contain its verb
 _AFTER = 320  # characters behind it in which the following is asked for
 _MANY = 500  # addresses of one file that are looked at
 _SENTENCES = 2  # full stops between an address and the order
@@ -48,7 +48,7 @@ _FOLLOW = (
     r"(?:follow|obey|act\s+(?:on|upon|according\s+to)|comply\s+with|adhere\s+to|abide\s+by)"
     r"(?:s|ing)?"
 )
-# What may stand between the verb and the instructions. "These steps" are the skill's own.
+# Words between the verb and the instructions. "These steps" are the skill's own.
 _THE = (
     r"(?:\s+(?:all|any|every|each|the|its|their|of|those|whatever|whichever|that|exact|full"
     r"|complete|latest|current|embedded|remote|included|returned|resulting|contained)){0,4}"
@@ -111,7 +111,7 @@ def find_remote_instructions(
 ) -> Iterator[Hit]:
     """Orders to fetch a page and to do what it says, one for an address.
 
-    In a program, whose lines are no sentences, an order stands on one line.
+    In source code an order must be on one line, since lines are not sentences.
     """
     text, last = lines.lower, -1
     for match in islice(_URL.finditer(text), _MANY):
@@ -154,7 +154,7 @@ def _is_order(before: str, url: str, after: str, follows: int) -> bool:
 
 
 def _verb(before: str, between: str) -> int:
-    """Where the order begins: at its verb, which may stand in quotation marks with the rest."""
+    """Return the offset of the order's verb, which may be quoted together with the rest."""
     gets = _gets.search(before)
     if gets is None:
         return len(before)

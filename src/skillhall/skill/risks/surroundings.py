@@ -1,8 +1,8 @@
 """Use or mention: whether a text tells its reader to do something risky, or only talks about it.
 
 A skill that reviews code quotes attacks, lists them in tables and says "never run …". Those places
-are mentions. They are reported as information, so that nobody can hide an order behind a quotation
-mark, but they do not raise an alarm.
+are mentions. They are reported as information, so that quotation marks cannot
+hide an order, but they do not raise an alarm.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BEHIND = 120  # characters after it, on its line
 _QUOTE_REACH = 300  # characters that a quotation may have
 _LINE = 1000  # characters of a line that patterns meet
 _MANY = 1000  # places of one file that are judged
-_OPENER = 3000  # characters above a line in which the one stands that it belongs to
+_OPENER = 3000  # characters above a line that are searched for its opening line
 _ROWS = 200  # lines of a table or a quotation that are walked up
 _INTRODUCED_BY = 40  # lines between a place and the line that introduces its list or code
 
@@ -81,7 +81,7 @@ _EXAMPLES = re.compile(
     r"|saying|reads|containing|contains|strings?|wording|variants?|called|attempts?\s+to)\b"
     r"[^.!?]{0,40}$"
 )
-# A report of what somebody or something did, or of what a check finds.
+# A report of what happened, or of what a check finds.
 _NARRATES = re.compile(
     r"\b(?:it|they|he|she|which|that|who|we|i|the|an?|this|our|its|their|these)\s+"
     r"(?:[\w`-]{1,24}\s+){0,3}(?:then\s+|also\s+|had\s+)?(?:ran|executed|sent|called|downloaded"
@@ -140,7 +140,7 @@ class _Line(NamedTuple):
 
 
 class Surroundings:
-    """What stands around the places of one file."""
+    """Context of the matches in one file."""
 
     def __init__(self, lines: Lines, path: str, *, is_markdown: bool) -> None:
         self._text = lines.lower
@@ -149,13 +149,13 @@ class Surroundings:
         self._is_test = _TEST_FILE.search(path.lower()) is not None
 
     def is_mention(self, start: int, *, spoken: bool) -> bool:
-        """Whether the text only talks about what stands at `start`.
+        """Return whether the text at `start` is only mentioned.
 
-        `spoken` is true of phrases, which are mentioned in quotation marks; commands stand in
-        quotation marks and code when they are used, too.
+        `spoken` is true of phrases, for which quotation marks mean a mention. Commands are
+        quoted when they are used, too.
         """
         self._asked += 1
-        if self._asked > _MANY:  # whoever has that many mentions everything, or hides something
+        if self._asked > _MANY:  # bounds the work; the rest counts as used
             return False
         if not self._is_markdown:
             return self._is_mention_in_source(start, spoken=spoken)
@@ -174,7 +174,7 @@ class Surroundings:
         )
 
     def _is_cited(self, number: int, start: int, before: str) -> bool:
-        """Whether a phrase is somebody's words: in quotation marks, an example, a question."""
+        """Return whether a phrase is cited: in quotation marks, as an example, in a question."""
         line = self._lines[number]
         if line.fence >= 0:
             return False
@@ -248,8 +248,8 @@ class Surroundings:
             return False
         else:
             aside = _ASIDE.search(rest)
-        told = rest[aside.end() :][:_BEHIND] if aside else ""
-        return _JUDGES.search(_URL.sub(" ", told)) is not None
+        comment = rest[aside.end() :][:_BEHIND] if aside else ""
+        return _JUDGES.search(_URL.sub(" ", comment)) is not None
 
     def _introductions(self, number: int) -> Iterator[str]:
         """Headings, and the lines that a list, a quotation or a piece of code belongs to."""
@@ -357,15 +357,15 @@ def _read_lines(text: str) -> Iterator[_Line]:
             level = len(heading[1]) if heading[1] else _BOLD
             headings = [one for one in headings if one[0] < level]
             headings.append((level, heading[2] or heading[3] or ""))
-        told = " / ".join(one for level, one in headings[-2:] if level > 1 or len(headings) == 1)
+        title = " / ".join(one for level, one in headings[-2:] if level > 1 or len(headings) == 1)
         is_table = "|" in line and (is_table or _DELIMITER.match(line) is not None)
         is_row = fence < 0 and not found and (is_table or _TABLE.match(line) is not None)
         if found and fence < 0:
-            yield _Line(at, line, -1, told)
+            yield _Line(at, line, -1, title)
             fence, mark = number, found[1]
         elif found and found[1][0] == mark[0] and len(found[1]) >= len(mark):
             fence = -1
-            yield _Line(at, line, -1, told)
+            yield _Line(at, line, -1, title)
         else:
-            yield _Line(at, line, fence, told, is_row)
+            yield _Line(at, line, fence, title, is_row)
         at += len(line) + 1

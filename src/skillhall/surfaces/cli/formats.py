@@ -83,9 +83,9 @@ def as_sarif(results: Iterable[SarifResult], base: str, version: str) -> dict[st
     listed = list(results)
     rules = {one.finding.code: _sarif_rule(one) for one in listed}
     codes = sorted(rules)
-    told = [_sarif_result(one, codes.index(one.finding.code), base) for one in listed]
+    entries = [_sarif_result(one, codes.index(one.finding.code), base) for one in listed]
     driver = {"name": "skillhall", "version": version, "rules": [rules[code] for code in codes]}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": told}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": entries}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
@@ -99,7 +99,7 @@ def _sarif_rule(result: SarifResult) -> dict[str, object]:
 
 def _sarif_result(result: SarifResult, index: int, base: str) -> dict[str, object]:
     found = result.finding
-    told: dict[str, object] = {
+    entry: dict[str, object] = {
         "ruleId": found.code.value,
         "ruleIndex": index,
         "level": result.level,
@@ -107,8 +107,8 @@ def _sarif_result(result: SarifResult, index: int, base: str) -> dict[str, objec
         "locations": [_location(found, base)],
     }
     if result.fingerprint:
-        told["partialFingerprints"] = {"skillhall/v1": result.fingerprint}
-    return told
+        entry["partialFingerprints"] = {"skillhall/v1": result.fingerprint}
+    return entry
 
 
 def shown_path(path: str, base: str) -> str:

@@ -40,11 +40,11 @@ def failure_of(error: Exception, uri: str | None = None) -> MCPError:
 
     `uri` is the resource that the request named, which the protocol wants in the error's data.
     """
-    told = _translated(error)
-    data = told.error.data
-    if uri is None or told.error.code != INVALID_PARAMS or not isinstance(data, dict):
-        return told
-    return MCPError(told.error.code, told.error.message, {**data, "uri": uri})
+    failure = _translated(error)
+    data = failure.error.data
+    if uri is None or failure.error.code != INVALID_PARAMS or not isinstance(data, dict):
+        return failure
+    return MCPError(failure.error.code, failure.error.message, {**data, "uri": uri})
 
 
 def _translated(error: Exception) -> MCPError:
