@@ -75,6 +75,8 @@ class ServerSettings(NamedTuple):
     allowed_hosts: tuple[str, ...] = ()  # further names that clients may call it by
     folder_scan: bool = False  # whether the web page may read folders of this machine
     mcp_stateless: bool = False  # whether any of several servers may answer a client's next call
+    mcp_max_sessions: str = "1000"  # open at once
+    mcp_session_timeout: str = "1800"  # seconds until an idle session ends
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
@@ -88,6 +90,9 @@ class ServerSettings(NamedTuple):
             allowed_hosts=_words(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
             folder_scan=_is_on(env, "SKILLHALL_FOLDER_SCAN", "off"),
             mcp_stateless=_is_on(env, "SKILLHALL_MCP_STATELESS", "off"),
+            mcp_max_sessions=env.get("SKILLHALL_MCP_MAX_SESSIONS") or cls().mcp_max_sessions,
+            mcp_session_timeout=env.get("SKILLHALL_MCP_SESSION_TIMEOUT")
+            or cls().mcp_session_timeout,
         )
 
 

@@ -6,14 +6,38 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.skills import SkillsClientExtension
+from fastmcp.skills._snapshot import parse_frontmatter
+from fastmcp.skills.models import Skill, SkillResource
+from mcp.shared.exceptions import MCPError
+from mcp_types import TextResourceContents
 
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.trees import write_skill
 
 DEADLINE = 120  # seconds
+REPAIRED = b"---\nname: repaired\ndescription: Use when: a PDF is involved.\n---\nDo it.\n"
+
+
+async def verified(client: Client[Any], skill: Skill) -> bool:
+    """Whether the SKILL.md has the announced bytes, and says what the entry says."""
+    [content] = await client.read_resource(skill.uri)
+    assert isinstance(content, TextResourceContents)
+    own = skill.resources[0]
+    assert isinstance(own, SkillResource)
+    data = content.text.encode()
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return own.digest == digest and parse_frontmatter(data) == skill.frontmatter
+
+
+async def refused(client: Client[Any], uri: str) -> Any:  # noqa: ANN401 - of an error
+    """The data of the error that asking for a skill ends in."""
+    with pytest.raises(MCPError) as caught:
+        await client.get_skill(uri)
+    return caught.value.error.data
 
 
 async def probe(root: Path) -> dict[str, Any]:
@@ -34,6 +58,10 @@ async def probe(root: Path) -> dict[str, Any]:
             "tools": [tool.name for tool in await client.list_tools()],
             "loaded": loaded.content[0].text,
             "prompts": len(await client.list_prompts()),
+            "read": [await verified(client, skill) for skill in skills[1:4]],
+            "repaired": (await client.read_resource("skill://repaired/SKILL.md"))[0].text,
+            "unknown": await refused(client, "skill://unknown/SKILL.md"),
+            "unverifiable": await refused(client, "skill://repaired/SKILL.md"),
         }
 
 
@@ -43,6 +71,7 @@ def test_it_lists_gets_and_reads_our_skills(tmp_path: Path) -> None:
         write_skill(tmp_path / name)
     data = make_skill_md("files", license="MIT", metadata="{version: 1.0}", version="2")
     make_skill(tmp_path, "files", data=data, files={"docs/a b.md": b"A.", "logo.png": b"\xff"})
+    make_skill(tmp_path, "repaired", data=REPAIRED)
     make_skill(tmp_path, "odd", data=make_skill_md("Odd Name"))
     make_skill(tmp_path, "list", data=make_skill_md("list", allowed_tools="[Read]"))
 
@@ -62,4 +91,8 @@ def test_it_lists_gets_and_reads_our_skills(tmp_path: Path) -> None:
     assert told["listed"][0]["resources"][0]["digest"] == digest
     assert told["tools"] == ["list_skills", "search_skills", "load_skill", "read_skill_file"]
     assert "<skill_content" in told["loaded"]
-    assert told["prompts"] == 252
+    assert told["prompts"] == 253
+    assert told["read"] == [True] * 3
+    assert told["repaired"] == REPAIRED.decode()
+    assert told["unknown"] == {"code": "not_found", "uri": "skill://unknown/SKILL.md"}
+    assert told["unverifiable"] == {"code": "invalid_skill", "uri": "skill://repaired/SKILL.md"}

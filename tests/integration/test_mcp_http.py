@@ -1,5 +1,6 @@
 """MCP at /mcp of a running server: the same methods, behind the same guard."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from skillhall.errors import ConfigInvalid
 from skillhall.library.collection import Collection
 from skillhall.library.local_skills import LocalSkills
 from skillhall.settings import Settings
@@ -23,6 +25,7 @@ from tests.support.mcp_clients import (
     VERSIONS,
     Talk,
     every,
+    refused_data,
     send,
     talk_by_http,
 )
@@ -84,6 +87,10 @@ def test_a_thousand_skills_are_found_page_by_page(
             assert got["skill"] == skills[-1]
             inside = await send(client, "resources/directory/read", uri="skill://s0999")
             assert [row["name"] for row in inside["resources"]] == ["s0999"]
+            assert (inside["ttlMs"], inside["cacheScope"]) == (5_000, "private")
+        unknown = "skill://unknown/SKILL.md"
+        data = await refused_data(client.read_resource(unknown))
+        assert data == {"code": "not_found", "uri": unknown}
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["greet"]
         assert (await client.get_prompt("greet", {"who": "you"})).messages
         assert len((await client.list_tools()).tools) == 4
@@ -261,3 +268,45 @@ def test_dot_files_are_not_served(tmp_path: Path) -> None:
 
     with serving(tmp_path) as server:
         ask(server, everything)
+
+
+def test_sessions_beyond_the_limit_are_refused_and_say_when_to_retry(tmp_path: Path) -> None:
+    make_skill(tmp_path / ".agents/skills", "one")
+
+    async def tools(client: Client) -> int:
+        return len((await client.list_tools()).tools)
+
+    with serving(tmp_path, make_settings(mcp_max_sessions="2")) as server:
+        sessions = [post(server).headers["Mcp-Session-Id"] for _ in range(2)]
+        refused = post(server)
+        assert refused.status == 503
+        assert "open sessions" in refused.json["error"]["message"]
+        assert int(refused.headers["Retry-After"]) > 0
+        assert ask(server, tools, MODERN) == 4  # a request of its own, without a session
+        with pytest.raises(BaseExceptionGroup):
+            ask(server, tools, HANDSHAKE)
+        ended = server.ask("DELETE", "/mcp", None, {"Mcp-Session-Id": sessions[0]})
+        assert ended.status == 200
+        assert ask(server, tools, HANDSHAKE) == 4
+
+
+def test_idle_sessions_expire_and_make_room(tmp_path: Path) -> None:
+    settings = make_settings(mcp_max_sessions="1", mcp_session_timeout="1")
+    with serving(tmp_path, settings) as server:
+        first = post(server).headers["Mcp-Session-Id"]
+        give_up = time.monotonic() + DEADLINE
+        while (reply := post(server)).status == 503 and time.monotonic() < give_up:
+            pass
+        assert reply.status == 200
+        assert post(server, headers={"Mcp-Session-Id": first}).status == 404
+
+
+@pytest.mark.parametrize("name", ["mcp_max_sessions", "mcp_session_timeout"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "9" * 20])
+def test_a_limit_that_is_not_a_positive_number_is_refused(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    settings = make_settings(**{name: value})
+    refused = pytest.raises(ConfigInvalid, match=f"SKILLHALL_{name.upper()}")
+    with refused, serving(tmp_path, settings):
+        pass

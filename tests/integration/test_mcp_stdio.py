@@ -20,6 +20,7 @@ from tests.support.mcp_clients import (
     VERSIONS,
     every,
     quiet_stdio,
+    refused_data,
     send,
     stdio_command,
     talk,
@@ -51,6 +52,11 @@ def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> N
             assert [row["frontmatter"]["name"] for row in skills] == names
             got = await send(client, "skills/get", uri="skill://s0999/SKILL.md")
             assert got["skill"] == skills[-1]
+            inside = await send(client, "resources/directory/read", uri="skill://s0999")
+            assert (inside["ttlMs"], inside["cacheScope"]) == (5_000, "private")
+        unknown = "skill://unknown/SKILL.md"
+        data = await refused_data(client.read_resource(unknown))
+        assert data == {"code": "not_found", "uri": unknown}
         assert len((await client.list_tools()).tools) == 4
         loaded = await client.call_tool("load_skill", {"name": "s0500"})
         assert "Do it." in str(loaded.content)

@@ -95,6 +95,15 @@ async def refusal(asked: Awaitable[object]) -> tuple[int, str]:
     raise AssertionError(f"it was answered: {result!r}")
 
 
+async def refused_data(asked: Awaitable[object]) -> object:
+    """The data of the error that a call ends in."""
+    try:
+        result = await asked
+    except MCPError as error:
+        return error.error.data
+    raise AssertionError(f"it was answered: {result!r}")
+
+
 async def every(client: Client, method: str, key: str) -> list[dict[str, Any]]:
     """All rows of a list, page by page."""
     rows: list[dict[str, Any]] = []

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillhall.library.offering import Offer, Offered
     from skillhall.policy.loading import Judged
     from skillhall.skill.bundle import Bundle, SkillFile
+    from skillhall.skill.parse import Head
     from skillhall.skill.values import Json
     from skillhall.sources.candidate import Signature
 
@@ -40,6 +41,12 @@ MAX_DESCRIPTION = 1024  # characters; the specification's, as all below
 MAX_COMPATIBILITY = 500
 _NAME = re.compile(r"(?!-)(?!.*--)[a-z0-9-]{1,64}(?<!-)")  # what the strictest host takes
 _REQUIRED = ("name", "description")
+# What we read in spite of a fault, and strict readers of YAML do not.
+_OURS_ALONE = {
+    Code.YAML_REPAIRED: "its frontmatter is not valid YAML and had to be repaired",
+    Code.DUPLICATE_KEY: "its frontmatter has a duplicate key",
+    Code.LEADING_BLANK: "its frontmatter does not start on the first line",
+}
 _BEYOND = frozenset({Code.FILE_TOO_LARGE, Code.TOO_MANY_FILES})
 
 
@@ -59,17 +66,18 @@ class Manifest(NamedTuple):
     frontmatter: Mapping[str, Json]
     beyond: str = ""  # why no host has to take it
     unusual: str = ""  # the rule of the specification that it breaks
+    unverifiable: str = ""  # why other YAML readers do not read the announced frontmatter
 
     @property
     def reason_against_serving(self) -> str:
         """Why it is no entry at all: no host has to take it, or it says too little."""
         has_both = all(isinstance(self.frontmatter.get(key), str) for key in _REQUIRED)
-        return self.beyond or ("" if has_both else self.unusual)
+        return self.beyond or self.unverifiable or ("" if has_both else self.unusual)
 
     @property
     def reason_against_listing(self) -> str:
         """Why the list leaves the skill out: one entry that is not right spoils a whole page."""
-        return self.beyond or self.unusual
+        return self.beyond or self.unverifiable or self.unusual
 
 
 class _Kept(NamedTuple):
@@ -197,9 +205,11 @@ def _made(row: Offered, bundle: Bundle) -> Manifest:
     modified = _modified(bundle.files[own]) if own in bundle.files else 0
     digest = "" if beyond else f"sha256:{sha256_of(data)}"
     first = ManifestFile(SKILL_MD, len(data), modified, digest)
-    frontmatter = json_fields(data, parse_head(data).frontmatter.fields)
+    head = parse_head(data)
+    frontmatter = json_fields(data, head.frontmatter.fields)
     rest = tuple(_entry(file, read=not beyond) for file in others if file.path.text != SKILL_MD)
-    return Manifest((first, *rest), frontmatter, beyond, _rule_broken(frontmatter))
+    broken, unverifiable = _rule_broken(frontmatter), _reason_unverifiable(head)
+    return Manifest((first, *rest), frontmatter, beyond, broken, unverifiable)
 
 
 def _entry(file: SkillFile, *, read: bool) -> ManifestFile:
@@ -219,6 +229,12 @@ def _reason_beyond(bundle: Bundle, size: int) -> str:
     if size > MAX_BYTES or any(one.code in _BEYOND for one in bundle.findings):
         return f"its files have more than {MAX_BYTES >> 20} MiB, or one of them cannot be served"
     return ""
+
+
+def _reason_unverifiable(head: Head) -> str:
+    """Why a host that reads SKILL.md itself would not find the frontmatter that we announce."""
+    reasons = (_OURS_ALONE[one.code] for one in head.findings if one.code in _OURS_ALONE)
+    return next(reasons, "")
 
 
 def _rule_broken(fields: Mapping[str, Json]) -> str:

@@ -121,6 +121,7 @@ class Code(StrEnum):
     CONCEALMENT = "concealment"
     INJECTION_PHRASE = "injection-phrase"
     HIDDEN_COMMENT = "hidden-comment"
+    TERMINAL_CONTROL = "terminal-control"
     SCAN_INCOMPLETE = "scan-incomplete"
     HAS_EXECUTABLES = "has-executables"
     HAS_ARCHIVES = "has-archives"
@@ -136,6 +137,8 @@ class Code(StrEnum):
     REMOTE_IMAGE = "remote-image"
     PERSISTENCE = "persistence"
     KNOWN_INSTALLER = "known-installer"
+    LONG_BASE64 = "long-base64"
+    QUOTED_RISK = "quoted-risk"
 
 
 class Finding(NamedTuple):

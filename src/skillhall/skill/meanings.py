@@ -102,6 +102,7 @@ MEANINGS: dict[Code, str] = {
     Code.CONCEALMENT: "The agent is told to keep something from the person.",
     Code.INJECTION_PHRASE: "The agent is told to set its instructions aside.",
     Code.HIDDEN_COMMENT: "A comment that is not shown tells the agent to do something.",
+    Code.TERMINAL_CONTROL: "A control character, which a terminal obeys and no reader sees.",
     Code.SCAN_INCOMPLETE: "Files that are too large, or cannot be read, were not scanned.",
     Code.HAS_EXECUTABLES: "The skill holds compiled programs.",
     Code.HAS_ARCHIVES: "The skill holds archives, whose files were not scanned.",
@@ -117,4 +118,6 @@ MEANINGS: dict[Code, str] = {
     Code.REMOTE_IMAGE: "A picture is loaded from the web, which tells its host who reads.",
     Code.PERSISTENCE: "Something is set up to start again by itself.",
     Code.KNOWN_INSTALLER: "A well-known installer is handed straight to a shell.",
+    Code.LONG_BASE64: "A long run of base64, whose content is not readable.",
+    Code.QUOTED_RISK: "Risky content is quoted, listed or warned about, not used.",
 }

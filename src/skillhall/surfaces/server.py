@@ -22,7 +22,7 @@ from skillhall.surfaces.http.observing import Observed
 from skillhall.surfaces.http.protocol import BoundedProtocol
 from skillhall.surfaces.http.secrets import Scrubber
 from skillhall.surfaces.keys import Keys
-from skillhall.surfaces.mcp.http import McpFront
+from skillhall.surfaces.mcp.http import McpFront, SessionLimits
 from skillhall.surfaces.mcp.server import SkillServer
 from skillhall.surfaces.rest.calls import HotFront
 from skillhall.surfaces.rest.desk_routes import desk_router
@@ -53,6 +53,7 @@ GRACE = 5  # seconds that open requests have when the server is told to stop
 _THREADS = 16  # for work that may touch git or the disk
 _TURN = 0.0005  # seconds a thread works before the event loop gets its turn; Python waits 0.005
 _LARGEST_PORT = 65_535
+_LARGEST_LIMIT = 1_000_000
 
 
 class Stopping:
@@ -120,7 +121,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     behind = framework((*routers, *services.routers), health.warm)
     front: ASGIApp = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
     if services.collection is not None:
-        front = _with_mcp(front, services.collection, services, stateless=server.mcp_stateless)
+        front = _with_mcp(front, services.collection, services, _session_limits(server))
     own = (server.auth_token, server.webhook_secret, settings.database_url)
     secrets = (*own, *settings.tokens.values())
     return Observed(
@@ -132,10 +133,19 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
 
 
 def _with_mcp(
-    app: ASGIApp, collection: Collection, services: Services, *, stateless: bool
+    app: ASGIApp, collection: Collection, services: Services, sessions: SessionLimits | None
 ) -> ASGIApp:
-    server = SkillServer(collection, services.counter, keeps_sessions=not stateless)
-    return McpFront(app, server, services.stopping.wait, stateless=stateless)
+    server = SkillServer(collection, services.counter, keeps_sessions=sessions is not None)
+    return McpFront(app, server, services.stopping.wait, sessions)
+
+
+def _session_limits(server: ServerSettings) -> SessionLimits | None:
+    """Return the limits for MCP sessions, or `None` without sessions. Raises: ConfigInvalid."""
+    limits = SessionLimits(
+        _positive("SKILLHALL_MCP_MAX_SESSIONS", server.mcp_max_sessions),
+        _positive("SKILLHALL_MCP_SESSION_TIMEOUT", server.mcp_session_timeout),
+    )
+    return None if server.mcp_stateless else limits
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -260,6 +270,14 @@ def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= _LARGEST_PORT:
         return int(text)
     raise ConfigInvalid("SKILLHALL_PORT", f"{text!r} is no port", "give a number up to 65535")
+
+
+def _positive(name: str, text: str) -> int:
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_LIMIT))
+    if is_number and 0 < int(text) <= _LARGEST_LIMIT:
+        return int(text)
+    problem = f"{text!r} is not a positive integer"
+    raise ConfigInvalid(name, problem, f"give a number from 1 to {_LARGEST_LIMIT}")
 
 
 def _nothing(*_: object) -> None:

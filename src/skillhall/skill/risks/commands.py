@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillhall.skill.finding import Code
+from skillhall.skill.risks.exfiltration import EXFILTRATION
 from skillhall.skill.risks.installers import is_well_known
 from skillhall.skill.risks.lines import Piece, Rule, all_of, any_of, either, in_order, words
 
@@ -58,22 +59,6 @@ def _piped_known(piece: Piece) -> int | None:
     at = _piped(piece)
     return at if at is not None and is_well_known(piece.lower) else None
 
-
-_CREDENTIALS = (
-    r"\.ssh/id_|\.ssh/\*|\.aws/credentials|\.git-credentials|\.docker/config\.json|\.kube/config"
-    r"|/etc/shadow\b|\.gnupg/|wallet\.dat|login\.keychain|application_default_credentials"
-    r"|(?:\bcat\s{1,4}|@|<\s{0,2})[\w~$/{}.-]{0,60}\.(?:env|netrc|npmrc|pypirc)\b"
-    r"|\b(?:printenv|env)\s{0,4}\||\$\((?:printenv|env)\s{0,2}\)"
-    r"|(?:dumps\(|dict\()\s{0,2}os\.environ\b|stringify\(\s{0,2}process\.env\s{0,2}\)"
-)
-_SENT = (
-    r"\bcurl\b[^\n]{0,200}\s(?:-d|-f|-t|--data[a-z-]{0,12}|--form|--upload-file|-x\s{0,2}post)"
-    r"(?=[\s@=\"'$])"
-    r"|\bwget\b[^\n]{0,120}--post-|\|\s{0,4}(?:nc|ncat|netcat)\s|\brequests\.(?:post|put)\("
-    r"|\bfetch\(|\burlopen\(|\bhttpx\.(?:post|put)\(|\binvoke-restmethod\b[^\n]{0,120}\bpost\b"
-    r"|webhook\.site|requestbin|pipedream\.net|discord(?:app)?\.com/api/webhooks"
-    r"|api\.telegram\.org/bot"
-)
 
 _ARCHIVE = r"\.(?:zip|rar|7z)\b|\b(?:unzip|unrar|archive|extract|unpack)\b"
 _PASSWORD_TOLD = re.compile(
@@ -127,7 +112,7 @@ COMMANDS = (
                 r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]{0,120}\s-e[a-z]{0,14}\s{1,4}[a-z0-9+/=]{40}"
             ),
             any_of(r"\b(?:iex|invoke-expression)\b[^\n]{0,120}frombase64string"),
-            in_order(r"frombase64string", r"\|\s{0,4}(?:iex|invoke-expression)\b"),
+            in_order(r"frombase64string", r"[|;]\s{0,4}(?:iex|invoke-expression)\b"),
         ),
     ),
     Rule(
@@ -148,18 +133,7 @@ COMMANDS = (
         ("curl", "wget", "iex", "invoke-expression"),
         _piped_known,
     ),
-    Rule(
-        Code.CREDENTIAL_EXFIL,
-        "credentials are read and something is sent",
-        (
-            *words(
-                ".ssh/ .aws/ credentials .docker/ .kube/ /etc/shadow .gnupg/ wallet.dat "
-                "keychain .env .netrc .npmrc .pypirc printenv env| $(env os.environ process.env"
-            ),
-            "env |",
-        ),
-        all_of(_CREDENTIALS, _SENT),
-    ),
+    EXFILTRATION,
     Rule(
         Code.REVERSE_SHELL,
         "a shell is connected to another machine",
@@ -173,6 +147,7 @@ COMMANDS = (
             in_order(
                 r"\bmkfifo\b", r"\|\s{0,4}(?:/bin/)?(?:ba)?sh\s{1,4}-i\b", r"\b(?:nc|ncat|netcat)\b"
             ),
+            in_order(r"<>\s{0,2}/dev/(?:tcp|udp)/", r"\b(?:ba|z|da|k)?sh\s{0,4}<&"),
             in_order(r"\bsocat\b", r"exec:[\"']?(?:/bin/)?(?:ba|z)?sh\b"),
             in_order(r"\bsocket\.socket\(", r"\bdup2\(", r"\b(?:ba|z)?sh\b"),
             in_order(r"\bfsockopen\(", r"\b(?:exec|shell_exec|proc_open|passthru)\("),

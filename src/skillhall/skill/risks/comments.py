@@ -15,18 +15,47 @@ if TYPE_CHECKING:
 
 _OPEN, _CLOSE = "<!--", "-->"
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
-_ACTS = re.compile(
-    r"\b(?:run|execute|send|post|upload|download|fetch|curl|install|delete|remove|ignore|disregard"
-    r"|forget|exfiltrate|append|forward|email|copy|transmit|report|leak|act as|pretend)\b"
+# Orders that no author leaves for the next one: data goes out, something from the web is run, or
+# the agent is told to set its instructions or the person aside.
+_OUTSIDE = re.compile(
+    r"\b(?:to|via|through|into)\s[^\n]{0,20}?"
+    r"(?:https?://|ftp://|[\w.]{1,40}@[\w-]{1,40}\.\w|webhook|(?:remote|our|external) server)"
 )
-_REACHES = re.compile(
-    r"https?://|~/|\.env\b|\.ssh\b|\bcurl\b|\bbash\b|\bsecrets?\b|\btokens?\b|\bpasswords?\b"
-    r"|\bcredentials?\b|\bapi keys?\b|\b(?:system prompt|previous|prior) ?(?:instructions?)?\b"
+_SENDS = re.compile(
+    r"\b(?:send|post|upload|exfiltrate|forward|e-?mail|transmit|leak|submit|report|copy|append"
+    r"|paste|include|embed|encode|attach|put|write|share|pass)(?:s|ing)?\b"
 )
-_ADDRESSED = re.compile(r"\b(?:you must|you should|assistant|agents?|the model|claude|the user)\b")
+_SENDS_REACH = 100  # characters between sending and where it goes
+_SECRETS = re.compile(
+    r"\.env\b|\.ssh\b|\.aws\b|\bid_rsa\b|\bsecrets?\b|\bpasswords?\b|\bcredentials?\b|\bcookies?\b"
+    r"|\btokens?\b(?!\s(?:page|name|count|limit|budget|usage|type))|\benvironment variables?\b"
+    r"|\b(?:api|private|access|ssh)[ _-]keys?\b|\bwallets?\b|\bsystem prompt\b|\bfile contents?\b"
+    r"|\b(?:chat|conversation|message) (?:history|log)\b|\bsource code\b"
+)
+_RUNS = re.compile(
+    r"\b(?:run|execute|install|download|fetch|curl|wget|load|read|open|visit|follow|call)\b"
+)
+_FROM_WEB = re.compile(
+    r"\b(?:curl|wget|npx|pipx?|npm|bash|sh|powershell|iex)\b[^\n]{0,80}https?://"
+    r"|https?://\S{1,200}\.(?:sh|ps1|py|js|exe|md|txt)\b|\|\s{0,4}(?:ba|z)?sh\b|\brm\s+-rf\b"
+)
+_SETS_ASIDE = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,40}\b(?:instructions?|rules|prompts?"
+    r"|guidelines|safety|everything|warnings?|approvals?|confirmations?|polic(?:y|ies))\b"
+    r"|\b(?:do not|don['’]t|never|without)\s+(?:tell|inform|mention|show|notify|reveal|ask|alert)"
+    r"(?:ing)?\s+(?:this|the user|users?|anyone|it|them)\b|\bpretend\b|\b(?:act|behave) as\b"
+)
+_ADDRESSED = re.compile(
+    r"\b(?:you must|you should|you are|assistants?|agents?|the model|ai|llms?|claude|gpt|copilot"
+    r"|gemini|important|system|when the user|if the user|whenever)\b"
+)
 # Notes of an author to the next author, and switches of tools.
 _NOTE = re.compile(
-    r"\s*(?:todo|fixme|markdownlint|prettier|eslint|textlint|vale|toc\b|cspell|optional)"
+    r"[\s\W]{0,20}(?:todo|fixme|markdownlint|prettier|eslint|textlint|vale|toc|cspell|optional"
+    r"|replace|fill|insert|describe|delete this|remove this|example|template|generated"
+    r"|auto-?generated|do not edit|source|see|begin|end|start|keep|customi[sz]e|add|list|edit"
+    r"|placeholder|license|spdx|copyright|vim|omit|if you|when you|for each|use this|adapt|update"
+    r"|change|note for|notes? to (?:the )?(?:author|maintainer|editor|contributor)s?)\b"
 )
 _WORDS = re.compile(r"[a-z0-9]+")
 _LEAST_WORDS = 4
@@ -47,11 +76,25 @@ def find_hidden_comments(lines: Lines) -> Iterator[Hit]:
 
 
 def _gives_orders(comment: str) -> bool:
-    if len(comment.split()) < _LEAST_WORDS or _ACTS.search(comment) is None:
+    if len(comment.split()) < _LEAST_WORDS:
         return False
-    if _REACHES.search(comment) is not None:
+    sends, secrets = _sends(comment), _SECRETS.search(comment) is not None
+    if sends and secrets:
         return True
-    return _ADDRESSED.search(comment) is not None and _NOTE.match(comment) is None
+    if _NOTE.match(comment) is not None:
+        return False
+    if _SETS_ASIDE.search(comment) or (_RUNS.search(comment) and _FROM_WEB.search(comment)):
+        return True
+    acts = sends or (secrets and _RUNS.search(comment) is not None)
+    return acts and _ADDRESSED.search(comment) is not None
+
+
+def _sends(comment: str) -> bool:
+    """Whether something is to be sent to an address."""
+    return any(
+        _SENDS.search(comment, max(0, match.start() - _SENDS_REACH), match.start())
+        for match in _OUTSIDE.finditer(comment)
+    )
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Commands that stand in a text as base64, where nobody reads them."""
+"""Base64 in a text: encoded commands, and long runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 _MAX_RUN = 4000  # characters of a run that are decoded
 _RUN = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")
+# Lines of one length, and a last one that may be shorter.
+_WRAPPED = re.compile(
+    r"(?m)^[ \t]{0,12}[A-Za-z0-9+/]{60,100}$(?:\n[ \t]{0,12}[A-Za-z0-9+/]{60,100}$){1,2000}+"
+    r"(?:\n[ \t]{0,12}[A-Za-z0-9+/]{2,100}={0,2}$)?"
+)
+_ABOVE = 120  # characters before a run in which it may be named
+_LONG = 400  # characters of a run that is reported; 300 bytes
+_SHOWN_OF_RUN = 12
 # What stands before a picture, a font or the digest of a package.
 _HARMLESS_BEFORE = ("base64,", "sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "sha512:")
 _BEFORE = 8
@@ -27,16 +35,32 @@ _COMMAND = re.compile(
 
 
 def find_encoded(lines: Lines) -> Iterator[Hit]:
-    """Runs of base64 that decode to a command."""
-    for match in _RUN.finditer(lines.text):
-        before = lines.text[max(0, match.start() - _BEFORE) : match.start()]
-        if before.endswith(_HARMLESS_BEFORE) or _PLAIN.fullmatch(match.group()):
-            continue
-        decoded = _decoded(match.group()[:_MAX_RUN])
+    """Runs of base64 that decode to a command, and those that are long."""
+    for start, run in (*_runs(lines), *_wrapped_runs(lines)):
+        number = lines.number(start)
+        decoded = _decoded(run[:_MAX_RUN])
         if (command := _COMMAND.search(decoded)) is not None:
             shown = shortened(escaped(decoded[max(0, command.start() - 8) :][: SHOWN * 2]))
-            number = lines.number(match.start())
             yield Hit(Code.DECODE_AND_RUN, "base64 that spells a command", number, shown)
+        elif len(run) >= _LONG:
+            shown = f"{run[:_SHOWN_OF_RUN]}… ({len(run)} characters)"
+            yield Hit(Code.LONG_BASE64, "a long run of base64", number, shown)
+
+
+def _runs(lines: Lines) -> Iterator[tuple[int, str]]:
+    for match in _RUN.finditer(lines.text):
+        before = lines.text[max(0, match.start() - _BEFORE) : match.start()]
+        if not before.endswith(_HARMLESS_BEFORE) and not _PLAIN.fullmatch(match.group()):
+            yield match.start(), match.group()
+
+
+def _wrapped_runs(lines: Lines) -> Iterator[tuple[int, str]]:
+    """Runs over several lines, as `base64` prints them; certificates and keys name themselves."""
+    for match in _WRAPPED.finditer(lines.text):
+        above = lines.text[max(0, match.start() - _ABOVE) : match.start()]
+        run = "".join(match.group().split())
+        if "-----BEGIN " not in above and not _PLAIN.fullmatch(run):
+            yield match.start(), run
 
 
 def _decoded(run: str) -> str:

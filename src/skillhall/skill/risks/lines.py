@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall.skill.finding import Code
 from skillhall.skill.risks.excerpts import excerpt
 from skillhall.skill.risks.secrets import masked
 
@@ -17,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    from skillhall.skill.finding import Code
-
     Finder: TypeAlias = "Callable[[Piece], int | None]"  # where it stands, if it does
 
+# A line break inside of a paragraph: what follows begins no list, table, heading or code.
+_SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")
+_TRIES = 20  # places of one piece that are looked at, if the first ones are mentions
 MAX_PIECE = 4000  # characters that a pattern meets at once; longer lines come in several pieces
 _OVERLAP = 400  # characters before a needle, and of one piece that the next one has again
 
@@ -42,6 +45,18 @@ class Hit(NamedTuple):
     excerpt: str
 
 
+class Found(NamedTuple):
+    """A match of a rule, before it becomes a hit."""
+
+    start: int
+    piece: Piece
+
+    @property
+    def excerpt(self) -> str:
+        """A short piece of the text at that place."""
+        return excerpt(masked(self.piece.text), self.start - self.piece.start)
+
+
 class Rule(NamedTuple):
     """One kind of risky line."""
 
@@ -55,12 +70,16 @@ class Rule(NamedTuple):
 class Lines:
     """A text with its lines; a command that goes on behind a backslash is one line."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, original: str | None = None) -> None:
         self.text = text.replace("\\\n", "  ")
         # The only character whose lower case is longer than itself.
         self.lower = self.text.replace("\u0130", "I").lower()
         self._breaks: list[int] | None = None
-        self._original = text
+        self._original = text if original is None else original
+
+    def flowing(self) -> Lines:
+        """The same text with each paragraph on one line, and every place where it was."""
+        return Lines(_SOFT_BREAK.sub(_as_spaces, self.text), self._original)
 
     def number(self, offset: int) -> int:
         """The line that a place is on, counted from 1 as the file has it."""
@@ -94,18 +113,47 @@ class Lines:
         end = self.text.find("\n", at, at + MAX_PIECE + 1)
         return start, end if end >= 0 else min(len(self.text), at + MAX_PIECE + 1)
 
-    def apply(self, rule: Rule) -> Iterator[Hit]:
-        """What one rule finds, each place once."""
+    def apply(self, rule: Rule, is_mention: Callable[[int], bool]) -> Iterator[Hit]:
+        """What one rule finds, each place once; a mention only if its line has nothing graver."""
         tried: set[int] = set()
         places: set[int] = set()
         for needle in rule.needles:
             for piece in self.pieces(needle):
-                at = None if piece.start in tried else rule.find(piece)
+                if piece.start in tried:
+                    continue
                 tried.add(piece.start)
-                if at is not None and (place := piece.start + at) not in places:
-                    places.add(place)
-                    shown = excerpt(masked(piece.text), at)
-                    yield Hit(rule.code, rule.what, self.number(place), shown)
+                found = _gravest(rule.find, piece, is_mention)
+                if found is not None and found[0].start not in places:
+                    places.add(found[0].start)
+                    yield self.hit(rule, found[0], is_mention=found[1])
+
+    def hit(self, rule: Rule, found: Found, *, is_mention: bool) -> Hit:
+        """The hit of a rule at a place."""
+        number = self.number(found.start)
+        if is_mention:
+            return Hit(Code.QUOTED_RISK, f"mentioned, not used, {rule.what}", number, found.excerpt)
+        return Hit(rule.code, rule.what, number, found.excerpt)
+
+
+def _gravest(
+    find: Finder, piece: Piece, is_mention: Callable[[int], bool]
+) -> tuple[Found, bool] | None:
+    """The first place of a piece that is used, else the first that is mentioned."""
+    rest, first = piece, None
+    for _ in range(_TRIES):
+        at = find(rest)
+        if at is None:
+            break
+        found = Found(rest.start + at, piece)
+        if not is_mention(found.start):
+            return found, False
+        first = first or found
+        rest = Piece(rest.start + at + 1, rest.text[at + 1 :], rest.lower[at + 1 :])
+    return None if first is None else (first, True)
+
+
+def _as_spaces(match: re.Match[str]) -> str:
+    return " " * len(match.group())
 
 
 def any_of(*patterns: str) -> Finder:
@@ -124,16 +172,23 @@ def in_order(*patterns: str) -> Finder:
     steps = [re.compile(pattern) for pattern in patterns]
 
     def find(piece: Piece) -> int | None:
-        first, at = None, 0
+        starts, at = [], 0
         for step in steps:
             match = step.search(piece.lower, at)
             if match is None:
                 return None
-            first = match.start() if first is None else first
+            starts.append(match.start())
             at = match.end()
-        return first
+        return _last(steps[0], piece.lower, *starts[:2])
 
     return find
+
+
+def _last(step: re.Pattern[str], text: str, first: int, before: int) -> int:
+    """Return the last match of the first step before the second step."""
+    for match in islice(step.finditer(text, first, before), _TRIES):
+        first = match.start()
+    return first
 
 
 def all_of(*patterns: str) -> Finder:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from skillhall.skill.finding import Code
-from skillhall.skill.risks.lines import Piece, Rule, any_of, either, in_order, words
+from skillhall.skill.risks.lines import Piece, Rule, any_of, either, words
 
 _READER = r"(?:the |any |your )?(?:user|human|operator|person)s?\b"
 _NOT = (
@@ -18,10 +18,26 @@ _NOT = (
 )
 _FROM_READER = rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}from\s{{1,3}}{_READER}"
 _BEHIND_BACK = re.compile(
-    rf"\bwithout\s{{1,3}}(?:telling|informing|notifying|alerting)\s{{1,3}}{_READER}"
+    rf"\bwithout\s{{1,3}}(?:telling|informing|notifying|alerting|asking)\s{{1,3}}{_READER}"
+    # A clause here says what to report, so the sentence is not about secrecy.
+    r"(?!\s{1,3}(?:why|that|what|whether|how|which|when|where|to|it|they|their|the|a|an|any|for)\b)"
 )
-_NEGATED = re.compile(r"\b(?:no|not|never|avoid|cannot|refuse|forbidden)\b|n['’]t\b")
+_NEGATED = re.compile(
+    r"\b(?:no|not|never|avoid|cannot|refuse|forbidden|unless|instead)\b|n['’]t\b|\?"
+)
 _NEGATION_REACH = 160  # characters before it that belong to the same sentence
+# An order begins with a verb, or says who must; "the client disconnects without …" is none.
+_ORDERED = re.compile(
+    r"^[\s>*_#\d.)(-]{0,12}(?:(?:then|also|and|next|always|silently|quietly|secretly|please|finally"
+    r"|first|automatically|just|simply)[\s,]{1,3}){0,3}"
+    r"(?:run|execute|copy|send|upload|install|read|delete|remove|modify|add|write|save|collect|post"
+    r"|forward|append|edit|change|update|enable|disable|download|fetch|do|perform|make|create|push"
+    r"|commit|transfer|export|record|log|store|include|replace|open|set|start|use|encode|attach"
+    r"|transmit|move|rename|insert|apply|grant|exfiltrate|scan|gather|pass|submit|report|email)\b"
+    r"|\b(?:you|agents?|assistants?|the model|claude)\s{1,3}"
+    r"(?:must|should|will|shall|have to|need to)\b"
+    r"|\b(?:silently|quietly|secretly)\b"
+)
 
 
 def _behind_back(piece: Piece) -> int | None:
@@ -30,11 +46,15 @@ def _behind_back(piece: Piece) -> int | None:
     if match is None:
         return None
     before = piece.lower[max(0, match.start() - _NEGATION_REACH) : match.start()]
-    return None if _NEGATED.search(before.rpartition(". ")[2]) else match.start()
+    sentence = before.rpartition(". ")[2]
+    after = piece.lower[match.end() : match.end() + _NEGATION_REACH].partition(".")[0]
+    if _NEGATED.search(sentence) or after.rstrip().endswith("?"):
+        return None
+    return match.start() if _ORDERED.search(sentence) else None
 
 
 _INSTRUCTIONS = r"(?:instructions?|prompts?|rules|guidelines|directives|commands|training)\b"
-PHRASES = (
+LINKS = (
     Rule(
         Code.PASTE_SITE,
         "a text on a paste site",
@@ -50,26 +70,24 @@ PHRASES = (
         ),
     ),
     Rule(
-        Code.PASTE_INTO_TERMINAL,
-        "a person is asked to paste a command",
-        ("paste", "pasting"),
-        any_of(
-            r"\bpast(?:e|ing)\b[^.\n]{0,60}\bin(?:to|side)?\s{1,3}"
-            r"(?:the |your |a |an? open )?(?:\w{1,12} ){0,2}"
-            r"(?:terminal|command prompt|command line|powershell|cmd|run (?:box|dialog))\b"
-        ),
+        Code.DYNAMIC_COMMAND,
+        "a command that runs when the skill is loaded",
+        ("!`", "```!"),
+        any_of(r"(?:^|[\s(:>|])!`[^`\n]{1,400}`|^\s{0,3}```!"),
+        markdown_only=True,
     ),
     Rule(
-        Code.REMOTE_INSTRUCTIONS,
-        "instructions are fetched and followed",
-        ("https://", "http://"),
-        in_order(
-            r"\b(?:fetch|download|retrieve|load|curl|read|webfetch)\b",
-            r"https?://",
-            r"\b(?:follow|obey|execute|carry out|act on)\b[^.\n]{0,40}"
-            r"\b(?:instructions?|directions?|commands?|steps|guidance|contents?|prompt)\b",
+        Code.REMOTE_IMAGE,
+        "a picture from the web",
+        ("](http", "](<http", "<img"),
+        any_of(
+            r"!\[[^\]\n]{0,200}\]\(<?https?://|<img\b[^>\n]{0,200}\ssrc\s{0,2}=\s{0,2}[\"']?https?://"
         ),
+        markdown_only=True,
     ),
+)
+# What is said in sentences, which may go on in the next line.
+PHRASES = (
     Rule(
         Code.CONCEALMENT,
         "something is kept from the person",
@@ -80,7 +98,7 @@ PHRASES = (
                 r"(?:[.!;,)\"'*`]|$|about (?:this|it|these|that)\b"
                 r"|of this\b|that (?:you|this)\b|what you\b)",
                 _NOT + r"(?:mention|reveal|disclose)\s{1,3}(?:this|these)\b"
-                rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}to\s{{1,3}}(?:{_READER}|anyone\b)",
+                rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}to\s{{1,3}}(?:{_READER}|anyone\b)(?!\s{{1,3}}(?:outside|else|other))",
                 rf"\b(?:hide|conceal)\s{{1,3}}(?:this|it|these|that)\b{_FROM_READER}",
                 rf"\bkeep this (?:secret|hidden|quiet)\b{_FROM_READER}",
             ),
@@ -101,21 +119,5 @@ PHRASES = (
             r"(?:instructions|guidelines|rules|restrictions|filters|training|policies)\b",
             r"\byou are no longer bound\b|\bdo anything now\b",
         ),
-    ),
-    Rule(
-        Code.DYNAMIC_COMMAND,
-        "a command that runs when the skill is loaded",
-        ("!`", "```!"),
-        any_of(r"(?:^|[\s(:>|])!`[^`\n]{1,400}`|^\s{0,3}```!"),
-        markdown_only=True,
-    ),
-    Rule(
-        Code.REMOTE_IMAGE,
-        "a picture from the web",
-        ("](http", "](<http", "<img"),
-        any_of(
-            r"!\[[^\]\n]{0,200}\]\(<?https?://|<img\b[^>\n]{0,200}\ssrc\s{0,2}=\s{0,2}[\"']?https?://"
-        ),
-        markdown_only=True,
     ),
 )

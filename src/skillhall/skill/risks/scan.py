@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SkillhallError
@@ -11,11 +12,16 @@ from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import is_skill_md
 from skillhall.skill.risks.commands import COMMANDS
 from skillhall.skill.risks.comments import find_hidden_comments
+from skillhall.skill.risks.controls import find_controls
 from skillhall.skill.risks.encoded import find_encoded
+from skillhall.skill.risks.exfiltration import find_archives_sent
 from skillhall.skill.risks.lines import Hit, Lines, words
 from skillhall.skill.risks.package import SCRIPTS, check_package, is_dropped_link, named
-from skillhall.skill.risks.phrases import PHRASES
+from skillhall.skill.risks.pasting import find_pasting
+from skillhall.skill.risks.phrases import LINKS, PHRASES
+from skillhall.skill.risks.remote import find_remote_instructions
 from skillhall.skill.risks.secrets import find_secrets
+from skillhall.skill.risks.surroundings import Surroundings
 from skillhall.skill.risks.tiers import TIERS, Tier
 from skillhall.skill.risks.unicode import find_unseen, find_written_out
 
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
     from skillhall.skill.bundle import Bundle, SkillFile
     from skillhall.skill.model import Frontmatter
+    from skillhall.skill.risks.lines import Rule
     from skillhall.skill.values import Value
 
 MAX_FILE = 1024 * 1024  # bytes of one file
@@ -132,16 +139,42 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[Hit]:
     yield from find_unseen(lines)
     if is_skill_md(path):
         yield from _check_values(front, lines.text)
+    if not data.count(b"\0") and _is_surely_text(path, text):
+        yield from find_controls(lines)
     is_markdown = path.lower().endswith(_MARKDOWN)
-    for rule in (*COMMANDS, *PHRASES):
+    around = Surroundings(lines, path, is_markdown=is_markdown)
+    is_shown, is_cited = (partial(around.is_mention, spoken=one) for one in (False, True))
+    for rule in (*COMMANDS, *LINKS):
         if is_markdown or not rule.markdown_only:
-            yield from lines.apply(rule)
+            yield from lines.apply(rule, is_shown if _raises_alarm(rule) else _is_used)
+    yield from find_archives_sent(lines, is_shown)
+    flowing = lines.flowing() if is_markdown else lines
+    for rule in PHRASES:
+        yield from flowing.apply(rule, is_cited)
+    is_prose = not path.lower().endswith(SCRIPTS)
+    yield from find_remote_instructions(lines, is_cited, is_prose=is_prose)
+    yield from find_pasting(lines, is_cited)
     yield from find_encoded(lines)
     if is_markdown:
         yield from find_hidden_comments(lines)
     for secret in find_secrets(lines):
         number = lines.number(secret.start)
         yield Hit(Code.HARDCODED_SECRET, "what looks like a live secret", number, secret.shown)
+
+
+def _raises_alarm(rule: Rule) -> bool:
+    return TIERS[rule.code] is not Tier.INFO
+
+
+def _is_used(_: int) -> bool:
+    """Information is information, whether it is used or mentioned."""
+    return False
+
+
+def _is_surely_text(path: str, text: str) -> bool:
+    """Whether a file is text by its name or by all its bytes; not a picture or a program."""
+    name = path.lower()
+    return name.endswith(_TEXTS) or ("\ufffd" not in text and not name.endswith(_MEDIA))
 
 
 def _check_values(front: Frontmatter, text: str) -> Iterator[Hit]:

@@ -36,6 +36,7 @@ _MEDIUM = (
     Code.CONCEALMENT,
     Code.INJECTION_PHRASE,
     Code.HIDDEN_COMMENT,
+    Code.TERMINAL_CONTROL,
     Code.SCAN_INCOMPLETE,
 )
 # Facts about the package: most skills have some of them.
@@ -54,6 +55,8 @@ _INFO = (
     Code.REMOTE_IMAGE,
     Code.PERSISTENCE,
     Code.KNOWN_INSTALLER,
+    Code.LONG_BASE64,
+    Code.QUOTED_RISK,
 )
 TIERS: Mapping[Code, Tier] = {
     **dict.fromkeys(_HIGH, Tier.HIGH),

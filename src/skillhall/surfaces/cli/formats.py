@@ -1,9 +1,9 @@
-"""A validation report in words: for people, for GitHub and for tools that read SARIF."""
+"""Findings in words: for people, for GitHub and for tools that read SARIF."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall.policy.loading import Effect
 from skillhall.skill.meanings import MEANINGS
@@ -64,24 +64,51 @@ def as_github(findings: Iterable[Judged], base: str) -> Iterator[str]:
         yield f"::{_COMMANDS[effect]} {told}::{_message(_with_hint(found))}"
 
 
-def as_sarif(findings: Iterable[Judged], base: str, version: str) -> dict[str, object]:
-    """One SARIF 2.1.0 log."""
-    listed = list(findings)
-    codes = sorted({found.code for found, _ in listed})
-    rules = [{"id": code, "shortDescription": {"text": MEANINGS[code]}} for code in codes]
-    results = [
-        {
-            "ruleId": found.code.value,
-            "ruleIndex": codes.index(found.code),
-            "level": _LEVELS[effect],
-            "message": {"text": clean(_with_hint(found))},
-            "locations": [_location(found, base)],
-        }
-        for found, effect in listed
-    ]
-    driver = {"name": "skillhall", "version": version, "rules": rules}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+class SarifResult(NamedTuple):
+    """One result of a SARIF log."""
+
+    finding: Finding
+    level: str  # error, warning or note
+    severity: str = ""  # of a security problem, from 0.0 to 10.0
+    fingerprint: str = ""  # what a result is known by when lines move
+
+
+def judged_results(findings: Iterable[Judged]) -> list[SarifResult]:
+    """Return the results for findings, with the level that their effect has."""
+    return [SarifResult(found, _LEVELS[effect]) for found, effect in findings]
+
+
+def as_sarif(results: Iterable[SarifResult], base: str, version: str) -> dict[str, object]:
+    """Return one SARIF 2.1.0 log."""
+    listed = list(results)
+    rules = {one.finding.code: _sarif_rule(one) for one in listed}
+    codes = sorted(rules)
+    entries = [_sarif_result(one, codes.index(one.finding.code), base) for one in listed]
+    driver = {"name": "skillhall", "version": version, "rules": [rules[code] for code in codes]}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": entries}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _sarif_rule(result: SarifResult) -> dict[str, object]:
+    code = result.finding.code
+    rule: dict[str, object] = {"id": code, "shortDescription": {"text": MEANINGS[code]}}
+    if result.severity:
+        rule["properties"] = {"tags": ["security"], "security-severity": result.severity}
+    return rule
+
+
+def _sarif_result(result: SarifResult, index: int, base: str) -> dict[str, object]:
+    found = result.finding
+    entry: dict[str, object] = {
+        "ruleId": found.code.value,
+        "ruleIndex": index,
+        "level": result.level,
+        "message": {"text": clean(_with_hint(found))},
+        "locations": [_location(found, base)],
+    }
+    if result.fingerprint:
+        entry["partialFingerprints"] = {"skillhall/v1": result.fingerprint}
+    return entry
 
 
 def shown_path(path: str, base: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillhall.library.skill_paths import SCHEME, segment_of, split_uri
 from skillhall.surfaces.mcp.cursors import AFTER, position, shown
 from skillhall.surfaces.mcp.failures import invalid
-from skillhall.surfaces.mcp.shapes import complete, directory, resource
+from skillhall.surfaces.mcp.shapes import directory, page, resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +26,8 @@ def read_directory(view: View, uri: str, cursor: str | None) -> Wire:
     uris = sorted(found)
     start = position(uris, cursor)
     end = start + CHILDREN_IN_PAGE
-    told = complete({"resources": [found[one] for one in uris[start:end]]})
-    if end < len(uris):
-        told["nextCursor"] = f"{AFTER}{uris[end - 1]}"
-    return told
+    following = f"{AFTER}{uris[end - 1]}" if end < len(uris) else None
+    return page("resources", [found[one] for one in uris[start:end]], following)
 
 
 def _skills_below(view: View, uri: str) -> Iterator[Wire]:

@@ -35,8 +35,19 @@ def invalid(message: str, code: str = "not_found") -> MCPError:
     return MCPError(INVALID_PARAMS, message, {"code": code})
 
 
-def failure_of(error: Exception) -> MCPError:
-    """What a client is told about an error; a bug is told to the log alone."""
+def failure_of(error: Exception, uri: str | None = None) -> MCPError:
+    """Return the error that a client gets. Bugs are only described in the log.
+
+    `uri` is the resource that the request named, which the protocol wants in the error's data.
+    """
+    failure = _translated(error)
+    data = failure.error.data
+    if uri is None or failure.error.code != INVALID_PARAMS or not isinstance(data, dict):
+        return failure
+    return MCPError(failure.error.code, failure.error.message, {**data, "uri": uri})
+
+
+def _translated(error: Exception) -> MCPError:
     if isinstance(error, MCPError):
         return error
     if isinstance(error, SkillhallError):

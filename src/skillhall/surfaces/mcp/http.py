@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -20,13 +21,21 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 _PATIENCE = 20.0  # seconds that a body may take
 _FAREWELL = 1.0  # seconds in which a stream can say that it ends
+_RETRY_AFTER = b"60"  # seconds after which a session may have ended
 _GONE: Message = {"type": "http.disconnect"}
+
+
+class SessionLimits(NamedTuple):
+    """Limits for the sessions of clients that open one, those of the handshake era."""
+
+    at_most: int
+    idle_timeout: int  # seconds without a request or an open stream
 
 
 class McpFront:
     """Answers at one path, and leaves the others to the app behind it.
 
-    It lives as long as that app: a session manager runs once.
+    It lives as long as that app: a session manager runs once. Without `sessions` it is stateless.
     """
 
     def __init__(
@@ -34,14 +43,18 @@ class McpFront:
         app: ASGIApp,
         server: SkillServer,
         stopping: Callable[[], Awaitable[None]],
-        *,
-        stateless: bool = False,
+        sessions: SessionLimits | None,
     ) -> None:
         self._app = app
         self._server = server
         self._stopping = stopping
         self._manager = StreamableHTTPSessionManager(
-            server, json_response=True, stateless=stateless, max_request_body_size=MAX_JSON
+            server,
+            json_response=True,
+            stateless=sessions is None,
+            max_request_body_size=MAX_JSON,
+            session_idle_timeout=sessions.idle_timeout if sessions else None,
+            max_sessions=sessions.at_most if sessions else None,
         )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -115,6 +128,8 @@ class _Answered:
     async def send(self, message: Message) -> None:
         """Pass a message on."""
         starts = message["type"] == "http.response.start"
+        if starts and message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:  # too many sessions
+            message["headers"] = [*message["headers"], (b"retry-after", _RETRY_AFTER)]
         self._is_open = starts or message.get("more_body", False)
         await self._send(message)
 

@@ -154,7 +154,7 @@ class SkillServer(Server[None]):
             try:
                 return await handler(ctx, given)
             except Exception as error:  # noqa: BLE001 - the last net: no client meets a traceback
-                raise failure_of(error) from None
+                raise failure_of(error, getattr(given, "uri", None)) from None
 
         self.add_request_handler(method, params, answer)
 

@@ -113,7 +113,8 @@ class Stock:
         if manifest is None:
             raise invalid(f"no skill is served at {shown(uri)}")
         if reason := manifest.reason_against_serving:
-            raise invalid(f"{shown(uri)} is served as resources alone: {reason}", "too_large")
+            code = "too_large" if manifest.beyond else "invalid_skill"
+            raise invalid(f"{shown(uri)} is served as resources alone: {reason}", code)
         return fresh({"skill": skill_entry(row, manifest)})
 
     def read(self, uri: str) -> Wire:

@@ -2,7 +2,14 @@ from typing import Any
 
 from skillhall.policy.loading import Effect, Judged
 from skillhall.skill.finding import Code, Finding
-from skillhall.surfaces.cli.formats import as_github, as_sarif, as_text, coloured, shown_path
+from skillhall.surfaces.cli.formats import (
+    as_github,
+    as_sarif,
+    as_text,
+    coloured,
+    judged_results,
+    shown_path,
+)
 
 FOUND = Judged(
     Finding(Code.YAML_REPAIRED, "a: b, 100%", 3, "quote it", "/base/x, y/SKILL.md", "x"),
@@ -39,7 +46,7 @@ def test_github_commands_are_escaped() -> None:
 
 
 def test_sarif_names_rules_levels_and_places() -> None:
-    log: Any = as_sarif([FOUND, NOTE, FOUND], "/base", "1.2")
+    log: Any = as_sarif(judged_results([FOUND, NOTE, FOUND]), "/base", "1.2")
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [

@@ -5,12 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from mcp import Client
+from mcp_types import TextResourceContents
 
 from skillhall.library.manifests import MAX_FILES
 from skillhall.policy.profiles import SKILL_IMPORT
 from skillhall.surfaces.mcp.pages import SKILLS_IN_PAGE
-from tests.support.mcp_clients import HANDSHAKE, every, folder_server, refusal, send, talk
+from tests.support.mcp_clients import (
+    HANDSHAKE,
+    MODERN,
+    every,
+    folder_server,
+    refusal,
+    refused_data,
+    send,
+    talk,
+)
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.trees import write_skill
 
@@ -69,14 +80,18 @@ def test_text_fields_of_the_specification_stay_text(tmp_path: Path) -> None:
     assert entry["frontmatter"]["license"] == "2"
 
 
-def test_a_list_and_an_entry_say_how_long_they_may_be_kept(tmp_path: Path) -> None:
+def test_lists_entries_and_directories_say_how_long_they_may_be_cached(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf")
 
-    async def both(client: Client) -> list[dict[str, Any]]:
+    async def results(client: Client) -> list[dict[str, Any]]:
         uri = "skill://pdf/SKILL.md"
-        return [await send(client, "skills/list"), await send(client, "skills/get", uri=uri)]
+        return [
+            await send(client, "skills/list"),
+            await send(client, "skills/get", uri=uri),
+            await send(client, "resources/directory/read", uri="skill://pdf"),
+        ]
 
-    for result in talk(folder_server(tmp_path), both):
+    for result in talk(folder_server(tmp_path), results):
         assert result["resultType"] == "complete"
         assert result["cacheScope"] == "private"
         assert isinstance(result["ttlMs"], int)
@@ -168,6 +183,57 @@ def test_skills_that_a_strict_host_would_refuse_are_not_listed_but_can_be_got(
         "skill://tools/SKILL.md",
         "skill://long/SKILL.md",
     ]
+
+
+UNVERIFIABLE = {
+    "repaired": b"---\nname: broken\ndescription: Use when: a PDF is involved.\n---\n",
+    "duplicate key": b"---\nname: broken\ndescription: One.\ndescription: Two.\n---\n",
+    "blank first line": b"\n---\nname: broken\ndescription: Reads.\n---\n",
+}
+
+
+@pytest.mark.parametrize("data", UNVERIFIABLE.values(), ids=UNVERIFIABLE)
+def test_a_skill_whose_frontmatter_other_readers_refuse_is_no_entry(
+    tmp_path: Path, data: bytes
+) -> None:
+    make_skill(tmp_path, "broken", data=data)
+    make_skill(tmp_path, "good")
+    uri = "skill://broken/SKILL.md"
+
+    async def everything(client: Client) -> object:
+        [read] = (await client.read_resource(uri)).contents
+        return (
+            [entry["uri"] for entry in await every(client, "skills/list", "skills")],
+            await refusal(send(client, "skills/get", uri=uri)),
+            read.text.encode() if isinstance(read, TextResourceContents) else b"",
+            (await client.call_tool("load_skill", {"name": "broken"})).is_error,
+        )
+
+    refused = INVALID_PARAMS, "invalid_skill"
+    told = talk(folder_server(tmp_path), everything)
+    assert told == (["skill://good/SKILL.md"], refused, data, False)
+
+
+def test_every_listed_frontmatter_equals_what_a_plain_yaml_reader_says(tmp_path: Path) -> None:
+    fields = {"license": "MIT", "version": "1.10", "keywords": "[a, 2, true]", "nested": "{a: 1}"}
+    make_skill(tmp_path, "pdf", data=make_skill_md("pdf", **fields))
+    make_skill(tmp_path, "folded", data=make_skill_md("folded", note=">-\n  a\n  b: c"))
+    make_skill(tmp_path, "crlf", data=make_skill_md("crlf").replace(b"\n", b"\r\n"))
+    make_skill(tmp_path, "broken", data=UNVERIFIABLE["repaired"])
+
+    async def announced_and_read(client: Client) -> list[tuple[object, object]]:
+        pairs = []
+        for entry in await every(client, "skills/list", "skills"):
+            [read] = (await client.read_resource(entry["uri"])).contents
+            assert isinstance(read, TextResourceContents)
+            block = read.text.replace("\r\n", "\n").split("---\n")[1]
+            pairs.append((entry["frontmatter"], yaml.safe_load(block)))
+        return pairs
+
+    pairs = talk(folder_server(tmp_path), announced_and_read)
+    assert len(pairs) == 3
+    for announced, read in pairs:
+        assert announced == read
 
 
 def test_two_skills_of_one_name_have_two_addresses(tmp_path: Path) -> None:
@@ -277,6 +343,35 @@ def test_what_is_no_directory_is_refused(tmp_path: Path, uri: str) -> None:
         lambda client: refusal(send(client, "resources/directory/read", uri=uri)),
     )
     assert asked == (INVALID_PARAMS, "not_a_file")
+
+
+@pytest.mark.parametrize(
+    ("method", "uri", "era"),
+    [
+        ("resources/read", "skill://none/SKILL.md", MODERN),
+        ("resources/read", "skill://none/SKILL.md", HANDSHAKE),
+        ("resources/read", "skill://pdf/none.md", MODERN),
+        ("resources/read", "skill://pdf/none.md", HANDSHAKE),
+        ("resources/read", "skill://pdf/../x", MODERN),
+        ("resources/read", "skill://pdf", MODERN),
+        ("resources/read", "https://x.example/\u202e", HANDSHAKE),
+        ("skills/get", "skill://none/SKILL.md", MODERN),
+        ("resources/directory/read", "skill://none", MODERN),
+    ],
+)
+def test_an_error_about_an_unknown_resource_names_its_uri(
+    tmp_path: Path, method: str, uri: str, era: str
+) -> None:
+    make_skill(tmp_path, "pdf")
+
+    told = talk(
+        folder_server(tmp_path),
+        lambda client: refused_data(send(client, method, uri=uri)),
+        era,
+    )
+    assert isinstance(told, dict)
+    assert told["uri"] == uri
+    assert told["code"] in {"not_found", "not_a_file", "invalid_path"}
 
 
 @pytest.mark.parametrize("method", ["skills/list", "skills/get", "resources/directory/read"])

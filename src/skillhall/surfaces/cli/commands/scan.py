@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall.surfaces.cli.loading import counted, read_settings
-from skillhall.surfaces.cli.options import json_option, search_options
+from skillhall.surfaces.cli.options import search_options
 from skillhall.surfaces.cli.terminal import clean, print_lines, say
 
 if TYPE_CHECKING:
@@ -15,12 +15,19 @@ if TYPE_CHECKING:
 
     from skillhall.library.scanning import Risk, Scanned, ScanReport
 
+_FORMATS = ["text", "json", "sarif"]
+# The level and the severity that code scanning shows for each tier.
+_SARIF = {"high": ("error", "8.0"), "medium": ("warning", "5.0"), "info": ("note", "2.0")}
+
 
 @click.command("scan", epilog="Example: skillhall scan .agents/skills")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @search_options
-@json_option
-def command(*, paths: tuple[str, ...], depth: int | None, follow_links: bool, as_json: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def command(
+    *, paths: tuple[str, ...], form: str, depth: int | None, follow_links: bool, as_json: bool
+) -> int:
     """Look for risky content in the skills at each PATH; nothing of them is run.
 
     Without PATH the folders are scanned where agents keep skills. The exit code is 1 if a finding
@@ -33,8 +40,10 @@ def command(*, paths: tuple[str, ...], depth: int | None, follow_links: bool, as
     settings = read_settings(follow_links=follow_links)
     with scan_progress() as progress:
         report = scan(paths, settings, progress, depth=depth)
-    if as_json:
+    if as_json or form == "json":
         _print_json(report)
+    elif form == "sarif":
+        _print_sarif(report, settings.working_directory)
     else:
         print_lines(_lines(report, settings.working_directory))
     say(_summary(report))
@@ -76,6 +85,18 @@ def _print_json(report: ScanReport) -> None:
         error = {"code": "risky_content", "message": _summary(report)}
     findings = (*report.unread, *(risk.judged for risk in report.risks))
     print_report("scan", data, findings, error)
+
+
+def _print_sarif(report: ScanReport, base: str) -> None:
+    from skillhall.surfaces.cli.formats import SarifResult, as_sarif, judged_results
+    from skillhall.surfaces.cli.output import print_json
+    from skillhall.version import VERSION
+
+    risks = [
+        SarifResult(risk.judged.finding, *_SARIF[risk.tier.value], fingerprint=risk.id)
+        for risk in report.risks
+    ]
+    print_json(as_sarif([*judged_results(report.unread), *risks], base, VERSION))
 
 
 def _skill_as_json(skill: Scanned) -> dict[str, object]:

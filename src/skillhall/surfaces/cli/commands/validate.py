@@ -98,7 +98,7 @@ def _print(form: str, report: ValidationReport, base: str, *, verbose: bool) -> 
 
     shown = [one for one in report.findings if verbose or one.effect is not Effect.ACCEPT]
     if form == "sarif":
-        print_json(formats.as_sarif(shown, base, VERSION))
+        print_json(formats.as_sarif(formats.judged_results(shown), base, VERSION))
     elif form == "github":
         print_lines(formats.as_github(shown, base))
     else:
