@@ -21,6 +21,7 @@ from skillhall.errors import (
     without_credentials,
 )
 from skillhall.policy.loading import Judged
+from skillhall.policy.skipped import Skipped
 from skillhall.prompts.model import (
     BUILT_IN,
     Argument,
@@ -60,6 +61,7 @@ class MemorySnapshot:
     commit: str = ""
     stale: Stale | None = None
     findings: tuple[Judged, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     _answers: dict[str, bytes] = field(default_factory=dict)
 
     @property

@@ -15,6 +15,7 @@ from skillhall.prompts.following import Following, Stock
 from skillhall.prompts.model import BUILT_IN, Asked, SourceStatus, Stale
 from skillhall.prompts.readers import GitHubReader, GitReader
 from skillhall.prompts.repositories import GitHosts, LocalFolder, Repository, asked_repository
+from skillhall.prompts.skip_log import log_skipped
 from skillhall.prompts.snapshot import ANSWERS, Contents, Snapshot
 from skillhall.prompts.uploads import MAX_SOURCES, FolderUploads
 from skillhall.sources.git_cache import discard_copy
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillhall.prompts.feed import Look
-    from skillhall.prompts.model import Followed, Ingested, Upload
+    from skillhall.prompts.model import Followed, Ingested, Role, Upload
     from skillhall.prompts.readers import Reader
     from skillhall.prompts.uploads import Uploads
     from skillhall.sources.git import GitAccess
@@ -137,8 +138,10 @@ class PromptCounter:
             others = list(self._overrides.values())
             uploaded = [snapshot for _, snapshot in self._uploaded.values()]
         found = [self._configured_status(), *self._following.status()]
-        found += [_status(feed.kept, feed.checked) for _, feed in others if feed.kept is not None]
-        return [*found, *(_status(snapshot, "") for snapshot in uploaded)]
+        for _, feed in others:
+            if (kept := feed.kept) is not None:
+                found.append(_status(kept, feed.checked, "override"))
+        return [*found, *(_status(snapshot, "", "upload") for snapshot in uploaded)]
 
     def skills(self) -> Stock:
         """The skills of the configured source, then of those that are followed."""
@@ -274,6 +277,8 @@ class PromptCounter:
             raise PromptsSourceError(source, words(error)) from None
         name = without_credentials(source)
         contents = Contents(name, copy, notes=tree.findings, answers=_OVERRIDE_ANSWERS)
+        if known is None or known[0] != version:
+            log_skipped(contents)
         with self._gate:
             self._uploaded[source] = version, Snapshot(contents)
             self._uploaded.move_to_end(source)
@@ -314,6 +319,13 @@ class PromptCounter:
         return Stale(str(PromptsSourceError(source, problem)), "")
 
 
-def _status(snapshot: Snapshot, checked: str) -> SourceStatus:
-    names = len(snapshot.names)
-    return SourceStatus(snapshot.source, snapshot.commit, names, snapshot.stale, checked)
+def _status(snapshot: Snapshot, checked: str, role: Role = "configured") -> SourceStatus:
+    return SourceStatus(
+        snapshot.source,
+        snapshot.commit,
+        len(snapshot.names),
+        snapshot.stale,
+        checked,
+        role=role,
+        skipped=snapshot.skipped,
+    )

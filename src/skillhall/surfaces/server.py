@@ -234,6 +234,7 @@ def log_to_stderr(level: str) -> None:
     for name, handler, at_least in (
         ("skillhall.access", lines, level),
         ("skillhall.server", plain, level),
+        ("skillhall.prompts", plain, level),
         ("skillhall.mcp", plain, level),
         ("mcp", plain, "ERROR"),
         ("uvicorn.error", plain, "ERROR"),  # that it started and stopped is ours to tell

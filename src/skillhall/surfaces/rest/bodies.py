@@ -21,6 +21,21 @@ class PromptBody(BaseModel):
     arguments: dict[str, str] = Field(default_factory=dict, examples=[{"topic": "tides"}])
 
 
+def _place(description: str) -> Any:  # noqa: ANN401 - what pydantic calls a field
+    return Field(None, min_length=1, pattern=r"\S", description=description)
+
+
+class RefreshBody(BaseModel):
+    """Which source to refresh, instead of the query parameters of the same names."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    repo: str | None = _place("Another repository for this call.")
+    path: str | None = _place("The folder in it, or in the configured repository.")
+    branch: str | None = _place("The branch of it, or of the configured repository.")
+    source: str | None = _place("The name of an upload, instead of a repository.")
+
+
 class FileBody(BaseModel):
     """One file of an upload."""
 

@@ -101,15 +101,34 @@ class PromptData(BaseModel):
     source: str
 
 
-class RefreshData(BaseModel):
+class SkippedData(BaseModel):
+    """A skill, prompt or file that the source holds but does not serve."""
+
+    name: str = Field(examples=["pdf-tools"])
+    path: str = Field(examples=["pdf-tools/SKILL.md"])
+    code: str = Field(examples=["no-frontmatter"])
+    message: str
+
+
+class WithSkipped(BaseModel):
+    """What a source does not serve: the first 1,000 entries, and how many there are."""
+
+    skipped: list[SkippedData]
+    skippedTotal: int  # noqa: N815 - as clients read it
+
+
+class RefreshData(WithSkipped):
     """What a refresh brought."""
 
-    refreshed: Literal[True]
+    refreshed: bool = Field(
+        description="False if the repository cannot be read now; an older copy is served."
+    )
+    reason: str | None = Field(None, description="Why it was not refreshed.")
     promptsLoaded: int  # noqa: N815 - as clients read it
     source: str
 
 
-class IngestData(BaseModel):
+class IngestData(WithSkipped):
     """What became of an upload."""
 
     source: str
@@ -225,6 +244,7 @@ class SourceData(BaseModel):
 
     source: str
     prompts: int
+    skipped: int = Field(description="Skills, prompts and files that are not served.")
     commit: str | None = None
     checked: str | None = None
     stale: Staleness | None = None
