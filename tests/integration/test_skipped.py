@@ -1,8 +1,12 @@
 """Prompts and skills that a server does not serve: each is reported, and never only left out."""
 
 import logging
+import os
 import re
 import shutil
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +27,8 @@ from tests.support.skills import make_skill, make_skill_md
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
+HTML = {"Accept": "text/html"}
+FORM = {**HTML, "Content-Type": "application/x-www-form-urlencoded"}
 REFRESH = "/api/v1/prompts/refresh"
 GOOD = {"good/SKILL.md": make_skill_md("good")}
 # What a repository holds that is not served, and the code that says why.
@@ -106,6 +112,7 @@ def test_a_refresh_lists_every_prompt_and_file_that_is_not_served(server: Runnin
     assert by_path["refresh.md"]["name"] == "refresh"
     assert by_path["good/large.bin"]["name"] == "good"
     assert by_path["linked"]["name"] == "linked"
+    assert "built-in/plan-skill" in by_path["plan-skill.md"]["message"]
     assert all(one["message"] for one in data["skipped"])
 
 
@@ -233,3 +240,125 @@ def test_a_refresh_takes_the_repository_from_its_body(hall: Hall, server: Runnin
     data = refreshed(server, body=body)
     assert (data["source"], data["skipped"]) == (hall.url, [])
     assert data == refreshed(server, f"?repo={hall.url}&path=inner&branch=dev")
+
+
+def page(server: Running, path: str) -> str:
+    reply = server.ask("GET", path, headers=HTML)
+    assert reply.status == 200, reply.body
+    return reply.body.decode()
+
+
+def test_the_page_of_sources_links_to_the_list_of_what_is_skipped(server: Running) -> None:
+    refreshed(server)
+    link = r'<a href="/sources/skipped#([^"]*)"[^>]*>([^<]*)</a>'
+    [(anchor, text)] = re.findall(link, page(server, "/sources"))
+    assert text == f"{len(CODES)} entries skipped"
+    listed = page(server, "/sources/skipped")
+    assert f'id="{anchor}"' in listed
+    for path, code in CODES.items():
+        assert path in listed
+        assert code in listed
+
+
+def test_nothing_skipped_is_said_on_the_page(hall: Hall, server: Running) -> None:
+    hall.repo.commit(GOOD)
+    refreshed(server)
+    assert "/sources/skipped" not in page(server, "/sources")
+    assert "Nothing is skipped" in page(server, "/sources/skipped")
+
+
+def test_a_skill_of_a_followed_repository_names_that_repository(
+    hall: Hall, server: Running
+) -> None:
+    added = git_repo(
+        hall.folder / "served/added.git", {"skills/extra/SKILL.md": make_skill_md("extra")}
+    )
+    status = hall.counter.follow(Asked(hall.site.url("added.git"), "skills"))
+    listed = server.ask("GET", "/api/v1/skills").json["data"]["skills"]
+    names = {one["id"]: one.get("repository") for one in listed}
+    assert (names["extra"], names["good"]) == (status.source, hall.url)
+    one = server.ask("GET", "/api/v1/skills/extra").json["data"]
+    assert (one["repository"], one["commit"]) == (status.source, added.git("rev-parse", "main"))
+    found = server.ask("GET", "/api/v1/skills?q=extra").json["data"]["skills"]
+    assert found[0]["repository"] == status.source
+    for path in ("/skill/extra", "/skills"):
+        text = page(server, path)
+        assert status.source in text
+        assert "built-in" not in text
+
+
+def test_a_commit_that_changes_no_skill_is_named_on_the_skill_at_once(
+    hall: Hall, server: Running
+) -> None:
+    hall.repo.commit(GOOD)
+    before = server.ask("GET", "/api/v1/skills/good")
+    commit = hall.repo.commit({**GOOD, ".ignored": b"1"})
+    hall.counter.refresh()
+    tag = {"If-None-Match": before.headers["ETag"]}
+    after = server.ask("GET", "/api/v1/skills/good", headers=tag)
+    assert (after.status, after.json["data"]["commit"]) == (200, commit)
+
+
+def shadow(hall: Hall) -> Path:
+    """A user skill with the id of a system skill."""
+    make_skill(hall.folder / "run/.agents/sys.skills", "pdf")
+    return make_skill(hall.folder / "run/.agents/skills", "pdf")
+
+
+def test_a_user_skill_that_a_system_skill_shadows_is_named_by_rest_and_pages(
+    hall: Hall, server: Running
+) -> None:
+    shadow(hall)
+    data = server.ask("GET", "/api/v1/skills").json["data"]
+    rows = {one["path"]: one["code"] for one in data["skipped"]}
+    assert rows[".agents/skills/pdf/SKILL.md"] == "shadowed"
+    assert str(hall.folder) not in str(data["skipped"])
+    one = server.ask("GET", "/api/v1/skills/pdf").json["data"]
+    assert (one["source"], [lost["source"] for lost in one["shadowed"]]) == ("system", ["user"])
+    for path in ("/skills", "/sources/skipped"):
+        assert ".agents/skills/pdf/SKILL.md" in page(server, path)
+    assert "/skill/pdf/delete?shadowed=true" in page(server, "/skill/pdf")
+
+
+def test_deleting_a_system_skill_leaves_the_user_skill_that_it_shadows(
+    hall: Hall, server: Running
+) -> None:
+    folder = shadow(hall)
+    reply = server.ask("DELETE", "/api/v1/skills/pdf")
+    assert (reply.status, reply.code) == (403, "READ_ONLY")
+    assert "?shadowed=true" in reply.message
+    assert server.ask("POST", "/skill/pdf/delete", b"", FORM).status == 403
+    assert folder.is_dir()
+    assert server.ask("DELETE", "/api/v1/skills/pdf?shadowed=true").status == 200
+    assert not folder.exists()
+
+
+def test_the_shadowed_user_skill_is_deleted_on_its_own_page(hall: Hall, server: Running) -> None:
+    folder = shadow(hall)
+    (folder / "more.txt").write_bytes(b"x")
+    asked = page(server, "/skill/pdf/delete?shadowed=true")
+    assert "2 files" in asked
+    done = server.ask("POST", "/skill/pdf/delete", b"shadowed=true", FORM)
+    assert (done.status, folder.exists()) == (303, False)
+    assert server.ask("GET", "/skill/pdf", headers=HTML).status == 200
+
+
+def test_the_command_says_where_it_serves_and_then_what_it_skips(tmp_path: Path) -> None:
+    make_skill(tmp_path / "mine", "good")
+    (tmp_path / "mine/plain.md").write_bytes(b"Only text.\n")
+    folders = {f"SKILLHALL_{name}_DIR": str(tmp_path / name) for name in ("CACHE", "DATA")}
+    words = ["serve", "--port", "0", "--run-dir", str(tmp_path), "--repo", "./mine"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "skillhall", *words],
+        env={**os.environ, **folders},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        too_long = threading.Timer(60, process.kill)
+        too_long.start()
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(2)]
+        too_long.cancel()
+        process.kill()
+    assert lines[0].startswith("http://127.0.0.1:")
+    assert lines[1].startswith("WARNING: mine: skipped plain.md (no-frontmatter): ")

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from skillhall.catalog.skip_log import log_skipped
 from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected, without_credentials
 from skillhall.prompts.copies import Copies
 from skillhall.prompts.feed import Clock, Feed, Looked, words
@@ -15,7 +16,6 @@ from skillhall.prompts.following import Following, Stock
 from skillhall.prompts.model import BUILT_IN, Asked, SourceStatus, Stale
 from skillhall.prompts.readers import GitHubReader, GitReader
 from skillhall.prompts.repositories import GitHosts, LocalFolder, Repository, asked_repository
-from skillhall.prompts.skip_log import log_skipped
 from skillhall.prompts.snapshot import ANSWERS, Contents, Snapshot
 from skillhall.prompts.uploads import MAX_SOURCES, FolderUploads
 from skillhall.sources.git_cache import discard_copy
@@ -278,7 +278,7 @@ class PromptCounter:
         name = without_credentials(source)
         contents = Contents(name, copy, notes=tree.findings, answers=_OVERRIDE_ANSWERS)
         if known is None or known[0] != version:
-            log_skipped(contents)
+            log_skipped(contents.place, contents.skipped)
         with self._gate:
             self._uploaded[source] = version, Snapshot(contents)
             self._uploaded.move_to_end(source)

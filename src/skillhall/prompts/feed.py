@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from skillhall.catalog.skip_log import log_skipped
 from skillhall.errors import SkillhallError
 from skillhall.prompts.gently import run_gently
 from skillhall.prompts.model import Stale
-from skillhall.prompts.skip_log import log_skipped
 from skillhall.prompts.snapshot import Snapshot
 from skillhall.sources.candidate import reason
 
@@ -161,7 +161,7 @@ class Feed:
         version = contents.commit, contents.digest, contents.skipped
         if version != self._logged:
             self._logged = version
-            log_skipped(contents)
+            log_skipped(contents.place, contents.skipped)
 
     def _set_due(self, seconds: float, expired: int) -> None:
         self._due = self._clock.monotonic() + seconds

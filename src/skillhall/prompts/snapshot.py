@@ -79,6 +79,16 @@ class Contents:
         self.list_data = _encoded({"prompts": [*map(self._listed, self.names)], "source": source})
 
     @property
+    def folder(self) -> str:
+        """Where its files are; "" for the built-in prompts alone."""
+        return self._copy.folder if self._copy else ""
+
+    @property
+    def place(self) -> str:
+        """The source and its commit, for logs."""
+        return f"{self.source} at {self.commit[:12]}" if self.commit else self.source
+
+    @property
     def is_whole(self) -> bool:
         """Whether everything can still be read."""
         return self._copy is None or self._copy.is_whole
@@ -226,8 +236,9 @@ class _Reading:
         self._more.append(finding.at(place, skill.name))
 
     def _inside(self, text: str) -> str:
-        for folder in filter(None, (self._folder, _BUILT_IN)):
-            text = text.replace(f"{folder}{os.sep}", "").replace(folder, ".")
+        text = text.replace(_BUILT_IN, BUILT_IN)
+        if self._folder:
+            text = text.replace(f"{self._folder}{os.sep}", "").replace(self._folder, ".")
         return text
 
 

@@ -325,7 +325,7 @@ def test_the_users_copy_of_a_system_skill_can_be_deleted(
 ) -> None:
     make_skill(system, "pdf")
     make_skill(user, "pdf")
-    local.delete("pdf")
+    local.delete("pdf", shadowed=True)
     assert (system / "pdf").exists()
     assert not (user / "pdf").exists()
 

@@ -144,6 +144,7 @@ class SkillSummary(BaseModel):
     name: str
     description: str
     source: Literal["system", "user", "repository"]
+    repository: str | None = Field(None, description="The repository that the skill is from.")
 
 
 class SkillListData(BaseModel):
@@ -152,6 +153,10 @@ class SkillListData(BaseModel):
     skills: list[SkillSummary]
     total: int
     nextCursor: str | None = None  # noqa: N815 - as clients read it
+    skipped: list[SkippedData] | None = Field(
+        None, description="On the first page: skills that are not served, up to 1,000."
+    )
+    skippedTotal: int | None = None  # noqa: N815 - as clients read it
 
 
 class SkillFileData(BaseModel):
@@ -183,6 +188,10 @@ class SkillData(SkillSummary):
     digest: str
     files: list[SkillFileData]
     findings: list[FindingData]
+    shadowed: list[SkillSummary] = Field(
+        description="Skills with the same id that are not served because of this one."
+    )
+    commit: str | None = Field(None, description="The commit of the repository.")
 
 
 class AddedSkillData(BaseModel):
