@@ -80,6 +80,9 @@ class Origin(NamedTuple):
     commit: str = ""
 
 
+_UNKNOWN = Origin("a repository")
+
+
 class Supplied(NamedTuple):
     """The skills of all repositories that a server reads, in order of precedence."""
 
@@ -409,7 +412,8 @@ class Collection:
         if listed.source == REPOSITORY:
             raise ReadOnly(identity, repository=listed.repository or "its repository")
         if listed.source != USER:
-            raise ReadOnly(identity, shadows=bool(self.show().shadowed.get(identity)))
+            lost = self.show().shadowed.get(identity, ())
+            raise ReadOnly(identity, shadows=any(one.source == USER for one in lost))
 
     def artifacts(self) -> Iterator[Artifact]:
         """Every published skill as one file, in order of their ids."""
@@ -476,17 +480,14 @@ def _shown(
 
 def _shadowed(skill: Skill, winner: Skill, origins: Mapping[str, Origin]) -> Finding:
     """What is told about a skill of a repository whose id another one has."""
-    place, other = (_place_of(one, origins) for one in (skill, winner))
+    place = origins.get(skill.root.path, _UNKNOWN).repository
+    other = f"the {winner.source} skill"
+    if winner.source == REPOSITORY:
+        other = f"the skill of {origins.get(winner.root.path, _UNKNOWN).repository}"
     message = f"{skill.id!r} of {place} is shadowed by {other} with the same id"
     path = f"{skill.folder}/{skill.file}".lstrip("/")
     hint = "rename one of them, or remove the copy that is not needed"
     return Finding(Code.SHADOWED, message, hint=hint, path=path, skill=skill.name)
-
-
-def _place_of(skill: Skill, origins: Mapping[str, Origin]) -> str:
-    if skill.source != REPOSITORY:
-        return f"the {skill.source} skill"
-    return origins.get(skill.root.path, Origin()).repository or "a repository"
 
 
 def _below_root(judged: Judged, local: Catalog) -> Judged:

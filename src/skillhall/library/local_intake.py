@@ -23,9 +23,9 @@ from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from skillhall.catalog.catalog import Catalog
+    from skillhall.catalog.catalog import Skill
     from skillhall.skill.finding import Finding
     from skillhall.skill.model import Frontmatter
 
@@ -126,9 +126,15 @@ def place_of(
     return mine
 
 
-def refuse_other_copy(identity: str, catalog: Catalog, *, shadowed: bool) -> None:
-    """See that a deletion means the copy it would remove. Raises: ReadOnly, SkillNotFound."""
-    is_shadowed = any(lost.skill.id == identity for lost in catalog.shadowed)
+def refuse_other_copy(
+    identity: str, own: Container[str], served: Iterable[Skill], *, shadowed: bool
+) -> None:
+    """See that a deletion means the copy it would remove, also a broken one.
+
+    `own` are the ids of all user skills, `served` what agents get. Raises: ReadOnly, SkillNotFound.
+    """
+    system = {skill.id for skill in served if skill.source == SYSTEM}
+    is_shadowed = identity in own and identity in system
     if is_shadowed and not shadowed:
         raise ReadOnly(identity, shadows=True)
     if shadowed and not is_shadowed:

@@ -123,7 +123,7 @@ class LocalSkills:
         """
         self._sweep(USER)
         catalog = self.catalog()
-        refuse_other_copy(id, catalog, shadowed=shadowed)
+        refuse_other_copy(id, self._deletable(catalog), catalog, shadowed=shadowed)
         if id not in self._deletable(catalog):
             if any(skill.id == id for skill in catalog):
                 raise ReadOnly(id)

@@ -128,13 +128,14 @@ class SharedSkills:
 
         def work(writing: SharedWriting) -> None:
             ids = writing.versions()
+            refuse_other_copy(id, ids, served, shadowed=shadowed)
             if id not in ids:
                 if id in names_in(self._system):
                     raise ReadOnly(id)
                 raise SkillNotFound(id, get_close_matches(id, ids))
             writing.drop(id)
 
-        refuse_other_copy(id, self.catalog(), shadowed=shadowed)
+        served = self.catalog()
         self._store.change(work, self._now())
         self._mirror.catch_up()
 
