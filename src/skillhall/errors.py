@@ -273,14 +273,23 @@ class Conflict(SkillhallError):
 
 
 class ReadOnly(SkillhallError):
-    """A system skill: it comes with the product and is not changed by hand."""
+    """A system skill or one of a repository: it is not changed by hand here."""
 
     code = "read_only"
 
-    def __init__(self, name: str) -> None:
-        super().__init__("System skills are read-only")
+    def __init__(self, name: str, *, shadows: bool = False, repository: str = "") -> None:
+        """`shadows` says that a user skill of the same id exists, which is not served."""
+        kind = "Skills of a repository" if repository else "System skills"
+        super().__init__(f"{kind} are read-only")
         self.name = name
         self.hint = f"{name!r} comes with Skillhall; add a skill of your own under another id"
+        if repository:
+            self.hint = f"change {name!r} in {repository}, or import a copy of it"
+        elif shadows:
+            self.hint = (
+                f"a user skill {name!r} exists too, shadowed by the system skill; "
+                "'shadowed' (--shadowed, ?shadowed=true) deletes that one"
+            )
 
 
 class AgentHasNoPlace(SkillhallError):

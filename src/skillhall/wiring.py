@@ -18,7 +18,7 @@ from skillhall.sources.roots import Root, paths_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall.catalog.catalog import Catalog, Skill
+    from skillhall.catalog.catalog import Catalog
     from skillhall.library.collection import Collection
     from skillhall.library.mirror import Mirror
     from skillhall.library.offering import FolderOffering
@@ -93,12 +93,13 @@ def open_collection(
 ) -> Collection:
     """The skills that a server shows: its own, and those of repositories that it reads."""
     # Imported here: no other command needs them.
-    from skillhall.library.collection import Collection  # noqa: PLC0415
+    from skillhall.library.collection import Collection, Origin, Supplied  # noqa: PLC0415
     from skillhall.library.local_skills import LocalSkills  # noqa: PLC0415
 
-    def repository() -> tuple[str, Sequence[Skill]]:
+    def repository() -> Supplied:
         stock = counter.skills()
-        return stock.digest, stock.skills
+        origins = {one.folder: Origin(one.source, one.commit) for one in stock.contents}
+        return Supplied(stock.digest, stock.skills, origins)
 
     if shared is not None and shared.skills is not None:
         return Collection(shared.skills, settings, repository)

@@ -1,6 +1,7 @@
 """What a visitor chooses, and how a visitor is let in."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -89,3 +90,26 @@ def test_an_empty_hall_teaches_how_to_fill_it(
         page.get_by_role("link", name="Write one").click()
         expect(page.get_by_role("heading", name="Add a skill")).to_be_visible()
         one.leave()
+
+
+def test_a_person_finds_out_what_is_skipped_and_deletes_the_shadowed_skill(
+    browser: Browser, tmp_path: Path
+) -> None:
+    make_skill(tmp_path / ".agents/sys.skills", "pdf")
+    make_skill(tmp_path / ".agents/skills", "pdf")
+    make_skill(tmp_path / "mine", "good")
+    (tmp_path / "mine/plain.md").write_bytes(b"Only text.\n")
+    with serving(tmp_path, SKILLHALL_PROMPTS_REPO=str(tmp_path / "mine")) as hall:
+        one = Visitor.enter(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
+        page = one.go("/sources")
+        assert one.barriers() == []
+        page.get_by_role("link", name="1 entry skipped").click()
+        expect(page.get_by_role("region", name="mine")).to_contain_text("plain.md")
+        assert one.barriers() == []
+        one.go("/skill/pdf")
+        page.get_by_role("link", name="Delete the user skill").click()
+        page.get_by_role("button", name="Delete").click()
+        expect(page.get_by_role("status").first).to_contain_text("pdf")
+        one.leave()
+    assert not (tmp_path / ".agents/skills/pdf").exists()
+    assert (tmp_path / ".agents/sys.skills/pdf").exists()

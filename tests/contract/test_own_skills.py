@@ -153,7 +153,7 @@ def test_a_user_skill_comes_after_the_system_skill_of_its_id(own: OwnSkills, sys
     make_skill(system, "pdf")
     assert own.revision() != before
     assert listed(own) == [("pdf", "system")]
-    own.delete("pdf")
+    own.delete("pdf", shadowed=True)
     assert own.catalog().shadowed == ()
 
 
@@ -214,3 +214,25 @@ def test_of_many_who_decide_each_sees_what_the_one_before_left(own: OwnSkills) -
         for done in [crowd.submit(own.rewrite, ["pdf"], count) for _ in range(8)]:
             done.result()
     assert files_of(own, "pdf")["count.txt"][0] == b"8"
+
+
+def test_deleting_the_id_of_a_system_skill_leaves_the_user_skill_that_it_shadows(
+    own: OwnSkills, system: Path
+) -> None:
+    own.import_(bundle(body="Mine."))
+    make_skill(system, "pdf", data=make_skill_md("pdf", "Shipped."))
+    with pytest.raises(ReadOnly) as refused:
+        own.delete("pdf")
+    assert "shadowed" in refused.value.hint
+    assert own.files("pdf") is not None
+    own.delete("pdf", shadowed=True)
+    assert own.files("pdf") is None
+    with pytest.raises(SkillNotFound):
+        own.delete("pdf", shadowed=True)
+
+
+def test_only_a_shadowed_skill_is_deleted_as_one(own: OwnSkills) -> None:
+    own.import_(bundle())
+    with pytest.raises(SkillNotFound):
+        own.delete("pdf", shadowed=True)
+    assert own.files("pdf") is not None

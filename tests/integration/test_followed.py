@@ -113,7 +113,7 @@ def test_skills_of_a_followed_repository_come_after_those_of_the_configured_one(
     }
     hidden = [one.finding for one in shown.findings if one.finding.code is Code.SHADOWED]
     assert [one.message for one in hidden] == [
-        "'a' of the repository is hidden by one of an earlier repository"
+        f"'a' of {hall.other}/skills is shadowed by the skill of {hall.team} with the same id"
     ]
     assert [*hall.counter.snapshot().names] == [*BUILT_IN, "a"]  # prompts are the configured ones
 

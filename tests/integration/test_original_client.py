@@ -262,7 +262,7 @@ def test_a_changed_folder_is_ingested_again(client: OriginalClient, folder: Path
 def test_a_mode_is_octal_text_or_a_number(client: OriginalClient, mode: object) -> None:
     files = [{"path": "a.md", "content": "", "mode": mode}]
     data = client.call("POST", INGEST, body={"source": "local:modes", "files": files})
-    assert data == {"source": "local:modes", "fileCount": 1, "status": "ingested"}
+    assert {"source": "local:modes", "fileCount": 1, "status": "ingested"}.items() <= data.items()
 
 
 @pytest.mark.parametrize("mode", ["rwxr-xr-x", "0888", "", "-1", "0x1ff", 1.5, True])

@@ -117,9 +117,57 @@ def test_a_hostile_path_leaves_no_folder(prompts: Prompts, tmp_path: Path) -> No
 
 def test_refresh_tells_how_many_prompts_there_are(prompts: Prompts) -> None:
     prompts.site.put("pdf")
-    assert prompts.json("refresh") == {"promptsLoaded": 1, "source": "built-in"}
+    assert prompts.json("refresh") == {
+        "refreshed": True,
+        "promptsLoaded": 1,
+        "source": "built-in",
+        "skipped": [],
+    }
     assert prompts("refresh") == 0
     assert prompts.err == "1 prompt of built-in\n"
+
+
+SKIPPED = {"name": "x", "path": "x\n.md", "code": "no-frontmatter", "message": "no block"}
+
+
+def test_refresh_names_the_prompts_that_the_server_skips(prompts: Prompts) -> None:
+    data = {"refreshed": True, "promptsLoaded": 1, "source": "team", "skipped": [SKIPPED]}
+    prompts.site.replies[f"{PROMPTS}/refresh"] = answer({**data, "skippedTotal": 1201})
+    assert prompts("refresh") == 0
+    assert prompts.err == (
+        "x .md: skipped[no-frontmatter]: no block\n"
+        "1200 more are skipped\n"
+        "1 prompt of team; 1201 skipped\n"
+    )
+    assert prompts.json("refresh")["skipped"] == [SKIPPED]
+
+
+def test_refresh_fails_when_the_server_could_not_reach_its_repository(prompts: Prompts) -> None:
+    data = {"refreshed": False, "reason": "the host is down", "promptsLoaded": 2, "source": "team"}
+    prompts.site.replies[f"{PROMPTS}/refresh"] = answer({**data, "skipped": []})
+    assert prompts("refresh") == 5
+    assert "not refreshed: the host is down" in prompts.err
+    assert "2 prompts of team, from an older copy" in prompts.err
+    assert prompts("refresh", "--json") == 5
+    told = json.loads(prompts.out)["data"]
+    assert (told["refreshed"], told["reason"]) == (False, "the host is down")
+
+
+def test_upload_names_the_prompts_that_the_server_skips(prompts: Prompts, tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team/x.md").write_bytes(b"no block")
+    data = {"source": "team", "fileCount": 1, "status": "ingested", "skipped": [SKIPPED]}
+    prompts.site.replies[f"{PROMPTS}/sources"] = answer(data)
+    assert prompts("upload", "team", "--source", "team") == 0
+    assert "x .md: skipped[no-frontmatter]: no block" in prompts.err
+    assert prompts.json("upload", "team", "--source", "team")["skipped"] == [SKIPPED]
+
+
+def test_list_says_that_the_server_serves_an_older_copy(prompts: Prompts) -> None:
+    prompts.site.meta["stale"] = {"reason": "the host is down", "since": "2026-01-01T00:00:00Z"}
+    assert prompts("list") == 0
+    assert "an older copy: the host is down" in prompts.err
+    assert prompts.json("list")["stale"] == "the host is down"
 
 
 def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) -> None:
@@ -143,6 +191,7 @@ def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) 
         "contentHash": expected,
         "fileCount": 2,
         "status": "ingested",
+        "skipped": [],
     }
 
 

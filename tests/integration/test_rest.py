@@ -21,6 +21,8 @@ PROMPTS = (
     make_prompt("filed", "See notes.md.", files={"notes.md": b"\xff\0"}),
     make_prompt("a/b ü?", "Odd name."),
 )
+NO_SKIPPED = {"skipped": [], "skippedTotal": 0}
+REFRESH = "/api/v1/prompts/refresh"
 REPOSITORY = "https://git.example.org/team/prompts"
 
 
@@ -84,13 +86,37 @@ def test_a_name_in_a_path_is_decoded_even_if_it_has_a_slash(server: Running) -> 
 
 def test_a_refresh_tells_how_many_prompts_there_are(server: Running) -> None:
     data = data_of(server.ask("POST", "/api/v1/prompts/refresh"))
-    assert data == {"refreshed": True, "promptsLoaded": 4, "source": "built-in"}
+    assert data == {"refreshed": True, "promptsLoaded": 4, "source": "built-in", **NO_SKIPPED}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"null",
+        b"[]",
+        b'"main"',
+        b'{"repository": "acme/skills"}',
+        b'{"repo": 1}',
+        b'{"repo": ""}',
+        b'{"source": "team", "repo": "acme/skills"}',
+    ],
+)
+def test_a_refresh_refuses_a_body_that_it_does_not_understand(server: Running, body: bytes) -> None:
+    reply = server.ask("POST", REFRESH, body)
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+
+
+def test_a_refresh_refuses_a_repository_in_the_query_and_in_the_body(server: Running) -> None:
+    reply = server.ask("POST", f"{REFRESH}?branch=main", {"branch": "dev"})
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+    assert "query" in reply.message
 
 
 def test_an_upload_is_kept_and_the_same_again_is_unchanged(server: Running) -> None:
     body = {"source": "mine", "contentHash": "h1", "files": [{"path": "up", "content": "eA=="}]}
     first = data_of(server.ask("POST", "/api/v1/prompts/sources", body))
-    assert first == {"source": "mine", "contentHash": "h1", "fileCount": 1, "status": "ingested"}
+    stored = {"source": "mine", "contentHash": "h1", "fileCount": 1, "status": "ingested"}
+    assert first == {**stored, **NO_SKIPPED}
     again = data_of(server.ask("POST", "/api/v1/prompts/sources", body))
     assert again["status"] == "unchanged"
     assert data_of(server.ask("GET", "/api/v1/prompts?source=mine"))["source"] == "mine"
@@ -99,7 +125,7 @@ def test_an_upload_is_kept_and_the_same_again_is_unchanged(server: Running) -> N
 def test_an_upload_without_a_hash_is_answered_without_one(server: Running) -> None:
     body = {"source": "plain", "files": [{"path": "up", "content": "", "mode": 420}]}
     data = data_of(server.ask("POST", "/api/v1/prompts/sources", body))
-    assert data == {"source": "plain", "fileCount": 1, "status": "ingested"}
+    assert data == {"source": "plain", "fileCount": 1, "status": "ingested", **NO_SKIPPED}
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

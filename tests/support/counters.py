@@ -18,6 +18,7 @@ from skillhall.errors import (
     without_credentials,
 )
 from skillhall.policy.loading import Judged
+from skillhall.policy.skipped import Skipped
 from skillhall.prompts.arguments import check_arguments, render_arguments
 from skillhall.prompts.model import (
     BUILT_IN,
@@ -58,6 +59,7 @@ class MemorySnapshot:
     commit: str = ""
     stale: Stale | None = None
     findings: tuple[Judged, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     _answers: dict[str, bytes] = field(default_factory=dict)
 
     @property

@@ -14,10 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.read import bundle_of, read_published_file, with_bundle
+from skillhall.catalog.skip_log import log_skipped
 from skillhall.catalog.stamps import take_signature
 from skillhall.errors import ReadOnly, SkillFileNotFound, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
@@ -30,13 +32,14 @@ from skillhall.library.intake import (
     open_source,
 )
 from skillhall.library.local_changes import LocalChanges
-from skillhall.library.local_intake import SYSTEM, USER
+from skillhall.library.local_intake import NOT_SHADOWED, SYSTEM, USER
 from skillhall.library.looking import Looks
 from skillhall.library.offering import Offer
 from skillhall.library.searching import Searching, State
 from skillhall.library.validate import examine_skill
 from skillhall.policy.loading import Effect
 from skillhall.policy.profiles import LOCAL_SKILLS
+from skillhall.policy.skipped import skipped_in
 from skillhall.skill.bundle import RelativePath, folded, sha256_of
 from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
@@ -56,18 +59,38 @@ if TYPE_CHECKING:
     from skillhall.library.local_skills import ImportReport
     from skillhall.library.own_skills import OwnSkills
     from skillhall.policy.loading import Judged
+    from skillhall.policy.skipped import Skipped
     from skillhall.settings import Settings
     from skillhall.skill.bundle import Bundle, SkillFile
     from skillhall.sources.candidate import Signature
 
     Imported: TypeAlias = tuple[ImportReport, str]  # and what takes it back; "" if nothing does
-    Repository: TypeAlias = Callable[[], tuple[str, Sequence[Skill]]]  # a digest, and of what
+    Repository: TypeAlias = Callable[[], "Supplied"]
 
 SOURCES = ("user", "system", "repository")
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
+_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 MAX_PAGE = 1000  # skills
 MAX_FILES = LIMITS.entries  # that are imported at once
 _PUBLISHED = LOCAL_SKILLS.scan.published
+
+
+class Origin(NamedTuple):
+    """The repository that a skill is from, without credentials, and its commit."""
+
+    repository: str = ""
+    commit: str = ""
+
+
+_UNKNOWN = Origin("a repository")
+
+
+class Supplied(NamedTuple):
+    """The skills of all repositories that a server reads, in order of precedence."""
+
+    digest: str = ""  # changes with any of them
+    skills: Sequence[Skill] = ()
+    origins: Mapping[str, Origin] = MappingProxyType({})  # by the folder that skills are read from
 
 
 class Listed(NamedTuple):
@@ -78,6 +101,7 @@ class Listed(NamedTuple):
     description: str
     source: str  # system, user or repository
     hidden: bool
+    repository: str = ""  # which one, for a skill of a repository
 
 
 class Page(NamedTuple):
@@ -99,6 +123,7 @@ class Details:
     digest: str
     files: tuple[SkillFile, ...]
     findings: tuple[Judged, ...]
+    shadowed: tuple[Listed, ...] = ()  # skills of the same id that are not served
 
 
 class Found(NamedTuple):
@@ -141,6 +166,9 @@ class Shown:
     findings: tuple[Judged, ...]
     ids: tuple[str, ...]  # in order
     state: State  # the same as a search takes it
+    origins: Mapping[str, Origin]
+    shadowed: Mapping[str, tuple[Skill, ...]]  # by id: those that another one hides
+    skipped: tuple[Skipped, ...]  # what is not served, of the run directory and of repositories
 
     @property
     def published(self) -> list[str]:
@@ -153,8 +181,15 @@ class Shown:
 
     def listed(self, identity: str) -> Listed:
         """One row of the list."""
-        skill = self.skills[identity]
-        return Listed(identity, skill.name, skill.description, skill.source, skill.hidden)
+        return self._row(self.skills[identity])
+
+    def shadowed_by(self, identity: str) -> tuple[Listed, ...]:
+        """The skills of the same id that are not served."""
+        return tuple(map(self._row, self.shadowed.get(identity, ())))
+
+    def _row(self, skill: Skill) -> Listed:
+        name = self.origins.get(skill.root.path, Origin()).repository
+        return Listed(skill.id, skill.name, skill.description, skill.source, skill.hidden, name)
 
     def page(self, after: str = "", limit: int = MAX_PAGE, source: str = "") -> Page:
         """Up to `limit` skills that come after an id, in order; of one source, if it is named."""
@@ -171,10 +206,11 @@ class Collection:
 
     local: OwnSkills
     settings: Settings
-    repository: Repository = field(default=lambda: ("", ()))
+    repository: Repository = field(default=Supplied)
     clock: Callable[[], float] = time.monotonic
     _shown: Shown | None = None
     _stock: tuple[str, Sequence[Skill]] = ("", ())  # what the repository gave last
+    _logged: frozenset[Skipped] = frozenset()  # what is skipped and was logged
     _moves: int = 0  # how often that was the same in another place
     _searching: Searching = field(default_factory=Searching)
     _offer: Offer | None = None
@@ -192,14 +228,20 @@ class Collection:
 
         With a `max_age` in seconds, files that others edited since may not be seen yet.
         """
-        digest, skills = self.repository()
+        digest, skills, origins = self.repository()
         looked = self.looks.revision(self.clock(), max_age)
         with self._lock:
             revision = f"{looked}{digest}{self._moved(digest, skills)}"
             if self._shown is None or self._shown.revision != revision:
-                self._shown = _shown(revision, self.local.catalog(), skills)
+                self._shown = _shown(revision, self.local.catalog(), skills, origins)
                 self._searching.prepare(self._shown.state)
+                self._log_skipped(self._shown.skipped)
             return self._shown
+
+    def _log_skipped(self, skipped: Sequence[Skipped]) -> None:
+        """Log what was not skipped before; repositories log their own at each commit."""
+        log_skipped("skills", [one for one in skipped if one not in self._logged])
+        self._logged = frozenset(skipped)
 
     def _moved(self, digest: str, skills: Sequence[Skill]) -> str:
         """What tells skills from equal ones elsewhere, as before a cache was cleared."""
@@ -293,19 +335,27 @@ class Collection:
         skill = self.find(identity)
 
         def read(bundle: Bundle) -> Details:
-            seen = examine_skill(skill, LOCAL_SKILLS)
+            seen, shown = examine_skill(skill, LOCAL_SKILLS), self.show()
             held = in_memory(bundle)
             return Details(
-                self.show().listed(identity),
+                shown.listed(identity),
                 seen.parsed.frontmatter.fields,
                 seen.parsed.body,
                 estimate_tokens(seen.parsed.body),
                 digest_of(held),
                 tuple(held.files.values()),
                 tuple(_told_inside(one, skill) for one in seen.findings),
+                shown.shadowed_by(identity),
             )
 
         return with_bundle(skill, _PUBLISHED, read)
+
+    def origin(self, identity: str) -> Origin:
+        """The repository that a skill is from now. Raises: SkillNotFound."""
+        shown, folder = self.show(), self.find(identity).root.path
+        # A commit that changes no skill is news for this alone.
+        now = self.repository().origins
+        return now.get(folder) or shown.origins.get(folder, Origin())
 
     def bundle(self, identity: str) -> Bundle:
         """All published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
@@ -341,14 +391,25 @@ class Collection:
         self.refuse_read_only(identity)
         return self.changes.edit(identity, text, digest)
 
-    def delete(self, identity: str) -> str:
+    def delete(self, identity: str, *, shadowed: bool = False) -> str:
         """Remove a user skill; the id of the change, if it can be taken back.
 
+        One that a system skill shadows is removed only if `shadowed` asks for it.
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
         if self.find(identity).source == REPOSITORY:
-            raise ReadOnly(identity)
-        return self.changes.delete(identity)
+            self.refuse_read_only(identity)
+        return self.changes.delete(identity, shadowed=shadowed)
+
+    def shadowed_bundle(self, identity: str) -> Bundle:
+        """All published files of the user skill that a system skill shadows.
+
+        Raises: SkillNotFound.
+        """
+        for skill in self.show().shadowed.get(identity, ()):
+            if skill.source == USER:
+                return bundle_of(skill, _PUBLISHED)
+        raise SkillNotFound(identity, hint=NOT_SHADOWED)
 
     def draft(self, identity: str, text: SkillText) -> Draft:
         """What a new skill would be, and whether its id is free; nothing is written."""
@@ -356,8 +417,12 @@ class Collection:
 
     def refuse_read_only(self, identity: str) -> None:
         """Raises: ReadOnly unless it is a user skill, SkillNotFound."""
-        if self.find(identity).source != USER:
-            raise ReadOnly(identity)
+        listed = self.show().listed(self.find(identity).id)
+        if listed.source == REPOSITORY:
+            raise ReadOnly(identity, repository=listed.repository or "its repository")
+        if listed.source != USER:
+            lost = self.show().shadowed.get(identity, ())
+            raise ReadOnly(identity, shadows=any(one.source == USER for one in lost))
 
     def artifacts(self) -> Iterator[Artifact]:
         """Every published skill as one file, in order of their ids."""
@@ -407,23 +472,47 @@ def _places(skills: Sequence[Skill]) -> list[str]:
     return [skill.location for skill in skills]
 
 
-def _shown(revision: str, local: Catalog, repository: Iterable[Skill]) -> Shown:
+def _shown(
+    revision: str, local: Catalog, repository: Iterable[Skill], origins: Mapping[str, Origin]
+) -> Shown:
     """The skills by id: the run directory's own come first, then the first of a repository."""
     skills = {skill.id: skill for skill in local}
-    findings = [*local.findings]
-    for skill in repository:
-        if skill.id in skills:
-            is_ours = skills[skill.id].source != REPOSITORY
-            by = "one of the run directory" if is_ours else "one of an earlier repository"
-            message = f"{skill.id!r} of the repository is hidden by {by}"
-            lost = Finding(Code.SHADOWED, message, path=skill.id, skill=skill.name)
-            findings += LOCAL_SKILLS.load.judge([lost])
-        else:
-            root = skill.root._replace(source=REPOSITORY)
-            skills[skill.id] = skill._replace(root=root)
+    findings = [_below_root(one, local) for one in local.findings]
+    shadowed: dict[str, tuple[Skill, ...]] = {}
+    for one in local.shadowed:
+        shadowed[one.skill.id] = (*shadowed.get(one.skill.id, ()), one.skill)
+    for given in repository:
+        skill = given._replace(root=given.root._replace(source=REPOSITORY))
+        winner = skills.setdefault(skill.id, skill)
+        if winner is not skill:
+            shadowed[skill.id] = (*shadowed.get(skill.id, ()), skill)
+            findings += LOCAL_SKILLS.load.judge([_shadowed(skill, winner, origins)])
     ids = tuple(sorted(skills))
     state = State(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
-    return Shown(revision, skills, tuple(findings), ids, state)
+    told = tuple(findings)
+    return Shown(revision, skills, told, ids, state, origins, shadowed, skipped_in(told))
+
+
+def _shadowed(skill: Skill, winner: Skill, origins: Mapping[str, Origin]) -> Finding:
+    """What is told about a skill of a repository whose id another one has."""
+    place = origins.get(skill.root.path, _UNKNOWN).repository
+    other = f"the {winner.source} skill"
+    if winner.source == REPOSITORY:
+        other = f"the skill of {origins.get(winner.root.path, _UNKNOWN).repository}"
+    message = f"{skill.id!r} of {place} is shadowed by {other} with the same id"
+    path = f"{skill.folder}/{skill.file}".lstrip("/")
+    hint = "rename one of them, or remove the copy that is not needed"
+    return Finding(Code.SHADOWED, message, hint=hint, path=path, skill=skill.name)
+
+
+def _below_root(judged: Judged, local: Catalog) -> Judged:
+    """The finding with paths as agents know them: no place on this machine is told."""
+    found = judged.finding
+    path, message = found.path, found.message
+    for root in local.roots:
+        folder = _FOLDERS.get(root.source, root.source)
+        path, message = (text.replace(root.path, folder) for text in (path, message))
+    return judged._replace(finding=found._replace(path=path, message=message))
 
 
 def _figures(skill: Skill) -> Figures:

@@ -105,13 +105,13 @@ class LocalChanges:
             report = self.own.import_(bundles, identity, replace=replace)
         return report, change
 
-    def delete(self, identity: str) -> str:
+    def delete(self, identity: str, *, shadowed: bool = False) -> str:
         """Remove a user skill; the id of the change. Raises: as `LocalSkills.delete`."""
         present = self.own.files(identity)
         before = None if present is None else self._held(present)
         with self._recording() as note:
             change = note("remove", {identity: (before, None)})
-            self.own.delete(identity)
+            self.own.delete(identity, shadowed=shadowed)
         return change
 
     def can_take_back(self, identity: str) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import Conflict, ReadOnly, SkillRejected, SourceRejected, UnsafePath
+from skillhall.errors import (
+    Conflict,
+    ReadOnly,
+    SkillNotFound,
+    SkillRejected,
+    SourceRejected,
+    UnsafePath,
+)
 from skillhall.library.adding import folder_of, name_of
 from skillhall.library.init import new_skill_md
 from skillhall.policy.loading import Effect, Judged
@@ -16,13 +23,15 @@ from skillhall.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall.skill.parse import parse_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
+    from skillhall.catalog.catalog import Skill
     from skillhall.skill.finding import Finding
     from skillhall.skill.model import Frontmatter
 
 USER, SYSTEM = "user", "system"
 MAX_ID = 200  # bytes; file systems take 255, and a name that is staged gets longer
+NOT_SHADOWED = "no system skill shadows a user skill with that id"
 _FILE, _PROGRAM = 0o644, 0o755
 
 
@@ -115,6 +124,21 @@ def place_of(
     if theirs:
         raise ReadOnly(theirs)
     return mine
+
+
+def refuse_other_copy(
+    identity: str, own: Container[str], served: Iterable[Skill], *, shadowed: bool
+) -> None:
+    """See that a deletion means the copy it would remove, also a broken one.
+
+    `own` are the ids of all user skills, `served` what agents get. Raises: ReadOnly, SkillNotFound.
+    """
+    system = {skill.id for skill in served if skill.source == SYSTEM}
+    is_shadowed = identity in own and identity in system
+    if is_shadowed and not shadowed:
+        raise ReadOnly(identity, shadows=True)
+    if shadowed and not is_shadowed:
+        raise SkillNotFound(identity, hint=NOT_SHADOWED)
 
 
 def names_in(folder: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from skillhall.library.local_intake import (
     place_of,
     prepare_all,
     prepare_new,
+    refuse_other_copy,
 )
 from skillhall.policy.exposing import shown_to_models
 from skillhall.policy.profiles import LOCAL_SKILLS
@@ -115,10 +116,14 @@ class LocalSkills:
         findings = tuple(judged for one in prepared for judged in one.findings)
         return ImportReport(tuple(items), tuple(filter(None, places)), findings)
 
-    def delete(self, id: str) -> None:  # noqa: A002 - what everybody calls it
-        """Remove a user skill. Raises: ReadOnly, SkillNotFound, UnsafePath, OSError."""
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - what everybody calls it
+        """Remove a user skill; one that a system skill shadows only if `shadowed` asks for it.
+
+        Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
+        """
         self._sweep(USER)
         catalog = self.catalog()
+        refuse_other_copy(id, self._deletable(catalog), catalog, shadowed=shadowed)
         if id not in self._deletable(catalog):
             if any(skill.id == id for skill in catalog):
                 raise ReadOnly(id)

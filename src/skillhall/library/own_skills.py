@@ -51,8 +51,11 @@ class OwnSkills(Protocol):
         Raises: as `add`, and ReadOnly, and what reading raises.
         """
 
-    def delete(self, id: str) -> None:  # noqa: A002 - what everybody calls it
-        """Remove a user skill. Raises: ReadOnly, SkillNotFound, and as `add`."""
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - what everybody calls it
+        """Remove a user skill; one that a system skill shadows only if `shadowed` asks for it.
+
+        Raises: ReadOnly, SkillNotFound, and as `add`.
+        """
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
         """All files of a user skill; None if it is not there.

@@ -23,7 +23,9 @@ from skillhall.sources.bundles import open_bundle
 from skillhall.sources.git import as_git
 from skillhall.sources.git_remote import parse_endpoint
 from skillhall.sources.prompt_server import Asked, FileToSend
+from skillhall.sources.prompt_server import NotServed as NotServed  # noqa: PLC0414 - for surfaces
 from skillhall.sources.prompt_server import PromptServer as PromptServer  # noqa: PLC0414 - for surfaces
+from skillhall.sources.prompt_server import Refreshed as Refreshed  # noqa: PLC0414 - for surfaces
 from skillhall.sources.reference import GitHubRef, GitRef, parse_reference
 from skillhall.sources.safety import Place
 from skillhall.sources.writing import WritableFolder

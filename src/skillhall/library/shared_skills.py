@@ -23,6 +23,7 @@ from skillhall.library.local_intake import (
     place_of,
     prepare_all,
     prepare_new,
+    refuse_other_copy,
 )
 from skillhall.library.local_skills import EVERY_FILE, ImportReport
 from skillhall.library.mirror import EXECUTABLE
@@ -119,20 +120,22 @@ class SharedSkills:
         findings = tuple(judged for one in prepared for judged in one.findings)
         return ImportReport(tuple(items), tuple(filter(None, places)), findings)
 
-    def delete(self, id: str) -> None:  # noqa: A002 - what everybody calls it
-        """Remove a user skill.
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - what everybody calls it
+        """Remove a user skill; one that a system skill shadows only if `shadowed` asks for it.
 
         Raises: ReadOnly, SkillNotFound, DatabaseUnavailable, DatabaseFull.
         """
 
         def work(writing: SharedWriting) -> None:
             ids = writing.versions()
+            refuse_other_copy(id, ids, served, shadowed=shadowed)
             if id not in ids:
                 if id in names_in(self._system):
                     raise ReadOnly(id)
                 raise SkillNotFound(id, get_close_matches(id, ids))
             writing.drop(id)
 
+        served = self.catalog()
         self._store.change(work, self._now())
         self._mirror.catch_up()
 

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from skillhall.catalog.skip_log import log_skipped
 from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected
 from skillhall.prompts.copies import Copies
 from skillhall.prompts.feed import Clock, Feed, Looked, words
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillhall.prompts.feed import Look
-    from skillhall.prompts.model import Followed, Ingested, Upload
+    from skillhall.prompts.model import Followed, Ingested, Role, Upload
     from skillhall.prompts.readers import Reader
     from skillhall.prompts.uploads import Uploads
     from skillhall.sources.git import GitAccess
@@ -138,8 +139,10 @@ class PromptCounter:
             others = list(self._overrides.values())
             uploaded = [snapshot for _, snapshot in self._uploaded.values()]
         found = [self._configured_status(), *self._following.status()]
-        found += [_status(feed.kept, feed.checked) for _, feed in others if feed.kept is not None]
-        return [*found, *(_status(snapshot, "") for snapshot in uploaded)]
+        for _, feed in others:
+            if (kept := feed.kept) is not None:
+                found.append(_status(kept, feed.checked, "override"))
+        return [*found, *(_status(snapshot, "", "upload") for snapshot in uploaded)]
 
     def skills(self) -> Stock:
         """The skills of the configured source, then of those that are followed."""
@@ -275,6 +278,8 @@ class PromptCounter:
         except OSError as error:
             raise PromptsSourceError(source, words(error)) from None
         contents = Contents(source, copy, notes=tree.findings, answers=_OVERRIDE_ANSWERS)
+        if known is None or known[0] != version:
+            log_skipped(contents.place, contents.skipped)
         with self._gate:
             self._uploaded[source] = version, Snapshot(contents)
             self._uploaded.move_to_end(source)
@@ -315,6 +320,13 @@ class PromptCounter:
         return Stale(str(PromptsSourceError(source, problem)), "")
 
 
-def _status(snapshot: Snapshot, checked: str) -> SourceStatus:
-    names = len(snapshot.names)
-    return SourceStatus(snapshot.source, snapshot.commit, names, snapshot.stale, checked)
+def _status(snapshot: Snapshot, checked: str, role: Role = "configured") -> SourceStatus:
+    return SourceStatus(
+        snapshot.source,
+        snapshot.commit,
+        len(snapshot.names),
+        snapshot.stale,
+        checked,
+        role=role,
+        skipped=snapshot.skipped,
+    )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from skillhall.catalog.skip_log import log_skipped
 from skillhall.errors import SkillhallError
 from skillhall.prompts.gently import run_gently
 from skillhall.prompts.model import Stale
@@ -65,6 +66,7 @@ class Feed:
         self._kept: Snapshot | None = None
         self._failure = ""  # in words: an exception would keep the token of its call alive
         self._succeeded = 0.0
+        self._logged: object = None  # the contents whose skipped prompts were logged last
         self._flight = _Flight(0)
         self._flight.landed.cancel()
 
@@ -140,6 +142,7 @@ class Feed:
             snapshot = replace(kept, stale=Stale(self._failure, moment(self._succeeded)))
         else:
             self._failure = ""
+            self._log_skipped(looked.contents)
             snapshot = self._taken(looked, expired)
         self._kept = snapshot
         return snapshot
@@ -152,6 +155,13 @@ class Feed:
         self._succeeded = self._clock.now()
         self._set_due(self.ttl, expired)
         return Snapshot(looked.contents)
+
+    def _log_skipped(self, contents: Contents) -> None:
+        """Log what is skipped, once per commit; a folder has none, but a digest of its files."""
+        version = contents.commit, contents.digest, contents.skipped
+        if version != self._logged:
+            self._logged = version
+            log_skipped(contents.place, contents.skipped)
 
     def _set_due(self, seconds: float, expired: int) -> None:
         self._due = self._clock.monotonic() + seconds

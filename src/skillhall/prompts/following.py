@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall.errors import (
@@ -85,13 +85,13 @@ class _Source:
     def status(self) -> SourceStatus:
         """How it stands."""
         kept, feed = self.feed.kept, self.feed
-        if kept is not None:
-            number, commit, stale = len(kept.contents.skills), kept.commit, kept.stale
-        else:
-            number, commit = 0, ""
-            stale = Stale(feed.failure, "") if feed.failure else None
         name = name_of(self.followed)
-        return SourceStatus(name, commit, number, stale, feed.checked, self.followed)
+        if kept is None:
+            stale = Stale(feed.failure, "") if feed.failure else None
+            return SourceStatus(name, "", 0, stale, feed.checked, self.followed, "followed")
+        number = len(kept.contents.skills)
+        status = SourceStatus(name, kept.commit, number, kept.stale, feed.checked, self.followed)
+        return status._replace(role="followed", skipped=kept.skipped)
 
 
 class Following:
@@ -219,7 +219,9 @@ class Following:
     def _look(self, followed: Followed) -> Callable[[Contents | None], Looked]:
         def look(kept: Contents | None) -> Looked:
             # What the operator allows may have changed since it was added.
-            repository = repository_of(followed, self._supply.hosts)
+            # Its name says the folder and the branch too: one repository can be followed twice.
+            found = repository_of(followed, self._supply.hosts)
+            repository = replace(found, source=name_of(followed))
             reader = self._supply.reader(self._supply.access)
             return repository.look(kept, reader, self._copies, _ANSWERS)
 

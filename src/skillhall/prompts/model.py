@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
     from skillhall.errors import SkillhallError
     from skillhall.policy.loading import Judged
+    from skillhall.policy.skipped import Skipped
     from skillhall.settings import Secret
 
 Kind: TypeAlias = Literal["built-in", "user"]
 Ingestion: TypeAlias = Literal["ingested", "unchanged"]
+Role: TypeAlias = Literal["configured", "followed", "override", "upload"]
 
 BUILT_IN = "built-in"  # what answers name as their source when no repository is configured
 
@@ -88,6 +90,10 @@ class PromptSnapshot(Protocol):
     @property
     def findings(self) -> tuple[Judged, ...]:
         """What was left out, and what else was noticed."""
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What the source holds but does not serve."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -167,6 +173,8 @@ class SourceStatus(NamedTuple):
     stale: Stale | None
     checked: str  # ISO time of the last look at the remote; "" if there was none
     followed: Followed | None = None  # what people follow there, and may stop to follow
+    role: Role = "configured"  # overrides and uploads are named by clients
+    skipped: tuple[Skipped, ...] = ()  # what it holds but does not serve
 
 
 class Counter(Protocol):
@@ -182,7 +190,7 @@ class Counter(Protocol):
         """The same if it is at hand and no look at the remote is due, else None; never waits."""
 
     def refresh(self, asked: Asked = ...) -> PromptSnapshot:
-        """The newest, now. Raises: as `snapshot`."""
+        """The newest, now; it is stale if the source cannot be reached. Raises: as `snapshot`."""
 
     def ingest(self, upload: Upload) -> Ingested:
         """Keep an upload under its name. Raises: UploadRejected, TooLarge."""

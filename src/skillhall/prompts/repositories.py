@@ -139,9 +139,10 @@ class LocalFolder:
     def look(self, kept: Contents | None, copies: Copies) -> Looked:
         """What is there now. Raises: SourceNotFound, TooLarge, OSError."""
         tree = read_folder(self.path, self.source)
-        if kept is not None and kept.is_of(tree.files):
+        same = kept.copy_of(tree.files) if kept is not None else None
+        if kept is not None and same is not None and kept.notes == tree.findings:
             return Looked(kept)
-        return Looked(Contents(self.source, copies.put(tree), notes=tree.findings))
+        return Looked(Contents(self.source, same or copies.put(tree), notes=tree.findings))
 
 
 def named_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:

@@ -14,6 +14,7 @@ from skillhall.catalog.read import bundle_of, read_skill
 from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError
 from skillhall.policy.loading import Effect, Judged
 from skillhall.policy.profiles import PROMPT_REPOSITORY
+from skillhall.policy.skipped import skipped_in
 from skillhall.prompts.arguments import check_arguments, parse_arguments, render_arguments
 from skillhall.prompts.copies import digest_of
 from skillhall.prompts.kept import Kept
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall.catalog.catalog import Skill
+    from skillhall.policy.skipped import Skipped
     from skillhall.prompts.copies import Copy
     from skillhall.prompts.model import Argument, Kind
     from skillhall.skill.bundle import SkillFile
@@ -62,30 +64,39 @@ class Contents:
         self.source = source
         self.commit = commit
         self._copy = copy  # as long as we live, it does
-        reading = _Reading(copy.folder if copy else "", tuple(notes))
+        self.notes = tuple(notes)  # what reading the source found, before it was copied
+        reading = _Reading(copy.folder if copy else "", self.notes)
         self._entries = {entry.skill.name: entry for entry in reading.entries()}
         self.skills = tuple(
             entry.skill for entry in self._entries.values() if entry.skill.source != BUILT_IN
         )
         self.names = tuple(self._entries)
         self.findings = reading.findings()
+        self.skipped = skipped_in(self.findings)
         self.digest = reading.digest(source, copy.digest if copy else "")
         self._bodies = Kept[str](_BODIES, len)
         self._answers = Kept[bytes](answers, len)
         self.list_data = _encoded({"prompts": [*map(self._listed, self.names)], "source": source})
 
     @property
+    def folder(self) -> str:
+        """Where its files are; "" for the built-in prompts alone."""
+        return self._copy.folder if self._copy else ""
+
+    @property
+    def place(self) -> str:
+        """The source and its commit, for logs."""
+        return f"{self.source} at {self.commit[:12]}" if self.commit else self.source
+
+    @property
     def is_whole(self) -> bool:
         """Whether everything can still be read."""
         return self._copy is None or self._copy.is_whole
 
-    def is_of(self, files: Mapping[str, bytes]) -> bool:
-        """Whether exactly these files were copied."""
-        return self._copy is not None and self._copy.digest == digest_of(files)
-
     def copy_of(self, files: Mapping[str, bytes]) -> Copy | None:
         """The copy, if exactly these files were copied."""
-        return self._copy if self.is_of(files) else None
+        is_same = self._copy is not None and self._copy.digest == digest_of(files)
+        return self._copy if is_same else None
 
     def summary(self, name: str) -> Prompt:
         """The prompt without its files' bytes. Raises: PromptNotFound, PromptsSourceError."""
@@ -225,8 +236,9 @@ class _Reading:
         self._more.append(finding.at(place, skill.name))
 
     def _inside(self, text: str) -> str:
-        for folder in filter(None, (self._folder, _BUILT_IN)):
-            text = text.replace(f"{folder}{os.sep}", "").replace(folder, ".")
+        text = text.replace(_BUILT_IN, BUILT_IN)
+        if self._folder:
+            text = text.replace(f"{self._folder}{os.sep}", "").replace(self._folder, ".")
         return text
 
 
@@ -265,6 +277,11 @@ class Snapshot:
     def findings(self) -> tuple[Judged, ...]:
         """What was left out, and what else was noticed."""
         return self.contents.findings
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What the source holds but does not serve."""
+        return self.contents.skipped
 
     @property
     def names(self) -> Sequence[str]:

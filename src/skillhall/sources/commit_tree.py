@@ -201,7 +201,9 @@ def draft_level(
         if policy.reason_to_skip(name) is not None:
             continue
         if inner[0].path == folder:
-            if name.endswith(".md") or not inner[0].is_file:
+            if inner[0].mode == LINK:
+                findings.append(_not_followed(name))
+            elif name.endswith(".md") or not inner[0].is_file:
                 flat.add(inner[0])
         elif (against := _reason_against(name)) is not None:
             message = f"the folder {name!a} is left out: {against}"
@@ -209,13 +211,28 @@ def draft_level(
         elif any(entry.is_file and is_skill_md(entry.path[len(folder) + 1 :]) for entry in inner):
             folders[folder] = inner
         else:
-            message = "the folder holds no SKILL.md"
-            findings.append(Finding(Code.NO_SKILL_MD, message, hint="add one", path=name))
+            findings.append(_without_skill_md(name, folder, inner))
     count = len(flat.entries) + sum(min(len(inner), MAX_FILES) for inner in folders.values())
     if count > MAX_LEVEL_FILES:  # before each of them is looked at
         raise TooLarge(text, MAX_LEVEL_FILES, "files")
     drafts = [_draft_folder(folder, inner, policy) for folder, inner in folders.items()]
     return [flat, *drafts], findings
+
+
+def _without_skill_md(name: str, folder: str, entries: Iterable[Entry]) -> Finding:
+    """Why the folder is no skill: it has no SKILL.md, or one that is a link."""
+    for entry in entries:
+        inner = entry.path[len(folder) + 1 :]
+        if entry.mode == LINK and is_skill_md(inner):
+            return _not_followed(f"{name}/{inner}")
+    return Finding(Code.NO_SKILL_MD, "the folder holds no SKILL.md", hint="add one", path=name)
+
+
+def _not_followed(path: str) -> Finding:
+    if _reason_against(path) is not None:  # a path that no response may repeat
+        return Finding(Code.LINK_SKIPPED, f"{path!a}: links are not followed here")
+    hint = "copy what it leads to instead"
+    return Finding(Code.LINK_SKIPPED, "links are not followed here", hint=hint, path=path)
 
 
 def level_of(

@@ -82,11 +82,24 @@ class Given(NamedTuple):
     source: str
 
 
+class NotServed(NamedTuple):
+    """A skill, prompt or file that the server holds but does not serve."""
+
+    name: str
+    path: str
+    code: str
+    message: str
+
+
 class Refreshed(NamedTuple):
     """How many prompts the server has after a look at its repository."""
 
     prompts: int
     source: str
+    is_done: bool = True
+    reason: str = ""  # why it is not done
+    skipped: tuple[NotServed, ...] = ()
+    skipped_total: int = 0
 
 
 class Sent(NamedTuple):
@@ -95,6 +108,8 @@ class Sent(NamedTuple):
     source: str
     files: int
     status: str
+    skipped: tuple[NotServed, ...] = ()
+    skipped_total: int = 0
 
 
 class FileToSend(NamedTuple):
@@ -151,7 +166,13 @@ class PromptServer:
     def refresh(self) -> Refreshed:
         """Have the server look for news."""
         answer = _Answer(self.server, self.server.post(f"{_PROMPTS}/refresh", self.query, {}).data)
-        return Refreshed(answer.number("promptsLoaded"), answer.text("source"))
+        return Refreshed(
+            answer.number("promptsLoaded"),
+            answer.text("source"),
+            answer.fields.get("refreshed") is not False,
+            answer.text("reason", ""),
+            *_skipped(answer),
+        )
 
     def upload(self, source: str, content_hash: str, files: Iterable[FileToSend]) -> Sent:
         """Give the server files under a name."""
@@ -161,7 +182,8 @@ class PromptServer:
         ]
         body = {"source": source, "contentHash": content_hash, "files": sent}
         answer = _Answer(self.server, self.server.post(f"{_PROMPTS}/sources", {}, body).data)
-        return Sent(answer.text("source"), answer.number("fileCount"), answer.text("status"))
+        place = answer.text("source"), answer.number("fileCount"), answer.text("status")
+        return Sent(*place, *_skipped(answer))
 
 
 class _Answer(NamedTuple):
@@ -197,6 +219,18 @@ class _Answer(NamedTuple):
 
     def wrong(self, name: str) -> Exception:
         return self.server.unreadable(f"{name!r} of {self.place} is missing or wrong")
+
+
+def _skipped(answer: _Answer) -> tuple[tuple[NotServed, ...], int]:
+    """The entries that a server skips, and how many there are; other servers may not say."""
+    if answer.fields.get("skipped") is None:
+        return (), 0
+    rows = tuple(
+        NotServed(*(one.text(name, "") for name in NotServed._fields))
+        for one in answer.objects("skipped")
+    )
+    has_total = answer.fields.get("skippedTotal") is not None
+    return rows, answer.number("skippedTotal") if has_total else len(rows)
 
 
 def _staleness(meta: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import logging.handlers
 import signal
 import socket
 import sys
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from skillhall.workspace.doors import Door
 
 GRACE = 5  # seconds that open requests have when the server is told to stop
+_HELD = 1000  # log records that wait at most
 _THREADS = 16  # for work that may touch git or the disk
 _TURN = 0.0005  # seconds a thread works before the event loop gets its turn; Python waits 0.005
 _LARGEST_PORT = 65_535
@@ -235,15 +237,21 @@ class Server(uvicorn.Server):
                 signal.signal(one, what)
 
 
-def log_to_stderr(level: str) -> None:
-    """Send what the server tells to stderr: requests as JSON lines, the rest as text."""
+def log_to_stderr(level: str) -> Callable[[], None]:
+    """Send what the server tells to stderr: requests as JSON lines, the rest as text.
+
+    Warnings about sources wait for the function that is returned: a repository may be read before
+    the server says where it listens, which is its first line.
+    """
     plain = logging.StreamHandler()
     plain.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     lines = logging.StreamHandler()
     lines.setFormatter(logging.Formatter("%(message)s"))
+    held = logging.handlers.MemoryHandler(_HELD, logging.CRITICAL, plain)
     for name, handler, at_least in (
         ("skillhall.access", lines, level),
         ("skillhall.server", plain, level),
+        ("skillhall.skipped", held, level),
         ("skillhall.mcp", plain, level),
         ("mcp", plain, "ERROR"),
         ("uvicorn.error", plain, "ERROR"),  # that it started and stopped is ours to tell
@@ -252,6 +260,12 @@ def log_to_stderr(level: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(at_least)
+
+    def release() -> None:
+        held.flushLevel = logging.NOTSET
+        held.flush()
+
+    return release
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:

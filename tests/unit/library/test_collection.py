@@ -3,12 +3,10 @@
 import io
 import shutil
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from skillhall.catalog.catalog import Skill
 from skillhall.catalog.load import load_roots
 from skillhall.errors import (
     ReadOnly,
@@ -17,7 +15,7 @@ from skillhall.errors import (
     SourceRejected,
     UnsafePath,
 )
-from skillhall.library.collection import Collection
+from skillhall.library.collection import Collection, Origin, Supplied
 from skillhall.library.editing import SkillText
 from skillhall.library.intake import open_source
 from skillhall.library.local_skills import LocalSkills
@@ -46,10 +44,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 def collection(run_directory: Path, repository: Path | None = None) -> Collection:
-    def current() -> tuple[str, Sequence[Skill]]:
+    def current() -> Supplied:
         if repository is None:
-            return "", ()
-        return "c0ffee", tuple(load_roots([Root(str(repository))], PROMPT_REPOSITORY))
+            return Supplied()
+        skills = tuple(load_roots([Root(str(repository))], PROMPT_REPOSITORY))
+        return Supplied("c0ffee", skills, {str(repository): Origin("acme/skills", "0123")})
 
     settings = Settings(str(run_directory), str(run_directory / "cache"))
     return Collection(LocalSkills(run_directory), settings, current)
@@ -119,13 +118,17 @@ def test_files_are_read_inside_the_skill_only(run_directory: Path) -> None:
         skills.read_file("no", "SKILL.md")
 
 
-@pytest.mark.parametrize("identity", ["shipped", "shared"])
+@pytest.mark.parametrize(
+    ("identity", "why"),
+    [("shipped", "System skills are read-only"), ("shared", "Skills of a repository are")],
+)
 def test_only_the_users_skills_can_be_deleted(
-    run_directory: Path, repository: Path, identity: str
+    run_directory: Path, repository: Path, identity: str, why: str
 ) -> None:
     skills = collection(run_directory, repository)
-    with pytest.raises(ReadOnly):
+    with pytest.raises(ReadOnly, match=why) as refused:
         skills.delete(identity)
+    assert ("acme/skills" in refused.value.hint) == (identity == "shared")
     skills.delete("own")
     assert skills.find("own").source == "repository"
 
@@ -247,3 +250,36 @@ def test_a_folder_of_the_machine_is_opened_only_if_that_is_allowed(run_directory
         skills.open_folder(folder)
     skills.settings = skills.settings._replace(server=ServerSettings(folder_scan=True))
     assert len(skills.open_folder(folder).bundles) == 1
+
+
+def test_a_user_skill_that_a_system_skill_shadows_is_told_and_logged_once(
+    run_directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_skill(run_directory / ".agents/skills", "shipped")
+    skills = collection(run_directory)
+    [lost] = skills.show().skipped
+    assert (lost.name, lost.path, lost.code) == (
+        "shipped",
+        ".agents/skills/shipped/SKILL.md",
+        Code.SHADOWED,
+    )
+    assert str(run_directory) not in repr(skills.show().findings)
+    [hidden] = skills.details("shipped").shadowed
+    assert hidden.source == "user"
+    make_skill(run_directory / ".agents/skills", "another")
+    skills.show()
+    assert len(caplog.messages) == 1
+    assert ".agents/skills/shipped/SKILL.md (shadowed)" in caplog.messages[0]
+
+
+def test_a_skill_of_a_repository_names_it_with_its_commit(
+    run_directory: Path, repository: Path
+) -> None:
+    skills = collection(run_directory, repository)
+    listed = {one.id: one.repository for one in skills.show().page().skills}
+    assert listed == {"own": "", "shared": "acme/skills", "shipped": ""}
+    assert skills.origin("shared") == ("acme/skills", "0123")
+    assert skills.origin("own") == ("", "")
+    [lost] = skills.show().skipped
+    assert lost.message == "'own' of acme/skills is shadowed by the user skill with the same id"
+    assert [one.repository for one in skills.details("own").shadowed] == ["acme/skills"]

@@ -320,12 +320,24 @@ def test_a_system_skill_is_not_deleted(local: LocalSkills, system: Path) -> None
     assert ids(local) == ["pdf"]
 
 
+def test_a_broken_user_skill_with_the_id_of_a_system_skill_is_not_deleted_for_it(
+    local: LocalSkills, system: Path, user: Path
+) -> None:
+    make_skill(system, "pdf")
+    make_skill(user, "pdf", data=b"# Nothing\n")
+    with pytest.raises(ReadOnly):
+        local.delete("pdf")
+    assert (user / "pdf").is_dir()
+    local.delete("pdf", shadowed=True)
+    assert not (user / "pdf").exists()
+
+
 def test_the_users_copy_of_a_system_skill_can_be_deleted(
     local: LocalSkills, system: Path, user: Path
 ) -> None:
     make_skill(system, "pdf")
     make_skill(user, "pdf")
-    local.delete("pdf")
+    local.delete("pdf", shadowed=True)
     assert (system / "pdf").exists()
     assert not (user / "pdf").exists()
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from skillhall.policy.profiles import PROMPT_REPOSITORY
 from skillhall.skill.bundle import Bundle
 from skillhall.skill.finding import Code
 from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL
@@ -12,6 +13,7 @@ from skillhall.sources.commit_tree import (
     SUBMODULE,
     Draft,
     Entry,
+    draft_level,
     draft_skills,
     files_of,
     searchable_paths,
@@ -33,6 +35,21 @@ def draft_of(*paths: str) -> Draft:
 
 def found(made: Draft) -> list[tuple[Code, str]]:
     return [(finding.code, finding.path) for finding in made.findings]
+
+
+# Links where a skill would be
+
+
+def test_a_link_where_a_skill_would_be_is_reported_whatever_its_name() -> None:
+    links = [entry(path, mode=LINK) for path in ("folder", "flat.md", "half/SKILL.md", "con")]
+    _, findings = draft_level([*links, entry("docs/x")], "", PROMPT_REPOSITORY.scan, "acme/skills")
+    assert sorted((one.code, one.path) for one in findings) == [
+        (Code.LINK_SKIPPED, ""),
+        (Code.LINK_SKIPPED, "flat.md"),
+        (Code.LINK_SKIPPED, "folder"),
+        (Code.LINK_SKIPPED, "half/SKILL.md"),
+        (Code.NO_SKILL_MD, "docs"),
+    ]
 
 
 # Which files belong together

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from skillhall.prompts.model import SourceStatus
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+# Clients name these sources: a label for each would let them add series without end.
+_SHARED_LABELS = {"override": "(overrides)", "upload": "(uploads)"}
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -97,8 +99,16 @@ class Metrics:
         stale = GaugeMetricFamily(
             "skillhall_source_stale", "1 if an older copy is served.", labels=("source",)
         )
-        for source, one in {one.source: one for one in self._status()}.items():
-            prompts.add_metric((source,), one.prompts)
-            stale.add_metric((source,), int(one.stale is not None))
+        skipped = GaugeMetricFamily(
+            "skillhall_skipped", "Skills, prompts and files not served.", labels=("source",)
+        )
+        by_label: dict[str, list[SourceStatus]] = {}
+        for one in self._status():
+            by_label.setdefault(_SHARED_LABELS.get(one.role, one.source), []).append(one)
+        for label, those in by_label.items():
+            prompts.add_metric((label,), sum(one.prompts for one in those))
+            stale.add_metric((label,), int(any(one.stale for one in those)))
+            skipped.add_metric((label,), sum(len(one.skipped) for one in those))
         yield prompts
         yield stale
+        yield skipped

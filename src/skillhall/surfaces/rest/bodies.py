@@ -28,6 +28,27 @@ class PromptBody(BaseModel):
     )
 
 
+def _name(description: str) -> Any:  # noqa: ANN401 - what pydantic calls a field
+    return Field(None, min_length=1, pattern=r"\S", description=description)
+
+
+class RefreshBody(BaseModel):
+    """Which source to refresh, instead of the query parameters of the same names."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    repo: str | None = _name("Another repository for this call.")
+    path: str | None = Field(None, description="The folder in it, or in the configured repository.")
+    branch: str | None = Field(
+        None, description="The branch of it, or of the configured repository."
+    )
+    source: str | None = _name("The name of an upload, instead of a repository.")
+
+    def given(self) -> dict[str, str]:
+        """The names that are set. As in the query, an empty path or branch is not."""
+        return {name: value for name, value in self if value and value.strip()}
+
+
 class FileBody(BaseModel):
     """One file of an upload."""
 

@@ -101,15 +101,34 @@ class PromptData(BaseModel):
     source: str
 
 
-class RefreshData(BaseModel):
+class SkippedData(BaseModel):
+    """A skill, prompt or file that the source holds but does not serve."""
+
+    name: str = Field(examples=["pdf-tools"])
+    path: str = Field(examples=["pdf-tools/SKILL.md"])
+    code: str = Field(examples=["no-frontmatter"])
+    message: str
+
+
+class WithSkipped(BaseModel):
+    """What a source does not serve: the first 1,000 entries, and how many there are."""
+
+    skipped: list[SkippedData]
+    skippedTotal: int  # noqa: N815 - as clients read it
+
+
+class RefreshData(WithSkipped):
     """What a refresh brought."""
 
-    refreshed: Literal[True]
+    refreshed: bool = Field(
+        description="False if the repository cannot be read now; an older copy is served."
+    )
+    reason: str | None = Field(None, description="Why it was not refreshed.")
     promptsLoaded: int  # noqa: N815 - as clients read it
     source: str
 
 
-class IngestData(BaseModel):
+class IngestData(WithSkipped):
     """What became of an upload."""
 
     source: str
@@ -134,6 +153,7 @@ class SkillSummary(BaseModel):
     name: str
     description: str
     source: Literal["system", "user", "repository"]
+    repository: str | None = Field(None, description="The repository that the skill is from.")
 
 
 class SkillListData(BaseModel):
@@ -142,6 +162,10 @@ class SkillListData(BaseModel):
     skills: list[SkillSummary]
     total: int
     nextCursor: str | None = None  # noqa: N815 - as clients read it
+    skipped: list[SkippedData] | None = Field(
+        None, description="On the first page: skills that are not served, up to 1,000."
+    )
+    skippedTotal: int | None = None  # noqa: N815 - as clients read it
 
 
 class SkillFileData(BaseModel):
@@ -173,6 +197,10 @@ class SkillData(SkillSummary):
     digest: str
     files: list[SkillFileData]
     findings: list[FindingData]
+    shadowed: list[SkillSummary] = Field(
+        description="Skills with the same id that are not served because of this one."
+    )
+    commit: str | None = Field(None, description="The commit of the repository.")
 
 
 class AddedSkillData(BaseModel):
@@ -234,6 +262,7 @@ class SourceData(BaseModel):
 
     source: str
     prompts: int
+    skipped: int = Field(description="Skills, prompts and files that are not served.")
     commit: str | None = None
     checked: str | None = None
     stale: Staleness | None = None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillhall.policy.skipped import MAX_SKIPPED
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from skillhall.policy.loading import Judged
+    from skillhall.policy.skipped import Skipped
 
 
 def findings_data(findings: Iterable[Judged]) -> list[dict[str, object]]:
@@ -24,3 +27,9 @@ def findings_data(findings: Iterable[Judged]) -> list[dict[str, object]]:
         }
         told.append({key: value for key, value in fields.items() if value not in ("", None)})
     return told
+
+
+def skipped_data(skipped: Sequence[Skipped]) -> dict[str, object]:
+    """The first skipped entries, and how many there are."""
+    rows = [{**one._asdict(), "code": one.code.value} for one in skipped[:MAX_SKIPPED]]
+    return {"skipped": rows, "skippedTotal": len(skipped)}

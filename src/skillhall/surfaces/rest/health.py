@@ -91,7 +91,11 @@ def _database(state: str) -> dict[str, object]:
 
 
 def _as_json(status: SourceStatus) -> dict[str, object]:
-    report: dict[str, object] = {"source": status.source, "prompts": status.prompts}
+    report: dict[str, object] = {
+        "source": status.source,
+        "prompts": status.prompts,
+        "skipped": len(status.skipped),
+    }
     if status.commit:
         report["commit"] = status.commit
     if status.checked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -11,8 +12,9 @@ from skillhall.prompts.model import Asked, Upload, UploadedFile
 from skillhall.settings import Secret
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
 from skillhall.surfaces.http.refusal import Refused
-from skillhall.surfaces.rest.bodies import PromptBody, UploadBody, checked
+from skillhall.surfaces.rest.bodies import PromptBody, RefreshBody, UploadBody, checked
 from skillhall.surfaces.rest.calls import Hot
+from skillhall.surfaces.rest.finding_texts import skipped_data
 from skillhall.surfaces.rest.packing import Packed
 from skillhall.surfaces.rest.tags import matches
 
@@ -31,6 +33,7 @@ GIT_TOKEN = b"x-skillhall-git-token"
 GIT_TOKEN_OF_DOT_AI = b"x-dot-ai-git-token"  # what clients of the original server send
 
 _CONFIGURED = Asked()
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _ALL = PROMPTS.encode()
 _PREFIX = _ALL + b"/"
 _RESERVED = (b"refresh", b"sources")
@@ -82,13 +85,17 @@ class PromptCalls:
 
     async def refresh_prompts(self, exchange: Exchange) -> Answer:
         """The newest of a source, now."""
-        await exchange.json()
-        snapshot = await self._blocking.run(self._counter.refresh, asked_by(exchange))
-        data = {
-            "refreshed": True,
+        body = checked(RefreshBody, await exchange.json(empty={}))
+        asked = asked_by(exchange, body.given())
+        snapshot = await self._blocking.run(self._counter.refresh, asked)
+        data: dict[str, object] = {
+            "refreshed": snapshot.stale is None,
             "promptsLoaded": len(snapshot.names),
             "source": snapshot.source,
+            **skipped_data(snapshot.skipped),
         }
+        if snapshot.stale is not None:
+            data["reason"] = snapshot.stale.reason
         return success(encoded(data), exchange.request_id, snapshot=snapshot)
 
     async def ingest_source(self, exchange: Exchange) -> Answer:
@@ -102,6 +109,8 @@ class PromptCalls:
         if done.content_hash:
             data["contentHash"] = done.content_hash
         data |= {"fileCount": done.file_count, "status": done.status}
+        snapshot = await self._blocking.run(self._counter.snapshot, Asked(source=body.source))
+        data |= skipped_data(snapshot.skipped)
         return success(encoded(data), exchange.request_id)
 
     async def list_tools(self, exchange: Exchange) -> Answer:
@@ -159,12 +168,15 @@ class _Tagged:
         return self._last
 
 
-def asked_by(exchange: Exchange) -> Asked:
-    """The source that a request is about. Raises: Refused."""
+def asked_by(exchange: Exchange, body: Mapping[str, str] = _NOTHING) -> Asked:
+    """The source that a request is about, by its query or its body. Raises: Refused."""
     token = exchange.header(GIT_TOKEN) or exchange.header(GIT_TOKEN_OF_DOT_AI)
-    if not exchange.scope["query_string"] and token is None:
+    if not (body or exchange.scope["query_string"]) and token is None:
         return _CONFIGURED
-    given = exchange.query(_SOURCE_NAMES, _MAY_BE_EMPTY)
+    query = exchange.query(_SOURCE_NAMES, _MAY_BE_EMPTY)
+    if query and body:
+        raise Refused("invalid_argument", "name the source in the query or in the body, not both")
+    given = {**query, **body}
     if "source" in given and len(given) > 1:
         raise Refused("invalid_argument", "source goes without repo, path and branch")
     secret = Secret(token.decode("latin-1")) if token else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from skillhall.surfaces.rest.bodies import PromptBody, UploadBody
+from skillhall.surfaces.rest.bodies import PromptBody, RefreshBody, UploadBody
 from skillhall.surfaces.rest.calls import Call, endpoint
 from skillhall.surfaces.rest.documents import (
     BEARER,
@@ -58,7 +58,7 @@ def prompt_router(calls: PromptCalls) -> APIRouter:
         PROMPTS + "/refresh",
         calls.refresh_prompts,
         responses(RefreshData, SOURCE, BODY),
-        asked,
+        {**asked, "requestBody": body_of(RefreshBody, required=False)},
     )
     add_route(
         router,

@@ -85,7 +85,8 @@ def skill_router(calls: SkillCalls) -> APIRouter:
     one = {**responses(SkillData, _BAD, _NOT_THERE), **_KNOWN}
     add_route(router, "GET", f"{SKILLS}/{{id}}", calls.one_skill, one, _extra(_ID))
     gone = responses(DeletedSkillData, _BAD, _NOT_THERE, _WRITTEN)
-    add_route(router, "DELETE", f"{SKILLS}/{{id}}", calls.delete_skill, gone, _extra(_ID))
+    extra = _extra(_ID, _SHADOWED)
+    add_route(router, "DELETE", f"{SKILLS}/{{id}}", calls.delete_skill, gone, extra)
     archived = f"{SKILLS}/{{id}}/archive"
     add_route(router, "GET", archived, calls.one_archive, _bytes("The zip file."), _extra(_ID))
     filed = f"{SKILLS}/{{id}}/files/{{path:path}}"
@@ -127,6 +128,12 @@ def _parameter(name: str, place: str, about: str, **schema: object) -> dict[str,
 
 
 _ID = _parameter("id", "path", "The skill's id.")
+_SHADOWED = _parameter(
+    "shadowed",
+    "query",
+    "`true` deletes the user skill that a system skill with the same id shadows.",
+    pattern=r"\S",
+)
 _NAME = _parameter("name", "path", "The name in the index.")
 _PATH = _parameter("path", "path", "The file's path in the skill.")
 _LIST_PARAMETERS = (

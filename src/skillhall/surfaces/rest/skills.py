@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 from skillhall.agents.collection_skills import CollectionSkills
 from skillhall.library.collection import MAX_FILES, SOURCES
 from skillhall.library.editing import SkillText
+from skillhall.skill.bundle import sha256_of
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
 from skillhall.surfaces.http.forms import MULTIPART, read_form
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.bodies import EditBody, ImportBody, SkillBody, checked
 from skillhall.surfaces.rest.files import download_of, path_parts
-from skillhall.surfaces.rest.finding_texts import findings_data
+from skillhall.surfaces.rest.finding_texts import findings_data, skipped_data
 from skillhall.surfaces.rest.paging import page_limit
 from skillhall.surfaces.rest.tags import REVALIDATED, matches, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall.library.collection import Collection, Details, Imported, Listed
+    from skillhall.library.collection import Collection, Details, Imported, Listed, Origin
     from skillhall.library.local_skills import ImportReport
     from skillhall.surfaces.http.answer import Headers
     from skillhall.surfaces.http.blocking import Blocking
@@ -64,18 +65,24 @@ class SkillCalls:
             "skills": [_listed(one) for one in page.skills],
             "total": page.total,
         }
+        if "cursor" not in asked:
+            told |= skipped_data(shown.skipped)
         if page.following:
             told["nextCursor"] = page.following
         return success(encoded(told), exchange.request_id, headers=headers)
 
     async def one_skill(self, exchange: Exchange) -> Answer:
         """Everything about one skill: its text, its files and what was noticed."""
-        details = await self._blocking.run(self._collection.details, _names(exchange)[0])
-        tag = f'W/"{details.digest}"'.encode()
+        identity = _names(exchange)[0]
+        details = await self._blocking.run(self._collection.details, identity)
+        origin = await self._blocking.run(self._collection.origin, identity)
+        tag = _tag_of(details, origin)
         headers: Headers = (*JSON, REVALIDATED, (b"etag", tag))
         if matches(exchange.header(b"if-none-match"), tag):
             return Answer(304, headers[1:])
         data = await self._blocking.run(_details, details)
+        if origin.commit:
+            data["commit"] = origin.commit
         return success(encoded(data), exchange.request_id, headers=headers)
 
     async def one_file(self, exchange: Exchange) -> Answer:
@@ -117,7 +124,9 @@ class SkillCalls:
     async def delete_skill(self, exchange: Exchange) -> Answer:
         """Remove a skill that was added or imported."""
         identity = _names(exchange)[0]
-        change = await self._blocking.run(self._collection.delete, identity)
+        shadowed = _is_yes(exchange.query(("shadowed",)).get("shadowed"))
+        delete = partial(self._collection.delete, identity, shadowed=shadowed)
+        change = await self._blocking.run(delete)
         data = {"deleted": identity, **({"change": change} if change else {})}
         return success(encoded(data), exchange.request_id)
 
@@ -188,7 +197,14 @@ def _names(exchange: Exchange) -> tuple[str, str, str]:
 
 
 def _listed(one: Listed) -> dict[str, object]:
-    return {"id": one.id, "name": one.name, "description": one.description, "source": one.source}
+    row = {"id": one.id, "name": one.name, "description": one.description, "source": one.source}
+    return {**row, "repository": one.repository} if one.repository else {**row}
+
+
+def _tag_of(details: Details, origin: Origin) -> bytes:
+    """An ETag of everything that is told: some of it is not in the skill's own files."""
+    facts = repr((details.digest, details.listed, details.shadowed, origin))
+    return f'W/"{sha256_of(facts.encode("utf-8", "surrogatepass"))}"'.encode()
 
 
 def _details(details: Details) -> dict[str, object]:
@@ -204,6 +220,7 @@ def _details(details: Details) -> dict[str, object]:
         "digest": details.digest,
         "files": files,
         "findings": findings_data(details.findings),
+        "shadowed": [_listed(one) for one in details.shadowed],
     }
 
 

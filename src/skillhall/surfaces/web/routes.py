@@ -110,6 +110,7 @@ def _pages(site: Site, playground: PlaygroundPages) -> tuple[tuple[str, str, Cal
         ("POST", f"{PLAYGROUND}/new", playground.forget),
         *session_pages(site),
         ("GET", "/sources", sources.show_sources),
+        ("GET", "/sources/skipped", sources.show_skipped),
         ("POST", "/sources/refresh", sources.refresh),
         ("POST", "/sources/follow", sources.follow),
         ("POST", "/sources/unfollow", sources.unfollow),

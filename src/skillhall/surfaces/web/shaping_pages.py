@@ -16,7 +16,6 @@ from skillhall.surfaces.web.site import Problem, problem_of
 from skillhall.surfaces.web.visit import Notice
 
 if TYPE_CHECKING:
-    from skillhall.library.collection import Details
     from skillhall.library.comparing import DiffLine
     from skillhall.surfaces.http.answer import Answer
     from skillhall.surfaces.web.site import Site
@@ -54,7 +53,9 @@ class WritePage(Page):
 class DeletePage(Page):
     """The question before a skill is removed."""
 
-    details: Details
+    id: str
+    files: int
+    is_shadowed: bool  # a user skill that a system skill shadows
     can_take_back: bool
 
 
@@ -113,16 +114,25 @@ class ShapingPages:
 
     def ask_delete(self, visit: Visit) -> Answer:
         """The question before a skill is removed."""
-        details = self._collection.details(visit.names[1])
-        title = visit.texts("delete.title", name=details.listed.id)
-        can_take_back = self._collection.changes.can_take_back(details.listed.id)
-        page = DeletePage(frame_of(visit, title, "skills"), details, can_take_back)
+        identity, is_shadowed = visit.names[1], visit.query.get("shadowed") == "true"
+        own = self._collection.shadowed_bundle(identity) if is_shadowed else None
+        if own is None:
+            self._collection.refuse_read_only(identity)
+        bundle = own or self._collection.bundle(identity)
+        page = DeletePage(
+            frame_of(visit, visit.texts("delete.title", name=identity), "skills"),
+            identity,
+            len(bundle.files),
+            is_shadowed,
+            self._collection.changes.can_take_back(identity),
+        )
         return page_answer("delete.html", page)
 
     def delete(self, visit: Visit) -> Answer:
         """Remove a skill."""
         identity = visit.names[1]
-        change = self._collection.delete(identity)
+        shadowed = visit.form.text("shadowed") == "true"
+        change = self._collection.delete(identity, shadowed=shadowed)
         return self._site.done("/skills", Notice("deleted", identity, change))
 
     def undo(self, visit: Visit) -> Answer:

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
     from skillhall.library.collection import Details, Figures, Listed, Shown
     from skillhall.policy.loading import Judged
+    from skillhall.policy.skipped import Skipped
     from skillhall.skill.bundle import SkillFile
     from skillhall.surfaces.web.site import Site
     from skillhall.surfaces.web.visit import Visit
 
 ROWS = 50  # of the table, on one page
 PATIENCE = 2.0  # seconds until changes by other programs are seen in the table
+SKIPPED = 20  # entries that the table names; a page of their own has more
 MAX_TEXT = 512 * 1024  # bytes of a file that is shown
 SORTS = ("id", "name", "source", "tokens")
 _FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
@@ -65,7 +67,8 @@ class SkillsPage(Page):
     following: str
     address: str  # of this view
     revision: str
-    notes: tuple[Judged, ...]
+    skipped: tuple[Skipped, ...]  # the first of what is not served
+    skipped_total: int
 
     @property
     def is_empty(self) -> bool:
@@ -170,7 +173,8 @@ class SkillPages:
             following=asked.at(page=start // ROWS + 2) if start + ROWS < len(ids) else "",
             address=asked.at(page=start // ROWS + 1),
             revision=shown.revision,
-            notes=tuple(one for one in shown.findings if one.effect is Effect.REJECT),
+            skipped=shown.skipped[:SKIPPED],
+            skipped_total=len(shown.skipped),
         )
         return page_answer("skills.html", page)
 
@@ -186,16 +190,15 @@ class SkillPages:
         details = self._collection.details(identity)
         listed, skill = details.listed, self._collection.find(identity)
         folder = f"{_FOLDERS.get(listed.source, '')}/{skill.folder}".strip("/")
-        commit = ""
+        origin = self._collection.origin(identity)
         if listed.source not in _FOLDERS:
-            snapshot = self._site.counter.current()
-            folder, commit = (snapshot.source, snapshot.commit) if snapshot else ("", "")
+            folder = origin.repository
         page = SkillPage(
             frame_of(visit, listed.name, "skills"),
             details=details,
             file=skill.file,
             place=folder,
-            commit=commit,
+            commit=origin.commit,
             body=self._site.markdown.render(
                 details.body, f"/skill/{quote(identity, safe='')}/files"
             ),

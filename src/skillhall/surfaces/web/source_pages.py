@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from skillhall.errors import FollowingOff, SkillhallError, without_credentials
 from skillhall.prompts.model import Asked
+from skillhall.skill.bundle import sha256_of
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.keys import SESSION
 from skillhall.surfaces.rest.errors import status_of
@@ -21,6 +22,7 @@ from skillhall.surfaces.web.visit import LANGUAGE, THEME, THEMES, Notice
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillhall.policy.skipped import Skipped
     from skillhall.prompts.model import Followed, SourceStatus
     from skillhall.settings import PromptSettings
     from skillhall.surfaces.http.answer import Answer
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _YEAR = 365 * 24 * 3600  # seconds that a choice is kept
 _PLACE = ("repo", "path", "branch")  # the fields of a repository
 _LONGEST_QUERY = 1500  # characters
+_ROWS = 500  # skipped entries of one source that the page lists
 _UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
 
 
@@ -54,6 +57,28 @@ class SourceRow(NamedTuple):
         """What can be removed."""
         return self.status.followed
 
+    @property
+    def anchor(self) -> str:
+        """Where the page of skipped entries has those of this source."""
+        return _anchor(self.status)
+
+
+class SkippedSection(NamedTuple):
+    """What one source holds but does not serve."""
+
+    anchor: str
+    name: str  # "" for the skills of the run directory
+    commit: str
+    rows: tuple[Skipped, ...]  # the first of them
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedPage(Page):
+    """What is not served, by source, and why."""
+
+    sections: tuple[SkippedSection, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class SourcesPage(Page):
@@ -62,6 +87,7 @@ class SourcesPage(Page):
     rows: tuple[SourceRow, ...]
     has_repository: bool  # in the settings
     counts: tuple[tuple[str, int], ...]  # skills by source
+    skipped: int  # skills that are not served, whatever their source
     can_scan: bool
     folder: str  # that is scanned
     asked: Asked  # what was typed into the form of another repository
@@ -93,6 +119,19 @@ class SourcePages:
     def show_sources(self, visit: Visit) -> Answer:
         """How every source stands."""
         return self._page(visit)
+
+    def show_skipped(self, visit: Visit) -> Answer:
+        """What every source holds but does not serve."""
+        own = self._site.collection.show().skipped
+        sections = [SkippedSection("own", "", "", own[:_ROWS], len(own))]
+        for one in self._site.counter.status():
+            place = _anchor(one), one.source, one.commit
+            sections.append(SkippedSection(*place, one.skipped[:_ROWS], len(one.skipped)))
+        page = SkippedPage(
+            frame_of(visit, visit.texts("skipped.title"), "sources"),
+            tuple(section for section in sections if section.total),
+        )
+        return page_answer("skipped.html", page)
 
     def refresh(self, visit: Visit) -> Answer:
         """Look for news now."""
@@ -172,6 +211,7 @@ class SourcePages:
             counts=tuple(
                 (one, len(shown.of_source(one))) for one in ("user", "system", "repository")
             ),
+            skipped=len(shown.skipped),
             can_scan=self._site.settings.server.folder_scan,
             folder=DEFAULT_FOLDER,
             asked=_shown(_asked(visit)),
@@ -205,6 +245,11 @@ def _row(status: SourceStatus) -> SourceRow:
         return SourceRow(status, status.source, "", "", age)
     repo, folder, branch = status.followed
     return SourceRow(status, without_credentials(repo), folder, branch, age)
+
+
+def _anchor(status: SourceStatus) -> str:
+    """An id that stays the same while other sources come and go."""
+    return f"of-{sha256_of(f'{status.role} {status.source}'.encode())[:12]}"
 
 
 def _asked(visit: Visit) -> Asked:

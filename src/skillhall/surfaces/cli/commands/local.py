@@ -109,20 +109,25 @@ def import_(  # noqa: PLR0913 - one parameter for each option
 @command.command("delete", epilog="Example: skillhall local delete pdf-tools --yes")
 @click.argument("id")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--shadowed", is_flag=True, help="The user skill that a system skill shadows.")
 @run_directory_option
 @json_option
 def delete(
     *,
     id: str,  # noqa: A002 - click names it after the argument
     yes: bool,
+    shadowed: bool,
     root: str,
     as_json: bool,
 ) -> int:
-    """Remove the user skill ID with all its files. System skills are read-only."""
+    """Remove the user skill ID with all its files. System skills are read-only.
+
+    A user skill that is shadowed by a system skill with the same ID needs --shadowed.
+    """
     if not yes:
         can_ask = not as_json and is_attended()
         _confirm(f"Delete the user skill {id!r} with all its files?", can_ask=can_ask)
-    _local(root).delete(id)
+    _local(root).delete(id, shadowed=shadowed)
     if as_json:
         _print_json("local delete", {"deleted": id})
     else:

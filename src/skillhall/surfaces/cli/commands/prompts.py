@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.errors import OK, UPSTREAM
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option, show_help
 from skillhall.surfaces.cli.servers import asked_options, open_server, server_option
@@ -15,7 +16,7 @@ from skillhall.surfaces.cli.terminal import clean, print_rows, print_text, say
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall.library.prompt_servers import Packed, PromptServer
+    from skillhall.library.prompt_servers import NotServed, Packed, Refreshed
 
     Files = Mapping[str, bytes]
 
@@ -46,13 +47,16 @@ def list_prompts(*, server: str, asked: Mapping[str, str], as_json: bool) -> int
             }
             for one in listing.prompts
         ]
-        _print_json("list", {"prompts": told, "source": listing.source})
+        stale = {"stale": listing.stale} if listing.stale else {}
+        _print_json("list", {"prompts": told, "source": listing.source, **stale})
         return 0
     print_rows(
         (one.name, one.description, " ".join(argument.name for argument in one.arguments))
         for one in listing.prompts
     )
     say(f"{counted(len(listing.prompts), 'prompt')} of {listing.source}")
+    if listing.stale:
+        say(f"the server serves an older copy: {listing.stale}")
     return 0
 
 
@@ -94,13 +98,22 @@ def get_prompt(  # noqa: PLR0913 - one parameter for each option
 @asked_options
 @json_option
 def refresh(*, server: str, asked: Mapping[str, str], as_json: bool) -> int:
-    """Have the server look for news in its repository."""
+    """Have the server look for news in its repository.
+
+    Prompts that the server skips are named. If it cannot reach the repository, it serves an older
+    copy, and the command fails.
+    """
     done = open_server(server, asked).refresh()
     if as_json:
-        _print_json("refresh", {"promptsLoaded": done.prompts, "source": done.source})
+        _print_json("refresh", _refreshed(done))
     else:
-        say(f"{counted(done.prompts, 'prompt')} of {done.source}")
-    return 0
+        _tell_skipped(done.skipped, done.skipped_total)
+        skipped = f"; {done.skipped_total} skipped" if done.skipped_total else ""
+        older = "" if done.is_done else ", from an older copy"
+        say(f"{counted(done.prompts, 'prompt')} of {done.source}{older}{skipped}")
+        if not done.is_done:
+            say(f"not refreshed: {done.reason}")
+    return OK if done.is_done else UPSTREAM
 
 
 @command.command("upload", epilog="Example: skillhall prompts upload ./prompts --source team")
@@ -117,22 +130,32 @@ def upload(*, folder: str, source: str, server: str, as_json: bool) -> int:
 
     packed = pack(folder)
     _tell_left_behind(packed)
-    done = _send(open_server(server, {"source": source}), source, packed)
+    client = open_server(server, {"source": source})
+    sent = client.upload(source, packed.digest, packed.files)
     if as_json:
-        _print_json("upload", done)
+        data = {"source": sent.source, "contentHash": packed.digest, "fileCount": sent.files}
+        _print_json("upload", {**data, "status": sent.status, "skipped": _rows(sent.skipped)})
     else:
-        say(f"{done['status']}: {counted(len(packed.files), 'file')} as {done['source']}")
+        _tell_skipped(sent.skipped, sent.skipped_total)
+        say(f"{sent.status}: {counted(len(packed.files), 'file')} as {sent.source}")
     return 0
 
 
-def _send(server: PromptServer, source: str, packed: Packed) -> Mapping[str, object]:
-    sent = server.upload(source, packed.digest, packed.files)
-    return {
-        "source": sent.source,
-        "contentHash": packed.digest,
-        "fileCount": sent.files,
-        "status": sent.status,
-    }
+def _refreshed(done: Refreshed) -> Mapping[str, object]:
+    data = {"refreshed": done.is_done, "promptsLoaded": done.prompts, "source": done.source}
+    reason = {} if done.is_done else {"reason": done.reason}
+    return {**data, **reason, "skipped": _rows(done.skipped)}
+
+
+def _rows(skipped: Sequence[NotServed]) -> list[dict[str, str]]:
+    return [one._asdict() for one in skipped]
+
+
+def _tell_skipped(skipped: Sequence[NotServed], total: int) -> None:
+    for one in skipped:
+        say(f"{one.path or one.name}: skipped[{one.code}]: {one.message}")
+    if total > len(skipped):
+        say(f"{total - len(skipped)} more are skipped")
 
 
 def _read_arguments(words: Sequence[str]) -> dict[str, str]:

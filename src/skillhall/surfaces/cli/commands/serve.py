@@ -101,7 +101,7 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
 
     listening = listen(settings.server)
     gc.enable()  # a server lives long enough to make garbage
-    log_to_stderr(level)
+    release_warnings = log_to_stderr(level)
     shared = open_shared(settings)
     counter = open_counter(settings, shared=shared)
     url = _url(listening.getsockname())
@@ -113,9 +113,14 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
         admits=shared.ring.admits,
         database=shared.database.problem if settings.database_url else None,
     )
+
+    def started() -> None:
+        _tell(url, settings, as_json=as_json)
+        release_warnings()
+
     try:
         _warn(shared)
-        serve(services, settings, listening, lambda: _tell(url, settings, as_json=as_json))
+        serve(services, settings, listening, started)
     finally:
         counter.close()
         door.close()
