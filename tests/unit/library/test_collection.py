@@ -247,3 +247,21 @@ def test_a_folder_of_the_machine_is_opened_only_if_that_is_allowed(run_directory
         skills.open_folder(folder)
     skills.settings = skills.settings._replace(server=ServerSettings(folder_scan=True))
     assert len(skills.open_folder(folder).bundles) == 1
+
+
+def test_a_skill_md_that_is_a_link_inside_the_folder_is_published(run_directory: Path) -> None:
+    skill = run_directory / ".agents/skills/own"
+    (skill / "SKILL.md").rename(skill / "text.md")
+    (skill / "SKILL.md").symlink_to("text.md")
+    shown = collection(run_directory)
+    names = ["SKILL.md", "run.sh", "text.md"]
+    assert [file.path.text for file in shown.details("own").files] == names
+    with zipfile.ZipFile(io.BytesIO(shown.archive("own"))) as archive:
+        assert archive.namelist() == names
+        assert archive.read("SKILL.md") == make_skill_md("own")
+    (skill / "run.sh").unlink()
+    (skill / "text.md").rename(skill.parent / "text.md")
+    (skill / "SKILL.md").unlink()
+    (skill / "SKILL.md").symlink_to("../text.md")
+    artifacts = collection(run_directory).artifacts()
+    assert [one.files for one in artifacts if one.listed.id == "own"] == [("SKILL.md",)]
