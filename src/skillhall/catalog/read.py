@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import fspath
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhall.errors import SkillFileNotFound
 from skillhall.policy.profiles import LENIENT
 from skillhall.policy.readable import is_published
-from skillhall.skill.bundle import RelativePath
+from skillhall.skill.bundle import RelativePath, SkillFile
 from skillhall.skill.frontmatter import MAX_SKILL_MD, Block, find_block
 from skillhall.skill.parse import parse_skill
 from skillhall.sources.bundles import open_flat, read_in_place, use_bundle
@@ -91,4 +92,15 @@ def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) 
     """
     if skill.is_flat:
         return work(open_flat(skill.place, skill.file))
-    return use_bundle(skill.place, policy, work)
+    if skill.real_file is None:
+        return use_bundle(skill.place, policy, work)
+    return use_bundle(skill.place, policy, lambda bundle: work(_with_own_file(skill, bundle)))
+
+
+def _with_own_file(skill: Skill, bundle: Bundle) -> Bundle:
+    """The bundle with the SKILL.md that is a link, which a bundle leaves out."""
+    data = _read_own_file(skill)
+    own = SkillFile(RelativePath.parse(skill.file), len(data), executable=False, read=lambda: data)
+    files = {**bundle.files, skill.file: own}
+    findings = tuple(found for found in bundle.findings if found.path != skill.file)
+    return replace(bundle, files=dict(sorted(files.items())), findings=findings)

@@ -283,3 +283,21 @@ def test_a_skill_of_a_repository_names_it_with_its_commit(
     [lost] = skills.show().skipped
     assert lost.message == "'own' of acme/skills is shadowed by the user skill with the same id"
     assert [one.repository for one in skills.details("own").shadowed] == ["acme/skills"]
+
+
+def test_a_skill_md_that_is_a_link_inside_the_folder_is_published(run_directory: Path) -> None:
+    skill = run_directory / ".agents/skills/own"
+    (skill / "SKILL.md").rename(skill / "text.md")
+    (skill / "SKILL.md").symlink_to("text.md")
+    shown = collection(run_directory)
+    names = ["SKILL.md", "run.sh", "text.md"]
+    assert [file.path.text for file in shown.details("own").files] == names
+    with zipfile.ZipFile(io.BytesIO(shown.archive("own"))) as archive:
+        assert archive.namelist() == names
+        assert archive.read("SKILL.md") == make_skill_md("own")
+    (skill / "run.sh").unlink()
+    (skill / "text.md").rename(skill.parent / "text.md")
+    (skill / "SKILL.md").unlink()
+    (skill / "SKILL.md").symlink_to("../text.md")
+    artifacts = collection(run_directory).artifacts()
+    assert [one.files for one in artifacts if one.listed.id == "own"] == [("SKILL.md",)]
