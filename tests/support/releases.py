@@ -28,12 +28,12 @@ def export_checkout(folder: Path) -> Path:
     return folder
 
 
-def uv(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def uv(*words: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run uv with the settings of the person who runs the tests."""
     return subprocess.run(
         [dev.uv(), *map(str, words)],
         cwd=cwd,
-        env=_ENVIRONMENT,
+        env=_ENVIRONMENT | variables,
         capture_output=True,
         text=True,
         check=False,
@@ -54,7 +54,8 @@ def find_python(version: str) -> Path | None:
     """An installed interpreter of that version."""
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return Path(sys.executable)
-    done = uv("python", "find", "--no-python-downloads", "--no-project", version, cwd=ROOT)
+    words = ["python", "find", "--no-python-downloads", "--no-project", version]
+    done = uv(*words, cwd=ROOT, PYENV_VERSION=version)  # pyenv's programs fail without a version
     return Path(done.stdout.strip()) if done.returncode == 0 else None
 
 
