@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.completing import ConfiguredAgent
 from skillhall.surfaces.cli.loading import counted, load, read_settings, tell_what_was_left_out
 from skillhall.surfaces.cli.options import config_option, no_index_option, profile_option
 from skillhall.surfaces.cli.terminal import print_text, say
@@ -26,7 +27,12 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="xml", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @config_option
-@click.option("--agent", metavar="ID", help="What an agent of the config gets, not folders.")
+@click.option(
+    "--agent",
+    type=ConfiguredAgent(),
+    metavar="ID",
+    help="What an agent of the config gets, not folders.",
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the config instead.")
 @no_index_option
 def command(  # noqa: PLR0913 - one parameter for each option
