@@ -126,11 +126,11 @@ def test_two_people_see_each_others_changes(visitor: Visitor, other: Visitor, bo
     watching(mine)
     watching(theirs)
     choose(mine, "Three", "Move up")
-    expect(order(theirs)).to_have_text(["One", "Three", "Two"], timeout=5000)
+    expect(order(theirs)).to_have_text(["One", "Three", "Two"])
     choose(theirs, "One", "Delete")
-    expect(order(mine)).to_have_text(["Three", "Two"], timeout=5000)
+    expect(order(mine)).to_have_text(["Three", "Two"])
     theirs.get_by_role("button", name="Undo").click()
-    expect(order(mine)).to_have_text(["One", "Three", "Two"], timeout=5000)
+    expect(order(mine)).to_have_text(["One", "Three", "Two"])
 
 
 def test_a_change_that_comes_during_a_drag_waits_and_nothing_is_lost(

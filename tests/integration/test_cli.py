@@ -25,7 +25,7 @@ def skillhall(
         check=False,
         cwd=cwd,
         env={**os.environ, **(env or {})},
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -61,7 +61,7 @@ def on_a_terminal(*words: str, env: dict[str, str]) -> bytes:
         pass
     finally:
         os.close(controller)
-        process.wait(timeout=60)
+        process.wait(timeout=120)
     return b"".join(chunks)
 
 
@@ -151,7 +151,7 @@ def test_a_reader_that_leaves_early_is_no_error(words: list[str], tmp_path: Path
     errors = process.stderr.read()
     process.stderr.close()
     # 0 where the system took the whole text in one write before it noticed.
-    assert process.wait(timeout=60) in (0, 141)
+    assert process.wait(timeout=120) in (0, 141)
     assert errors == b""
 
 

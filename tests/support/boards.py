@@ -85,14 +85,19 @@ def grab(page: Page, title: str) -> None:
     box = card(page, title).first.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 40, box["y"] + 12, steps=4)
+    expect(page.locator(".cards .is-ghost")).to_have_count(1)
 
 
 def carry(page: Page, target: Locator) -> None:
-    """Carry what is held above something else; Sortable looks at where the pointer is."""
+    """Carry what is held above another card, and wait until it has moved to that card's zone.
+
+    Sortable reads the pointer's position every 50 ms. A card that is dropped earlier stays.
+    """
     box = target.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 60, box["y"] + 4, steps=8)
     page.mouse.move(box["x"] + 60, box["y"] + 6, steps=2)
+    expect(target.locator("xpath=..").locator(".is-ghost")).to_have_count(1)
 
 
 def sent(page: Page) -> None:

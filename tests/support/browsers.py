@@ -22,7 +22,7 @@ LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (390, "light"),
     (390, "dark"),
 )
-PATIENCE = 20_000  # milliseconds; whatever takes longer hangs
+PATIENCE = 120_000  # milliseconds; an event that takes longer does not come
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -90,7 +90,7 @@ def serving(
                 yield Hall(found[1], folder)
             finally:
                 process.terminate()
-                process.wait(20)
+                process.wait(PATIENCE / 1000)
 
 
 @dataclass

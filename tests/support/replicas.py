@@ -22,7 +22,7 @@ from tests.support.skills import make_skill_md
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 30  # seconds; whatever takes longer has failed
+DEADLINE = 120  # seconds; whatever takes longer has failed
 SKILLS = "/api/v1/skills"
 PROMPTS = "/api/v1/prompts"
 _PAUSE = 0.02  # seconds between two looks

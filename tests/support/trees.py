@@ -25,7 +25,7 @@ from skillhall.wiring import load_catalog
 NOBODY = 65534
 # A file system in memory lists a folder in the order of creation; a disk sorts by hash.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-DEADLINE = 30  # seconds; a child that takes longer hangs
+DEADLINE = 120  # seconds; a child that takes longer hangs
 
 
 def skill_text(name: str, description: str = "Does it.", more: str = "") -> str:
