@@ -61,7 +61,6 @@ class PostgresServer:
         The programs are copied, because `nobody` may not be able to enter the checkout.
         """
         user = pwd.getpwnam("nobody")
-        os.chown(self.folder, user.pw_uid, user.pw_gid)
         self._identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         package = _installed()
         copy = self.folder / _PACKAGE
@@ -71,6 +70,8 @@ class PostgresServer:
         libraries = package.with_name(f"{_PACKAGE}.libs")
         if libraries.exists():
             shutil.copytree(libraries, self.folder / libraries.name)
+        for path in (self.folder, *self.folder.rglob("*")):
+            os.chown(path, user.pw_uid, user.pw_gid)
         self._bin = copy / _INSTALL / "bin"
 
     def _run(self, program: str, *arguments: str) -> None:

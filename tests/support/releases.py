@@ -14,7 +14,11 @@ _ENVIRONMENT = dev.environment()
 
 
 def export_checkout(folder: Path) -> Path:
-    """A copy of the files a fresh clone would have: tracked ones, and new ones not ignored."""
+    """A copy of the files a fresh clone would have, without the tests.
+
+    New files that git does not ignore are among them, so that a change can be tested before it is
+    committed.
+    """
     listed = subprocess.run(
         ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,
