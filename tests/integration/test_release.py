@@ -5,12 +5,14 @@ import shlex
 import shutil
 import tarfile
 import zipfile
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 import dev
 from tests.support.releases import ROOT, build, export_checkout, uv
+from tests.support.shelves import tree
 
 VENDOR = dev.VENDOR.relative_to(ROOT)
 
@@ -34,6 +36,12 @@ def test_a_wheel_from_a_clean_clone_has_the_browser_files_and_their_licences(whe
     assert {f"{folder}/{name}" for name in dev.BROWSER_FILES} <= names_in(wheel)
     licences = {name.rpartition("/")[2] for name in names_in(wheel) if name.endswith("LICENSE")}
     assert licences == {"LICENSE", "Sortable.LICENSE", "htmx.LICENSE"}
+
+
+def test_the_shipped_skills_are_in_the_wheel(wheel: Path) -> None:
+    inside = {name for name in names_in(wheel) if "/system_skills/" in name and name[-1] != "/"}
+    own = Path(str(files("skillhall.library") / "system_skills"))
+    assert inside == {f"skillhall/library/system_skills/{path}" for path in tree(own)}
 
 
 def test_the_sdist_has_the_browser_files(wheel: Path) -> None:
