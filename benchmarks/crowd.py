@@ -1,9 +1,11 @@
 """Four processes with 500 changes each at one session, on each database: nothing may be lost."""
 
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.support.databases import make_postgres_database, postgres_server
+from tests.support.databases import make_postgres_database
 from tests.support.desk_hammer import check, hammer, open_desk
+from tests.support.postgres import shared_server
 
 PROCESSES, CHANGES = 4, 500
 BLOCKS = 40  # that are there before
@@ -13,7 +15,7 @@ def run(_: float) -> bool:
     """Whether everything that was accepted is there; the figures are printed."""
     with TemporaryDirectory() as folder:
         is_good = _crowd("SQLite", f"sqlite:///{folder}/crowd.db")
-    with postgres_server("benchmarks") as server:
+    with TemporaryDirectory() as folder, shared_server(Path(folder)) as server:
         return _crowd("PostgreSQL", make_postgres_database(server, "crowd")) and is_good
 
 

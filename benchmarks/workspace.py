@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,8 @@ from skillhall.workspace.checking import make_content
 from skillhall.workspace.model import Zone
 from skillhall.workspace.placing import Place
 from skillhall.workspace.workspace import Workspace
-from tests.support.databases import AT, make_postgres_database, postgres_server
+from tests.support.databases import AT, make_postgres_database
+from tests.support.postgres import shared_server
 from tests.support.workspaces import make_workspace
 
 SMALL, LARGE = 100, 10_000  # blocks
@@ -36,7 +38,7 @@ def run(plan: Plan) -> Iterator[Report]:
 
 @contextmanager
 def _postgres() -> Iterator[str]:
-    with postgres_server("benchmarks") as server:
+    with TemporaryDirectory() as folder, shared_server(Path(folder)) as server:
         yield make_postgres_database(server, "bench")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.databases import make_postgres_database, postgres_server, worker
+from tests.support.databases import make_postgres_database, worker
+from tests.support.postgres import shared_server
 
 # Each value is named: on a build server Hypothesis starts from other defaults. How slow the machine
 # is, and how many inputs a test sets aside, differ from run to run and are no failures.
@@ -66,5 +67,5 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PostgreSQL database for this worker; all workers share one server."""
     base = tmp_path_factory.getbasetemp()
     run = base if worker() == "main" else base.parent
-    with postgres_server(str(run)) as server:
+    with shared_server(run) as server:
         yield make_postgres_database(server, f"skillhall_{worker()}")

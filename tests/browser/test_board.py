@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import HOSTILE
-from tests.support.boards import Board
+from tests.support.boards import Board, card, carry, grab, order, sent
 from tests.support.browsers import Hall, Visitor
 
 
@@ -36,14 +36,6 @@ def either(request: pytest.FixtureRequest) -> Visitor:
     return found
 
 
-def card(page: Page, title: str) -> Locator:
-    return page.locator(".block").filter(has=page.get_by_role("link", name=title, exact=True))
-
-
-def order(page: Page, zone: str = "working") -> Locator:
-    return page.locator(f"#cards-{zone} h3")
-
-
 def choose(page: Page, title: str, action: str) -> None:
     """An entry of a card's menu."""
     menu = card(page, title).locator("details.menu")
@@ -51,31 +43,9 @@ def choose(page: Page, title: str, action: str) -> None:
     menu.get_by_text(action, exact=True).click()
 
 
-def grab(page: Page, title: str) -> None:
-    """Take hold of a card, and lift it a little."""
-    card(page, title).locator(".more").hover()
-    page.mouse.down()
-    box = card(page, title).first.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 40, box["y"] + 12, steps=4)
-
-
-def carry(page: Page, target: Locator) -> None:
-    """Carry what is held above something else; Sortable looks at where the pointer is."""
-    box = target.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 60, box["y"] + 4, steps=8)
-    page.mouse.move(box["x"] + 60, box["y"] + 6, steps=2)
-
-
 def watching(page: Page) -> None:
     """Wait until the stream of events is open."""
     expect(page.locator("#live")).to_have_attribute("data-state", "open")
-
-
-def sent(page: Page) -> None:
-    """Wait until the server knows every move."""
-    expect(page.locator("#board")).not_to_have_attribute("aria-busy", "true")
 
 
 def test_cards_show_what_blocks_are_and_cost(visitor: Visitor, board: Board) -> None:
@@ -156,11 +126,11 @@ def test_two_people_see_each_others_changes(visitor: Visitor, other: Visitor, bo
     watching(mine)
     watching(theirs)
     choose(mine, "Three", "Move up")
-    expect(order(theirs)).to_have_text(["One", "Three", "Two"], timeout=5000)
+    expect(order(theirs)).to_have_text(["One", "Three", "Two"])
     choose(theirs, "One", "Delete")
-    expect(order(mine)).to_have_text(["Three", "Two"], timeout=5000)
+    expect(order(mine)).to_have_text(["Three", "Two"])
     theirs.get_by_role("button", name="Undo").click()
-    expect(order(mine)).to_have_text(["One", "Three", "Two"], timeout=5000)
+    expect(order(mine)).to_have_text(["One", "Three", "Two"])
 
 
 def test_a_change_that_comes_during_a_drag_waits_and_nothing_is_lost(

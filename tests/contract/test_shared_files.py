@@ -20,7 +20,7 @@ from skillhall.storage.records import Event, StoredToken
 from skillhall.storage.shared_port import SharedWriting
 from tests.support.databases import AT
 
-DEADLINE = 20  # seconds
+DEADLINE = 120  # seconds
 PLAIN, PROGRAM = 0o644, 0o755
 ONE, OTHER = {"SKILL.md": (b"one", PLAIN)}, {"SKILL.md": (b"other", PLAIN)}
 

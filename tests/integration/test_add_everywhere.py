@@ -59,7 +59,7 @@ class Person:
             check=False,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
         )
         assert done.returncode == exits, done.stdout + done.stderr
         return done

@@ -43,7 +43,7 @@ def validate(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -104,7 +104,7 @@ def test_listing_broken_skills_succeeds_and_counts_them(root: Path) -> None:
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert outcome.returncode == 0
     assert re.search(r"\d+ skills left out, \d+ warnings; see 'skillhall validate", outcome.stderr)

@@ -23,7 +23,7 @@ from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.skills import make_skill, make_skill_md
 
 MODEL = "openai-chat:scripted"
-DEADLINE = 60
+DEADLINE = 120
 SCRIPT = (
     Call("load_skill", {"name": "csv-report"}),
     Call("read_skill_file", {"name": "csv-report", "path": "layout.md"}),

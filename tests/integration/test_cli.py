@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ def skillhall(
         check=False,
         cwd=cwd,
         env={**os.environ, **(env or {})},
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -61,7 +62,7 @@ def on_a_terminal(*words: str, env: dict[str, str]) -> bytes:
         pass
     finally:
         os.close(controller)
-        process.wait(timeout=60)
+        process.wait(timeout=120)
     return b"".join(chunks)
 
 
@@ -151,7 +152,7 @@ def test_a_reader_that_leaves_early_is_no_error(words: list[str], tmp_path: Path
     errors = process.stderr.read()
     process.stderr.close()
     # 0 where the system took the whole text in one write before it noticed.
-    assert process.wait(timeout=60) in (0, 141)
+    assert process.wait(timeout=120) in (0, 141)
     assert errors == b""
 
 
@@ -247,8 +248,21 @@ def test_a_terminal_gets_a_table_with_colours_unless_it_minds(tmp_path: Path) ->
     decorated = on_a_terminal("list", str(tmp_path), env={"NO_COLOR": ""})
     assert b"NAME" in decorated
     assert b"\x1b[" in decorated
-    plain = on_a_terminal("list", str(tmp_path), env={"NO_COLOR": "1"})
+    plain = on_a_terminal("list", str(tmp_path), env={"TERM": "dumb"})
     assert plain.startswith(b"pdf-tools\tReads PDF files.\t")
+
+
+@pytest.mark.parametrize("words", [["list"], ["search", "pdf"], ["profiles"], ["agents"]])
+def test_no_color_keeps_the_table_and_takes_only_the_colours(
+    words: list[str], tmp_path: Path
+) -> None:
+    make_skill(tmp_path)
+    roots = {"list": [str(tmp_path)], "search": ["--root", str(tmp_path)]}.get(words[0], [])
+    decorated = on_a_terminal(*words, *roots, env={"NO_COLOR": ""})
+    plain = on_a_terminal(*words, *roots, env={"NO_COLOR": "1"})
+    assert plain == re.sub(rb"\x1b\[[\d;]*m", b"", decorated)
+    assert b"\x1b" not in plain
+    assert b"\t" not in plain
 
 
 def test_json_on_a_terminal_is_still_json(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tests.support.replicas import until
 from tests.support.servers import Reply, Running, make_settings, running
 from tests.support.skills import make_skill_md
 
-DEADLINE = 20  # seconds
+DEADLINE = 120  # seconds
 TTL = 3600
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
 

@@ -107,7 +107,7 @@ def running_on(site: GitSite) -> list[str]:
 def all_end_on(site: GitSite) -> bool:
     """Whether none of them is left; the system takes a moment to end what was killed."""
     moment = threading.Event()
-    return any(not running_on(site) or moment.wait(0.02) for _ in range(500))
+    return any(not running_on(site) or moment.wait(0.02) for _ in range(6000))
 
 
 @pytest.fixture
@@ -484,7 +484,7 @@ def test_no_process_shows_the_token_while_it_runs(site: GitSite, access: GitAcce
     site.hold = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read, site, with_token(access, site))
-        assert site.waiting.wait(20)
+        assert site.waiting.wait(120)
         commands = running_on(site)
         site.hold.set()
         assert len(reading.result(20).bundles) == 2
@@ -751,9 +751,9 @@ def test_a_killed_reader_is_no_burden_to_the_next(site: GitSite, access: GitAcce
     site.hold = threading.Event()
     given = json.dumps([site.url("acme/skills.git"), access.cache_directory])
     reader = subprocess.Popen([sys.executable, "-c", KILLED, given])
-    assert site.waiting.wait(20)
+    assert site.waiting.wait(120)
     reader.send_signal(signal.SIGKILL)
-    reader.wait(20)
+    reader.wait(120)
     site.hold.set()
     assert len(read(site, access).bundles) == 2
 
@@ -762,7 +762,7 @@ def test_readers_at_the_same_time_ask_once(site: GitSite, access: GitAccess) -> 
     site.hold = threading.Event()
     with ThreadPoolExecutor(8) as pool:
         readings = [pool.submit(read, site, access) for _ in range(8)]
-        assert site.waiting.wait(20)
+        assert site.waiting.wait(120)
         site.hold.set()
         found = [reading.result(60) for reading in readings]
     assert len({snapshot.commit for snapshot in found}) == 1

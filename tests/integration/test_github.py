@@ -131,7 +131,7 @@ def test_an_archive_that_git_itself_makes_is_read(
     (skill / "link").symlink_to("/etc/passwd" + "x" * 150)
     identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
     for words in (["init", "-q", "-b", "trunk"], ["add", "."], [*identity, "commit", "-qm", "x"]):
-        subprocess.run(["git", *words], cwd=folder, check=True, timeout=20)
+        subprocess.run(["git", *words], cwd=folder, check=True, timeout=120)
     github.repositories["acme/skills"] = repository_of_git(folder)
     bundle = only(read("acme/skills/pdf"))
     assert len(bundle.files) == 15
@@ -744,5 +744,5 @@ def test_many_readers_at_once_share_one_cache(github: GitHubSite, read: Reader) 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert [len(only(snapshot).files) for snapshot in found] == [21] * 6

@@ -4,18 +4,14 @@ import json
 import subprocess
 import sys
 import zipfile
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from skillhall.agents.file_tools import ReadTools
 from skillhall.library.local_skills import LocalSkills
-from tests.support.shelves import tree
 from tests.support.skills import make_skill_md
 from tests.support.trees import DEADLINE, running
-
-ROOT = Path(__file__).resolve().parents[2]
 
 ADD = """
 import sys
@@ -103,23 +99,6 @@ def test_an_agent_sees_a_change_of_another_process(tmp_path: Path) -> None:
     assert local.revision() != before
     assert block == ""
     assert "- id: pdf; name: pdf; description: Reads." in local.prompt_block()
-
-
-def test_the_shipped_skills_are_in_the_wheel(tmp_path: Path) -> None:
-    uv = Path(sys.executable).parent / "uv"
-    if not uv.exists():
-        pytest.skip("no builder here")
-    options = ["--wheel", "--offline", "--no-build-isolation"]
-    command = [str(uv), "build", *options, "-o", str(tmp_path), str(ROOT)]
-    subprocess.run(command, capture_output=True, check=True, timeout=120)
-    [wheel] = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = {
-            name for name in archive.namelist() if "/system_skills/" in name and name[-1] != "/"
-        }
-    own = files("skillhall.library") / "system_skills"
-    expected = {f"skillhall/library/system_skills/{path}" for path in tree(Path(str(own)))}
-    assert names == expected
 
 
 def test_a_skill_goes_from_a_zip_to_the_answer_of_a_tool(tmp_path: Path) -> None:

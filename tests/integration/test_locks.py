@@ -9,7 +9,7 @@ import pytest
 from skillhall.library.foreign_locks import project_place, read_foreign
 from skillhall.library.lock import read_lock
 
-DEADLINE = 60  # seconds; a process that takes longer hangs
+DEADLINE = 120  # seconds; a process that takes longer hangs
 OURS = """
 import sys
 from skillhall.library.lock import LockEntry, changing_lock, set_digest

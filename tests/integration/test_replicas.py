@@ -23,11 +23,11 @@ from skillhall.surfaces.cli.running import run
 from tests.support.databases import make_postgres_database
 from tests.support.git_site import GitRepo, git_site
 from tests.support.mcp_clients import talk_by_http
+from tests.support.postgres import PostgresServer
 from tests.support.replicas import (
     DEADLINE,
     PROMPTS,
     SKILLS,
-    OwnPostgres,
     Replica,
     new_name,
     replicas,
@@ -294,7 +294,8 @@ def test_what_was_imported_survives_all_servers_and_their_caches(pair: list[Repl
 
 
 def test_a_database_that_goes_away_is_told_and_comes_back_by_itself(tmp_path: Path) -> None:
-    postgres = OwnPostgres()
+    postgres = PostgresServer()
+    postgres.start()
     try:
         with replicas(tmp_path, SKILLHALL_DATABASE_URL=postgres.url) as [one, other]:
             assert one.take(skill_files("pdf", "body")).status == 201
@@ -320,7 +321,7 @@ def test_a_database_that_goes_away_is_told_and_comes_back_by_itself(tmp_path: Pa
             assert [replica.ready()["success"] for replica in (one, other)] == [True, True]
             assert "Traceback" not in one.log + other.log
     finally:
-        postgres.end()
+        postgres.delete()
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

@@ -382,7 +382,7 @@ def test_a_server_with_nothing_to_hand_out_is_alive_but_not_ready() -> None:
 def test_a_server_that_is_still_loading_is_not_ready() -> None:
     counter = MemoryCounter(PROMPTS, gate=threading.Event())
     with running(counter) as server:
-        assert counter.waiting.wait(20)
+        assert counter.waiting.wait(120)
         reply = server.ask("GET", "/readyz")
         assert (reply.status, reply.code) == (503, "NOT_READY")
         assert reply.message == "the prompts are being loaded"
@@ -495,13 +495,13 @@ def test_a_list_stays_quick_while_repositories_are_slow() -> None:
         ]
         for asker in askers:
             asker.start()
-        assert counter.waiting.wait(20)
+        assert counter.waiting.wait(120)
         assert server.ask("GET", "/api/v1/prompts").status == 200
         assert server.ask("GET", "/healthz").status == 200
         assert server.ask("GET", "/readyz").status == 200
         counter.gate.set()
         for asker in askers:
-            asker.join(20)
+            asker.join(120)
 
 
 def test_a_source_whose_time_is_over_is_looked_at_first() -> None:

@@ -32,7 +32,7 @@ sys.modules["uvicorn"] = None
 from skillhall.surfaces.cli.running import run
 sys.exit(run(["serve"]))
 """
-DEADLINE = 30
+DEADLINE = 120
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -41,7 +41,7 @@ sys.addaudithook(count)
 
 def run(script: str, folder: Path, number: int = 0) -> int:
     command = [sys.executable, "-c", START + script, str(folder), str(number)]
-    return subprocess.run(command, check=False, timeout=60).returncode
+    return subprocess.run(command, check=False, timeout=120).returncode
 
 
 def make_change(name: str) -> Change:

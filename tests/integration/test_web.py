@@ -1,6 +1,5 @@
 """Pages over HTTP, without a browser: statuses, headers, fragments and who is let in."""
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -11,7 +10,6 @@ from urllib.parse import quote, urlencode
 import pytest
 from jinja2 import meta
 
-import dev
 from skillhall.library.collection import Collection
 from skillhall.library.local_skills import LocalSkills
 from skillhall.settings import Settings
@@ -293,16 +291,6 @@ def test_every_page_is_a_frozen_dataclass_of_its_own() -> None:
     for page in Page.__subclasses__():
         assert is_dataclass(page)
         assert fields(page)[0].name == "frame"
-
-
-def test_the_browser_files_are_those_that_were_looked_at() -> None:
-    vendor = FOLDER / "static" / "vendor"
-    wanted = (FOLDER / "vendored.sha256").read_text(encoding="utf-8").splitlines()
-    found = [
-        f"{hashlib.sha256((vendor / name).read_bytes()).hexdigest()}  {name}"
-        for name in sorted(dev.BROWSER_FILES)
-    ]
-    assert found == sorted(wanted, key=lambda line: line.split()[1])
 
 
 @pytest.mark.parametrize("path", ["/skills/add", "/skills/import/address"])

@@ -1,9 +1,11 @@
-"""A session on a running server, made and looked at by REST while a browser shows it."""
+"""A session on a running server: made and read by REST, and shown by a browser."""
 
 import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.request import Request, urlopen
+
+from playwright.sync_api import Locator, Page, expect
 
 
 @dataclass
@@ -64,3 +66,40 @@ def ask(server: str, method: str, path: str, body: object = None, **headers: str
     sent = {"Content-Type": "application/json", **headers}
     with urlopen(Request(server + path, data, sent, method=method)) as answer:  # noqa: S310 - loopback
         return json.load(answer)["data"]
+
+
+def card(page: Page, title: str) -> Locator:
+    """The card of a block."""
+    return page.locator(".block").filter(has=page.get_by_role("link", name=title, exact=True))
+
+
+def order(page: Page, zone: str = "working") -> Locator:
+    """The titles of a zone, from top to bottom."""
+    return page.locator(f"#cards-{zone} h3")
+
+
+def grab(page: Page, title: str) -> None:
+    """Take hold of a card, and lift it a little."""
+    card(page, title).locator(".more").hover()
+    page.mouse.down()
+    box = card(page, title).first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 40, box["y"] + 12, steps=4)
+    expect(page.locator(".cards .is-ghost")).to_have_count(1)
+
+
+def carry(page: Page, target: Locator) -> None:
+    """Carry what is held above another card, and wait until it has moved to that card's zone.
+
+    Sortable reads the pointer's position every 50 ms. A card that is dropped earlier stays.
+    """
+    box = target.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 60, box["y"] + 4, steps=8)
+    page.mouse.move(box["x"] + 60, box["y"] + 6, steps=2)
+    expect(target.locator("xpath=..").locator(".is-ghost")).to_have_count(1)
+
+
+def sent(page: Page) -> None:
+    """Wait until the server knows every move."""
+    expect(page.locator("#board")).not_to_have_attribute("aria-busy", "true")

@@ -2,16 +2,17 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
+
+from tests.support.chromium import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -21,7 +22,7 @@ LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (390, "light"),
     (390, "dark"),
 )
-PATIENCE = 20_000  # milliseconds; whatever takes longer hangs
+PATIENCE = 120_000  # milliseconds; an event that takes longer does not come
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -35,38 +36,13 @@ _LOOK = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => [
   ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((one) => one.html)}`),
   ...(document.documentElement.scrollWidth > innerWidth ? ["it scrolls sideways"] : []),
 ])"""
-# The first has no window to draw, which makes pages twice as fast.
-_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-_MINUTES = 10  # to bring one
 # A page that answers 4xx makes the browser say so; that is no fault of the page.
 _EXPECTED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
 
 
 def launch(playwright: Playwright) -> Browser:
-    """The browser of this machine; one is brought if there is none."""
-    found = _found() or _brought()
-    return playwright.chromium.launch(executable_path=found, args=FLAGS)
-
-
-def _found() -> str | None:
-    return next(filter(None, map(shutil.which, _NAMES)), None)
-
-
-def _brought() -> str | None:
-    """A browser that was not there: the system's, else the one that Playwright finds by itself."""
-    if shutil.which("apt-get") and os.geteuid() == 0:
-        path = f"/usr/sbin:/sbin:{os.environ.get('PATH', '')}"  # where packages are set up
-        own = {**os.environ, "PATH": path, "DEBIAN_FRONTEND": "noninteractive"}
-        # Workers come here at the same time.
-        apt = ["apt-get", "-qq", "-y", "-o", f"DPkg::Lock::Timeout={_MINUTES * 60}"]
-        for words in (["install", _NAMES[0]], ["update"], ["install", _NAMES[0]]):
-            subprocess.run([*apt, *words], check=False, timeout=_MINUTES * 60, env=own)
-            if found := _found():
-                return found
-    bring = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
-    brought = subprocess.run(bring, check=False, timeout=_MINUTES * 60)
-    assert brought.returncode == 0, "there is no browser: install chromium, by whatever means"
-    return None
+    """The browser of this machine, or one that is downloaded into the checkout."""
+    return playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
 
 
 @dataclass
@@ -83,7 +59,9 @@ class Hall:
 
 
 @contextmanager
-def serving(folder: Path, **variables: str) -> Iterator[Hall]:
+def serving(
+    folder: Path, program: Sequence[str] = (sys.executable, "-m", "skillhall"), **variables: str
+) -> Iterator[Hall]:
     """The process, until the block is left."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SKILLHALL_")}
     home = folder / "home"
@@ -94,7 +72,7 @@ def serving(folder: Path, **variables: str) -> Iterator[Hall]:
         "SKILLHALL_DATA_DIR": str(folder / "data"),
     }
     with subprocess.Popen(
-        [sys.executable, "-m", "skillhall", "serve", "--port", "0", "--run-dir", str(folder)],
+        [*program, "serve", "--port", "0", "--run-dir", str(folder)],
         env={**kept, **own, **variables},
         stderr=subprocess.PIPE,
         text=True,
@@ -112,7 +90,7 @@ def serving(folder: Path, **variables: str) -> Iterator[Hall]:
                 yield Hall(found[1], folder)
             finally:
                 process.terminate()
-                process.wait(20)
+                process.wait(PATIENCE / 1000)
 
 
 @dataclass

@@ -203,7 +203,7 @@ class MemoryCounter:
     def _wait(self) -> None:
         if self.gate is not None:
             self.waiting.set()
-            assert self.gate.wait(20)
+            assert self.gate.wait(120)
 
     def _found(self, asked: Asked) -> PromptSnapshot:
         if self.fault is not None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tests.support.http_site import Asked, Route, Talk
 
-DEADLINE = 20  # seconds; an answer that takes longer hangs
+DEADLINE = 120  # seconds; an answer that takes longer hangs
 LINK, SUBMODULE, EXECUTABLE, PLAIN, FOLDER = "120000", "160000", "100755", "100644", "40000"
 _PATH = os.environ["PATH"]  # before a test puts a git of its own there
 _SOMEBODY = "Ada <ada@example.com> 1700000000 +0000"

@@ -91,7 +91,7 @@ def repository_of_git(folder: Path, owner_and_name: str = "acme/skills") -> Repo
 
     def git(*words: str) -> bytes:
         command = ["git", "-C", str(folder), *words]
-        return subprocess.run(command, check=True, capture_output=True, timeout=20).stdout
+        return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
 
     content = cache(partial(git, "cat-file"))  # many files may have the same
     found = Repository(git("symbolic-ref", "--short", "HEAD").decode().strip())

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-DEADLINE = 20  # seconds; a conversation that takes longer hangs
+DEADLINE = 120  # seconds; a conversation that takes longer hangs
 
 
 class Asked(NamedTuple):

@@ -24,7 +24,7 @@ from skillhall.surfaces.mcp.server import SkillServer
 T = TypeVar("T")
 Talk = Callable[[Client], Awaitable[T]]
 
-DEADLINE = 30  # seconds; whatever takes longer hangs
+DEADLINE = 120  # seconds; whatever takes longer hangs
 MODERN, HANDSHAKE = "auto", "legacy"  # what the client calls them
 ERAS = (MODERN, HANDSHAKE)
 VERSIONS = {MODERN: "2026-07-28", HANDSHAKE: "2025-11-25"}

@@ -17,7 +17,7 @@ from tests.support.mcp_script import Script, answer
 from tests.support.sandbox import Sandbox
 from tests.support.skills import make_skill_md
 
-DEADLINE = 20  # seconds
+DEADLINE = 120  # seconds
 PROGRAM = Path(mcp_script.__file__)
 LABEL = "acme"
 URI = "skill://pdf/SKILL.md"

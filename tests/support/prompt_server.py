@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 PROMPTS = "/api/v1/prompts"
 META = {"timestamp": "2026-01-01T00:00:00Z", "requestId": "1", "version": "v1"}
-DEADLINE = 20  # seconds; a conversation that takes longer hangs
+DEADLINE = 120  # seconds; a conversation that takes longer hangs
 
 
 class Asked(NamedTuple):

@@ -139,7 +139,7 @@ def swapping(scene: Scene) -> Iterator[Callable[[], int]]:
 
 def _ended(scene: Scene, process: subprocess.Popen[str]) -> int:
     (scene.folder / _STOP).touch()
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     return int(out)
 

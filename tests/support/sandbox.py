@@ -184,7 +184,7 @@ def assert_same(
 
 def _all_end(before: set[str]) -> bool:
     """Whether no other process is left; servers of the tests may take a moment to end theirs."""
-    return any(_children() <= before or _MOMENT.wait(0.02) for _ in range(500))
+    return any(_children() <= before or _MOMENT.wait(0.02) for _ in range(6000))
 
 
 def _children() -> set[str]:

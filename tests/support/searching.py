@@ -12,7 +12,7 @@ from skillhall.policy.profiles import LENIENT
 from skillhall.skill.model import Frontmatter
 from skillhall.sources.roots import Root
 
-_DEADLINE = 20  # seconds; whatever takes longer hangs
+_DEADLINE = 120  # seconds; whatever takes longer hangs
 ROOT = Root("/skills", "project")
 ENGINES: list[type[FullText | PlainScan]] = [FullText, PlainScan]
 

@@ -25,7 +25,7 @@ from skillhall.wiring import load_catalog
 NOBODY = 65534
 # A file system in memory lists a folder in the order of creation; a disk sorts by hash.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-DEADLINE = 30  # seconds; a child that takes longer hangs
+DEADLINE = 120  # seconds; a child that takes longer hangs
 
 
 def skill_text(name: str, description: str = "Does it.", more: str = "") -> str:
@@ -113,9 +113,16 @@ def ordinary_user() -> Iterator[Path]:
     finally:
         if is_root:
             os.setresuid(0, 0, 0)
-        for parent, _, _ in os.walk(folder):
-            Path(parent).chmod(0o700)
+        _open_folders(folder)
         shutil.rmtree(folder)
+
+
+def _open_folders(folder: Path) -> None:
+    """Let the owner list and change a folder and all below it."""
+    folder.chmod(0o700)
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            _open_folders(entry)
 
 
 @contextmanager

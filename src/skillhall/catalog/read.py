@@ -99,7 +99,7 @@ def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) 
 
 def _with_own_file(skill: Skill, bundle: Bundle) -> Bundle:
     """The bundle with the SKILL.md that is a link, which a bundle leaves out."""
-    data = _read_own_file(skill)
+    data = read_own_file(skill)
     own = SkillFile(RelativePath.parse(skill.file), len(data), executable=False, read=lambda: data)
     files = {**bundle.files, skill.file: own}
     findings = tuple(found for found in bundle.findings if found.path != skill.file)

@@ -57,8 +57,9 @@ class Mirror:
     While the database cannot be reached, what was mirrored last stays.
     """
 
-    def __init__(self, store: SharedSkills, folder: str) -> None:
+    def __init__(self, store: SharedSkills, folder: str, *, retry: float = RETRY) -> None:
         self.folder = folder
+        self._retry = retry
         self._store = store
         self._turn = threading.Lock()  # one brings it up to date at a time
         self._gate = threading.Lock()  # folders are exchanged, or listed
@@ -117,7 +118,7 @@ class Mirror:
         self._watch.close()
 
     def _pause(self) -> float:
-        return RETRY if self._is_behind else LOOK
+        return self._retry if self._is_behind else LOOK
 
     def _looked(self, target: WritableFolder, read: SharedReading) -> _Look:
         """What is there at one moment; what is new waits in folders to be put in place."""

@@ -37,6 +37,9 @@ def put(database: Database, name: str, body: str = "Read.") -> None:
     SqlSharedSkills(database).change(lambda write: write.put(name, files, ""), AT)
 
 
+SOON = 0.01  # seconds
+
+
 def refreshed(database: Switched, folder: Path) -> str:
     """The revision after a server was started and ended."""
     with closing(Mirror(SqlSharedSkills(database), str(folder))) as mirror:
@@ -170,7 +173,7 @@ def test_while_the_database_is_away_skills_are_read_and_changes_refused(
     refreshed(database, folder)
     database.is_away = True
     store = SqlSharedSkills(database)
-    with closing(Mirror(store, str(folder))) as mirror:
+    with closing(Mirror(store, str(folder), retry=SOON)) as mirror:
         skills = SharedSkills(str(tmp_path), store, mirror)
         assert [skill.id for skill in skills.catalog()] == ["pdf"]
         with pytest.raises(DatabaseUnavailable):
@@ -202,7 +205,7 @@ def test_a_skill_that_cannot_be_written_here_is_kept_all_the_same(
 ) -> None:
     store = SqlSharedSkills(database)
     folder.write_bytes(b"no folder")
-    with closing(Mirror(store, str(folder))) as mirror:
+    with closing(Mirror(store, str(folder), retry=SOON)) as mirror:
         skills = SharedSkills(str(tmp_path), store, mirror)
         assert skills.add("pdf", "pdf", "Reads.").id == "pdf"
         assert [*skills.catalog()] == []

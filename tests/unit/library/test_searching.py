@@ -5,7 +5,7 @@ from skillhall.errors import SkillFileNotFound
 from skillhall.library.searching import Searching, State
 from tests.support.searching import make_catalog, make_found, wait_for_bodies
 
-DEADLINE = 20  # seconds; whatever takes longer hangs
+DEADLINE = 120  # seconds; whatever takes longer hangs
 CATALOG = make_catalog([make_found("pdf", "Reads files."), make_found("notes", "Takes notes.")])
 BODIES = {"pdf": "how tides work", "notes": "nothing of interest"}
 

@@ -14,7 +14,7 @@ from skillhall.prompts.snapshot import Contents
 from skillhall.sources.repository import Tree
 from tests.support.prompts import StandingClock
 
-DEADLINE = 20  # seconds
+DEADLINE = 120  # seconds
 
 
 class Source:

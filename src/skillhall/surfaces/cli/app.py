@@ -15,42 +15,55 @@ from skillhall.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Help texts stand here, so that `skillhall --help` imports no command.
-COMMANDS = {
-    "list": "List skills.",
-    "search": "Search skills by words.",
-    "show": "Show everything about one skill.",
-    "read": "Print a skill, or one of its files, for an agent.",
-    "validate": "Check skills and say what is wrong, line by line.",
-    "scan": "Look for risky content in skills.",
-    "prompt": "Print the text that tells a model about skills.",
-    "init": "Create a new skill.",
-    "add": "Add skills from a folder, an archive, a repository or the web.",
-    "install": "Install what the lock names.",
-    "update": "Bring skills up to date, keeping local edits.",
-    "outdated": "Show which skills have changed in their source.",
-    "verify": "Compare installed skills with the lock.",
-    "remove": "Remove skills.",
-    "rollback": "Take back the last change of a skill.",
-    "generate": "Write the prompts of a server as skills for agents.",
-    "prompts": "Ask a prompt server: list, get, refresh, upload.",
-    "mcp-servers": "Name MCP servers, and see and read the skills that they offer.",
-    "agents": "List the agents that skills can be added for.",
-    "local": "Keep the skills of a run directory: list, add, import, delete, share, setup.",
-    "tool": "Call the tools that agents are given.",
-    "chat": "Talk to an agent that uses skills.",
-    "stats": "Show which skills agents use.",
-    "session": "Keep sessions: blocks, skills, templates, and the context out of them.",
-    "backup": "Write all sessions and templates into one file.",
-    "restore": "Bring back what a backup holds.",
-    "serve": "Serve prompts and skills over HTTP.",
-    "mcp": "Serve skills to an MCP client by stdin and stdout.",
-    "token": "Keep the tokens that servers accept: new, list, revoke.",
-    "why": "Explain which copy of a skill is used, and why.",
-    "path": "Show the folders that are searched, and the index.",
-    "profiles": "Show the profiles and what they make of each finding.",
-    "completion": "Print the completion script for a shell.",
+# Help texts are here, so that `skillhall --help` imports no command.
+SECTIONS = {
+    "Common commands": {
+        "list": "List skills.",
+        "add": "Add skills from a folder, an archive, a repository or the web.",
+        "init": "Create a new skill.",
+        "validate": "Check skills and report problems line by line.",
+        "serve": "Serve skills and prompts over HTTP: web pages, REST and MCP.",
+    },
+    "Find and read skills": {
+        "search": "Search skills by words.",
+        "show": "Show everything about one skill.",
+        "read": "Print a skill, or one of its files, for an agent.",
+        "prompt": "Print the text that tells a model about skills.",
+        "scan": "Look for risky content in skills.",
+        "why": "Explain which copy of a skill is used, and why.",
+    },
+    "Manage installed skills": {
+        "install": "Install the skills in the lock file.",
+        "update": "Update skills and keep local edits.",
+        "outdated": "Show which skills have changed in their source.",
+        "verify": "Compare installed skills with the lock file.",
+        "remove": "Remove skills.",
+        "rollback": "Undo the last change of a skill.",
+        "agents": "List the agents that skills can be added for.",
+    },
+    "Run agents with skills": {
+        "chat": "Talk to an agent that uses skills.",
+        "session": "Manage sessions: blocks, skills, templates, and the context made of them.",
+        "stats": "Show which skills agents use.",
+        "local": "Manage the skills of a run directory: list, add, import, delete, share, setup.",
+        "tool": "Call the tools that agents are given.",
+    },
+    "Connect servers": {
+        "mcp": "Serve skills to an MCP client over stdin and stdout.",
+        "mcp-servers": "Name MCP servers, and list and read their skills.",
+        "prompts": "Use a prompt server: list, get, refresh, upload.",
+        "generate": "Write the prompts of a server as skills for agents.",
+        "token": "Manage the access tokens of servers: new, list, revoke.",
+        "backup": "Write all sessions and templates to one file.",
+        "restore": "Restore sessions and templates from a backup.",
+    },
+    "Configure": {
+        "path": "Show the folders that are searched, and the index.",
+        "profiles": "Show the profiles and what they make of each finding.",
+        "completion": "Print the completion script for a shell.",
+    },
 }
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 ALIASES = {
     "ls": "list",
     "find": "search",
@@ -83,9 +96,11 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list of commands in the help."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """The commands in the help, by section, with the most common ones first."""
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -62,9 +62,13 @@ def is_attended() -> bool:
 
 
 def is_decorated(stream: TextIO) -> bool:
-    """Whether colours and tables are welcome: a terminal, and no wish against them."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return is_terminal(stream) and not plain
+    """Whether tables and progress can be shown: on a terminal that moves its cursor."""
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """Whether colours can be shown: also if the user has not set NO_COLOR."""
+    return is_decorated(stream) and not os.environ.get("NO_COLOR")
 
 
 def say(text: str) -> None:
@@ -103,13 +107,16 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> No
     from rich.text import Text
 
     cells = [[clean(str(cell)) for cell in row] for row in rows]
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0), expand=True)
+    heading_style, name_style = ("bold", "cyan") if is_coloured(sys.stdout) else ("", "")
+    table = Table(
+        box=None, header_style=heading_style, pad_edge=False, padding=(0, 2, 0, 0), expand=True
+    )
     for number, heading in enumerate(headings):
         longest = max(cell_len(row[number]) for row in [headings, *cells])
         is_wide = number == 1
         table.add_column(
             heading,
-            style="cyan" if number == 0 else None,
+            style=name_style if number == 0 else None,
             no_wrap=True,
             overflow="ellipsis",
             ratio=1 if is_wide else None,

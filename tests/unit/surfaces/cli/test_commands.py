@@ -3,13 +3,16 @@
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from skillhall.policy.profiles import PROFILES
 from skillhall.skill.finding import Code
+from skillhall.surfaces.cli import app
 from skillhall.surfaces.cli.app import ALIASES, COMMANDS
 from skillhall.surfaces.cli.running import run
 from tests.support.skills import make_skill, make_skill_md
@@ -439,6 +442,38 @@ def test_every_command_teaches_by_an_example(command: str, cli: Cli) -> None:
     assert cli(command, "--help") == 0
     assert "Example: " in cli.out
     assert "--json" in cli.out
+
+
+def commands_below(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
+    """The words of every command, with those of groups."""
+    yield path
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands_below(found, *path, name)
+
+
+def test_no_help_shows_markup_or_escapes(cli: Cli) -> None:
+    for path in commands_below(app.cli):
+        assert cli(*path, "--help") == 0
+        assert not re.findall(r"\\\w|``|[\x00-\x09\x0b-\x1f]", cli.out), path
+
+
+def test_help_of_add_lists_the_kinds_of_sources_on_lines_of_their_own(cli: Cli) -> None:
+    cli("add", "--help")
+    assert "\n    ./folder, skills.zip, skills.tar.gz\n" in cli.out
+
+
+def test_help_begins_with_the_commands_that_everyone_needs(cli: Cli) -> None:
+    cli("--help")
+    sections = re.findall(r"^(\w[^\n]*):\n((?:  .*\n)+)", cli.out, flags=re.MULTILINE)
+    titles = [title for title, _ in sections if title != "Options"]
+    assert titles[0] == "Common commands"
+    first = re.findall(r"^  ([a-z-]+) {2,}", dict(sections)["Common commands"], re.MULTILINE)
+    assert first == ["list", "add", "init", "validate", "serve"]
+    assert len(titles) == 6
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])

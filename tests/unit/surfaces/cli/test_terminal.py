@@ -7,6 +7,7 @@ from skillhall.surfaces.cli.terminal import (
     clean,
     clean_lines,
     is_attended,
+    is_coloured,
     is_decorated,
     is_terminal,
 )
@@ -52,17 +53,22 @@ def test_lines_and_tabs_of_a_text_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "expected"),
-    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+    ("environment", "table", "colours"),
+    [
+        ({}, True, True),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, False, False),
+    ],
 )
-def test_decoration_is_for_terminals_that_do_not_mind(
-    environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+def test_a_terminal_gets_tables_unless_it_is_dumb_and_colours_unless_no_color_is_set(
+    environment: dict[str, str], table: bool, colours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert is_decorated(Terminal()) is expected
+    assert (is_decorated(Terminal()), is_coloured(Terminal())) == (table, colours)
     assert not is_decorated(io.StringIO())
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from skillhall.surfaces.cli.completing import CodingAgent
 from skillhall.surfaces.cli.errors import CONFLICT, REFUSED
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import follow_links_option, json_option
@@ -42,6 +43,7 @@ class Wish(NamedTuple):
     "--agent",
     "agents",
     multiple=True,
+    type=CodingAgent(),
     metavar="AGENT",
     help="For this agent too; '*' is all that are used here.",
 )
@@ -81,7 +83,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    r"""Add the skills in SOURCE.
+    """Add the skills in SOURCE.
 
     \b
     SOURCE is one of
@@ -96,7 +98,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     Everything is checked before anything is written. A skill that is there already stays, unless
     --overwrite is given; 'skillhall rollback' brings the old one back. Nothing that comes with a
     skill is ever run.
-    """
+    """  # noqa: D301 - click wants the character, not a backslash and a letter
     from skillhall.library.intake import open_source, other_meaning
     from skillhall.surfaces.cli.progress import transfer_progress
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.completing import ConfiguredAgent
 from skillhall.surfaces.cli.errors import CommandFailed, failure_of, tell_failure
 from skillhall.surfaces.cli.loading import counted, read_settings
 from skillhall.surfaces.cli.options import config_option, json_option, roots_option
@@ -25,7 +26,7 @@ _HELP = "/skills lists skills, /NAME calls one, /new starts anew, /quit ends"
 
 @click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarise sales.csv'")
 @click.argument("message", required=False)
-@click.option("--agent", metavar="ID", help="An agent of the config.")
+@click.option("--agent", type=ConfiguredAgent(), metavar="ID", help="An agent of the config.")
 @config_option
 @click.option("--model", metavar="PROVIDER:NAME", help="The model, whatever the config says.")
 @roots_option

@@ -21,7 +21,7 @@ _INSTALL = {
 @click.argument("shell", type=click.Choice([*_INSTALL]))
 @json_option
 def command(*, shell: str, as_json: bool) -> int:
-    """Print the completion script for SHELL: commands, options, profiles and skill names."""
+    """Print the completion script for SHELL: commands, options, agents, profiles and skills."""
     script = _script(shell)
     if as_json:
         from skillhall.surfaces.cli.output import print_report

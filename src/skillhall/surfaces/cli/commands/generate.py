@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from skillhall.surfaces.cli.completing import CodingAgent
 from skillhall.surfaces.cli.errors import CommandFailed, failure_of
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option
@@ -63,6 +64,7 @@ class Words(NamedTuple):
     "--agent",
     "agents",
     multiple=True,
+    type=CodingAgent(),
     metavar="AGENT",
     help="For this agent; '*' is all that are used here, as without any.",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from skillhall.surfaces.cli.completing import InstalledSkill
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf
 from skillhall.surfaces.cli.updates import as_json as results_as_json
@@ -11,7 +12,7 @@ from skillhall.surfaces.cli.updates import exit_code, print_results, tell_detail
 
 
 @click.command("outdated", epilog="Example: skillhall outdated --json")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=InstalledSkill(), metavar="[NAME]...")
 @global_option
 @json_option
 def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:

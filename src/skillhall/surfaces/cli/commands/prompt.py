@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.completing import ConfiguredAgent
 from skillhall.surfaces.cli.loading import (
     Search,
     counted,
@@ -39,6 +40,7 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @config_option
 @click.option(
     "--agent",
+    type=ConfiguredAgent(),
     metavar="ID",
     help="Print the system prompt of this agent of the config, or of 'default'.",
 )

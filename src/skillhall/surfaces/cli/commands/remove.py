@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from skillhall.surfaces.cli.completing import InstalledSkill
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf
 from skillhall.surfaces.cli.terminal import clean, is_attended, print_lines
 
 
 @click.command("remove", epilog="Example: skillhall remove pdf --yes")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, type=InstalledSkill(), metavar="NAME...")
 @global_option
 @click.option("-f", "--force", is_flag=True, help="Also if it was edited, or is in no lock.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.completing import ChangedSkill
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf, print_shelf_rows
 from skillhall.surfaces.cli.terminal import say
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("rollback", epilog="Example: skillhall rollback pdf")
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=ChangedSkill())
 @global_option
 @click.option("-f", "--force", is_flag=True, help="Also if it was edited since.")
 @json_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from skillhall.surfaces.cli.completing import ConfiguredAgent
 from skillhall.surfaces.cli.loading import read_settings
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.shelves import print_shelf_rows
@@ -11,7 +12,7 @@ from skillhall.surfaces.cli.terminal import say
 
 
 @click.command("stats", epilog="Example: skillhall stats --agent coding")
-@click.option("--agent", metavar="ID", help="What one agent did.")
+@click.option("--agent", type=ConfiguredAgent(), metavar="ID", help="What one agent did.")
 @json_option
 def command(*, agent: str | None, as_json: bool) -> int:
     """Show how often skills were offered, loaded and read, the most loaded first.

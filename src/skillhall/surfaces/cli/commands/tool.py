@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.completing import ConfiguredAgent
 from skillhall.surfaces.cli.errors import FAILED, CommandFailed
 from skillhall.surfaces.cli.loading import read_settings
 from skillhall.surfaces.cli.options import json_option, run_directory_option, show_help
@@ -22,6 +23,7 @@ _EPILOG = """Example: skillhall tool call ReadFile '{"path": "README.md"}'"""
 
 _agent_option = click.option(
     "--agent",
+    type=ConfiguredAgent(),
     metavar="ID",
     help="The tools of an agent of the folder's config, or of 'default', who needs none.",
 )

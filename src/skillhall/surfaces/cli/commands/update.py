@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall.surfaces.cli.completing import InstalledSkill
 from skillhall.surfaces.cli.loading import counted
 from skillhall.surfaces.cli.options import json_option
 from skillhall.surfaces.cli.shelves import global_option, open_shelf
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("update", epilog="Example: skillhall update pdf --conflicts theirs")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=InstalledSkill(), metavar="[NAME]...")
 @global_option
 @click.option(
     "--conflicts",

@@ -10,7 +10,7 @@ import click
 from skillhall.policy.loading import Effect
 from skillhall.surfaces.cli.loading import counted, read_settings
 from skillhall.surfaces.cli.options import profile_option, search_options
-from skillhall.surfaces.cli.terminal import clean, is_decorated, print_lines, print_text, say
+from skillhall.surfaces.cli.terminal import clean, is_coloured, print_lines, print_text, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +102,7 @@ def _print(form: str, report: ValidationReport, base: str, *, verbose: bool) -> 
     elif form == "github":
         print_lines(formats.as_github(shown, base))
     else:
-        style = formats.coloured if is_decorated(sys.stdout) else formats.plain
+        style = formats.coloured if is_coloured(sys.stdout) else formats.plain
         print_lines(formats.as_text(shown, base, style))
 
 
