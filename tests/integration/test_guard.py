@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.support.servers import (
     TOKEN,
     Reply,
     Running,
+    StoredTokens,
     heard,
     make_settings,
     running,
@@ -408,6 +410,35 @@ def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
     assert b"good bye" in text
 
 
+def test_any_stream_ends_when_its_token_is_revoked() -> None:
+    router, tokens = APIRouter(), StoredTokens("laptop", "phone")
+
+    @router.get("/stream")
+    async def stream() -> StreamingResponse:
+        async def lines() -> Any:  # noqa: ANN401 - an asynchronous generator
+            yield b"hello\n"
+            await services.stopping.wait()
+            yield b"good bye\n"
+
+        return StreamingResponse(lines())
+
+    services = Services(MemoryCounter(), routers=(router,), tokens=tokens)
+    with running(settings=with_token(), services=services) as server, ExitStack() as held:
+        lines = {name: held.enter_context(server.line()) for name in ("laptop", "phone")}
+        for name, line in lines.items():
+            line.sendall(
+                f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                f"Authorization: Bearer {name}\r\n\r\n".encode()
+            )
+            text = b""
+            while b"hello" not in text:
+                text += line.recv(4096)
+        tokens.revoke("laptop")
+        assert b"good bye" not in b"".join(iter(lambda: lines["laptop"].recv(4096), b""))
+        server.stop()
+        assert b"good bye" in b"".join(iter(lambda: lines["phone"].recv(4096), b""))
+
+
 # ------------------------------------------------------------------ secrets
 
 
@@ -461,7 +492,7 @@ def test_a_request_is_one_line_of_json_in_the_log(
 
 
 def test_further_tokens_are_accepted_beside_the_configured_one() -> None:
-    services = Services(MemoryCounter(), admits={b"further-token"}.__contains__)
+    services = Services(MemoryCounter(), tokens=StoredTokens("further-token"))
     with running(settings=with_token(), services=services) as server:
         assert server.ask("GET", LIST).status == 200
         for token, status in (("further-token", 200), ("other-token", 401), ("", 401)):
@@ -470,6 +501,6 @@ def test_further_tokens_are_accepted_beside_the_configured_one() -> None:
 
 
 def test_further_tokens_close_no_server_that_is_open() -> None:
-    services = Services(MemoryCounter(), admits={b"further-token"}.__contains__)
+    services = Services(MemoryCounter(), tokens=StoredTokens("further-token"))
     with running(services=services) as server:
         assert server.ask("GET", LIST).status == 200

@@ -10,6 +10,7 @@ from skillhall.surfaces.http.exchange import HEADERS, REQUEST_ID
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.keys import Keys
 from skillhall.surfaces.rest.errors import error_answer
+from skillhall.surfaces.revocation import OpenRequests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from skillhall.settings import ServerSettings
+    from skillhall.surfaces.keys import Credential
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # their signature says who asks
@@ -63,20 +65,24 @@ class Guard:
         self._public = urlsplit(settings.public_url)
         self._public_names = _names(self._public)
         self._keys = keys or Keys(settings)
+        self._open_requests = OpenRequests(self._keys)
         self._known: set[tuple[bytes, tuple[str, int]]] = set()  # hosts that were found right
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer for the app, or let it answer."""
         if scope["type"] == "http":
             try:
-                self._check(scope)
+                credential = self._check(scope)
             except Refused as refusal:
                 if refusal.code == "unauthenticated" and _is_person(scope):
                     return _to_sign_in(scope).send(send)
                 return error_answer(refusal, scope[REQUEST_ID]).send(send)
+            if credential is not None and credential.token is not None:
+                return self._open_requests.answer(credential, self._app, scope, receive, send)
         return self._app(scope, receive, send)
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope) -> Credential | None:
+        """The credential, where one is needed. Raises: Refused."""
         headers = scope[HEADERS]
         if len(headers) < len(scope["headers"]):
             headers = _without_doubles(scope)
@@ -84,12 +90,12 @@ class Guard:
             raise Refused("misdirected", "this server is not known by that name")
         path = scope["path"]
         if path in SIGNED_PATHS:
-            return
+            return None
         if self._is_foreign(headers, scope):
             raise Refused("cross_origin", "pages of other sites may not do that")
         if not self._keys.are_needed or _is_open(scope):
-            return
-        self._authenticate(headers, scope)
+            return None
+        return self._authenticate(headers, scope)
 
     def _is_our_name(self, host: bytes | None, scope: Scope) -> bool:
         """Whether Host names this server; a page that points its own name here says another."""
@@ -131,13 +137,14 @@ class Guard:
         scheme, _, name = text.partition("://")
         return scheme == self._public.scheme and name in self._public_names
 
-    def _authenticate(self, headers: Mapping[bytes, bytes], scope: Scope) -> None:
+    def _authenticate(self, headers: Mapping[bytes, bytes], scope: Scope) -> Credential:
         given = _bearer(headers.get(b"authorization"))
-        if self._keys.fits(given, scope):
-            return
-        if given is None and self._keys.admits(headers.get(b"cookie")):
-            return
-        raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
+        found = self._keys.fits(given, scope)
+        if given is None:
+            found = self._keys.admits(headers.get(b"cookie"))
+        if found is None:
+            raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
+        return found
 
 
 def _is_open(scope: Scope) -> bool:

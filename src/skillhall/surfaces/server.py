@@ -21,7 +21,7 @@ from skillhall.surfaces.http.metrics import Metrics
 from skillhall.surfaces.http.observing import Observed
 from skillhall.surfaces.http.protocol import BoundedProtocol
 from skillhall.surfaces.http.secrets import Scrubber
-from skillhall.surfaces.keys import Keys
+from skillhall.surfaces.keys import AcceptedTokens, Keys, NoTokens
 from skillhall.surfaces.mcp.http import McpFront
 from skillhall.surfaces.mcp.server import SkillServer
 from skillhall.surfaces.rest.calls import HotFront
@@ -80,7 +80,7 @@ class Services:
     routers: tuple[APIRouter, ...] = ()
     hot: tuple[HotRoute, ...] = ()
     stopping: Stopping = field(default_factory=Stopping)
-    admits: Callable[[bytes], bool] = lambda _: False  # knows further tokens
+    tokens: AcceptedTokens = field(default_factory=NoTokens)  # accepted besides the operator's
     database: Callable[[], str] | None = None  # says why that cannot be used
 
 
@@ -98,7 +98,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         health_router(health),
         webhook_router(hooks),
     )
-    keys = Keys(server, services.admits)
+    keys = Keys(server, services.tokens)
     if services.collection is not None:
         routers = (
             *routers,
