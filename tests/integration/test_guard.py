@@ -204,6 +204,30 @@ def test_with_a_token_everybody_can_be_served() -> None:
         assert listening.getsockname()[1] > 0
 
 
+@pytest.mark.parametrize("token", ["x", "password", "changeme-changeme", "1234567890123456"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"host": "0.0.0.0"},  # noqa: S104 - refused
+        {"host": "192.0.2.7"},
+        {"public_url": "https://hall.example.org"},
+    ],
+)
+def test_a_trivial_token_is_refused_where_others_can_reach_the_server(
+    token: str, place: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigInvalid, match="too easy to guess") as refusal:
+        listen(make_settings(auth_token=Secret(token), **place).server)
+    assert "secrets.token_urlsafe(32)" in refusal.value.hint
+    assert token not in str(refusal.value) + refusal.value.hint
+
+
+@pytest.mark.parametrize("public_url", ["", "http://localhost:9000"])
+def test_a_trivial_token_is_accepted_on_this_machine(public_url: str) -> None:
+    with listen(make_settings(auth_token=Secret("x"), public_url=public_url).server) as listening:
+        assert listening.getsockname()[1] > 0
+
+
 @pytest.mark.parametrize("port", ["70000", "x", "-1", "8_0"])
 def test_a_port_that_is_none_is_refused(port: str) -> None:
     with pytest.raises(ConfigInvalid, match="is no port"):
@@ -303,6 +327,18 @@ def hook(server: Running, payload: object, event: str = "push", **headers: str) 
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     given |= {"Authorization": "", "Origin": "https://github.com", **names}
     return server.ask("POST", "/api/v1/webhooks/git", body, given)
+
+
+def test_wrong_signatures_are_limited_and_right_ones_never_wait() -> None:
+    settings = make_settings(webhook_secret=Secret(HOOK))
+    with running(MemoryCounter(), settings) as server:
+        wrong = [
+            hook(server, PUSH, X_Hub_Signature_256="sha256=0") for _ in range(MAX_FAILURES + 1)
+        ]
+        assert {one.status for one in wrong[:-1]} == {401}
+        assert (wrong[-1].status, wrong[-1].code) == (429, "TOO_MANY_REQUESTS")
+        assert 0 < int(wrong[-1].headers["Retry-After"]) <= 900
+        assert hook(server, PUSH).status == 202
 
 
 PUSH = {

@@ -81,7 +81,7 @@ class Keys:
         self._key = hmac.digest((token or "").encode("utf-8"), _PURPOSE, "sha256")
         self._is_secure = settings.public_url.startswith("https://")
         self._others = others or NoTokens()
-        self._failures = Failures(clock)
+        self._failures = Failures("tokens", clock)
         self._now = now
 
     @property
@@ -143,9 +143,10 @@ class Keys:
 
 
 class Failures:
-    """Wrong tokens by address; whoever has a right one is never kept waiting."""
+    """Wrong tokens or signatures by address; whoever has a right one is never kept waiting."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._what = what  # in the plural, for the message
         self._clock = clock
         self._lock = threading.Lock()  # sign-ins are checked in threads, bearer tokens are not
         self._first: dict[str, tuple[float, int]] = {}  # when the window began, and how many since
@@ -168,7 +169,7 @@ class Failures:
             del self._first[next(iter(self._first))]
         if count >= MAX_FAILURES:
             wait = b"%d" % max(1, int(began + WINDOW - now))
-            message = "too many wrong tokens from this address"
+            message = f"too many wrong {self._what} from this address"
             raise Refused("too_many_requests", message, headers=((b"retry-after", wait),))
 
 

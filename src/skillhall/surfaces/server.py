@@ -11,10 +11,12 @@ import threading
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 
 from skillhall.errors import ConfigInvalid
+from skillhall.policy.token_strength import is_trivial
 from skillhall.surfaces.guard import Guard
 from skillhall.surfaces.http.blocking import Blocking
 from skillhall.surfaces.http.metrics import Metrics
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
     from skillhall.library.collection import Collection
     from skillhall.prompts.model import Counter
-    from skillhall.settings import ServerSettings, Settings
+    from skillhall.settings import Secret, ServerSettings, Settings
     from skillhall.surfaces.rest.calls import HotRoute
     from skillhall.workspace.doors import Door
 
@@ -53,6 +55,8 @@ GRACE = 5  # seconds that open requests have when the server is told to stop
 _THREADS = 16  # for work that may touch git or the disk
 _TURN = 0.0005  # seconds a thread works before the event loop gets its turn; Python waits 0.005
 _LARGEST_PORT = 65_535
+_OWN_NAMES = ("localhost", "127.0.0.1", "::1")
+_NEW_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"  # noqa: S105 - a command
 
 
 class Stopping:
@@ -150,6 +154,8 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"{settings.host!r} can be reached from other machines, and there is no token",
             "set SKILLHALL_AUTH_TOKEN, or listen at 127.0.0.1",
         )
+    if not address.is_loopback or _has_public_name(settings):
+        _refuse_trivial(settings.auth_token)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -242,6 +248,22 @@ def log_to_stderr(level: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(at_least)
+
+
+def _has_public_name(settings: ServerSettings) -> bool:
+    """Whether other machines reach this server by a name, through a proxy."""
+    name = urlsplit(settings.public_url).hostname
+    return name is not None and name not in _OWN_NAMES
+
+
+def _refuse_trivial(token: Secret | None) -> None:
+    """Raises: ConfigInvalid for a token that can be guessed."""
+    if token is not None and is_trivial(token.reveal()):
+        raise ConfigInvalid(
+            "SKILLHALL_AUTH_TOKEN",
+            "the token is too easy to guess for a server that other machines can reach",
+            f"create one with: {_NEW_TOKEN}",
+        )
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:
