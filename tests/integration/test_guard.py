@@ -149,6 +149,41 @@ def test_our_own_pages_and_programs_may_write(server: Running, headers: dict[str
     assert server.ask("POST", f"{LIST}/refresh", headers=given).status == 200
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("query", ["repo=https://evil.example/x", "r%65po=acme/x", "branch=dev"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+    ],
+)
+def test_a_page_of_another_site_cannot_make_the_server_fetch(
+    server: Running, method: str, query: str, headers: dict[str, str]
+) -> None:
+    assert server.ask(method, f"{LIST}?{query}", headers=headers).status == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "http://127.0.0.1:{}"},
+        {"Sec-Fetch-Site": "cross-site", "Authorization": f"Bearer {TOKEN}"},
+    ],
+)
+def test_programs_and_our_own_pages_may_name_a_repository(
+    server: Running, headers: dict[str, str]
+) -> None:
+    given = {name: value.format(server.port) for name, value in headers.items()}
+    query = "?repo=https://github.com/acme/prompts"
+    assert server.ask("GET", LIST + query, headers=given).code == "PROMPTS_SOURCE_ERROR"
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_a_foreign_page_does_not_even_read_from_mcp(server: Running, method: str) -> None:
     headers = {"Origin": "http://evil.example", "Authorization": "Bearer x"}

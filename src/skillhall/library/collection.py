@@ -25,7 +25,7 @@ from skillhall.library.intake import (
     Opened,
     bundles_in_file,
     bundles_of_files,
-    open_reference,
+    open_client_source,
     open_source,
 )
 from skillhall.library.local_changes import LocalChanges
@@ -43,7 +43,6 @@ from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
 from skillhall.sources.archive import LIMITS, read_archive
 from skillhall.sources.packing import pack_bundle
-from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -235,12 +234,7 @@ class Collection:
 
     def open_remote(self, text: str) -> Opened:
         """The skills of a repository or web address. Raises: SourceRejected, as `open_source`."""
-        is_allowed = bool(self.settings.allowed_networks)
-        reference = parse_reference(text, loopback_http=is_allowed)
-        if not isinstance(reference, GitHubRef | GitRef | UrlRef):
-            problem = "a server takes skills of repositories and web addresses only"
-            raise SourceRejected("path", text, problem, "send an archive instead")
-        return open_reference(reference, self.settings)
+        return open_client_source(text, self.settings)
 
     def open_folder(self, text: str) -> Opened:
         """The skills of a folder of this machine, if the operator lets pages read those.

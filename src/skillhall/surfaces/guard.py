@@ -27,6 +27,7 @@ SIGN_IN = "/sign-in"  # the page that takes a token from a person, and gives a c
 OPEN_FOLDER = "/static/"  # what every page needs, that one too
 MACHINES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # whoever asks there is no person
 ORIGIN_ALWAYS = ("/mcp",)  # what paths begin with where a foreign page may not even read
+SOURCE_BY_QUERY = "/api/v1/prompts"  # what paths begin with where a query makes the server fetch
 
 _MAX_NAMES = 64
 
@@ -123,7 +124,9 @@ class Guard:
         origin = headers.get(b"origin")
         if scope["path"].startswith(ORIGIN_ALWAYS):
             return origin is not None and not self._is_own(origin, headers[b"host"], scope)
-        if scope["method"] in _SAFE_METHODS or _bearer(headers.get(b"authorization")) is not None:
+        if _bearer(headers.get(b"authorization")) is not None:
+            return False
+        if scope["method"] in _SAFE_METHODS and not _names_source(scope):
             return False
         site = headers.get(b"sec-fetch-site")
         if site is not None:
@@ -145,6 +148,11 @@ class Guard:
         if found is None:
             raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
         return found
+
+
+def _names_source(scope: Scope) -> bool:
+    """Whether the query may name a repository, which the server would fetch even for a GET."""
+    return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_BY_QUERY)
 
 
 def _is_open(scope: Scope) -> bool:
