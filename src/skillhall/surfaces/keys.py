@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
+    from skillhall.library.tokens import Token
     from skillhall.settings import ServerSettings
-    from skillhall.storage.records import StoredToken
 
 SESSION = "skillhall_session"
 LIFETIME = 30 * 24 * 3600  # seconds that a person stays signed in
@@ -31,10 +31,10 @@ _PURPOSE = b"skillhall web session 2"
 class AcceptedTokens(Protocol):
     """The tokens of the database that are accepted at this moment."""
 
-    def find(self, token: bytes) -> StoredToken | None:
+    def find(self, token: bytes) -> Token | None:
         """The accepted token with this text."""
 
-    def get(self, identity: str) -> StoredToken | None:
+    def get(self, identity: str) -> Token | None:
         """The accepted token with this id."""
 
     def subscribe(self, listener: Callable[[], None]) -> None:
@@ -60,7 +60,7 @@ class Credential(NamedTuple):
     Without a stored token it is the operator's token, which is valid while the server runs.
     """
 
-    token: StoredToken | None = None
+    token: Token | None = None
 
 
 class Keys:
