@@ -102,8 +102,15 @@ class _Walk:
             self.signatures[entry.path] = take_signature(entry.path)
         elif entry.is_symlink() and not is_beneath(os.path.realpath(entry.path), self.real_root):
             return
-        elif entry.is_dir():
+        elif _is_folder(entry):
             self.enter(entry.path, depth + 1)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def take_signature(path: str) -> Signature | None:

@@ -6,10 +6,12 @@ asked for. One of the repository belongs to a commit, and what was found out abo
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from bisect import bisect_right
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.read import bundle_of, read_skill_file
 from skillhall.catalog.stamps import take_signature
-from skillhall.errors import ReadOnly, SkillNotFound, SourceRejected
+from skillhall.errors import ReadOnly, SkillhallError, SkillNotFound, SourceRejected
 from skillhall.library.adding import digest_of
 from skillhall.library.drafting import Draft, draft
 from skillhall.library.intake import (
@@ -42,6 +44,7 @@ from skillhall.skill.finding import Code, Finding
 from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
 from skillhall.sources.archive import LIMITS, read_archive
+from skillhall.sources.candidate import reason
 from skillhall.sources.packing import pack_bundle
 
 if TYPE_CHECKING:
@@ -65,6 +68,7 @@ SOURCES = ("user", "system", "repository")
 REPOSITORY = "repository"  # the source of skills that are not the run directory's own
 MAX_PAGE = 1000  # skills
 MAX_FILES = LIMITS.entries  # that are imported at once
+_LOG = logging.getLogger("skillhall.server")
 
 
 class Listed(NamedTuple):
@@ -350,15 +354,18 @@ class Collection:
     def artifacts(self) -> Iterator[Artifact]:
         """Every published skill as one file, in order of their ids."""
         shown = self.show()
-        return (self._artifact(shown, identity) for identity in shown.published)
+        for identity in shown.published:
+            with _left_out_if_unreadable(identity):
+                yield self._artifact(shown, identity)
 
     def outlines(self) -> Iterator[Outline]:
         """Every published skill with the paths of its files, in order of their ids."""
         shown = self.show()
         for identity in shown.published:
             own = shown.skills[identity].file
-            others = (path for path in sorted(self.bundle(identity).files) if path != own)
-            yield Outline(shown.listed(identity), (SKILL_MD, *others))
+            with _left_out_if_unreadable(identity):
+                others = (path for path in sorted(self.bundle(identity).files) if path != own)
+                yield Outline(shown.listed(identity), (SKILL_MD, *others))
 
     def read_published(self, identity: str, path: str) -> bytes:
         """One file of an outline. Raises: as `read_file`."""
@@ -383,6 +390,16 @@ class Collection:
         data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
         digest = f"sha256:{sha256_of(data)}"
         return Artifact(listed, is_archive, digest, paths)
+
+
+@contextmanager
+def _left_out_if_unreadable(identity: str) -> Iterator[None]:
+    """One skill whose files cannot be read does not spoil a list of all of them."""
+    try:
+        yield
+    except (SkillhallError, OSError) as error:
+        problem = error if isinstance(error, SkillhallError) else reason(error)
+        _LOG.warning("skill %r is not published: %s", identity, problem)
 
 
 def _places(skills: Sequence[Skill]) -> list[str]:

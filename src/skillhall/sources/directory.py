@@ -25,7 +25,7 @@ from skillhall.sources.encoding import (
 )
 from skillhall.sources.helper_process import HelperProcess, may_fork
 from skillhall.sources.look_ahead import peek_signature
-from skillhall.sources.safety import Folder, Kind, Place, is_beneath, open_root, opened_place
+from skillhall.sources.safety import Folder, Kind, Place, is_beneath, open_place, opened_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -81,7 +81,7 @@ def scan(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     """Everything below `root` that the policy looks at. Never raises on what it finds there."""
     walk = _Walk(root, policy, context)
     try:
-        folder = open_root(root.path)
+        folder = open_place(root.place)
     except (OSError, ValueError) as error:
         walk.miss_root(error)
     else:
