@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from skillhall.surfaces.http.answer import Answer
-from skillhall.surfaces.http.exchange import HEADERS, REQUEST_ID
+from skillhall.surfaces.http.exchange import HEAD_TOO_LARGE, HEADERS, OVERSIZED, REQUEST_ID
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.keys import Keys
 from skillhall.surfaces.rest.errors import error_answer
@@ -37,6 +37,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PORTS = {"http": 80, "https": 443}
 _WANTED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie"})
 _AMBIGUOUS = b"\0"  # stands for a header that came more than once
+_CLOSE = ((b"connection", b"close"),)
 _CHALLENGE = ((b"www-authenticate", b"Bearer"),)
 
 
@@ -75,7 +76,7 @@ class Guard:
             try:
                 credential = self._check(scope)
             except Refused as refusal:
-                if refusal.code == "unauthenticated" and _is_person(scope):
+                if refusal.code == "unauthenticated" and is_person(scope):
                     return _to_sign_in(scope).send(send)
                 return error_answer(refusal, scope[REQUEST_ID]).send(send)
             if credential is not None and credential.token is not None:
@@ -84,6 +85,8 @@ class Guard:
 
     def _check(self, scope: Scope) -> Credential | None:
         """The credential, where one is needed. Raises: Refused."""
+        if OVERSIZED in scope:
+            raise Refused("head_too_large", HEAD_TOO_LARGE, headers=_CLOSE)
         headers = scope[HEADERS]
         if len(headers) < len(scope["headers"]):
             headers = _without_doubles(scope)
@@ -164,7 +167,7 @@ def _is_open(scope: Scope) -> bool:
     return is_open and scope["method"] in _SAFE_METHODS
 
 
-def _is_person(scope: Scope) -> bool:
+def is_person(scope: Scope) -> bool:
     """Whether a browser asks for a page, which a person can sign in for."""
     if scope["path"].startswith(MACHINES):
         return False

@@ -38,6 +38,7 @@ from skillhall.surfaces.rest.skills import SkillCalls
 from skillhall.surfaces.rest.webhooks import WebhookCalls
 from skillhall.surfaces.rest.well_known import InstallerCalls
 from skillhall.surfaces.web.routes import web_router
+from skillhall.surfaces.web.site import unrouted_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +122,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     if services.workspace is not None:
         stopped = services.stopping.wait
         routers = (*routers, desk_router(services.workspace, blocking, stopped))
-    behind = framework((*routers, *services.routers), health.warm)
+    page = None if services.collection is None else unrouted_page
+    behind = framework((*routers, *services.routers), health.warm, page)
     front: ASGIApp = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
     if services.collection is not None:
         front = _with_mcp(front, services.collection, services, stateless=server.mcp_stateless)

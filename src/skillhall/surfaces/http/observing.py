@@ -131,11 +131,16 @@ class _Seen:
         return headers
 
 
+def new_request_id() -> str:
+    """An id that no other request has."""
+    return f"{_START}{next(_NUMBERS):08x}"
+
+
 def _request_id(scope: Scope) -> str:
     given = scope[HEADERS].get(b"x-request-id")
     if given is not None and _GOOD_ID.fullmatch(given):
         return str(given, "ascii")
-    return f"{_START}{next(_NUMBERS):08x}"
+    return new_request_id()
 
 
 def _goes_on(scope: Scope) -> bool:

@@ -58,6 +58,7 @@ STATUS: Mapping[str, Status] = {
     "invalid_skill": Status(422, "INVALID_SKILL"),
     "archive_rejected": Status(422, "ARCHIVE_REJECTED"),
     "too_many_requests": Status(429, "TOO_MANY_REQUESTS"),
+    "head_too_large": Status(431, "REQUEST_HEADERS_TOO_LARGE"),
     "internal": Status(500, "INTERNAL_ERROR"),
     "invalid_config": Status(500, "INVALID_CONFIG"),
     "upstream_error": Status(502, "UPSTREAM_ERROR"),
@@ -103,7 +104,12 @@ def disk_answer(error: OSError, request_id: str) -> Answer:
 
 def internal_answer(request_id: str) -> Answer:
     """The answer that tells nothing but the id, by which the log tells the rest."""
-    return error_answer(Refused("internal", "internal error; the log knows more"), request_id)
+    return error_answer(internal_refusal(), request_id)
+
+
+def internal_refusal() -> Refused:
+    """The same before it is an answer."""
+    return Refused("internal", "internal error; the log knows more")
 
 
 def _details(error: SkillhallError) -> Mapping[str, object] | None:
