@@ -28,7 +28,7 @@ from skillhall.surfaces.mcp.http import McpFront
 from skillhall.surfaces.mcp.server import SkillServer
 from skillhall.surfaces.rest.calls import HotFront
 from skillhall.surfaces.rest.desk_routes import desk_router
-from skillhall.surfaces.rest.errors import internal_answer
+from skillhall.surfaces.rest.errors import internal_answer, stopping_answer
 from skillhall.surfaces.rest.framework import HeadAsGet, framework
 from skillhall.surfaces.rest.health import HealthCalls
 from skillhall.surfaces.rest.prompts import PromptCalls
@@ -134,6 +134,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         metrics=metrics,
         scrubber=Scrubber(secrets),
         internal=internal_answer,
+        stopping=stopping_answer,
     )
 
 
