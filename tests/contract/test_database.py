@@ -217,6 +217,15 @@ def forged(data: bytes, change: Callable[[Lines], object]) -> bytes:
     return gzip.compress(body + json.dumps(end).encode() + b"\n")
 
 
+def refusal(database: Database, data: bytes) -> str:
+    """Why a backup is not taken; "" if it is."""
+    try:
+        read_backup(database, data, AT, overwrite=True)
+    except BackupRejected as error:
+        return str(error)
+    return ""
+
+
 def first_row(lines: Lines, table: str) -> tuple[list[str], int]:
     """The columns of a table, and where its first row is."""
     for number, line in enumerate(lines):
@@ -289,11 +298,9 @@ def test_a_forged_backup_is_a_clear_error_and_changes_nothing(database: Database
     filled(database)
     before = rows(database)
     data, report = write_backup(database, AT)
-    for name, change in FORGED.items():
-        with pytest.raises(BackupRejected, match="the backup cannot be used: "):
-            raise AssertionError(
-                name, read_backup(database, forged(data, change), AT, overwrite=True)
-            )
+    told = {name: refusal(database, forged(data, change)) for name, change in FORGED.items()}
+    taken = {name for name, text in told.items() if "the backup cannot be used: " not in text}
+    assert taken == set()
     assert rows(database) == before
     assert read_backup(database, forged(data, len), AT, overwrite=True) == report
 

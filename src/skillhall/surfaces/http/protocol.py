@@ -68,7 +68,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._stop_clock()
         if self._size > LARGEST_HEAD:
-            self.scope[OVERSIZED] = True  # type: ignore[typeddict-unknown-key]
+            self.scope[OVERSIZED] = True  # type: ignore[literal-required] # ours
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
