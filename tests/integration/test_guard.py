@@ -457,7 +457,8 @@ def test_an_open_request_is_answered_before_the_server_stops() -> None:
     assert [reply.status for reply in replies] == [200]
 
 
-def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
+def streaming(tokens: StoredTokens | None = None) -> Services:
+    """A server whose route /stream says hello, and good bye when the server stops."""
     router = APIRouter()
 
     @router.get("/stream")
@@ -469,7 +470,13 @@ def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
 
         return StreamingResponse(lines())
 
-    services = Services(MemoryCounter(), routers=(router,))
+    given = tokens or StoredTokens()
+    services = Services(MemoryCounter(), routers=(router,), tokens=given)
+    return services
+
+
+def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
+    services = streaming()
     with running(services=services) as server, server.line() as line:
         line.sendall(f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         text = b""
@@ -482,18 +489,8 @@ def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
 
 
 def test_any_stream_ends_when_its_token_is_revoked() -> None:
-    router, tokens = APIRouter(), StoredTokens("laptop", "phone")
-
-    @router.get("/stream")
-    async def stream() -> StreamingResponse:
-        async def lines() -> Any:  # noqa: ANN401 - an asynchronous generator
-            yield b"hello\n"
-            await services.stopping.wait()
-            yield b"good bye\n"
-
-        return StreamingResponse(lines())
-
-    services = Services(MemoryCounter(), routers=(router,), tokens=tokens)
+    tokens = StoredTokens("laptop", "phone")
+    services = streaming(tokens)
     with running(settings=with_token(), services=services) as server, ExitStack() as held:
         lines = {name: held.enter_context(server.line()) for name in ("laptop", "phone")}
         for name, line in lines.items():
