@@ -52,9 +52,8 @@ class Supply:
     ttl: float = 86400.0  # seconds
     overrides: int = MAX_OVERRIDES
     clock: Clock = field(default_factory=Clock)
-    scope: TokenScope = field(
-        default_factory=TokenScope
-    )  # the repositories that the operator's tokens are for
+    # The repositories that the operator's tokens are for.
+    scope: TokenScope = field(default_factory=TokenScope)
     github: GitHubAccess | None = None  # instead of git, if that is not to be used
     uploads: Uploads | None = None  # folders in the data directory, if it is not given
     announce: Announce = lambda *_: None  # tells other servers which repository has news

@@ -25,6 +25,7 @@ LIFETIME = 30 * 24 * 3600  # seconds that a person stays signed in
 MAX_FAILURES = 30
 WINDOW = 900.0  # seconds in which failures add up
 _MAX_ADDRESSES = 10_000
+_PARTS = 4  # of a session cookie
 _PURPOSE = b"skillhall web session 2"
 
 
@@ -103,7 +104,8 @@ class Keys:
 
     def admits(self, cookies: bytes | None) -> Credential | None:
         """The credential of a session cookie, until it expires or its token is revoked."""
-        expiry, nonce, identity, mark = [*cookie_in(cookies, SESSION).split("."), *"    "][:4]
+        parts = cookie_in(cookies, SESSION).split(".")
+        expiry, nonce, identity, mark = parts if len(parts) == _PARTS else [""] * _PARTS
         if not expiry.isascii() or not expiry.isdigit() or int(expiry[:12]) < self._now():
             return None
         credential = Credential(self._others.get(identity)) if identity else Credential()
