@@ -681,6 +681,7 @@ class BackupRejected(SkillhallError):
     def __init__(self, problem: str) -> None:
         super().__init__(f"the backup cannot be used: {problem}")
         self.problem = problem
+        self.hint = "nothing was changed; use a file as 'skillhall backup' wrote it"
 
 
 class TokenNotFound(SkillhallError):

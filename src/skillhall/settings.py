@@ -74,6 +74,8 @@ class ServerSettings(NamedTuple):
     public_url: str = ""  # what clients call it, if that differs
     allowed_hosts: tuple[str, ...] = ()  # further names that clients may call it by
     folder_scan: bool = False  # whether the web page may read folders of this machine
+    # Repositories besides the configured one that git tokens may be sent to, whoever names them.
+    git_token_repos: tuple[str, ...] = ()
     mcp_stateless: bool = False  # whether any of several servers may answer a client's next call
     mcp_max_sessions: str = "1000"  # open at once
     mcp_session_timeout: str = "1800"  # seconds until an idle session ends
@@ -89,6 +91,7 @@ class ServerSettings(NamedTuple):
             public_url=(env.get("SKILLHALL_PUBLIC_URL") or "").rstrip("/"),
             allowed_hosts=_words(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
             folder_scan=_is_on(env, "SKILLHALL_FOLDER_SCAN", "off"),
+            git_token_repos=_words(env.get("SKILLHALL_GIT_TOKEN_REPOS", "")),
             mcp_stateless=_is_on(env, "SKILLHALL_MCP_STATELESS", "off"),
             mcp_max_sessions=env.get("SKILLHALL_MCP_MAX_SESSIONS") or cls().mcp_max_sessions,
             mcp_session_timeout=env.get("SKILLHALL_MCP_SESSION_TIMEOUT")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.catalog.index import HeadIndex
 from skillhall.catalog.load import load_roots
-from skillhall.errors import SourceRejected, UnknownProfile, without_credentials
+from skillhall.errors import UnknownProfile, without_credentials
 from skillhall.policy.profiles import LENIENT, PROFILES
 from skillhall.settings import Settings
 from skillhall.sources.roots import Root, paths_of
@@ -282,22 +282,12 @@ def _open_source(
     settings: Settings, text: str, *, remote: bool
 ) -> tuple[Sequence[Bundle], Provenance]:
     """The bundles of a named source, and where that is. Raises: what opening it raises."""
-    from skillhall.library.intake import find_reference, open_reference  # noqa: PLC0415
-    from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference  # noqa: PLC0415
+    from skillhall.library.intake import open_client_source, open_source  # noqa: PLC0415
+    from skillhall.sources.reference import GitHubRef, GitRef, UrlRef  # noqa: PLC0415
     from skillhall.workspace.intake import LOCAL, URL, Provenance  # noqa: PLC0415
 
-    is_loopback = bool(settings.allowed_networks)
-    # What a client names is never looked up on this machine.
-    reference = (
-        parse_reference(text, loopback_http=is_loopback)
-        if remote
-        else find_reference(text, settings)
-    )
-    is_remote = isinstance(reference, GitHubRef | GitRef | UrlRef)
-    if remote and not is_remote:
-        problem = "a server takes skills of repositories and web addresses only"
-        raise SourceRejected("path", text, problem, "send a file instead")
-    opened = open_reference(reference, settings)
+    opened = open_client_source(text, settings) if remote else open_source(text, settings)
+    is_remote = isinstance(opened.reference, GitHubRef | GitRef | UrlRef)
     origin = Provenance(URL if is_remote else LOCAL, without_credentials(text))
     return opened.bundles, origin
 

@@ -6,6 +6,7 @@ import json
 import queue
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, inspect
@@ -200,6 +201,120 @@ def test_a_backup_that_names_foreign_tables_changes_nothing(database: Database) 
     lines.append(json.dumps({"rows": 1, "sha256": check}).encode() + b"\n")
     with pytest.raises(BackupRejected):
         read_backup(database, gzip.compress(b"".join(lines)), AT, overwrite=True)
+    assert rows(database) == before
+
+
+Lines = list[Any]
+
+
+def forged(data: bytes, change: Callable[[Lines], object]) -> bytes:
+    """The backup with other lines, and an end that fits them."""
+    lines: Lines = [json.loads(line) for line in gzip.decompress(data).splitlines()][:-1]
+    change(lines)
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    count = sum(isinstance(line, list) for line in lines)
+    end = {"rows": count, "sha256": hashlib.sha256(body).hexdigest()}
+    return gzip.compress(body + json.dumps(end).encode() + b"\n")
+
+
+def refusal(database: Database, data: bytes) -> str:
+    """Why a backup is not taken; "" if it is."""
+    try:
+        read_backup(database, data, AT, overwrite=True)
+    except BackupRejected as error:
+        return str(error)
+    return ""
+
+
+def first_row(lines: Lines, table: str) -> tuple[list[str], int]:
+    """The columns of a table, and where its first row is."""
+    for number, line in enumerate(lines):
+        if isinstance(line, dict) and line.get("table") == table:
+            return line["columns"], number + 1
+    raise AssertionError(table)
+
+
+def put(table: str, column: str, value: object) -> Callable[[Lines], object]:
+    """A change of one value of a table's first row."""
+
+    def change(lines: Lines) -> None:
+        columns, number = first_row(lines, table)
+        lines[number][columns.index(column)] = value
+
+    return change
+
+
+def repeat_row(lines: Lines) -> None:
+    _, number = first_row(lines, "sessions")
+    lines.insert(number, lines[number])
+
+
+def cut_row(lines: Lines) -> None:
+    _, number = first_row(lines, "sessions")
+    lines[number] = lines[number][:-1]
+
+
+def without_sessions(lines: Lines) -> None:
+    _, number = first_row(lines, "sessions")
+    while isinstance(lines[number], list):
+        del lines[number]
+
+
+FORGED = {
+    "text for a number": put("sessions", "version", "one"),
+    "a number for text": put("sessions", "name", 7),
+    "a fraction": put("sessions", "version", 1.5),
+    "a huge number": put("sessions", "version", 2**70),
+    "true": put("sessions", "version", value=True),
+    "nothing where something must be": put("sessions", "name", None),
+    "a NUL character": put("sessions", "name", "a\0b"),
+    "half a character": put("sessions", "name", "\ud800"),
+    "a list": put("sessions", "name", []),
+    "wrong base64": put("blobs", "data", {"base64": "%"}),
+    "no base64": put("blobs", "data", {"other": 1}),
+    "bytes with another digest": put("blobs", "data", {"base64": "AAAA"}),
+    "a path that leads out": put("shared_skill_files", "path", "../../x"),
+    "a skill that leads out": put("shared_skills", "id", "../x"),
+    "an unknown zone": put("blocks", "zone", "NOWHERE"),
+    "an event that is no JSON": put("events", "data", "{"),
+    "a row twice": repeat_row,
+    "a short row": cut_row,
+    "blocks of no session": without_sessions,
+    "a line that is a number": lambda lines: lines.append(5),
+    "a line that is nothing": lambda lines: lines.append(None),
+    "columns that are no list": lambda lines: lines.append({"table": "tokens", "columns": 5}),
+    "a table that is no text": lambda lines: lines.append({"table": [], "columns": []}),
+    "columns of another table": lambda lines: lines.append({"table": "tokens", "columns": ["x"]}),
+    "only its head": lambda lines: lines.__delitem__(slice(0, len(lines))),
+    "a table less": lambda lines: lines.pop(first_row(lines, "upload_files")[1] - 1),
+    "no table at all": lambda lines: lines.__delitem__(slice(1, len(lines))),
+    "another format": lambda lines: lines[0].update(format="other/1"),
+    "a version that is text": lambda lines: lines[0].update(version="1"),
+    "an older version": lambda lines: lines[0].update(version=1),
+}
+
+
+def test_a_forged_backup_is_a_clear_error_and_changes_nothing(database: Database) -> None:
+    filled(database)
+    before = rows(database)
+    data, report = write_backup(database, AT)
+    told = {name: refusal(database, forged(data, change)) for name, change in FORGED.items()}
+    taken = {name for name, text in told.items() if "the backup cannot be used: " not in text}
+    assert taken == set()
+    assert rows(database) == before
+    assert read_backup(database, forged(data, len), AT, overwrite=True) == report
+
+
+def test_a_backup_with_damaged_bytes_is_a_clear_error_and_changes_nothing(
+    database: Database,
+) -> None:
+    filled(database)
+    before = rows(database)
+    data, _ = write_backup(database, AT)
+    damaged = [data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :] for at in (12, 40, 200)]
+    for one in (*damaged, gzip.compress(gzip.decompress(data) + b"[1]\n")):
+        with pytest.raises(BackupRejected):
+            read_backup(database, one, AT, overwrite=True)
     assert rows(database) == before
 
 

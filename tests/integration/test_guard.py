@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.support.servers import (
     TOKEN,
     Reply,
     Running,
+    StoredTokens,
     heard,
     make_settings,
     running,
@@ -147,6 +149,41 @@ def test_our_own_pages_and_programs_may_write(server: Running, headers: dict[str
     assert server.ask("POST", f"{LIST}/refresh", headers=given).status == 200
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("query", ["repo=https://evil.example/x", "r%65po=acme/x", "branch=dev"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+    ],
+)
+def test_a_page_of_another_site_cannot_make_the_server_fetch(
+    server: Running, method: str, query: str, headers: dict[str, str]
+) -> None:
+    assert server.ask(method, f"{LIST}?{query}", headers=headers).status == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "http://127.0.0.1:{}"},
+        {"Sec-Fetch-Site": "cross-site", "Authorization": f"Bearer {TOKEN}"},
+    ],
+)
+def test_programs_and_our_own_pages_may_name_a_repository(
+    server: Running, headers: dict[str, str]
+) -> None:
+    given = {name: value.format(server.port) for name, value in headers.items()}
+    query = "?repo=https://github.com/acme/prompts"
+    assert server.ask("GET", LIST + query, headers=given).code == "PROMPTS_SOURCE_ERROR"
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_a_foreign_page_does_not_even_read_from_mcp(server: Running, method: str) -> None:
     headers = {"Origin": "http://evil.example", "Authorization": "Bearer x"}
@@ -199,6 +236,30 @@ def test_without_a_token_nobody_else_can_be_served(host: str) -> None:
 
 def test_with_a_token_everybody_can_be_served() -> None:
     with listen(with_token(host="0.0.0.0").server) as listening:  # noqa: S104 - that is the test
+        assert listening.getsockname()[1] > 0
+
+
+@pytest.mark.parametrize("token", ["x", "password", "changeme-changeme", "1234567890123456"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"host": "0.0.0.0"},  # noqa: S104 - refused
+        {"host": "192.0.2.7"},
+        {"public_url": "https://hall.example.org"},
+    ],
+)
+def test_a_trivial_token_is_refused_where_others_can_reach_the_server(
+    token: str, place: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigInvalid, match="too easy to guess") as refusal:
+        listen(make_settings(auth_token=Secret(token), **place).server)
+    assert "secrets.token_urlsafe(32)" in refusal.value.hint
+    assert token not in str(refusal.value) + refusal.value.hint
+
+
+@pytest.mark.parametrize("public_url", ["", "http://localhost:9000"])
+def test_a_trivial_token_is_accepted_on_this_machine(public_url: str) -> None:
+    with listen(make_settings(auth_token=Secret("x"), public_url=public_url).server) as listening:
         assert listening.getsockname()[1] > 0
 
 
@@ -303,6 +364,18 @@ def hook(server: Running, payload: object, event: str = "push", **headers: str) 
     return server.ask("POST", "/api/v1/webhooks/git", body, given)
 
 
+def test_wrong_signatures_are_limited_and_right_ones_never_wait() -> None:
+    settings = make_settings(webhook_secret=Secret(HOOK))
+    with running(MemoryCounter(), settings) as server:
+        wrong = [
+            hook(server, PUSH, X_Hub_Signature_256="sha256=0") for _ in range(MAX_FAILURES + 1)
+        ]
+        assert {one.status for one in wrong[:-1]} == {401}
+        assert (wrong[-1].status, wrong[-1].code) == (429, "TOO_MANY_REQUESTS")
+        assert 0 < int(wrong[-1].headers["Retry-After"]) <= 900
+        assert hook(server, PUSH).status == 202
+
+
 PUSH = {
     "ref": "refs/heads/main",
     "repository": {"clone_url": "https://github.com/acme/prompts", "id": 3},
@@ -384,7 +457,8 @@ def test_an_open_request_is_answered_before_the_server_stops() -> None:
     assert [reply.status for reply in replies] == [200]
 
 
-def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
+def streaming(tokens: StoredTokens | None = None) -> Services:
+    """A server whose route /stream says hello, and good bye when the server stops."""
     router = APIRouter()
 
     @router.get("/stream")
@@ -396,7 +470,13 @@ def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
 
         return StreamingResponse(lines())
 
-    services = Services(MemoryCounter(), routers=(router,))
+    given = tokens or StoredTokens()
+    services = Services(MemoryCounter(), routers=(router,), tokens=given)
+    return services
+
+
+def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
+    services = streaming()
     with running(services=services) as server, server.line() as line:
         line.sendall(f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         text = b""
@@ -406,6 +486,25 @@ def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
         while piece := line.recv(4096):
             text += piece
     assert b"good bye" in text
+
+
+def test_any_stream_ends_when_its_token_is_revoked() -> None:
+    tokens = StoredTokens("laptop", "phone")
+    services = streaming(tokens)
+    with running(settings=with_token(), services=services) as server, ExitStack() as held:
+        lines = {name: held.enter_context(server.line()) for name in ("laptop", "phone")}
+        for name, line in lines.items():
+            line.sendall(
+                f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                f"Authorization: Bearer {name}\r\n\r\n".encode()
+            )
+            text = b""
+            while b"hello" not in text:
+                text += line.recv(4096)
+        tokens.revoke("laptop")
+        assert b"good bye" not in b"".join(iter(lambda: lines["laptop"].recv(4096), b""))
+        server.stop()
+        assert b"good bye" in b"".join(iter(lambda: lines["phone"].recv(4096), b""))
 
 
 # ------------------------------------------------------------------ secrets
@@ -461,7 +560,7 @@ def test_a_request_is_one_line_of_json_in_the_log(
 
 
 def test_further_tokens_are_accepted_beside_the_configured_one() -> None:
-    services = Services(MemoryCounter(), admits={b"further-token"}.__contains__)
+    services = Services(MemoryCounter(), tokens=StoredTokens("further-token"))
     with running(settings=with_token(), services=services) as server:
         assert server.ask("GET", LIST).status == 200
         for token, status in (("further-token", 200), ("other-token", 401), ("", 401)):
@@ -470,6 +569,6 @@ def test_further_tokens_are_accepted_beside_the_configured_one() -> None:
 
 
 def test_further_tokens_close_no_server_that_is_open() -> None:
-    services = Services(MemoryCounter(), admits={b"further-token"}.__contains__)
+    services = Services(MemoryCounter(), tokens=StoredTokens("further-token"))
     with running(services=services) as server:
         assert server.ask("GET", LIST).status == 200

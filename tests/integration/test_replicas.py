@@ -10,7 +10,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPException
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from tests.support.replicas import (
     skill_files,
     until,
 )
+from tests.support.servers import ask
 from tests.support.skills import make_skill, make_skill_md
 
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
@@ -211,6 +212,42 @@ def test_a_token_opens_both_until_it_is_revoked(
     until(lambda: statuses(token) == {401})
     assert statuses(TOKEN) == {200}
     assert not any(token in one.log for one in pair)
+
+
+def test_revoking_a_token_ends_the_browser_sessions_and_streams_it_opened_on_every_server(
+    pair: list[Replica],
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
+    label = new_name("laptop")
+    assert run(["token", "new", label]) == 0
+    token = capsys.readouterr().out.strip()
+    bearer = {"Authorization": f"Bearer {token}"}
+    until(lambda: {one.ask("GET", SKILLS, headers=bearer).status for one in pair} == {200})
+    cookies = [{"Cookie": signed_in(one, token)} for one in pair]
+    # A session is valid on every server, whichever one issued it.
+    guests = [Replica(one.folder, {}, headers, one.port) for one in pair for headers in cookies]
+    guests += [Replica(one.folder, {}, bearer, one.port) for one in pair]
+    with ExitStack() as streams:
+        open_streams = [streams.enter_context(guest.events()) for guest in guests]
+        kept = streams.enter_context(pair[0].events())
+        assert run(["token", "revoke", label]) == 0
+        for stream in open_streams:
+            assert {event["kind"] for event in stream} <= {"tokens-changed"}
+        for guest in guests:
+            assert guest.ask("GET", SKILLS).status == 401
+        made = pair[1].ask("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
+        assert next(event for event in kept if made["id"] in json.dumps(event))
+
+
+def signed_in(replica: Replica, token: str) -> str:
+    """The cookie that a browser gets for a token."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    reply = ask(replica.port, "POST", "/sign-in", f"token={token}".encode(), form)
+    assert reply.status == 303
+    return str(reply.headers["Set-Cookie"]).partition(";")[0]
 
 
 def test_a_change_of_a_session_through_one_is_heard_at_the_other(pair: list[Replica]) -> None:

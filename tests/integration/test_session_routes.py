@@ -255,6 +255,18 @@ def test_a_bad_name_is_refused(server: Running, name: str, status: int) -> None:
     assert server.ask("GET", SESSIONS).json["data"]["sessions"] == []
 
 
+@pytest.mark.parametrize("size", [(1 << 20) + 1, 2 << 20, 9 << 20])
+def test_a_block_over_1_mib_gets_413_in_the_envelope(server: Running, size: int) -> None:
+    path, [note] = session_of(server, "first")
+    large = {"content": "a" * size}
+    for reply in (
+        server.ask("POST", f"{path}/blocks", {"type": "note", **large}),
+        server.ask("PATCH", f"{path}/blocks/{note['id']}", large, {"If-Match": '"2"'}),
+    ):
+        assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE")
+    assert said(server, path) == ["first"]
+
+
 def test_half_characters_and_huge_bodies_are_refused(server: Running) -> None:
     path, _ = session_of(server)
     kind = {"Content-Type": "application/json"}

@@ -76,7 +76,14 @@ def test_a_server_on_sqlite_lets_in_whoever_has_one(
         form = {"id": "pdf", "name": "pdf", "description": "Reads."}
         assert replica.ask("POST", SKILLS, form).status == 201
         assert (tmp_path / "work/.agents/skills/pdf/SKILL.md").is_file()
-        assert run(["token", "revoke", "laptop"]) == 0
-        until(lambda: replica.ask("GET", SKILLS).status == 401)
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        signed_in = replica.ask("POST", "/sign-in", f"token={token}".encode(), form)
+        replica.headers = {"Cookie": signed_in.headers["Set-Cookie"].partition(";")[0]}
+        with replica.events() as events:
+            assert run(["token", "revoke", "laptop"]) == 0
+            assert {event["kind"] for event in events} <= {"tokens-changed"}
+        assert replica.ask("GET", SKILLS).status == 401
+        replica.headers = {"Authorization": f"Bearer {token}"}
+        assert replica.ask("GET", SKILLS).status == 401
     finally:
         replica.end()

@@ -3,18 +3,43 @@
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPMessage
 from typing import Any, NamedTuple
 
 from skillhall.settings import Secret, ServerSettings, Settings
+from skillhall.skill.bundle import sha256_of
+from skillhall.storage.records import StoredToken
 from skillhall.surfaces.server import Server, Services, listen
 from tests.support.counters import MemoryCounter
 
 DEADLINE = 120  # seconds; whatever takes longer hangs
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
+
+
+class StoredTokens:
+    """The tokens of a database, without the database."""
+
+    def __init__(self, *texts: str) -> None:
+        digests = {text: sha256_of(text.encode()) for text in texts}
+        self._tokens = [StoredToken(one[:8], text, one, "") for text, one in digests.items()]
+        self._listeners: list[Callable[[], None]] = []
+
+    def find(self, token: bytes) -> StoredToken | None:
+        return next((one for one in self._tokens if one.digest == sha256_of(token)), None)
+
+    def get(self, identity: str) -> StoredToken | None:
+        return next((one for one in self._tokens if one.id == identity), None)
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    def revoke(self, text: str) -> None:
+        self._tokens = [one for one in self._tokens if one.label != text]
+        for listener in self._listeners:
+            listener()
 
 
 class Reply(NamedTuple):

@@ -67,7 +67,7 @@ class Skill(NamedTuple):
     @property
     def place(self) -> Place:
         """Where its files are read from: through a link, that is where the link led."""
-        return self.real or Place(self.root.path, self.folder)
+        return self.real or self.root.place.below_it(self.folder)
 
 
 class Rejected(NamedTuple):

@@ -113,7 +113,7 @@ class _Walk:
             self.signatures[entry.path] = take_signature(entry.path)
         elif entry.is_symlink() and not self._may_follow(entry.path):
             return
-        elif entry.is_dir():
+        elif _is_folder(entry):
             self.enter(entry.path, depth + 1)
 
     def _note_installed(self, entry: os.DirEntry[str]) -> None:
@@ -131,6 +131,13 @@ class _Walk:
 
     def _may_follow(self, path: str) -> bool:
         return self.follow_links or is_beneath(os.path.realpath(path), self.real_root)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def take_signature(path: str) -> Signature | None:

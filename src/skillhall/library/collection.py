@@ -6,11 +6,12 @@ asked for. One of the repository belongs to a commit, and what was found out abo
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from bisect import bisect_right
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -21,14 +22,20 @@ from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.read import bundle_of, read_published_file, with_bundle
 from skillhall.catalog.skip_log import log_skipped
 from skillhall.catalog.stamps import take_signature
-from skillhall.errors import ReadOnly, SkillFileNotFound, SkillNotFound, SourceRejected
+from skillhall.errors import (
+    ReadOnly,
+    SkillFileNotFound,
+    SkillhallError,
+    SkillNotFound,
+    SourceRejected,
+)
 from skillhall.library.adding import digest_of
 from skillhall.library.drafting import Draft, draft
 from skillhall.library.intake import (
     Opened,
     bundles_in_file,
     bundles_of_files,
-    open_reference,
+    open_client_source,
     open_source,
 )
 from skillhall.library.local_changes import LocalChanges
@@ -46,8 +53,8 @@ from skillhall.skill.frontmatter import SKILL_MD
 from skillhall.skill.tokens import estimate_tokens
 from skillhall.sources.archive import LIMITS, read_archive
 from skillhall.sources.bundles import in_memory
+from skillhall.sources.candidate import reason
 from skillhall.sources.packing import pack_bundle
-from skillhall.sources.reference import GitHubRef, GitRef, UrlRef, parse_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,6 +80,7 @@ _FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 MAX_PAGE = 1000  # skills
 MAX_FILES = LIMITS.entries  # that are imported at once
 _PUBLISHED = LOCAL_SKILLS.scan.published
+_LOG = logging.getLogger("skillhall.server")
 
 
 class Origin(NamedTuple):
@@ -278,12 +286,7 @@ class Collection:
 
     def open_remote(self, text: str) -> Opened:
         """The skills of a repository or web address. Raises: SourceRejected, as `open_source`."""
-        is_allowed = bool(self.settings.allowed_networks)
-        reference = parse_reference(text, loopback_http=is_allowed)
-        if not isinstance(reference, GitHubRef | GitRef | UrlRef):
-            problem = "a server takes skills of repositories and web addresses only"
-            raise SourceRejected("path", text, problem, "send an archive instead")
-        return open_reference(reference, self.settings)
+        return open_client_source(text, self.settings)
 
     def open_folder(self, text: str) -> Opened:
         """The skills of a folder of this machine, if the operator lets pages read those.
@@ -428,7 +431,7 @@ class Collection:
         """Every published skill as one file, in order of their ids."""
         shown = self.show()
         for identity in shown.published:
-            with suppress(SkillNotFound, SkillFileNotFound):  # it was removed in between
+            with _left_out_if_unreadable(identity):
                 yield self._artifact(shown, identity)
 
     def outlines(self) -> Iterator[Outline]:
@@ -436,7 +439,7 @@ class Collection:
         shown = self.show()
         for identity in shown.published:
             skill = shown.skills[identity]
-            with suppress(SkillFileNotFound):  # it was removed in between
+            with _left_out_if_unreadable(identity):
                 paths = sorted(bundle_of(skill, _PUBLISHED).files)
                 others = (path for path in paths if path != skill.file)
                 yield Outline(shown.listed(identity), (SKILL_MD, *others))
@@ -466,6 +469,18 @@ def _packed(listed: Listed, bundle: Bundle) -> Artifact:
     data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
     digest = f"sha256:{sha256_of(data)}"
     return Artifact(listed, is_archive, digest, paths)
+
+
+@contextmanager
+def _left_out_if_unreadable(identity: str) -> Iterator[None]:
+    """One skill whose files cannot be read does not spoil a list of all of them."""
+    try:
+        yield
+    except (SkillNotFound, SkillFileNotFound):  # it was removed in between
+        pass
+    except (SkillhallError, OSError) as error:
+        problem = error if isinstance(error, SkillhallError) else reason(error)
+        _LOG.warning("skill %r is not published: %s", identity, problem)
 
 
 def _places(skills: Sequence[Skill]) -> list[str]:

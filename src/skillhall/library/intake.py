@@ -38,6 +38,7 @@ from skillhall.sources.reference import (
 )
 from skillhall.sources.roots import Root
 from skillhall.sources.safety import Place, is_beneath, open_root, read_file
+from skillhall.sources.token_scope import TokenScope, refuse_ssh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -145,8 +146,31 @@ def open_reference(
     return _from_repository(reference, settings, progress)
 
 
+def open_client_source(text: str, settings: Settings) -> Opened:
+    """The bundles in a repository or web address that a client of a server names.
+
+    Nothing of the server's machine can be named, and the operator's tokens and keys are used for
+    the operator's repositories alone.
+    Raises: SourceRejected, ConfigInvalid, and as `open_source`.
+    """
+    reference = parse_reference(text, loopback_http=bool(settings.allowed_networks))
+    if isinstance(reference, UrlRef):
+        return open_reference(reference, settings)
+    if not isinstance(reference, GitHubRef | GitRef):
+        problem = "a server takes skills of repositories and web addresses only"
+        raise SourceRejected("path", text, problem, "upload a file or an archive instead")
+    url = as_git(reference, settings.github_url).url
+    refuse_ssh(url, text)
+    is_ours = TokenScope.of(settings).includes(url)
+    return _from_repository(reference, settings, None, with_credentials=is_ours)
+
+
 def _from_repository(
-    reference: GitHubRef | GitRef, settings: Settings, progress: Progress | None
+    reference: GitHubRef | GitRef,
+    settings: Settings,
+    progress: Progress | None,
+    *,
+    with_credentials: bool = True,
 ) -> Opened:
     policy = address_policy(settings.allowed_networks)
     if isinstance(reference, GitRef) or (settings.use_git and has_git()):
@@ -159,12 +183,13 @@ def _from_repository(
             progress=progress,
             github=urlsplit(settings.github_url).netloc.lower(),
         )
-        found = read_git(git, access, text=reference.text)
+        usable = access if with_credentials else access.without_credentials()
+        found = read_git(git, usable, text=reference.text)
     else:
         github = GitHubAccess(
             settings.github_api_url,
             policy,
-            settings.tokens,
+            settings.tokens if with_credentials else {},
             settings.cache_directory,
             progress=_step("Downloading", progress),
         )

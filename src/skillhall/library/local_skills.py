@@ -30,7 +30,7 @@ from skillhall.skill.bundle import Bundle, RelativePath
 from skillhall.skill.frontmatter import is_skill_md
 from skillhall.sources.bundles import open_bundle
 from skillhall.sources.roots import Root
-from skillhall.sources.safety import Kind, Place
+from skillhall.sources.safety import Kind
 from skillhall.sources.writing import WritableFolder
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ class LocalSkills:
         self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
         self.place = os.path.join(self.run_directory, ".agents")
         self._writes = 0  # how often this process opened the folders to write
+        # A link that is there from the start is the user's choice, and is read. One that appears
+        # later is not followed.
+        self._linked = frozenset(one for one in _FOLDERS if self._goes_through_link(one))
         self._revision = FolderRevision(self.run_directory, [self._path(one) for one in _FOLDERS])
 
     @property
@@ -136,7 +139,8 @@ class LocalSkills:
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
         """Everything below a user skill's folder; None if it is not there. Raises: UnsafePath."""
         try:
-            return open_bundle(Place(self._path(USER), RelativePath.parse(id).text), EVERY_FILE)
+            folder = self._root(USER).place.child(RelativePath.parse(id).text)
+            return open_bundle(folder, EVERY_FILE)
         except SkillFileNotFound:
             return None
 
@@ -151,9 +155,10 @@ class LocalSkills:
                 _rewrite(target, identity, present[identity], files)
 
     def sweep(self) -> None:
-        """Clear up what killed processes left behind. Raises: OSError."""
+        """Clear up what killed processes left behind, in folders that can be written."""
         for source in _FOLDERS:
-            self._sweep(source)
+            with suppress(OSError):
+                self._sweep(source)
 
     def install_system_skills(self) -> InstallReport:
         """Bring the skills that Skillhall ships up to date. Raises: UnsafePath, OSError."""
@@ -171,7 +176,19 @@ class LocalSkills:
                 pass
 
     def _roots(self) -> tuple[Root, ...]:
-        return tuple(Root(self._path(source), source, expected=False) for source in _FOLDERS)
+        return tuple(map(self._root, _FOLDERS))
+
+    def _root(self, source: str) -> Root:
+        base = "" if source in self._linked else self.run_directory
+        return Root(self._path(source), source, expected=False, base=base)
+
+    def _goes_through_link(self, source: str) -> bool:
+        path = self.run_directory
+        for name in _FOLDERS[source].split("/"):
+            path = os.path.join(path, name)
+            if os.path.islink(path):
+                return True
+        return False
 
     def _path(self, source: str) -> str:
         return os.path.join(self.run_directory, *_FOLDERS[source].split("/"))

@@ -15,7 +15,7 @@ from skillhall.storage.records import StoredToken
 from skillhall.storage.shared_port import DATABASE_RESTORED, TOKENS_CHANGED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillhall.storage.records import Event
     from skillhall.storage.shared_port import StoredTokens
@@ -79,13 +79,23 @@ class TokenRing:
     def __init__(self, store: StoredTokens) -> None:
         self._store = store
         self._turn = threading.Lock()
-        self._digests: frozenset[str] = frozenset()
+        self._by_digest: Mapping[str, StoredToken] = {}
+        self._by_id: Mapping[str, StoredToken] = {}
+        self._listeners: tuple[Callable[[], None], ...] = ()
         self._is_behind = True
         self._watch = Watch(self.catch_up, self._pause, _THREAD)
 
-    def admits(self, token: bytes) -> bool:
-        """Whether that is one of them; it never waits."""
-        return sha256_of(token) in self._digests
+    def find(self, token: bytes) -> StoredToken | None:
+        """The accepted token with this text; it never waits."""
+        return self._by_digest.get(sha256_of(token))
+
+    def get(self, identity: str) -> StoredToken | None:
+        """The accepted token with this id; it never waits."""
+        return self._by_id.get(identity)
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` in the ring's own thread after every change; it must not block."""
+        self._listeners = (*self._listeners, listener)
 
     def hear(self, events: Sequence[Event]) -> None:
         """Look at once if events tell of tokens, or if nobody knows what they would have told."""
@@ -96,7 +106,7 @@ class TokenRing:
         """Read them again; what cannot be done is tried again soon."""
         with self._turn:
             try:
-                self._digests = frozenset(one.digest for one in self._store.list())
+                self._accept(self._store.list())
                 self._is_behind = False
             except Exception:  # noqa: BLE001 - whatever it is, the thread must go on looking
                 self._is_behind = True
@@ -104,6 +114,14 @@ class TokenRing:
     def close(self) -> None:
         """Look no more."""
         self._watch.close()
+
+    def _accept(self, tokens: Sequence[StoredToken]) -> None:
+        by_digest = {one.digest: one for one in tokens}
+        if by_digest == self._by_digest:
+            return
+        self._by_digest, self._by_id = by_digest, {one.id: one for one in tokens}
+        for listener in self._listeners:
+            listener()
 
     def _pause(self) -> float:
         return RETRY if self._is_behind else LOOK

@@ -20,6 +20,7 @@ from skillhall.sources.git import GitAccess, has_git
 from skillhall.sources.github_api import GitHubAccess
 from skillhall.sources.reference import LocalRef
 from skillhall.sources.roots import Root
+from skillhall.sources.token_scope import TokenScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,7 @@ def read_supply(settings: Settings) -> Supply:
         hosts,
         _configured(prompts, hosts, settings.working_directory),
         _seconds(prompts.cache_ttl),
+        scope=TokenScope.of(settings),
         github=None if settings.use_git and has_git() else _github(settings),
     )
 

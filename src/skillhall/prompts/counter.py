@@ -20,6 +20,7 @@ from skillhall.prompts.snapshot import ANSWERS, Contents, Snapshot
 from skillhall.prompts.upload_checks import stored_name
 from skillhall.prompts.uploads import MAX_SOURCES, FolderUploads
 from skillhall.sources.git_cache import discard_copy
+from skillhall.sources.token_scope import TokenScope
 from skillhall.sources.watching import Watch
 
 if TYPE_CHECKING:
@@ -46,17 +47,27 @@ _THREAD = "skillhall-prompts"
 class Supply:
     """Where prompts come from, and how it is reached."""
 
-    access: GitAccess  # for the configured repository
+    access: GitAccess  # for the operator's repositories
     data_directory: str
     hosts: GitHosts
     configured: Repository | LocalFolder | None = None
     ttl: float = 86400.0  # seconds
     overrides: int = MAX_OVERRIDES
     clock: Clock = field(default_factory=Clock)
+    # The repositories that the operator's tokens are for.
+    scope: TokenScope = field(default_factory=TokenScope)
     github: GitHubAccess | None = None  # instead of git, if that is not to be used
     uploads: Uploads | None = None  # folders in the data directory, if it is not given
     announce: Announce = lambda *_: None  # tells other servers which repository has news
     can_follow: bool = True  # whether people may add repositories, in a list of this server's own
+
+    def access_to(self, repository: Repository) -> GitAccess:
+        """The access to a repository that anybody named: tokens go to the operator's alone."""
+        url, configured = repository.reference.url, self.configured
+        is_configured = isinstance(configured, Repository) and url == configured.reference.url
+        if is_configured or self.scope.includes(url):
+            return self.access
+        return self.access.without_credentials()
 
     def reader(self, access: GitAccess) -> Reader:
         """The way to a repository, with the tokens of an access."""
@@ -64,8 +75,8 @@ class Supply:
             return GitReader(access)
         github = self.github
         if access is not self.access:  # a call's own token, which its repository's host may see
-            [token] = access.tokens.values()
-            github = replace(github, tokens={github.authority: token})
+            token = next(iter(access.tokens.values()), None)
+            github = replace(github, tokens={github.authority: token} if token else {})
         return GitHubReader(github, self.hosts.github_url)
 
 
@@ -222,7 +233,7 @@ class PromptCounter:
         if repository is None:
             text, hint = asked.path or asked.branch, "name the repository too"
             raise SourceRejected("path", text, "no repository is configured", hint)
-        return repository, repository.access(self._supply.access, asked.token)
+        return repository, repository.access(self._supply.access_to(repository), asked.token)
 
     def _asked_repository(self, asked: Asked) -> Repository | None:
         """The repository that a call is about; none for uploads and folders."""

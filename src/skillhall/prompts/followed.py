@@ -45,7 +45,7 @@ MAX_FOLLOWED = 20
 MAX_TEXT = 1000  # characters of an address or a path
 _LONGEST = 128 * 1024  # bytes of the file
 _MEND = "correct it or move it away, then refresh"
-_TOKENS = "leave that out: the operator sets SKILLHALL_GIT_TOKEN for private repositories"
+_TOKENS = "leave that out: for private ones, the operator sets SKILLHALL_GIT_TOKEN_REPOS"
 
 
 def checked_followed(asked: Asked, hosts: GitHosts) -> Followed:

@@ -199,7 +199,8 @@ class Following:
         return Feed(max(self._supply.ttl, PATIENCE), self._supply.clock)
 
     def _copy_keys(self, those: Iterable[Followed]) -> set[str]:
-        return {one.copy_key(self._supply.access) for one in self._repositories(those)}
+        found = self._repositories(those)
+        return {one.copy_key(self._supply.access_to(one)) for one in found}
 
     def _read(self, followed: Followed) -> _Source:
         """One that has skills. Raises: SourceRejected, PromptsSourceError, NoSkillThere."""
@@ -222,7 +223,7 @@ class Following:
             # Its name says the folder and the branch too: one repository can be followed twice.
             found = repository_of(followed, self._supply.hosts)
             repository = replace(found, source=name_of(followed))
-            reader = self._supply.reader(self._supply.access)
+            reader = self._supply.reader(self._supply.access_to(repository))
             return repository.look(kept, reader, self._copies, _ANSWERS)
 
         return look

@@ -15,6 +15,7 @@ from skillhall.skill.finding import Code, Finding
 from skillhall.sources.git import as_git
 from skillhall.sources.git_remote import cache_key, parse_endpoint
 from skillhall.sources.reference import GitHubRef, GitRef, LocalRef, is_ref, parse_reference
+from skillhall.sources.token_scope import refuse_ssh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,8 +167,7 @@ def asked_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repo
     found = named_repository(text, path, branch, hosts)
     if isinstance(found, LocalRef):
         raise SourceRejected("path", text, "it names no git repository")
-    if parse_endpoint(found.reference.url).scheme == "ssh":
-        raise SourceRejected("scheme", text, "'ssh' is for the operator only", "use https")
+    refuse_ssh(found.reference.url, text)
     return found
 
 

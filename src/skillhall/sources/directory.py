@@ -39,7 +39,7 @@ from skillhall.sources.safety import (
     Kind,
     Place,
     is_beneath,
-    open_root,
+    open_place,
     opened_beneath,
     opened_place,
 )
@@ -108,7 +108,7 @@ def scan(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     """Everything below `root` that the policy looks at. Never raises on what it finds there."""
     walk = _Walk(root, policy, context)
     try:
-        folder = open_root(root.path)
+        folder = open_place(root.place)
     except (OSError, ValueError) as error:
         walk.miss_root(error)
     else:

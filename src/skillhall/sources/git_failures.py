@@ -102,6 +102,9 @@ def _credentials(remote: Remote) -> SourceUnavailable:
         return error
     problem = "it asks for credentials: the repository is private, or not there"
     error = SourceUnavailable(endpoint.authority, problem)
+    if remote.is_withheld:
+        error.hint = "if it is private, the operator can add it to SKILLHALL_GIT_TOKEN_REPOS"
+        return error
     general = f"SKILLHALL_GIT_TOKEN, and SKILLHALL_GIT_TOKEN_HOSTS to {endpoint.authority}"
     variables = {remote.github: "GITHUB_TOKEN", "gitlab.com": "GITLAB_TOKEN"}
     error.hint = f"if it is private, set {variables.get(endpoint.authority, general)}"

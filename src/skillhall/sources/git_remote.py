@@ -10,7 +10,7 @@ import hashlib
 import re
 import shlex
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import SourceRejected, SourceUnavailable
@@ -55,6 +55,11 @@ class GitAccess:
     ssh_agent: str = ""  # the socket of a person's own agent, for ssh only
     progress: Progress | None = None
     github: str = GITHUB  # the host that GITHUB_TOKEN is for
+    is_withheld: bool = False  # whether the operator's credentials are kept from this repository
+
+    def without_credentials(self) -> GitAccess:
+        """The same without tokens and keys, for a repository that a client names."""
+        return replace(self, tokens={}, ssh_agent="", is_withheld=True)
 
 
 class Endpoint(NamedTuple):
@@ -106,6 +111,7 @@ class Remote:
     certificates: str = ""
     ssh_agent: str = ""
     github: str = GITHUB
+    is_withheld: bool = False
 
     def configuration(self, *, partial: bool = True) -> list[str]:
         """The settings of a run that talks to it; a partial one may lack contents of files."""
@@ -168,7 +174,15 @@ def open_remote(
     if endpoint.scheme == "http" and not all(map(access.policy.allows_by_name, addresses)):
         raise SourceRejected("scheme", endpoint.url, "'http' is not safe", "use https")
     token = token_for(endpoint, access) if with_token else None
-    return Remote(endpoint, addresses, token, access.certificates, access.ssh_agent, access.github)
+    return Remote(
+        endpoint,
+        addresses,
+        token,
+        access.certificates,
+        access.ssh_agent,
+        access.github,
+        access.is_withheld,
+    )
 
 
 def follow_redirect(remote: Remote, access: GitAccess, until: float) -> Remote:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
+from skillhall.sources.safety import Place
+
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
@@ -23,6 +25,7 @@ class Root(NamedTuple):
     source: str = "given"
     expected: bool = True  # whether its absence is worth a finding
     follow_links: bool = False  # whether a link in it may lead to a folder outside of all roots
+    base: str = ""  # a folder above it, from which on no link is followed; else it may be a link
 
     @classmethod
     def of(
@@ -37,6 +40,13 @@ class Root(NamedTuple):
         """The root that `text` names: `~` expands, relative paths start at `base`."""
         path = os.path.abspath(os.path.join(base, os.path.expanduser(text)))
         return cls(path, source, expected, follow_links)
+
+    @property
+    def place(self) -> Place:
+        """The folder as it is opened."""
+        if not self.base:
+            return Place(self.path)
+        return Place(self.base, os.path.relpath(self.path, self.base).replace(os.sep, "/"))
 
     @property
     def real_path(self) -> str:

@@ -256,6 +256,22 @@ class Place(NamedTuple):
         """The folder `name` in this one."""
         return Place(self.root, f"{self.below}/{name}" if self.below else name)
 
+    def below_it(self, path: str) -> Place:
+        """The folder at a path below this one; "" is this one."""
+        return self.child(path) if path else self
+
+
+def open_place(place: Place) -> Folder:
+    """The folder at `place`, no part below its root through a link. Raises: OSError."""
+    folder = open_root(place.root)
+    for part in place.below.split("/") if place.below else ():
+        above = folder
+        try:
+            folder = above.folder(part)
+        finally:
+            above.close()
+    return folder
+
 
 @contextmanager
 def opened_place(place: Place) -> Iterator[Folder]:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from skillhall.surfaces.http.answer import Answer
-from skillhall.surfaces.http.exchange import HEADERS, REQUEST_ID
+from skillhall.surfaces.http.exchange import HEAD_TOO_LARGE, HEADERS, OVERSIZED, REQUEST_ID
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.keys import Keys
 from skillhall.surfaces.rest.errors import error_answer
+from skillhall.surfaces.revocation import OpenRequests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from skillhall.settings import ServerSettings
+    from skillhall.surfaces.keys import Credential
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # their signature says who asks
@@ -25,6 +27,7 @@ SIGN_IN = "/sign-in"  # the page that takes a token from a person, and gives a c
 OPEN_FOLDER = "/static/"  # what every page needs, that one too
 MACHINES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # whoever asks there is no person
 ORIGIN_ALWAYS = ("/mcp",)  # what paths begin with where a foreign page may not even read
+SOURCE_BY_QUERY = "/api/v1/prompts"  # what paths begin with where a query makes the server fetch
 
 _MAX_NAMES = 64
 
@@ -34,6 +37,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PORTS = {"http": 80, "https": 443}
 _WANTED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie"})
 _AMBIGUOUS = b"\0"  # stands for a header that came more than once
+_CLOSE = ((b"connection", b"close"),)
 _CHALLENGE = ((b"www-authenticate", b"Bearer"),)
 
 
@@ -63,20 +67,26 @@ class Guard:
         self._public = urlsplit(settings.public_url)
         self._public_names = _names(self._public)
         self._keys = keys or Keys(settings)
+        self._open_requests = OpenRequests(self._keys)
         self._known: set[tuple[bytes, tuple[str, int]]] = set()  # hosts that were found right
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer for the app, or let it answer."""
         if scope["type"] == "http":
             try:
-                self._check(scope)
+                credential = self._check(scope)
             except Refused as refusal:
-                if refusal.code == "unauthenticated" and _is_person(scope):
+                if refusal.code == "unauthenticated" and is_person(scope):
                     return _to_sign_in(scope).send(send)
                 return error_answer(refusal, scope[REQUEST_ID]).send(send)
+            if credential is not None and credential.token is not None:
+                return self._open_requests.answer(credential, self._app, scope, receive, send)
         return self._app(scope, receive, send)
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope) -> Credential | None:
+        """The credential, where one is needed. Raises: Refused."""
+        if OVERSIZED in scope:
+            raise Refused("head_too_large", HEAD_TOO_LARGE, headers=_CLOSE)
         headers = scope[HEADERS]
         if len(headers) < len(scope["headers"]):
             headers = _without_doubles(scope)
@@ -84,12 +94,12 @@ class Guard:
             raise Refused("misdirected", "this server is not known by that name")
         path = scope["path"]
         if path in SIGNED_PATHS:
-            return
+            return None
         if self._is_foreign(headers, scope):
             raise Refused("cross_origin", "pages of other sites may not do that")
         if not self._keys.are_needed or _is_open(scope):
-            return
-        self._authenticate(headers, scope)
+            return None
+        return self._authenticate(headers, scope)
 
     def _is_our_name(self, host: bytes | None, scope: Scope) -> bool:
         """Whether Host names this server; a page that points its own name here says another."""
@@ -117,7 +127,9 @@ class Guard:
         origin = headers.get(b"origin")
         if scope["path"].startswith(ORIGIN_ALWAYS):
             return origin is not None and not self._is_own(origin, headers[b"host"], scope)
-        if scope["method"] in _SAFE_METHODS or _bearer(headers.get(b"authorization")) is not None:
+        if _bearer(headers.get(b"authorization")) is not None:
+            return False
+        if scope["method"] in _SAFE_METHODS and not _names_source(scope):
             return False
         site = headers.get(b"sec-fetch-site")
         if site is not None:
@@ -131,13 +143,19 @@ class Guard:
         scheme, _, name = text.partition("://")
         return scheme == self._public.scheme and name in self._public_names
 
-    def _authenticate(self, headers: Mapping[bytes, bytes], scope: Scope) -> None:
+    def _authenticate(self, headers: Mapping[bytes, bytes], scope: Scope) -> Credential:
         given = _bearer(headers.get(b"authorization"))
-        if self._keys.fits(given, scope):
-            return
-        if given is None and self._keys.admits(headers.get(b"cookie")):
-            return
-        raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
+        found = self._keys.fits(given, scope)
+        if given is None:
+            found = self._keys.admits(headers.get(b"cookie"))
+        if found is None:
+            raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
+        return found
+
+
+def _names_source(scope: Scope) -> bool:
+    """Whether the query may name a repository, which the server would fetch even for a GET."""
+    return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_BY_QUERY)
 
 
 def _is_open(scope: Scope) -> bool:
@@ -149,7 +167,7 @@ def _is_open(scope: Scope) -> bool:
     return is_open and scope["method"] in _SAFE_METHODS
 
 
-def _is_person(scope: Scope) -> bool:
+def is_person(scope: Scope) -> bool:
     """Whether a browser asks for a page, which a person can sign in for."""
     if scope["path"].startswith(MACHINES):
         return False

@@ -12,22 +12,24 @@ import threading
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 
 from skillhall.errors import ConfigInvalid
+from skillhall.policy.token_strength import is_trivial
 from skillhall.surfaces.guard import Guard
 from skillhall.surfaces.http.blocking import Blocking
 from skillhall.surfaces.http.metrics import Metrics
 from skillhall.surfaces.http.observing import Observed
 from skillhall.surfaces.http.protocol import BoundedProtocol
 from skillhall.surfaces.http.secrets import Scrubber
-from skillhall.surfaces.keys import Keys
+from skillhall.surfaces.keys import AcceptedTokens, Keys, NoTokens
 from skillhall.surfaces.mcp.http import McpFront, SessionLimits
 from skillhall.surfaces.mcp.server import SkillServer
 from skillhall.surfaces.rest.calls import HotFront
 from skillhall.surfaces.rest.desk_routes import desk_router
-from skillhall.surfaces.rest.errors import internal_answer
+from skillhall.surfaces.rest.errors import internal_answer, stopping_answer
 from skillhall.surfaces.rest.framework import HeadAsGet, framework
 from skillhall.surfaces.rest.health import HealthCalls
 from skillhall.surfaces.rest.prompts import PromptCalls
@@ -37,6 +39,7 @@ from skillhall.surfaces.rest.skills import SkillCalls
 from skillhall.surfaces.rest.webhooks import WebhookCalls
 from skillhall.surfaces.rest.well_known import InstallerCalls
 from skillhall.surfaces.web.routes import web_router
+from skillhall.surfaces.web.site import unrouted_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
 
     from skillhall.library.collection import Collection
     from skillhall.prompts.model import Counter
-    from skillhall.settings import ServerSettings, Settings
+    from skillhall.settings import Secret, ServerSettings, Settings
     from skillhall.surfaces.rest.calls import HotRoute
     from skillhall.workspace.doors import Door
 
@@ -56,6 +59,8 @@ _THREADS = 16  # for work that may touch git or the disk
 _TURN = 0.0005  # seconds a thread works before the event loop gets its turn; Python waits 0.005
 _LARGEST_PORT = 65_535
 _LARGEST_LIMIT = 1_000_000
+_OWN_NAMES = ("localhost", "127.0.0.1", "::1")
+_NEW_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"  # noqa: S105 - a command
 
 
 class Stopping:
@@ -83,7 +88,7 @@ class Services:
     routers: tuple[APIRouter, ...] = ()
     hot: tuple[HotRoute, ...] = ()
     stopping: Stopping = field(default_factory=Stopping)
-    admits: Callable[[bytes], bool] = lambda _: False  # knows further tokens
+    tokens: AcceptedTokens = field(default_factory=NoTokens)  # accepted besides the operator's
     database: Callable[[], str] | None = None  # says why that cannot be used
 
 
@@ -101,7 +106,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         health_router(health),
         webhook_router(hooks),
     )
-    keys = Keys(server, services.admits)
+    keys = Keys(server, services.tokens)
     if services.collection is not None:
         routers = (
             *routers,
@@ -120,7 +125,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     if services.workspace is not None:
         stopped = services.stopping.wait
         routers = (*routers, desk_router(services.workspace, blocking, stopped))
-    behind = framework((*routers, *services.routers), health.warm)
+    page = None if services.collection is None else unrouted_page
+    behind = framework((*routers, *services.routers), health.warm, page)
     front: ASGIApp = HotFront(HeadAsGet(behind), (prompts.hot, *services.hot))
     if services.collection is not None:
         front = _with_mcp(front, services.collection, services, _session_limits(server))
@@ -131,6 +137,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         metrics=metrics,
         scrubber=Scrubber(secrets),
         internal=internal_answer,
+        stopping=stopping_answer,
     )
 
 
@@ -162,6 +169,8 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"{settings.host!r} can be reached from other machines, and there is no token",
             "set SKILLHALL_AUTH_TOKEN, or listen at 127.0.0.1",
         )
+    if not address.is_loopback or _has_public_name(settings):
+        _refuse_trivial(settings.auth_token)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -266,6 +275,22 @@ def log_to_stderr(level: str) -> Callable[[], None]:
         held.flush()
 
     return release
+
+
+def _has_public_name(settings: ServerSettings) -> bool:
+    """Whether other machines reach this server by a name, through a proxy."""
+    name = urlsplit(settings.public_url).hostname
+    return name is not None and name not in _OWN_NAMES
+
+
+def _refuse_trivial(token: Secret | None) -> None:
+    """Raises: ConfigInvalid for a token that can be guessed."""
+    if token is not None and is_trivial(token.reveal()):
+        raise ConfigInvalid(
+            "SKILLHALL_AUTH_TOKEN",
+            "the token is too easy to guess for a server that other machines can reach",
+            f"create one with: {_NEW_TOKEN}",
+        )
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:

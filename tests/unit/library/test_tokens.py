@@ -1,6 +1,7 @@
 """Tokens of servers: made once, known by digests, gone when revoked."""
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,7 @@ from skillhall.storage.database.engine import file_url
 from skillhall.storage.database.tokens import SqlTokens
 from tests.support.databases import AT
 from tests.support.outages import Switched
-from tests.support.replicas import until
+from tests.support.replicas import DEADLINE, until
 
 
 @pytest.fixture
@@ -64,14 +65,29 @@ def test_a_ring_admits_what_is_there_and_what_was_while_the_database_is_away(
     made = tokens.new("laptop")
     with closing(TokenRing(SqlTokens(database))) as ring:
         ring.catch_up()
-        assert ring.admits(made.text.encode())
-        assert not ring.admits(made.stored.digest.encode())
-        assert not ring.admits(b"")
+        assert ring.find(made.text.encode())
+        assert not ring.find(made.stored.digest.encode())
+        assert not ring.find(b"")
         database.is_away = True
         ring.hear(())
         ring.catch_up()
-        assert ring.admits(made.text.encode())
+        assert ring.find(made.text.encode())
         database.is_away = False
         tokens.revoke("laptop")
         ring.hear(())  # as the event of the database does
-        until(lambda: not ring.admits(made.text.encode()))
+        until(lambda: not ring.find(made.text.encode()))
+
+
+def test_a_ring_reports_a_revoked_token(tokens: Tokens, database: Switched) -> None:
+    made = tokens.new("laptop")
+    with closing(TokenRing(SqlTokens(database))) as ring:
+        ring.catch_up()
+        changed = threading.Event()
+        ring.subscribe(changed.set)
+        ring.catch_up()
+        assert not changed.is_set()
+        assert ring.get(made.stored.id) == made.stored
+        tokens.revoke("laptop")
+        ring.hear(())
+        assert changed.wait(DEADLINE)
+        assert ring.get(made.stored.id) is None

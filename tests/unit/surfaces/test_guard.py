@@ -18,7 +18,7 @@ def exhausted(failures: Failures, address: str) -> None:
 
 def test_too_many_failures_from_one_address_are_refused_until_the_window_is_over() -> None:
     clock = Clock()
-    failures = Failures(clock)
+    failures = Failures("tokens", clock)
     exhausted(failures, "192.0.2.1")
     clock.now = 100.0
     with pytest.raises(Refused) as refusal:
@@ -29,13 +29,13 @@ def test_too_many_failures_from_one_address_are_refused_until_the_window_is_over
 
 
 def test_failures_of_one_address_are_not_counted_against_another() -> None:
-    failures = Failures(Clock())
+    failures = Failures("tokens", Clock())
     exhausted(failures, "192.0.2.1")
     failures.note("192.0.2.2")
 
 
 def test_addresses_without_end_take_no_memory_without_end() -> None:
-    failures = Failures(Clock())
+    failures = Failures("tokens", Clock())
     for number in range(10_100):
         failures.note(str(number))
     assert len(failures) == 10_000

@@ -12,12 +12,16 @@ import gzip
 import hashlib
 import io
 import json
+import zlib
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import MetaData, func, insert, select, text
+from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
-from skillhall.errors import BackupRejected, Conflict
+from skillhall.errors import BackupRejected, Conflict, UnsafePath
+from skillhall.storage.database.backup_rows import check_row
 from skillhall.storage.database.migrations import (
     LATEST,
     current_version,
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 FORMAT = "skillhall.backup/1"
 _BYTES = "base64"  # the key of a value that is bytes
 _BATCH = 500  # rows that are written at once
-_LONGEST = 512 * 1024 * 1024  # characters of one line; a file of a skill has 10 MiB
+_LONGEST = 64 * 1024 * 1024  # bytes of one line; a file of a skill has 10 MiB
 
 
 class BackupReport(NamedTuple):
@@ -82,7 +86,8 @@ def read_backup(database: Database, data: bytes, at: str, *, overwrite: bool) ->
         last = SqlWriting(connection).event_range()[1]
         drop_everything(connection)
         migrate(connection, at, report.version)
-        _fill(connection, _parsed(data))
+        with _rejected_if_not_taken():
+            _fill(connection, _parsed(data))
         migrate(connection, at)
         _tell(connection, last, at)
         return report
@@ -106,18 +111,20 @@ def _checked(data: bytes) -> BackupReport:
     end: object = None
     try:
         for number, line in enumerate(_texts(data)):
+            if end is not None:
+                raise BackupRejected("something follows its end")
             value = json.loads(line)
             if isinstance(value, dict) and "sha256" in value:
                 end = value
-                break
+                continue
             check.update(line)
             rows += isinstance(value, list)
             if number == 0:
                 version = _version(value)
-    except (OSError, EOFError, ValueError, RecursionError):
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error):
         raise BackupRejected("it is damaged, or no backup") from None
-    if end != {"rows": rows, "sha256": check.hexdigest()}:
-        raise BackupRejected("its end is missing, or it was changed")
+    if end != {"rows": rows, "sha256": check.hexdigest()} or not version:
+        raise BackupRejected("its beginning or end is missing, or it was changed")
     return BackupReport(rows, version)
 
 
@@ -146,26 +153,47 @@ def _fill(connection: Connection, lines: Iterator[Any]) -> None:
     tables = MetaData()
     tables.reflect(connection)
     next(lines)
+    missing = {*tables.tables} - {migrations.name}
     table: Table | None = None
     columns: list[str] = []
     rows: list[dict[str, object]] = []
     for value in lines:
         if isinstance(value, list) and table is not None and len(value) == len(columns):
-            rows.append(dict(zip(columns, map(_read, value), strict=True)))
+            row = dict(zip(columns, map(_read, value), strict=True))
+            check_row(table, row)
+            rows.append(row)
             continue
         _insert(connection, table, rows)
         rows = []
-        if "sha256" in value:
-            return
+        if isinstance(value, dict) and "sha256" in value:
+            break
         table, columns = _table(tables, value)
+        missing.discard(table.name)
+    if missing:
+        raise BackupRejected("it does not hold all tables")
 
 
 def _table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noqa: ANN401 - a line
-    table = tables.tables.get(value.get("table", "")) if isinstance(value, dict) else None
-    columns = value.get("columns", []) if isinstance(value, dict) else []
-    if table is None or table.name == migrations.name or not set(columns) <= {*table.c.keys()}:
+    if not isinstance(value, dict):
+        raise BackupRejected("a row has too many or too few values")
+    name, columns = value.get("table"), value.get("columns")
+    table = tables.tables.get(name) if isinstance(name, str) else None
+    if table is None or table.name == migrations.name or not isinstance(columns, list):
+        raise BackupRejected("it holds what no version of the tables had")
+    if sorted(map(str, columns)) != sorted(table.c.keys()):
         raise BackupRejected("it holds what no version of the tables had")
     return table, columns
+
+
+@contextmanager
+def _rejected_if_not_taken() -> Iterator[None]:
+    """Rows that the database refuses make a backup that cannot be used; nothing of it is kept."""
+    try:
+        yield
+    except (IntegrityError, DataError, InterfaceError, ProgrammingError):
+        raise BackupRejected("it holds rows that contradict each other") from None
+    except (UnicodeError, OverflowError, UnsafePath):
+        raise BackupRejected("it holds a value that cannot be used") from None
 
 
 def _insert(connection: Connection, table: Table | None, rows: Iterable[dict[str, object]]) -> None:

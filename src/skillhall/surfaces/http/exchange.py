@@ -18,12 +18,15 @@ REQUEST_ID = "skillhall.request_id"  # where the id of a request stands in its s
 HEADERS = "skillhall.headers"  # where they stand by name; of one that is repeated, the last
 ROUTE = "skillhall.route"  # where the route's template stands, for the metrics
 
+OVERSIZED = "skillhall.oversized"  # where it stands that the head of the request is too large
 HEAD = "skillhall.head"  # where it stands that nobody reads the body of the answer
 
+LARGEST_HEAD = 65_536  # bytes of the request line and all headers
+HEAD_TOO_LARGE = f"the request line and headers are larger than {LARGEST_HEAD} bytes"
 MAX_JSON = 1 << 20
 _PATIENCE = 20.0  # seconds that a small body may take
 _SLOWEST = 64 * 1024  # bytes in each second that a large one may take besides
-_LINGER = 1 << 20  # bytes of a body too large that are read and dropped, so that it is told
+_LINGER = 32 << 20  # bytes of a body too large that are read and dropped, so that it is told
 _LINGER_SECONDS = 2.0
 
 
@@ -91,6 +94,8 @@ class Exchange:
             return
         stated = self.header(b"content-length") or b"0"
         if not stated.isdigit() or int(stated) > limit:
+            if stated.isdigit() and int(stated) <= _LINGER and self.header(b"expect") is None:
+                await self._drop(_LINGER)
             raise _too_large(limit)
         try:
             async with asyncio.timeout(_PATIENCE + (int(stated) or limit) / _SLOWEST):

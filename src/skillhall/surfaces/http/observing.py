@@ -5,6 +5,7 @@ Nothing that goes wrong further inside reaches a client in another shape than ou
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -55,11 +56,13 @@ class Observed:
         metrics: Metrics,
         scrubber: Scrubber,
         internal: Callable[[str], Answer],
+        stopping: Callable[[str], Answer],
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._scrubber = scrubber
         self._internal = internal
+        self._stopping = stopping
         self._log = AccessLog(scrubber)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,6 +77,10 @@ class Observed:
             await self._app(scope, receive, seen.send)
         except ClientGone:
             seen.status = _HUNG_UP
+        except asyncio.CancelledError:
+            # The server stops, and the request took longer than the grace period.
+            if not seen.status:
+                await self._stopping(seen.id).send(seen.send)
         except Exception:  # noqa: BLE001 - the last net: a client never meets a traceback
             self._tell(seen)
             if not seen.status:
@@ -131,11 +138,16 @@ class _Seen:
         return headers
 
 
+def new_request_id() -> str:
+    """An id that no other request has."""
+    return f"{_START}{next(_NUMBERS):08x}"
+
+
 def _request_id(scope: Scope) -> str:
     given = scope[HEADERS].get(b"x-request-id")
     if given is not None and _GOOD_ID.fullmatch(given):
         return str(given, "ascii")
-    return f"{_START}{next(_NUMBERS):08x}"
+    return new_request_id()
 
 
 def _goes_on(scope: Scope) -> bool:

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from skillhall.surfaces.http.answer import failure
+from skillhall.surfaces.http.exchange import HEAD_TOO_LARGE, LARGEST_HEAD, OVERSIZED
+from skillhall.surfaces.http.observing import new_request_id
+
 if TYPE_CHECKING:
     import asyncio
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-LARGEST_HEAD = 65_536  # bytes of the request line and all headers
 _PATIENCE = 20.0  # seconds until they are there
-_TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"content-length: 0\r\nconnection: close\r\n\r\n"
-)
+_SPACE = b" \t"
+_LINES = {400: b"400 Bad Request", 431: b"431 Request Header Fields Too Large"}
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -24,6 +25,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     _in_head = False
     _head = 0  # bytes of a head that is not whole yet
+    _size = 0  # bytes of the parts of a head that were read
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -42,21 +44,48 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head += len(data)
             if self._head > LARGEST_HEAD and not self.transport.is_closing():
-                self.transport.write(_TOO_LARGE)
-                self.transport.close()
+                self._refuse(431, "REQUEST_HEADERS_TOO_LARGE", HEAD_TOO_LARGE)
         if self._is_waiting():
             self._start_clock()
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        self._in_head, self._head = True, 0
+        self._in_head, self._head, self._size = True, 0, 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """A part of its address."""
+        self._size += len(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header; the parser leaves spaces after a value, which are no part of it."""
+        self._size += len(name) + len(value) + 4
+        super().on_header(name, value.strip(_SPACE))
+
     def on_headers_complete(self) -> None:
-        """Its head is whole."""
+        """Its head is whole; one that came at once may be too large all the same."""
         self._in_head = False
         self._stop_clock()
+        if self._size > LARGEST_HEAD:
+            self.scope[OVERSIZED] = True  # type: ignore[literal-required] # ours
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, or a head that the parser cannot hold, in our own shape."""
+        if self._size > LARGEST_HEAD:
+            self._refuse(431, "REQUEST_HEADERS_TOO_LARGE", HEAD_TOO_LARGE)
+        else:
+            self._refuse(400, "BAD_REQUEST", msg)
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        """Answer a request that never reaches the app, and close the connection."""
+        answer = failure(status, {"code": code, "message": message}, new_request_id())
+        body = b"".join(answer.parts)
+        head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+        closing = b"connection: close\r\n\r\n"
+        self.transport.write(head % (_LINES[status], len(body)) + closing + body)
+        self.transport.close()
 
     def _is_waiting(self) -> bool:
         """For the rest of a head, or for the rest of a request that is answered already."""

@@ -67,10 +67,21 @@ class McpFront:
         return self._app(scope, receive, send)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        held: list[Message] = []
+
+        async def hold_back(message: Message) -> None:
+            """The server ends when it hears that all is over, and sessions are not over yet."""
+            if message["type"].startswith("lifespan.shutdown"):
+                held.append(message)
+            else:
+                await send(message)
+
         async with self._manager.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._say_goodbye)
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, hold_back)
             tasks.cancel_scope.cancel()
+        for message in held:
+            await send(message)
 
     async def _say_goodbye(self) -> None:
         await self._stopping()

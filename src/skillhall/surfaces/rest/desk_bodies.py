@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillhall.workspace.checking import MAX_BUDGET, MAX_CONTENT, MAX_DESCRIPTION, MAX_NAME
 from skillhall.workspace.model import Budgets, Zone
 from skillhall.workspace.placing import Place
 
 ID = r"^[0-9a-z]{1,64}$"
+# Checked where blocks are changed, in bytes: what is too large is a 413, not a wrong form.
+_LIMIT: dict[str, JsonValue] = {"maxLength": MAX_CONTENT}
 ZoneName = Literal["PERMANENT", "STABLE", "WORKING"]
 
 
@@ -71,13 +73,13 @@ class BlockBody(_Placed):
     """A new block; without a place, it goes to the end of its zone."""
 
     type: str = Field(max_length=MAX_NAME, examples=["note"])
-    content: str = Field("", max_length=MAX_CONTENT)
+    content: str = Field("", json_schema_extra=_LIMIT)
 
 
 class BlockPatch(_Body):
     """What changes about a block."""
 
-    content: str | None = Field(None, max_length=MAX_CONTENT)
+    content: str | None = Field(None, json_schema_extra=_LIMIT)
     type: str | None = Field(None, max_length=MAX_NAME)
 
 

@@ -58,10 +58,12 @@ STATUS: Mapping[str, Status] = {
     "invalid_skill": Status(422, "INVALID_SKILL"),
     "archive_rejected": Status(422, "ARCHIVE_REJECTED"),
     "too_many_requests": Status(429, "TOO_MANY_REQUESTS"),
+    "head_too_large": Status(431, "REQUEST_HEADERS_TOO_LARGE"),
     "internal": Status(500, "INTERNAL_ERROR"),
     "invalid_config": Status(500, "INVALID_CONFIG"),
     "upstream_error": Status(502, "UPSTREAM_ERROR"),
     "not_ready": Status(503, "NOT_READY"),
+    "shutting_down": Status(503, "SHUTTING_DOWN"),
     "rate_limited": Status(503, "RATE_LIMITED"),
     "storage_unavailable": Status(503, "STORAGE_UNAVAILABLE"),
     "db_unavailable": Status(503, "DB_UNAVAILABLE"),
@@ -71,6 +73,7 @@ STATUS: Mapping[str, Status] = {
 # The name that clients of the prompt routes know it by.
 _PROMPTS_SOURCE = Status(502, "PROMPTS_SOURCE_ERROR")
 _DATABASE_SECONDS = 5  # after which a database that was not there is asked for again
+_RESTART_SECONDS = 5  # after which another server, or this one, may answer
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -103,7 +106,19 @@ def disk_answer(error: OSError, request_id: str) -> Answer:
 
 def internal_answer(request_id: str) -> Answer:
     """The answer that tells nothing but the id, by which the log tells the rest."""
-    return error_answer(Refused("internal", "internal error; the log knows more"), request_id)
+    return error_answer(internal_refusal(), request_id)
+
+
+def stopping_answer(request_id: str) -> Answer:
+    """The answer to a request that is cut off because the server stops."""
+    message = "the server is shutting down; the request was not completed"
+    headers = ((b"retry-after", b"%d" % _RESTART_SECONDS), (b"connection", b"close"))
+    return error_answer(Refused("shutting_down", message, headers=headers), request_id)
+
+
+def internal_refusal() -> Refused:
+    """The same before it is an answer."""
+    return Refused("internal", "internal error; the log knows more")
 
 
 def _details(error: SkillhallError) -> Mapping[str, object] | None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
+from skillhall.surfaces.guard import is_person
 from skillhall.surfaces.http.answer import JSON, Answer, encoded
 from skillhall.surfaces.http.exchange import HEAD, ROUTE
 from skillhall.surfaces.http.refusal import Refused
 from skillhall.surfaces.rest.calls import endpoint
 from skillhall.surfaces.rest.documents import BEARER, error_schemas
-from skillhall.surfaces.rest.errors import error_answer, internal_answer
+from skillhall.surfaces.rest.errors import error_answer, internal_refusal
 from skillhall.version import VERSION
 
 if TYPE_CHECKING:
@@ -29,11 +31,21 @@ if TYPE_CHECKING:
 
 # Clients of dot-ai, the original of this API, ask for the second one.
 OPENAPI = ("/api/v1/openapi.json", "/api/v1/openapi")
+ErrorPage: TypeAlias = Callable[["Exchange", Refused], Answer]
 _NO_METHOD = 405
+_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
-def framework(routers: Sequence[APIRouter], warm: Callable[[], Awaitable[None]]) -> FastAPI:
-    """The routes in a framework that does `warm` beside its first requests."""
+def framework(
+    routers: Sequence[APIRouter],
+    warm: Callable[[], Awaitable[None]],
+    page: ErrorPage | None = None,
+) -> FastAPI:
+    """The routes in a framework that does `warm` beside its first requests.
+
+    `page` tells browsers what no route answers; without it they get the envelope, too.
+    """
+    refusals = _Refusals(page)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -52,7 +64,7 @@ def framework(routers: Sequence[APIRouter], warm: Callable[[], Awaitable[None]])
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        exception_handlers={HTTPException: _no_route, Exception: _bug},
+        exception_handlers={HTTPException: refusals.no_route, Exception: refusals.bug},
     )
     for router in routers:
         app.include_router(router)
@@ -100,28 +112,43 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
-    """The answer when the framework knows no such route, or not with that method."""
+class _Refusals:
+    """The answers of the framework itself: as pages to browsers, in the envelope to programs."""
 
-    async def refuse(exchange: Exchange) -> Answer:
-        return error_answer(_refusal(error), exchange.request_id)
+    def __init__(self, page: ErrorPage | None) -> None:
+        self._page = page
 
-    return await endpoint(refuse)(request)
+    async def no_route(self, request: Request, error: Exception) -> Response:
+        """The answer when the framework knows no such route, or not with that method."""
+        return await self._refuse(request, _refusal(request, error))
+
+    async def bug(self, request: Request, _: Exception) -> Response:
+        """The answer when there is a bug; the framework raises it again for the outermost layer."""
+        return await self._refuse(request, internal_refusal())
+
+    async def _refuse(self, request: Request, refusal: Refused) -> Response:
+        async def refuse(exchange: Exchange) -> Answer:
+            if self._page is not None and is_person(exchange.scope):
+                return self._page(exchange, refusal)
+            return error_answer(refusal, exchange.request_id)
+
+        return await endpoint(refuse)(request)
 
 
-async def _bug(request: Request, _: Exception) -> Response:
-    """The answer when there is a bug; the framework raises it again, for the outermost layer."""
-
-    async def tell(exchange: Exchange) -> Answer:
-        return internal_answer(exchange.request_id)
-
-    return await endpoint(tell)(request)
-
-
-def _refusal(error: Exception) -> Refused:
+def _refusal(request: Request, error: Exception) -> Refused:
     if not isinstance(error, HTTPException) or error.status_code != _NO_METHOD:
         return Refused("not_found", "there is no such route")
-    allowed = (error.headers or {}).get("Allow", "")
-    methods = "GET, HEAD" if allowed == "GET" else allowed
+    methods = _allowed(request)
     headers = ((b"allow", methods.encode("latin-1")),)
     return Refused("method_not_allowed", f"that route takes {methods} only", headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """The methods of all routes with that path; the framework tells those of the first alone."""
+    found = [method for method in _METHODS if _takes(request, method)]
+    return ", ".join(sorted({*found, "HEAD"} if "GET" in found else found))
+
+
+def _takes(request: Request, method: str) -> bool:
+    asked = {**request.scope, "method": method}
+    return any(route.matches(asked)[0] is Match.FULL for route in request.app.routes)

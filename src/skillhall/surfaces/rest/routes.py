@@ -117,6 +117,7 @@ def webhook_router(calls: WebhookCalls) -> APIRouter:
         404: "No secret is configured.",
         408: BODY[408],
         413: BODY[413],
+        429: "Too many wrong signatures came from this address; Retry-After says how long to wait.",
     }
     described = _without_token(PushData, why, status=202)
     described[200] = {"model": answer_model(IgnoredData), "description": IgnoredData.__doc__}

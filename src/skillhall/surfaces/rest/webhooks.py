@@ -10,6 +10,7 @@ from skillhall.surfaces.http.answer import encoded, success
 from skillhall.surfaces.http.exchange import MAX_JSON
 from skillhall.surfaces.http.json_text import parse_json
 from skillhall.surfaces.http.refusal import Refused
+from skillhall.surfaces.keys import Failures, address_of
 
 if TYPE_CHECKING:
     from skillhall.prompts.model import Counter
@@ -50,6 +51,7 @@ class WebhookCalls:
         self._counter = counter
         self._blocking = blocking
         self._secret = secret.reveal().encode("utf-8") if secret else None
+        self._failures = Failures("signatures")
 
     async def receive_push(self, exchange: Exchange) -> Answer:
         """Note a push; everything else is only thanked for."""
@@ -57,6 +59,7 @@ class WebhookCalls:
             raise Refused("not_found", "there is no such route")
         body = await exchange.body(MAX_JSON)
         if not _is_signed(exchange, body, self._secret):
+            self._failures.note(address_of(exchange.scope))
             raise Refused("unauthenticated", "the signature is missing or wrong")
         event = _event(exchange)
         push = push_in(parse_json(body)) if event in _PUSHES else None

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     Call: TypeAlias = Callable[[Visit], Answer]
 
+_UNROUTED = {"not_found": "no_page", "method_not_allowed": "no_method"}
 _SOON = 60  # seconds in which a notice is seen or never
 
 
@@ -100,7 +101,15 @@ def error_page(visit: Visit, error: SkillhallError) -> Answer:
     """A page of its own for an error."""
     problem = problem_of(visit, error)
     page = ErrorPage(frame_of(visit, problem.heading, ""), problem, visit.exchange.request_id)
-    return page_answer("error.html", page, status=status_of(error).http)
+    headers = error.headers if isinstance(error, Refused) else ()
+    return page_answer("error.html", page, status=status_of(error).http, headers=headers)
+
+
+def unrouted_page(exchange: Exchange, refusal: Refused) -> Answer:
+    """The page of a browser that asks for what no route answers, or for what has a bug."""
+    visit = Visit.of(exchange, Form())
+    message = visit.texts(f"error.{_UNROUTED.get(refusal.code, 'broken')}")
+    return error_page(visit, Refused(refusal.code, message, headers=refusal.headers))
 
 
 def _answered(call: Call, visit: Visit) -> Answer:

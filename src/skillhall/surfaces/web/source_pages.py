@@ -188,13 +188,13 @@ class SourcePages:
             return redirect(back)
         given = visit.form.text("token").strip().encode("utf-8", "replace")
         try:
-            is_right = self._site.keys.fits(given, visit.exchange.scope)
+            credential = self._site.keys.fits(given, visit.exchange.scope)
         except Refused as refusal:
             return self._sign_in_page(visit, back, refusal)
-        if not is_right:
+        if credential is None:
             wrong = Refused("unauthenticated", visit.texts("sign_in.wrong"))
             return self._sign_in_page(visit, back, wrong)
-        return redirect(back, ((b"set-cookie", self._site.keys.session_cookie()),))
+        return redirect(back, ((b"set-cookie", self._site.keys.session_cookie(credential)),))
 
     def sign_out(self, visit: Visit) -> Answer:  # noqa: ARG002 - a call's signature
         """Without the cookie from here on."""

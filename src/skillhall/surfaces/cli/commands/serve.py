@@ -110,7 +110,7 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
         counter,
         open_collection(settings, counter, shared),
         door,
-        admits=shared.ring.admits,
+        tokens=shared.ring,
         database=shared.database.problem if settings.database_url else None,
     )
 

@@ -1,0 +1,68 @@
+"""A server that is told to stop while it works."""
+
+import logging
+import shutil
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from skillhall.surfaces import server as serving
+from skillhall.surfaces.server import Services
+from skillhall.wiring import open_collection, open_counter
+from tests.support.git_site import git_repo, git_site
+from tests.support.servers import DEADLINE, Reply, running
+from tests.support.teams import numbered, team_settings
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+def test_an_import_that_is_cut_off_by_a_stop_gets_503_and_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving, "GRACE", 0)
+    git_repo(tmp_path / "served/acme/skills.git", numbered(1))
+    replies: list[Reply] = []
+    with git_site(tmp_path / "served") as site:
+        site.hold = threading.Event()
+        body = {"source": site.url("acme/skills.git")}
+        settings = team_settings(tmp_path, "")
+        with closing(open_counter(settings)) as counter:
+            services = Services(counter, open_collection(settings, counter))
+            with running(settings=settings, services=services) as server:
+                client = threading.Thread(
+                    target=lambda: replies.append(server.ask("POST", "/api/v1/skills/import", body))
+                )
+                client.start()
+                assert site.waiting.wait(DEADLINE)
+            client.join(DEADLINE)
+        site.hold.set()
+    [reply] = replies
+    assert (reply.status, reply.code) == (503, "SHUTTING_DOWN")
+    assert int(reply.headers["Retry-After"]) > 0
+    assert reply.json["meta"]["requestId"] == reply.headers["X-Request-Id"]
+    assert tracebacks(caplog) == []
+
+
+def test_a_server_with_an_open_mcp_session_stops_without_a_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = team_settings(tmp_path, "")
+    accept = {"Accept": "application/json, text/event-stream"}
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    with closing(open_counter(settings)) as counter:
+        services = Services(counter, open_collection(settings, counter))
+        with running(settings=settings, services=services) as server:
+            reply = server.ask("POST", "/mcp", call, accept)
+            assert reply.headers["Mcp-Session-Id"]
+    assert tracebacks(caplog) == []
+
+
+def tracebacks(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [one for one in caplog.records if one.exc_info or "Traceback" in one.getMessage()]

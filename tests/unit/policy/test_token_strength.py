@@ -1,0 +1,44 @@
+"""Which tokens are too easy to guess."""
+
+import secrets
+import string
+
+import pytest
+
+from skillhall.policy.token_strength import is_trivial
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "x",
+        "password",
+        "correct-horse",
+        "a" * 64,
+        "1234567890123456",
+        "abcdefghijklmnopqrstuvwxyz",
+        "passwordpassword1",
+        "Password-Password-Password",
+        "changeme-changeme-changeme",
+        "skillhall-server-token",
+        "my-secret-auth-token",
+        "qwertyuiopasdfghjkl",
+        "x1x1x1x1x1x1x1x1x1x1x1x1",
+        "                    ",
+    ],
+)
+def test_trivial_tokens_are_recognised(token: str) -> None:
+    assert is_trivial(token)
+
+
+@pytest.mark.parametrize("size", [16, 24, 32])
+def test_random_tokens_are_accepted(size: int) -> None:
+    for _ in range(50):
+        assert not is_trivial(secrets.token_urlsafe(size))
+        assert not is_trivial(secrets.token_hex(size))
+    letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(size + 8))
+    assert not is_trivial(letters)
+
+
+def test_a_passphrase_is_accepted() -> None:
+    assert not is_trivial("correct-horse-battery-staple")
