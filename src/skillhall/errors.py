@@ -254,7 +254,7 @@ class LockNotFound(SkillhallError):
     code = "not_found"
 
     def __init__(self, path: str, other: str = "") -> None:
-        super().__init__(f"there is no {path}: no installed skill can be verified")
+        super().__init__(f"no {path} found: Skillhall has not installed any skills here")
         self.path = path
         self.hint = "'skillhall add' installs skills and writes it"
         if other:

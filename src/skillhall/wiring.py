@@ -103,7 +103,7 @@ def open_collection(
 
     if shared is not None and shared.skills is not None:
         return Collection(shared.skills, settings, repository)
-    local = LocalSkills(settings.working_directory)
+    local = LocalSkills(settings.working_directory, follow_links=settings.follow_links)
     local.sweep()
     return Collection(local, settings, repository)
 

@@ -96,10 +96,13 @@ def schema(server: Running) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}/api/v1/openapi.json")
 
 
+HEALTH = ("/healthz", "/readyz", "/metrics")
+
+
 def test_the_document_names_every_route_of_sessions(server: Running) -> None:
     document = server.ask("GET", "/api/v1/openapi.json").json
     found = {(m.upper(), path) for path, item in document["paths"].items() for m in item}
-    others = ("/api/v1/prompts", "/api/v1/webhooks", "/healthz", "/readyz", "/metrics")
+    others = ("/api/v1/prompts", "/api/v1/tools", "/api/v1/webhooks", *HEALTH)
     assert {one for one in found if not one[1].startswith(others)} == set(OPERATIONS)
 
 

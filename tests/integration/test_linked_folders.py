@@ -10,6 +10,7 @@ from skillhall.catalog.catalog import Catalog
 from skillhall.catalog.index import GRAIN, HeadIndex, now
 from skillhall.catalog.read import bundle_of, read_skill, read_skill_file
 from skillhall.errors import SkillhallError
+from skillhall.library.local_skills import LocalSkills
 from skillhall.policy.profiles import LENIENT, PROFILES
 from skillhall.sources.roots import Root
 from skillhall.wiring import load_catalog
@@ -160,3 +161,19 @@ def test_the_depth_of_a_catalog_is_a_parameter(root: Path, tmp_path: Path) -> No
     assert names(load_catalog([str(root)], "specification", depth=3, settings=settings)) == ["pdf"]
     with pytest.raises(ValueError, match="depth"):
         load_catalog([str(root)], depth=0, settings=settings)
+
+
+def test_a_linked_user_skill_is_served_if_links_are_allowed(tmp_path: Path) -> None:
+    elsewhere = write_skill(tmp_path / "elsewhere/pdf")
+    (tmp_path / "run/.agents/skills").mkdir(parents=True)
+    link = tmp_path / "run/.agents/skills/pdf"
+    link.symlink_to(elsewhere)
+    assert LocalSkills(tmp_path / "run").list().items == ()
+    local = LocalSkills(tmp_path / "run", follow_links=True)
+    assert [one.id for one in local.list().items] == ["pdf"]
+    before = local.revision()
+    write_skill(elsewhere, description="Changed, and longer.")
+    assert local.revision() != before
+    local.delete("pdf")
+    assert not link.is_symlink()
+    assert (elsewhere / "SKILL.md").is_file()

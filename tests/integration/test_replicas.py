@@ -69,6 +69,9 @@ def body_by_file(replica: Replica, name: str) -> str:
 
 def body_by_mcp(replica: Replica, name: str) -> str:
     async def load(client: Client) -> str:
+        # Without any skills there is no such tool.
+        if not any(tool.name == "load_skill" for tool in (await client.list_tools()).tools):
+            return ""
         loaded = await client.call_tool("load_skill", {"name": name})
         [text] = loaded.content
         assert isinstance(text, TextContent)

@@ -94,6 +94,11 @@ def test_sessions_come_page_by_page(server: Running) -> None:
     assert "nextCursor" not in rest
 
 
+@pytest.mark.parametrize("cursor", ["False", "a-b", "x" * 65])
+def test_a_cursor_that_no_page_gave_is_refused(server: Running, cursor: str) -> None:
+    assert server.ask("GET", f"{SESSIONS}?cursor={cursor}").status == 400
+
+
 def test_an_edit_without_a_version_is_asked_for_one(server: Running) -> None:
     path, [block] = session_of(server, "a")
     for method, place, body in (

@@ -343,7 +343,7 @@ def changing(shelf: Shelf, verb: Verb) -> Iterator[Work]:
     """
     failure: Exception | None = None
     with changing_lock(shelf.lock_folder, shelf.lock_name) as edit:
-        work = Work(shelf, verb, edit)
+        work, before = Work(shelf, verb, edit), dict(edit.entries)
         try:
             yield work
         except Exception as error:  # noqa: BLE001 - raised again below, when the lock is written
@@ -354,7 +354,8 @@ def changing(shelf: Shelf, verb: Verb) -> Iterator[Work]:
             work.undo_all()
             raise
         work.tell_others()
-    sweep_when_due(shelf.settings.data_directory)
+    if work.entries != before:
+        sweep_when_due(shelf.settings.data_directory)
     if failure is not None:
         raise failure
 

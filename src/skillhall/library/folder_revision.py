@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 class FolderRevision:
     """The revision of folders below a base; nothing is kept but the last one."""
 
-    def __init__(self, base: str, folders: Sequence[str]) -> None:
+    def __init__(self, base: str, folders: Sequence[str], *, follow_links: bool = False) -> None:
         self._base = base
         self._folders = [*folders]
+        self._followed = frozenset(folders if follow_links else ())
         self._last: tuple[Stamps, str] | None = None
 
     def text(self) -> str:
         """A text that is another one as soon as a skill came, went or was edited."""
         if self._last is None or not self._last[0].still_hold():
-            stamps = take_stamps(self._folders, LOCAL_SKILLS.scan)
+            stamps = take_stamps(self._folders, LOCAL_SKILLS.scan, self._followed)
             self._last = stamps, self._digest(stamps)
         return self._last[1]
 

@@ -62,16 +62,24 @@ class ImportReport(NamedTuple):
 
 
 class LocalSkills:
-    """The skills below `.agents` in a run directory; nothing is kept but the last revision."""
+    """The skills below `.agents` in a run directory; nothing is kept but the last revision.
 
-    def __init__(self, run_directory: str | os.PathLike[str]) -> None:
+    With `follow_links`, skill folders may be links to folders outside of the run directory. Such
+    skills are read, never written.
+    """
+
+    def __init__(
+        self, run_directory: str | os.PathLike[str], *, follow_links: bool = False
+    ) -> None:
         self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
         self.place = os.path.join(self.run_directory, ".agents")
         self._writes = 0  # how often this process opened the folders to write
         # A link that is there from the start is the user's choice, and is read. One that appears
         # later is not followed.
         self._linked = frozenset(one for one in _FOLDERS if self._goes_through_link(one))
-        self._revision = FolderRevision(self.run_directory, [self._path(one) for one in _FOLDERS])
+        self._follow_links = follow_links
+        folders = [self._path(one) for one in _FOLDERS]
+        self._revision = FolderRevision(self.run_directory, folders, follow_links=follow_links)
 
     @property
     def pulse(self) -> object:
@@ -180,7 +188,13 @@ class LocalSkills:
 
     def _root(self, source: str) -> Root:
         base = "" if source in self._linked else self.run_directory
-        return Root(self._path(source), source, expected=False, base=base)
+        return Root(
+            self._path(source),
+            source,
+            expected=False,
+            follow_links=self._follow_links,
+            base=base,
+        )
 
     def _goes_through_link(self, source: str) -> bool:
         path = self.run_directory

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import NotASkill, SkillFileNotFound, UnsafePath, WouldLose
+from skillhall.errors import LockNotFound, NotASkill, SkillFileNotFound, UnsafePath, WouldLose
 from skillhall.library.foreign_locks import ForeignPlace, project_place, user_place
 from skillhall.library.lock import (
     PROJECT_LOCK,
@@ -37,6 +37,7 @@ from skillhall.storage.history import History
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from skillhall.library.lock import LockEntry
     from skillhall.settings import Settings
 
 
@@ -92,6 +93,18 @@ class Shelf:
     def lock(self) -> Lock:
         """The lock as it is. Raises: LockInvalid, OSError."""
         return read_lock(self.lock_folder, self.lock_name)
+
+    def locked(self) -> Mapping[str, LockEntry]:
+        """The entries of the lock file, which must exist.
+
+        Raises: LockNotFound, LockInvalid, OSError.
+        """
+        entries = self.lock().entries
+        if not entries and not os.path.lexists(os.path.join(self.lock_folder, self.lock_name)):
+            other = self.foreign
+            has_other = os.path.lexists(os.path.join(other.folder, other.name))
+            raise LockNotFound(self.lock_name, other.name if has_other else "")
+        return entries
 
     def path(self, key: str) -> str:
         """The whole path of a place."""

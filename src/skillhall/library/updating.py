@@ -60,8 +60,11 @@ class Updated(NamedTuple):
 def outdated(
     shelf: Shelf, names: Iterable[str] = (), progress: Progress | None = None
 ) -> list[Updated]:
-    """Which skills have news; nothing is changed. Raises: LockInvalid, SkillNotFound, OSError."""
-    entries = shelf.lock().entries
+    """Which skills have changed upstream; nothing is changed here.
+
+    Raises: LockNotFound, LockInvalid, SkillNotFound, OSError.
+    """
+    entries = shelf.locked()
     upstream = Upstream(shelf, progress)
     return [_compared(key, entries[key], upstream)[0] for key in keys_called(entries, names)]
 
@@ -75,9 +78,9 @@ def update(
 ) -> list[Updated]:
     """Bring skills up to date: files that were edited here are merged, and a conflict stops it.
 
-    Raises: LockInvalid, SkillNotFound, OSError.
+    Raises: LockNotFound, LockInvalid, SkillNotFound, OSError.
     """
-    entries = shelf.lock().entries
+    entries = shelf.locked()
     upstream = Upstream(shelf, progress)
     return [_bring_up(key, entries[key], upstream, take) for key in keys_called(entries, names)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall.errors import LockNotFound
 from skillhall.library.naming import keys_called
 from skillhall.library.shelf import read_installed
 from skillhall.skill.bundle import sha256_of
@@ -38,22 +37,12 @@ def verify(shelf: Shelf, names: Iterable[str] = ()) -> list[Verified]:
 
     Raises: LockNotFound, LockInvalid, SkillNotFound.
     """
-    entries = shelf.lock().entries
-    if not entries:
-        _require_lock(shelf)
+    entries = shelf.locked()
     return [
         result
         for key in keys_called(entries, names)
         for result in verify_entry(shelf, key, entries[key])
     ]
-
-
-def _require_lock(shelf: Shelf) -> None:
-    if os.path.lexists(os.path.join(shelf.lock_folder, shelf.lock_name)):
-        return
-    other = shelf.foreign
-    is_there = os.path.lexists(os.path.join(other.folder, other.name))
-    raise LockNotFound(shelf.lock_name, other.name if is_there else "")
 
 
 def verify_entry(shelf: Shelf, key: str, entry: LockEntry) -> list[Verified]:

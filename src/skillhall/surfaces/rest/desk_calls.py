@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhall.surfaces.http.answer import JSON, Answer, encoded, success
@@ -57,6 +58,9 @@ MAX_BLOCK = 8 * 1024 * 1024  # bytes of a body with a block in it: JSON may writ
 _REVALIDATED = (b"cache-control", b"no-cache")
 
 
+CURSOR = r"[0-9a-z]{1,64}"
+
+
 class DeskCalls:
     """What all calls on a workspace have in common."""
 
@@ -77,7 +81,7 @@ class SessionCalls(DeskCalls):
         asked = exchange.query(("cursor", "limit"))
         limit = page_limit(asked)
         after = asked.get("cursor", "")
-        if not (after.isascii() and after.isalnum()) and after:
+        if after and re.fullmatch(CURSOR, after) is None:
             raise Refused("invalid_argument", "the cursor is not one of ours")
         found = await self._do(lambda desk: desk.sessions.list(after, limit + 1))
         data: dict[str, object] = {"sessions": [session_data(one) for one in found[:limit]]}

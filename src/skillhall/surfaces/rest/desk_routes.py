@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from skillhall.surfaces.rest import desk_bodies as bodies
 from skillhall.surfaces.rest import desk_documents as documents
-from skillhall.surfaces.rest.desk_calls import BlockCalls, SessionCalls, TemplateCalls
+from skillhall.surfaces.rest.desk_calls import CURSOR, BlockCalls, SessionCalls, TemplateCalls
 from skillhall.surfaces.rest.desk_events import EventCalls
 from skillhall.surfaces.rest.desk_imports import DeskImports
 from skillhall.surfaces.rest.documents import BODY, GUARDED, SOURCE, body_of, error, responses
@@ -335,7 +335,7 @@ def _header(name: str, about: str) -> dict[str, Any]:
 _IF_MATCH = _header("If-Match", "The ETag of the version that is changed.")
 _IF_REVISION = _header("If-Match", "The revision of the session, if it must be that one.")
 _PAGES: tuple[dict[str, Any], ...] = (
-    _query("cursor", "Where the page before ended.", pattern="^[0-9a-z]{1,64}$"),
+    _query("cursor", "Where the page before ended.", pattern=f"^{CURSOR}$"),
     {
         "name": "limit",
         "in": "query",

@@ -170,15 +170,16 @@ def test_a_folder_without_skills_says_how_to_mean_github(
     assert "github:acme/skills" in report["error"]["hint"]
 
 
-def test_verify_without_a_lock_file_says_so(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["verify", "outdated", "update"])
+def test_commands_that_need_a_lock_file_say_that_there_is_none(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    code, report = answer(capsys, "verify")
+    code, report = answer(capsys, command)
     assert (code, report["ok"], report["error"]["code"]) == (4, False, "not_found")
     assert PROJECT_LOCK in report["error"]["message"]
     assert "'skillhall add'" in report["error"]["hint"]
     (bench.project / "skills-lock.json").write_text("{}", encoding="utf-8")
-    assert "skills-lock.json" in answer(capsys, "verify")[1]["error"]["hint"]
+    assert "skills-lock.json" in answer(capsys, command)[1]["error"]["hint"]
 
 
 def test_verify_with_an_empty_lock_file_has_nothing_to_complain_about(

@@ -193,7 +193,7 @@ def _local(root: str) -> LocalSkills:
 
     from skillhall.library.local_skills import LocalSkills as Skills
 
-    local = Skills(root)
+    local = Skills(root, follow_links=read_settings().follow_links)
     with suppress(OSError):  # where nothing can be written, reading still works
         local.sweep()
     return local

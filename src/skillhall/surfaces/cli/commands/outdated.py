@@ -18,7 +18,7 @@ from skillhall.surfaces.cli.updates import exit_code, print_results, tell_detail
 def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
     """Show which skills of the lock have changed in their source. Nothing is changed here.
 
-    The exit code is 1 if something is newer.
+    The exit code is 1 if something is newer, and 4 if there is no lock file.
     """
     from skillhall.library.updating import outdated
     from skillhall.surfaces.cli.progress import transfer_progress
