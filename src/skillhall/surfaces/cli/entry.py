@@ -43,6 +43,8 @@ def _use_utf8() -> None:
     """
     if sys.getfilesystemencoding() == "utf-8" or not sys.executable:
         return
+    if any(word.endswith("utf8=0") for word in sys.orig_argv):  # it would win again
+        return
     import contextlib
     import os
 
