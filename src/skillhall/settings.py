@@ -74,7 +74,7 @@ class ServerSettings(NamedTuple):
     public_url: str = ""  # what clients call it, if that differs
     allowed_hosts: tuple[str, ...] = ()  # further names that clients may call it by
     folder_scan: bool = False  # whether the web page may read folders of this machine
-    # Repositories besides the configured one that git tokens may be sent to, whoever names them.
+    # Further repositories that the git tokens may be sent to, also if a client names them.
     git_token_repos: tuple[str, ...] = ()
     mcp_stateless: bool = False  # whether any of several servers may answer a client's next call
     mcp_max_sessions: str = "1000"  # open at once

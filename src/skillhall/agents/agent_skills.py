@@ -120,11 +120,11 @@ class AgentSkills:
         return self._with_instructions(self.current().plan)
 
     def place(self, row: Offered) -> str:
-        """The folder of a skill, as the model is told it."""
+        """The folder of a skill, as it is in the prompt."""
         return row.skill.directory
 
     def location(self, row: Offered) -> str:
-        """The SKILL.md of a skill, as the model is told it."""
+        """The SKILL.md of a skill, as it is in the prompt."""
         return row.skill.location
 
     def is_first_telling(self, plan: Plan) -> bool:

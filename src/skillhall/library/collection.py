@@ -509,7 +509,7 @@ def _shown(
 
 
 def _shadowed(skill: Skill, winner: Skill, origins: Mapping[str, Origin]) -> Finding:
-    """What is told about a skill of a repository whose id another one has."""
+    """The finding about a skill of a repository whose id is taken."""
     place = origins.get(skill.root.path, _UNKNOWN).repository
     other = f"the {winner.source} skill"
     if winner.source == REPOSITORY:
@@ -521,7 +521,7 @@ def _shadowed(skill: Skill, winner: Skill, origins: Mapping[str, Origin]) -> Fin
 
 
 def _below_root(judged: Judged, local: Catalog) -> Judged:
-    """The finding with paths as agents know them: no place on this machine is told."""
+    """The finding with paths as agents know them, without places on this machine."""
     found = judged.finding
     path, message = found.path, found.message
     for root in local.roots:

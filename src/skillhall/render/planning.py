@@ -77,7 +77,7 @@ class Wanted(NamedTuple):
         listed: Sequence[Entry],
         inlined: Sequence[tuple[Entry, Inlined]] = (),
     ) -> Wanted:
-        """What an agent with these tools is told: of no tool that it does not have."""
+        """How to use skills with these tools; names no tool that the agent lacks."""
         return cls(
             listed,
             inlined,

@@ -169,7 +169,7 @@ def referenced(directory: str) -> set[str]:
 
 
 def digests_in(data: bytes) -> set[str]:
-    """Every SHA-256 that stands in a file, wherever it does."""
+    """Every SHA-256 in the text of a file."""
     return {found.decode() for found in _ANY_DIGEST.findall(data)}
 
 

@@ -145,7 +145,7 @@ class Keys:
 
 
 class Failures:
-    """Wrong tokens or signatures by address; whoever has a right one is never kept waiting."""
+    """Rate limit for wrong tokens or signatures, per client address; never delays valid ones."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what = what  # in the plural, for the message

@@ -1,4 +1,4 @@
-"""Instructions from elsewhere: an agent is told to fetch a page and to do what it says.
+"""Remote instructions: text that makes an agent fetch a page and follow it.
 
 The owner of the page controls the agent. The order may be one sentence or two, and name the page
 first, the fetching first, or the following first.

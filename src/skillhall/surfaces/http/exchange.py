@@ -18,7 +18,7 @@ REQUEST_ID = "skillhall.request_id"  # where the id of a request stands in its s
 HEADERS = "skillhall.headers"  # where they stand by name; of one that is repeated, the last
 ROUTE = "skillhall.route"  # where the route's template stands, for the metrics
 
-OVERSIZED = "skillhall.oversized"  # where it stands that the head of the request is too large
+OVERSIZED = "skillhall.oversized"  # the key in a scope that marks a request head as too large
 HEAD = "skillhall.head"  # where it stands that nobody reads the body of the answer
 
 LARGEST_HEAD = 65_536  # bytes of the request line and all headers
@@ -26,7 +26,9 @@ HEAD_TOO_LARGE = f"the request line and headers are larger than {LARGEST_HEAD} b
 MAX_JSON = 1 << 20
 _PATIENCE = 20.0  # seconds that a small body may take
 _SLOWEST = 64 * 1024  # bytes in each second that a large one may take besides
-_LINGER = 32 << 20  # bytes of a body too large that are read and dropped, so that it is told
+_LINGER = (
+    32 << 20
+)  # bytes of an oversized body that are read and dropped, so that its client sees the response
 _LINGER_SECONDS = 2.0
 
 

@@ -41,7 +41,7 @@ def framework(
     warm: Callable[[], Awaitable[None]],
     page: ErrorPage | None = None,
 ) -> FastAPI:
-    """The routes in a framework that does `warm` beside its first requests.
+    """The routes in a framework that runs `warm` in the background of its first requests.
 
     `page` tells browsers what no route answers; without it they get the envelope, too.
     """

@@ -202,7 +202,7 @@ def _listed(one: Listed) -> dict[str, object]:
 
 
 def _tag_of(details: Details, origin: Origin) -> bytes:
-    """An ETag of everything that is told: some of it is not in the skill's own files."""
+    """An ETag of the whole response: some of it is not in the skill's own files."""
     facts = repr((details.digest, details.listed, details.shadowed, origin))
     return f'W/"{sha256_of(facts.encode("utf-8", "surrogatepass"))}"'.encode()
 
