@@ -14,7 +14,7 @@ from skillhall.catalog.index import GRAIN, now
 from skillhall.policy.scanning import INSTALLED, SKILLS, installed_depth
 from skillhall.skill.frontmatter import is_skill_md
 from skillhall.sources.candidate import signature_of
-from skillhall.sources.safety import is_beneath
+from skillhall.sources.safety import is_beneath, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -66,7 +66,7 @@ def take_stamps(
     taken = now()
     signatures: dict[str, Signature | None] = {}
     for root in roots:
-        real = os.path.realpath(root)
+        real = real_path(root)
         _Walk(real, policy, signatures, root in follow_links).enter(root, 0)
     return Stamps(signatures, taken)
 
@@ -130,7 +130,7 @@ class _Walk:
                 self.enter(path, 2)
 
     def _may_follow(self, path: str) -> bool:
-        return self.follow_links or is_beneath(os.path.realpath(path), self.real_root)
+        return self.follow_links or is_beneath(real_path(path), self.real_root)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall.errors import NotAFile, SkillFileNotFound, UnsafePath
-from skillhall.sources.safety import open_root, read_file
+from skillhall.sources.safety import open_root, read_file, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,7 @@ class _Walk:
 
     def _below_root(self, target: str) -> str:
         """An absolute link's way from the root on; the walk goes there by the root's handle."""
-        for root in (os.path.abspath(self.root), os.path.realpath(self.root)):
+        for root in (os.path.abspath(self.root), real_path(self.root)):
             if target == root or target.startswith(root.rstrip(os.sep) + os.sep):
                 return target[len(root) :]
         raise UnsafePath(self.asked, "a link leads out of the folder")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from skillhall.sources.safety import Place
+from skillhall.sources.safety import Place, real_path
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -50,8 +50,5 @@ class Root(NamedTuple):
 
     @property
     def real_path(self) -> str:
-        """The path without links; the path itself where no file system could hold it."""
-        try:
-            return os.path.realpath(self.path)
-        except (OSError, ValueError):
-            return self.path
+        """The path without links; the path itself if it cannot be resolved."""
+        return real_path(self.path)

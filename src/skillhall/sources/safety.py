@@ -236,6 +236,18 @@ def open_root(path: str) -> Folder:
     return PathFolder(os.path.realpath(path))
 
 
+def real_path(path: str) -> str:
+    """The path without links; the path itself if it cannot be resolved.
+
+    A link that disappears while it is resolved, and a name that no file system can hold, make
+    `os.path.realpath` raise.
+    """
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
 class Place(NamedTuple):
     """A folder below a root: reached from the root's handle, name by name."""
 
