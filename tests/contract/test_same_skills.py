@@ -179,12 +179,3 @@ def test_profiles_that_skip_hidden_folders_keep_doing_so(profile: str, tmp_path:
 def test_add_reads_a_folder_as_deep_as_its_archive(tmp_path: Path) -> None:
     deep = {"a/b/c/d/e/f/g/h/pdf/SKILL.md": make_skill_md("pdf"), "README.md": b"x"}
     assert by_add(tmp_path, deep) == by_tarball(tmp_path, deep) == ["a/b/c/d/e/f/g/h/pdf"]
-
-
-def test_add_takes_the_same_files_from_a_folder_and_from_its_archive(tmp_path: Path) -> None:
-    files = {"pdf/SKILL.md": make_skill_md("pdf"), "pdf/templates/.gitignore": b"dist/\n"}
-    by_zip(tmp_path, files)
-    sources = (str(written(tmp_path, files)), "./x.zip")
-    opened = [open_source(source, settings_for(tmp_path)) for source in sources]
-    found = [set(one.whole(one.bundles[0]).files) for one in opened]
-    assert found == [{"SKILL.md", "templates/.gitignore"}] * 2

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 _MARKDOWN = ".md"
 _NO_PLACES: Mapping[str, Place] = MappingProxyType({})
-# A folder gives the same files as its archive, hidden ones included.
-_EVERY_FILE = LENIENT.scan._replace(hidden_in_bundles=True)
 _WHAT_TO_NAME = "name a skill's folder, a folder of skills, or a zip or tar.gz file"
 
 
@@ -69,7 +67,7 @@ class Opened(NamedTuple):
         place = self.places.get(bundle.folder)
         if place is None:
             return in_memory(bundle)
-        return replace(read_bundle(place, _EVERY_FILE), folder=bundle.folder)
+        return replace(read_bundle(place, LENIENT.scan), folder=bundle.folder)
 
     def path_of(self, bundle: Bundle) -> str:
         """Where the bundle lies in the source, in words that find it there again."""
@@ -247,7 +245,7 @@ def _absolute(path: str, settings: Settings) -> str:
 
 def _opened_folder(reference: LocalRef, path: str, places: Mapping[str, Place]) -> Opened:
     bundles = tuple(
-        replace(open_bundle(place, _EVERY_FILE), folder=folder) for folder, place in places.items()
+        replace(open_bundle(place, LENIENT.scan), folder=folder) for folder, place in places.items()
     )
     return Opened(reference, bundles, folder=path, places=places)
 
