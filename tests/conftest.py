@@ -2,7 +2,10 @@
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,6 +46,28 @@ sys.addaudithook(stay_here)
 
 # Where programs look for a person's own files and for our settings.
 PERSONAL = ("XDG_", "SKILLHALL_", "DOT_AI_")
+
+
+def pytest_collection_finish() -> None:
+    """Let threads install the trace function of coverage one at a time.
+
+    Python 3.11 raises in a thread that installs one while another thread does.
+    """
+    traced = threading.gettrace()
+    if traced is None:
+        return
+    turn, install = threading.RLock(), sys.settrace
+
+    def install_in_turn(function: Any) -> None:  # noqa: ANN401 - whatever sys.settrace takes
+        with turn:
+            install(function)
+
+    def trace_in_turn(frame: FrameType, event: Any, argument: Any) -> Any:  # noqa: ANN401 - same
+        with turn:
+            return traced(frame, event, argument)
+
+    sys.settrace = install_in_turn
+    threading.settrace(trace_in_turn)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
