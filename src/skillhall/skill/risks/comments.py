@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _OPEN, _CLOSE = "<!--", "-->"
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 # Orders that no author leaves for the next one: data goes out, something from the web is run, or
-# the agent is told to set its instructions or the person aside.
+# the agent is asked to ignore its instructions or the user.
 _OUTSIDE = re.compile(
     r"\b(?:to|via|through|into)\s[^\n]{0,20}?"
     r"(?:https?://|ftp://|[\w.]{1,40}@[\w-]{1,40}\.\w|webhook|(?:remote|our|external) server)"
