@@ -15,6 +15,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillhall.surfaces.mcp.failures import invalid
 
@@ -66,11 +67,15 @@ class News:
         with self._streaming(uris):
             return await self._listen(ctx, params)
 
-    def begin_session(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Note a client of the handshake era, if it can be told anything."""
+    def knows(self, ctx: ServerRequestContext[Any, Any]) -> bool:
+        """Whether a client was noted already, or is none that can be told anything."""
         connection = _connection(ctx)
-        if connection.has_standalone_channel:
-            self._sessions.setdefault(connection, set())
+        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return is_modern or not connection.has_standalone_channel or connection in self._sessions
+
+    def begin_session(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Note a client of the handshake era."""
+        self._sessions.setdefault(_connection(ctx), set())
 
     def subscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
         """Tell that client when the resource changes. Raises: MCPError for too many."""

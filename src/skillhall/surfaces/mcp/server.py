@@ -152,6 +152,7 @@ class SkillServer(Server[None]):
             if is_ours and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
             try:
+                await self._join(ctx)
                 return await handler(ctx, given)
             except Exception as error:  # noqa: BLE001 - the last net: no client meets a traceback
                 raise failure_of(error, getattr(given, "uri", None)) from None
@@ -195,8 +196,15 @@ class SkillServer(Server[None]):
         return await self.news.listen(ctx, given)
 
     async def _begin_session(self, ctx: Context, _: NotificationParams) -> None:
-        await self._watch.begin()
-        self.news.begin_session(ctx)
+        await self._join(ctx)
+
+    async def _join(self, ctx: Context) -> None:
+        # The SDK handles notifications beside requests, so the answer to a first request may be
+        # ready before `notifications/initialized` is handled. The state to compare with is read
+        # before either: otherwise a change right after that answer is in it, and never reported.
+        if self._keeps_sessions and not self.news.knows(ctx):
+            await self._watch.begin()
+            self.news.begin_session(ctx)
 
     async def _subscribe(self, ctx: Context, given: SubscribeRequestParams) -> Wire:
         self.news.subscribe(ctx, given.uri)

@@ -54,15 +54,23 @@ class Watch:
         self._interval = interval
         self._share = share
         self._seen: Seen | None = None
+        # A look that began before a subscription must not replace the state it was promised.
+        self._looking = anyio.Lock()
 
     async def begin(self, uris: Sequence[str] = ()) -> None:
         """Remember how things are, before the first listener is promised to hear of changes."""
+        if not self._unknown(uris) and self._seen is not None:
+            return
+        async with self._looking:
+            unknown = self._unknown(uris)
+            if unknown or self._seen is None:
+                seen = await run_sync(self._look, unknown)
+                known = self._seen or seen
+                self._seen = known._replace(files={**seen.files, **known.files})
+
+    def _unknown(self, uris: Sequence[str]) -> list[str]:
         known = self._seen
-        unknown = [uri for uri in uris if known is None or uri not in known.files]
-        if known is None or unknown:
-            seen = await run_sync(self._look, unknown)
-            known = self._seen or seen  # somebody else may have begun meanwhile
-            self._seen = known._replace(files={**seen.files, **known.files})
+        return [uri for uri in uris if known is None or uri not in known.files]
 
     async def run(self) -> None:
         """Look, and tell, until cancelled."""
@@ -77,12 +85,13 @@ class Watch:
             pause = max(self._interval, self._share * (time.monotonic() - begun))
 
     async def _look_and_tell(self) -> None:
-        try:
-            seen = await run_sync(self._look, self._news.uris, abandon_on_cancel=True)
-        except (SkillhallError, OSError) as error:  # the next look may see more
-            LOG.warning("changes cannot be looked for: %s", error)
-            return
-        known, self._seen = self._seen or seen, seen
+        async with self._looking:
+            try:
+                seen = await run_sync(self._look, self._news.uris, abandon_on_cancel=True)
+            except (SkillhallError, OSError) as error:  # the next look may see more
+                LOG.warning("changes cannot be looked for: %s", error)
+                return
+            known, self._seen = self._seen or seen, seen
         change = known.changed_to(seen)
         if any(change):
             await self._news.tell(change)

@@ -1,10 +1,13 @@
 """Clients are told of changes, each era in its way."""
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from mcp import Client
 from mcp.client.subscriptions import (
@@ -16,7 +19,11 @@ from mcp.client.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
+from skillhall.library.offering import FolderOffering, Offer
+from skillhall.policy.profiles import LENIENT
+from skillhall.sources.roots import Root
 from skillhall.surfaces.mcp import news
+from skillhall.surfaces.mcp.server import SkillServer
 from tests.support.mcp_clients import DEADLINE, HANDSHAKE, folder_server, refusal, send, talk
 from tests.support.skills import make_skill
 from tests.support.trees import write_skill
@@ -77,7 +84,7 @@ def test_what_nobody_asked_for_is_not_told(tmp_path: Path) -> None:
     assert talk(folder_server(tmp_path), listen) == [ResourceUpdated(uri="skill://one/a.md")]
 
 
-def told(root: Path, change: Callable[[Client], Any], wanted: set[str]) -> set[str]:
+def told(server: SkillServer, change: Callable[[Client], Any], wanted: set[str]) -> set[str]:
     """The notifications that a client of the handshake era gets after a change."""
 
     async def main() -> set[str]:
@@ -90,10 +97,8 @@ def told(root: Path, change: Callable[[Client], Any], wanted: set[str]) -> set[s
                 done.set()
 
         with anyio.fail_after(DEADLINE):
-            async with Client(
-                folder_server(root), mode=HANDSHAKE, message_handler=note, cache=None
-            ) as client:
-                await client.list_tools()  # by then it is known that the client is ready
+            async with Client(server, mode=HANDSHAKE, message_handler=note, cache=None) as client:
+                await client.list_tools()
                 await change(client)
                 await done.wait()
         return methods
@@ -108,7 +113,7 @@ def test_a_client_of_the_handshake_era_is_told_too(tmp_path: Path) -> None:
         make_skill(tmp_path, "two")
 
     lists = {f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")}
-    assert told(tmp_path, add, lists) == lists
+    assert told(folder_server(tmp_path), add, lists) == lists
 
 
 def test_and_of_the_resources_it_subscribed_to(tmp_path: Path) -> None:
@@ -119,7 +124,51 @@ def test_and_of_the_resources_it_subscribed_to(tmp_path: Path) -> None:
         (place / "notes.md").write_bytes(b"two")
 
     updated = {"notifications/resources/updated"}
-    assert told(tmp_path, edit, updated) == updated
+    assert told(folder_server(tmp_path), edit, updated) == updated
+
+
+class SlowOnce:
+    """A folder's skills; one reading of them takes longer than all others."""
+
+    def __init__(self, root: Path, *, is_armed: bool) -> None:
+        self._folder = FolderOffering([Root(str(root))], LENIENT)
+        self.is_armed = is_armed
+        self.has_begun = threading.Event()
+
+    def offer(self) -> Offer:
+        if self.is_armed:
+            self.is_armed = False
+            self.has_begun.set()
+            time.sleep(0.3)
+        return self._folder.offer()
+
+
+def test_a_change_right_after_the_first_response_is_reported(tmp_path: Path) -> None:
+    make_skill(tmp_path, "one")
+    server = SkillServer(SlowOnce(tmp_path, is_armed=True), share=0, interval=0.01)
+
+    async def add(_: Client) -> None:
+        make_skill(tmp_path, "two")
+
+    changed = {"notifications/resources/list_changed"}
+    assert changed <= told(server, add, changed)
+
+
+def test_a_change_right_after_a_subscription_is_reported_while_a_poll_is_running(
+    tmp_path: Path,
+) -> None:
+    place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
+    skills = SlowOnce(tmp_path, is_armed=False)
+    server = SkillServer(skills, share=0, interval=0.01)
+
+    async def edit(client: Client) -> None:
+        skills.is_armed = True
+        await anyio.to_thread.run_sync(skills.has_begun.wait)
+        await send(client, "resources/subscribe", uri="skill://one/notes.md")
+        (place / "notes.md").write_bytes(b"other")
+
+    updated = {"notifications/resources/updated"}
+    assert told(server, edit, updated) == updated
 
 
 def test_an_edit_of_the_instructions_changes_what_is_loaded(tmp_path: Path) -> None:
