@@ -20,7 +20,7 @@ __all__ = [
     "prepare_metadata_for_build_editable",
     "prepare_metadata_for_build_wheel",
 ]
-_WEB = Path(__file__).resolve().parent / "src" / "skillhall" / "surfaces" / "web"
+_WEB = Path(__file__).resolve().parent / "src" / "skillhall" / "_internal" / "web"
 _HINT = "hint: take the files from git again, or run python3 dev.py vendor"
 
 

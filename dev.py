@@ -48,7 +48,7 @@ BROWSER_FILES = {
     "Sortable.LICENSE": "sortablejs/LICENSE",
 }
 MODULES = ROOT / "node_modules"
-VENDOR = ROOT / "src" / "skillhall" / "surfaces" / "web" / "static" / "vendor"
+VENDOR = ROOT / "src" / "skillhall" / "_internal" / "web" / "static" / "vendor"
 DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # build_backend.py compares with it
 COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev"
@@ -193,7 +193,7 @@ def steps(*commands: Sequence[str]) -> int:
 # Measured in the test processes only: servers and commands that tests start are not counted.
 # pyproject.toml has the floor of the whole package.
 COVERAGE = ["--cov", "--cov-report="]
-PURE = "--include=src/skillhall/skill/*,src/skillhall/policy/*,src/skillhall/render/*"
+PURE = "--include=src/skillhall/_internal/skill/*,src/skillhall/_internal/policy/*,src/skillhall/_internal/render/*"
 PURE_COVERAGE = ["coverage", "report", PURE, "--fail-under=99"]
 LINT = (["ruff", "format", "--check", "."], ["ruff", "check", "."])
 FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])

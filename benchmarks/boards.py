@@ -10,11 +10,11 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.harness import DISCARDED_ROUNDS
 from benchmarks.report import Bar, Judged, Row
-from skillhall.storage.database.engine import Database
-from skillhall.storage.database.writing import SqlStore
-from skillhall.workspace.checking import make_content
-from skillhall.workspace.model import Content, Zone
-from skillhall.workspace.workspace import Workspace
+from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.workspace.model import Content, Zone
+from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.workspace.workspace import Workspace
 from tests.support.boards import Board
 from tests.support.browsers import Visitor, launch, serving
 from tests.support.databases import AT

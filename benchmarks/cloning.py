@@ -20,9 +20,9 @@ BARS = {FIRST: Bar(2.0, Judged.MOVED), AGAIN: Bar(1.0, Judged.MOVED)}
 
 READ = """
 import sys
-from skillhall.sources.addresses import AddressPolicy
-from skillhall.sources.git import GitAccess, read_git
-from skillhall.sources.reference import GitRef
+from skillhall._internal.net.addresses import AddressPolicy
+from skillhall._internal.sources.git.source import GitAccess, read_git
+from skillhall._internal.sources.ref import GitRef
 url, cache, *names = sys.argv[1:]
 access = GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8"))
 for name in names:

@@ -18,10 +18,10 @@ from benchmarks.harness import DISCARDED_ROUNDS, BenchmarkError
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from benchmarks.trees import TreeSpec, ensure_tree
-from skillhall.policy.profiles import LENIENT
-from skillhall.settings import Settings
-from skillhall.surfaces.mcp.server import SkillServer
-from skillhall.wiring import open_folders
+from skillhall._internal.mcp.server import SkillServer
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.skill_provider import open_folders
 
 BAR = Bar(2.0)
 METHOD = "skills/list"

@@ -12,12 +12,12 @@ from benchmarks.harness import DISCARDED_ROUNDS, BenchmarkError
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from benchmarks.trees import TreeSpec, ensure_tree
-from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.fulltext import FullText
-from skillhall.catalog.matching import Row as Texts
-from skillhall.catalog.search import SearchIndex
-from skillhall.settings import Settings
-from skillhall.wiring import load_catalog
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.search.fts import FullText
+from skillhall._internal.catalog.search.linear_scan import Row as Texts
+from skillhall._internal.catalog.search.search_index import SearchIndex
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.catalog import load_catalog
 
 BAR = Bar(2.0)
 NOWHERE = "zebra"  # in no generated text

@@ -6,11 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from skillhall.prompts.model import Prompt
-from skillhall.settings import PromptSettings, ServerSettings, Settings
-from skillhall.surfaces.http.answer import success
-from skillhall.surfaces.server import Server, Services, listen, log_to_stderr
-from skillhall.wiring import open_counter
+from skillhall._internal.asgi import Server, Services, listen, log_to_stderr
+from skillhall._internal.http.response import success
+from skillhall._internal.prompts.prompt_model import Prompt
+from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
+from skillhall._internal.wiring.prompts import open_counter
 from tests.support.counters import ReadyCounter, ReadySnapshot, make_prompt
 
 BODY = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have

@@ -15,13 +15,13 @@ from benchmarks.harness import DISCARDED_ROUNDS, BenchmarkError
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from benchmarks.trees import TreeSpec, ensure_tree
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.prompts.configured import read_supply
-from skillhall.prompts.counter import PromptCounter
-from skillhall.settings import Settings
-from skillhall.surfaces.server import Services, build_app
-from skillhall.workspace.doors import Door
+from skillhall._internal.asgi import Services, build_app
+from skillhall._internal.prompts.service import PromptCounter
+from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.workspace.workspace_doors import Door
 
 BAR = Bar(3.0)
 FEW, MANY = 50, 5_000

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from benchmarks.harness import DISCARDED_ROUNDS
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
-from skillhall.storage.database.engine import Database
-from skillhall.storage.database.writing import SqlStore
-from skillhall.workspace.checking import make_content
-from skillhall.workspace.model import Zone
-from skillhall.workspace.placing import Place
-from skillhall.workspace.workspace import Workspace
+from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.workspace.model import Zone
+from skillhall._internal.workspace.ordering import Place
+from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.workspace.workspace import Workspace
 from tests.support.databases import AT, make_postgres_database
 from tests.support.postgres import shared_server
 from tests.support.workspaces import make_workspace

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from skillhall.version import VERSION as __version__  # noqa: N811 - the name tools look for
+from skillhall._version import VERSION as __version__  # noqa: N811 - the name tools look for
 
 # As `typing.TYPE_CHECKING`, which would be the only reason to import `typing` here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from skillhall.agents.activation import activate
-    from skillhall.agents.agent_skills import AgentSkills
-    from skillhall.agents.agent_tools import AgentTools
-    from skillhall.agents.fetching import fetch_skill, fetch_skills
-    from skillhall.agents.file_tools import ReadTools
-    from skillhall.agents.instructions import InstructionSkills, InstructionSource
-    from skillhall.agents.sandbox import (
+    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.agent_tools import AgentTools
+    from skillhall._internal.agents.file_tools import ReadTools
+    from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
+    from skillhall._internal.api.compat.remote_skills import fetch_skill, fetch_skills
+    from skillhall._internal.api.compat.sandbox import (
         FolderSandbox,
         MemorySandbox,
         Sandbox,
         setup_agent_environment,
     )
-    from skillhall.agents.skills_module import (
+    from skillhall._internal.api.compat.skill_tool import SkillTool, create_skill_tool
+    from skillhall._internal.api.compat.skills_module import (
         SkillBundle,
         SkillList,
         SkillMetadata,
@@ -35,11 +35,27 @@ if TYPE_CHECKING:
         parse_skill_metadata,
         skills_to_xml,
     )
-    from skillhall.agents.tool import SkillTool, create_skill_tool
-    from skillhall.agents.tool_guard import ToolGuard
-    from skillhall.agents.toolbox import tools_for
-    from skillhall.catalog.catalog import Catalog, Skill
-    from skillhall.catalog.read import read_skill, read_skill_file
+    from skillhall._internal.api.compat.tool_guard import ToolGuard
+    from skillhall._internal.api.compat.toolbox import tools_for
+    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.reader import read_skill, read_skill_file
+    from skillhall._internal.catalog.reader_activation import activate
+    from skillhall._internal.policy.effects import Effect, Judged
+    from skillhall._internal.policy.profiles import PROFILES, Profile
+    from skillhall._internal.policy.selection import Globs
+    from skillhall._internal.render.inline import render_inline
+    from skillhall._internal.render.listing import render_listing
+    from skillhall._internal.render.local_listing import render_local
+    from skillhall._internal.render.markdown import render_markdown
+    from skillhall._internal.settings import Settings
+    from skillhall._internal.skill.document import Document
+    from skillhall._internal.skill.finding import Code, Finding
+    from skillhall._internal.skill.parsed import Frontmatter, ParsedSkill
+    from skillhall._internal.skill.parser import parse_skill
+    from skillhall._internal.skill.token_count import estimate_tokens
+    from skillhall._internal.skill_store.folder_store import LocalSkills
+    from skillhall._internal.sources.mcp.source import ServedSkill, ServedSkills, open_served
+    from skillhall._internal.wiring.catalog import load_catalog
     from skillhall.errors import (
         EditRefused,
         SkillhallError,
@@ -47,32 +63,21 @@ if TYPE_CHECKING:
         SkillParseError,
         SkillRejected,
     )
-    from skillhall.library.local_skills import LocalSkills
-    from skillhall.library.served_skills import ServedSkill, ServedSkills, open_served
-    from skillhall.policy.loading import Effect, Judged
-    from skillhall.policy.profiles import PROFILES, Profile
-    from skillhall.policy.selecting import Globs
-    from skillhall.render.inline import render_inline
-    from skillhall.render.listing import render_listing
-    from skillhall.render.local import render_local
-    from skillhall.render.markdown import render_markdown
-    from skillhall.settings import Settings
-    from skillhall.skill.document import Document
-    from skillhall.skill.finding import Code, Finding
-    from skillhall.skill.model import Frontmatter, ParsedSkill
-    from skillhall.skill.parse import parse_skill
-    from skillhall.skill.tokens import estimate_tokens
-    from skillhall.wiring import load_catalog
 
 _HOMES = {
-    "agents.activation": ("activate",),
-    "agents.agent_skills": ("AgentSkills",),
-    "agents.agent_tools": ("AgentTools",),
-    "agents.file_tools": ("ReadTools",),
-    "agents.fetching": ("fetch_skill", "fetch_skills"),
-    "agents.instructions": ("InstructionSkills", "InstructionSource"),
-    "agents.sandbox": ("FolderSandbox", "MemorySandbox", "Sandbox", "setup_agent_environment"),
-    "agents.skills_module": (
+    "_internal.catalog.reader_activation": ("activate",),
+    "_internal.agents.agent_skills": ("AgentSkills",),
+    "_internal.agents.agent_tools": ("AgentTools",),
+    "_internal.agents.file_tools": ("ReadTools",),
+    "_internal.api.compat.remote_skills": ("fetch_skill", "fetch_skills"),
+    "_internal.agents.instruction_skills": ("InstructionSkills", "InstructionSource"),
+    "_internal.api.compat.sandbox": (
+        "FolderSandbox",
+        "MemorySandbox",
+        "Sandbox",
+        "setup_agent_environment",
+    ),
+    "_internal.api.compat.skills_module": (
         "SkillBundle",
         "SkillList",
         "SkillMetadata",
@@ -82,11 +87,11 @@ _HOMES = {
         "parse_skill_metadata",
         "skills_to_xml",
     ),
-    "agents.tool": ("SkillTool", "create_skill_tool"),
-    "agents.tool_guard": ("ToolGuard",),
-    "agents.toolbox": ("tools_for",),
-    "catalog.catalog": ("Catalog", "Skill"),
-    "catalog.read": ("read_skill", "read_skill_file"),
+    "_internal.api.compat.skill_tool": ("SkillTool", "create_skill_tool"),
+    "_internal.api.compat.tool_guard": ("ToolGuard",),
+    "_internal.api.compat.toolbox": ("tools_for",),
+    "_internal.catalog.catalog": ("Catalog", "Skill"),
+    "_internal.catalog.reader": ("read_skill", "read_skill_file"),
     "errors": (
         "EditRefused",
         "SkillNotFound",
@@ -94,22 +99,22 @@ _HOMES = {
         "SkillRejected",
         "SkillhallError",
     ),
-    "library.local_skills": ("LocalSkills",),
-    "library.served_skills": ("ServedSkill", "ServedSkills", "open_served"),
-    "policy.loading": ("Effect", "Judged"),
-    "policy.profiles": ("PROFILES", "Profile"),
-    "policy.selecting": ("Globs",),
-    "render.inline": ("render_inline",),
-    "render.listing": ("render_listing",),
-    "render.local": ("render_local",),
-    "render.markdown": ("render_markdown",),
-    "settings": ("Settings",),
-    "skill.document": ("Document",),
-    "skill.finding": ("Code", "Finding"),
-    "skill.model": ("Frontmatter", "ParsedSkill"),
-    "skill.parse": ("parse_skill",),
-    "skill.tokens": ("estimate_tokens",),
-    "wiring": ("load_catalog",),
+    "_internal.skill_store.folder_store": ("LocalSkills",),
+    "_internal.sources.mcp.source": ("ServedSkill", "ServedSkills", "open_served"),
+    "_internal.policy.effects": ("Effect", "Judged"),
+    "_internal.policy.profiles": ("PROFILES", "Profile"),
+    "_internal.policy.selection": ("Globs",),
+    "_internal.render.inline": ("render_inline",),
+    "_internal.render.listing": ("render_listing",),
+    "_internal.render.local_listing": ("render_local",),
+    "_internal.render.markdown": ("render_markdown",),
+    "_internal.settings": ("Settings",),
+    "_internal.skill.document": ("Document",),
+    "_internal.skill.finding": ("Code", "Finding"),
+    "_internal.skill.parsed": ("Frontmatter", "ParsedSkill"),
+    "_internal.skill.parser": ("parse_skill",),
+    "_internal.skill.token_count": ("estimate_tokens",),
+    "_internal.wiring.catalog": ("load_catalog",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,5 +1,5 @@
 """`python -m skillhall` is the command line."""
 
-from skillhall.surfaces.cli.entry import start
+from skillhall._internal.cli.main import start
 
 start()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import skillhall
-from skillhall.policy.profiles import PROFILES
-from skillhall.skill.finding import Code
-from skillhall.skill.meanings import MEANINGS
+from skillhall._internal.policy.profiles import PROFILES
+from skillhall._internal.skill.code_descriptions import MEANINGS
+from skillhall._internal.skill.finding import Code
 
 ROOT = Path(__file__).resolve().parents[2]
 FINDINGS = ROOT / "docs" / "reference" / "findings.md"
@@ -47,7 +47,7 @@ def test_every_code_has_a_meaning() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    settings = (ROOT / "src/skillhall/settings.py").read_text(encoding="utf-8")
+    settings = (ROOT / "src/skillhall/_internal/settings.py").read_text(encoding="utf-8")
     table = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
     for name in re.findall(r'"(SKILLHALL_[A-Z_]+)"', settings):
         assert f"`{name}`" in table

@@ -6,9 +6,9 @@ from typing import TypeAlias
 import pytest
 from sqlalchemy import make_url
 
-from skillhall.storage.database.engine import Database, file_url
-from skillhall.storage.database.writing import SqlStore
-from skillhall.storage.port import Store
+from skillhall._internal.storage.ports import Store
+from skillhall._internal.storage.sql.engine import Database, file_url
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
 from tests.support.databases import AT, empty
 from tests.support.memory_store import MemoryStore
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.agent_skills import AgentSkills
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.agents.agent_skills import AgentSkills
+from skillhall._internal.cli.runner import run
 from tests.support.agents import make_agent, make_settings
 from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.skills import make_skill, make_skill_md

@@ -11,23 +11,23 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, inspect
 
-from skillhall.errors import BackupRejected, Conflict, DatabaseNewer
-from skillhall.storage.database.backup import read_backup, write_backup
-from skillhall.storage.database.engine import Database, file_url
-from skillhall.storage.database.feed import EventFeed
-from skillhall.storage.database.migrations import (
+from skillhall._internal.storage.records import Event, StoredToken
+from skillhall._internal.storage.sql.backup import read_backup, write_backup
+from skillhall._internal.storage.sql.engine import Database, file_url
+from skillhall._internal.storage.sql.event_feed import EventFeed
+from skillhall._internal.storage.sql.event_signal import open_watch
+from skillhall._internal.storage.sql.migrations import (
     LATEST,
     current_version,
     drop_everything,
     migrate,
 )
-from skillhall.storage.database.schema import METADATA, migrations
-from skillhall.storage.database.shared import SqlSharedSkills
-from skillhall.storage.database.tokens import SqlTokens
-from skillhall.storage.database.uploads import SqlUploads
-from skillhall.storage.database.watching import open_watch
-from skillhall.storage.database.writing import SqlStore
-from skillhall.storage.records import Event, StoredToken
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
+from skillhall._internal.storage.sql.tables import METADATA, migrations
+from skillhall._internal.storage.sql.token_rows import SqlTokens
+from skillhall._internal.storage.sql.upload_rows import SqlUploads
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall.errors import BackupRejected, Conflict, DatabaseNewer
 from tests.support.databases import AT
 from tests.support.servers import DEADLINE
 from tests.support.workspaces import make_workspace, skill_md, texts

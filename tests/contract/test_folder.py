@@ -9,8 +9,15 @@ from typing import TypeAlias
 
 import pytest
 
+from skillhall._internal.fs.handles import (
+    HAS_HANDLES,
+    Folder,
+    HandleFolder,
+    Kind,
+    PathFolder,
+    open_root,
+)
 from skillhall.errors import NotAFile
-from skillhall.sources.safety import HAS_HANDLES, Folder, HandleFolder, Kind, PathFolder, open_root
 from tests.support.trees import open_descriptors
 
 Opener: TypeAlias = Callable[[Path], Folder]

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.catalog.read import bundle_of
+from skillhall._internal.catalog.reader import bundle_of
+from skillhall._internal.fs.handles import Place
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill_store.database_store import SharedSkills
+from skillhall._internal.skill_store.folder_store import EVERY_FILE, LocalSkills
+from skillhall._internal.skill_store.mirror import Mirror
+from skillhall._internal.skill_store.store import OwnSkills
+from skillhall._internal.sources.folder.bundle_reader import open_bundle
+from skillhall._internal.sources.opener import bundle_of_files
+from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
 from skillhall.errors import (
     Conflict,
     ReadOnly,
@@ -16,16 +26,6 @@ from skillhall.errors import (
     SkillRejected,
     UnsafePath,
 )
-from skillhall.library.intake import bundle_of_files
-from skillhall.library.local_skills import EVERY_FILE, LocalSkills
-from skillhall.library.mirror import Mirror
-from skillhall.library.own_skills import OwnSkills
-from skillhall.library.shared_skills import SharedSkills
-from skillhall.skill.bundle import Bundle
-from skillhall.sources.bundles import open_bundle
-from skillhall.sources.safety import Place
-from skillhall.storage.database.engine import Database
-from skillhall.storage.database.shared import SqlSharedSkills
 from tests.support.skills import make_skill, make_skill_md
 
 

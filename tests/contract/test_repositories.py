@@ -7,17 +7,22 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
+from skillhall._internal.net.addresses import AddressPolicy
+from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.sources.folder.bundle_reader import MAX_DEPTH, MAX_FILE, MAX_FILES
+from skillhall._internal.sources.git.source import (
+    GitAccess,
+    read_git,
+    read_git_level,
+    resolve_commit,
+)
+from skillhall._internal.sources.github.client import GitHubAccess
+from skillhall._internal.sources.github.source import read_github, read_github_level, resolve_github
+from skillhall._internal.sources.ref import GitHubRef, GitRef
+from skillhall._internal.sources.repo_layout import Snapshot, Tree
 from skillhall.errors import NoSkillThere, SkillhallError, SkillNotFound, SourceNotFound
-from skillhall.policy.profiles import PROMPT_REPOSITORY
-from skillhall.skill.bundle import Bundle
-from skillhall.skill.finding import Code, Finding
-from skillhall.sources.addresses import AddressPolicy
-from skillhall.sources.bundles import MAX_DEPTH, MAX_FILE, MAX_FILES
-from skillhall.sources.git import GitAccess, read_git, read_git_level, resolve_commit
-from skillhall.sources.github import read_github, read_github_level, resolve_github
-from skillhall.sources.github_api import GitHubAccess
-from skillhall.sources.reference import GitHubRef, GitRef
-from skillhall.sources.repository import Snapshot, Tree
 from tests.support.git_site import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, git_site
 from tests.support.github_site import github_site, repository_of_git
 from tests.support.skills import make_skill_md

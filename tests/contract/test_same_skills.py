@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.library.intake import open_source
-from skillhall.library.scanning import scan
-from skillhall.library.validate import validate
-from skillhall.policy.profiles import SPECIFICATION
-from skillhall.settings import Settings
-from skillhall.sources.addresses import AddressPolicy
-from skillhall.sources.git import GitAccess, read_git
-from skillhall.sources.reference import GitRef
-from skillhall.surfaces.cli.running import run
-from skillhall.wiring import load_catalog
+from skillhall._internal.authoring.risk_report import scan
+from skillhall._internal.authoring.validate import validate
+from skillhall._internal.cli.runner import run
+from skillhall._internal.net.addresses import AddressPolicy
+from skillhall._internal.policy.profiles import SPECIFICATION
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.git.source import GitAccess, read_git
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.ref import GitRef
+from skillhall._internal.wiring.catalog import load_catalog
 from tests.support.git_site import GitRepo, git_site
 from tests.support.skills import make_skill_md
 

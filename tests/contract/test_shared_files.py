@@ -7,17 +7,17 @@ from contextlib import closing
 import pytest
 from sqlalchemy import func, select
 
+from skillhall._internal.storage.ports_shared_port import SharedWriting
+from skillhall._internal.storage.records import Event, StoredToken
+from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.event_feed import EventFeed
+from skillhall._internal.storage.sql.event_signal import open_watch
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
+from skillhall._internal.storage.sql.tables import blobs
+from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokens
+from skillhall._internal.storage.sql.upload_rows import SqlUploads
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
 from skillhall.errors import Conflict
-from skillhall.storage.database.engine import Database
-from skillhall.storage.database.feed import EventFeed
-from skillhall.storage.database.schema import blobs
-from skillhall.storage.database.shared import SqlSharedSkills
-from skillhall.storage.database.tokens import SqlOutbox, SqlTokens
-from skillhall.storage.database.uploads import SqlUploads
-from skillhall.storage.database.watching import open_watch
-from skillhall.storage.database.writing import SqlStore
-from skillhall.storage.records import Event, StoredToken
-from skillhall.storage.shared_port import SharedWriting
 from tests.support.databases import AT
 
 DEADLINE = 120  # seconds

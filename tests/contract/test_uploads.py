@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 import pytest
 
+from skillhall._internal.prompts.prompt_model import Ingested, Upload, UploadedFile
+from skillhall._internal.prompts.uploads.database_uploads import SharedUploads
+from skillhall._internal.prompts.uploads.folder_uploads import FolderUploads, Uploads
+from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.upload_rows import SqlUploads
 from skillhall.errors import SourceUnknown, TooLarge, UploadRejected
-from skillhall.prompts.model import Ingested, Upload, UploadedFile
-from skillhall.prompts.shared_uploads import SharedUploads
-from skillhall.prompts.uploads import FolderUploads, Uploads
-from skillhall.storage.database.engine import Database
-from skillhall.storage.database.uploads import SqlUploads
 from tests.support.prompts import make_upload
 from tests.support.skills import make_skill_md
 

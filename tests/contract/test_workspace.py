@@ -5,6 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from skillhall._internal.storage.ports import Store, Writing
+from skillhall._internal.workspace.blocks import Filter
+from skillhall._internal.workspace.export import export_session
+from skillhall._internal.workspace.importer import SameName, Wish
+from skillhall._internal.workspace.model import Budgets, Content, Zone
+from skillhall._internal.workspace.ordering import Place
+from skillhall._internal.workspace.ordering_positions import LONGEST
+from skillhall._internal.workspace.templates import Applying
+from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import (
     Conflict,
     Displaced,
@@ -13,15 +22,6 @@ from skillhall.errors import (
     SkillRejected,
     VersionConflict,
 )
-from skillhall.storage.port import Store, Writing
-from skillhall.workspace.blocks import Filter
-from skillhall.workspace.exporting import export_session
-from skillhall.workspace.importing import SameName, Wish
-from skillhall.workspace.model import Budgets, Content, Zone
-from skillhall.workspace.placing import Place
-from skillhall.workspace.positions import LONGEST
-from skillhall.workspace.templates import Applying
-from skillhall.workspace.workspace import Workspace
 from tests.support.archives import ZipEntry, make_zip
 from tests.support.workspaces import make_workspace, skill_md, texts
 

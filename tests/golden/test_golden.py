@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.config import read_config
-from skillhall.agents.instructions import InstructionSkills
-from skillhall.agents.skills_module import discover_skills, skills_to_xml
-from skillhall.render.escape import escape
-from skillhall.settings import Settings
+from skillhall._internal.agents.config.agent_config import read_config
+from skillhall._internal.agents.instruction_skills import InstructionSkills
+from skillhall._internal.api.compat.skills_module import discover_skills, skills_to_xml
+from skillhall._internal.render.escape import escape
+from skillhall._internal.settings import Settings
 
 HERE = Path(__file__).parent
 

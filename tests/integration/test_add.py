@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.cli.runner import run
+from skillhall._internal.installer.preflight import AddReport, add, choose, folder_of, name_of
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.opener import open_source
 from skillhall.errors import ArchiveRejected, SkillFileNotFound, SkillNotFound, SourceRejected
-from skillhall.library.adding import AddReport, add, choose, folder_of, name_of
-from skillhall.library.intake import open_source
-from skillhall.settings import Settings
-from skillhall.surfaces.cli.running import run
 from tests.support.http_site import Site, answer, http_site
 from tests.support.shelves import LOOPBACK, tree
 from tests.support.skills import make_skill, make_skill_md
@@ -202,9 +202,9 @@ def test_several_skills_are_not_added_unasked(
 
 EIGHT = """
 import sys
-from skillhall.library.adding import add
-from skillhall.library.intake import open_source
-from skillhall.settings import Settings
+from skillhall._internal.installer.preflight import add
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.settings import Settings
 for _ in range(5):
     add(open_source(sys.argv[1], Settings("/", "/nowhere")).bundles, sys.argv[2], overwrite=True)
 """

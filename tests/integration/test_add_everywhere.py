@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.library.folder_hashes import computed_hash
-from skillhall.library.shelf import Shelf
-from skillhall.library.updating import outdated
-from skillhall.library.verifying import verify
-from skillhall.settings import Settings
-from skillhall.skill.frontmatter import MAX_SKILL_MD
+from skillhall._internal.installer.npx_hashes import computed_hash
+from skillhall._internal.installer.project import Shelf
+from skillhall._internal.installer.update import outdated
+from skillhall._internal.installer.verify import verify
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
 from tests.support.github_host import GitHubHost, github_host
 from tests.support.github_site import EXECUTABLE, RepoFile
 from tests.support.http_site import answer

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
 from tests.support.broken_skills import BROKEN_SKILLS, BrokenSkill
 
 LINE = re.compile(r"(?P<path>[^\n]+?):(?P<line>\d+): reject\[(?P<code>[a-z0-9-]+)\]: \S[^\n]*")

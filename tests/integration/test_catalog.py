@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.read import bundle_of, read_skill, read_skill_file
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.reader import bundle_of, read_skill, read_skill_file
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.profiles import LENIENT, PROFILES
+from skillhall._internal.wiring.catalog import load_catalog, profile_named
 from skillhall.errors import SkillFileNotFound, SkillhallError, SkillNotFound, UnknownProfile
-from skillhall.policy.loading import Effect
-from skillhall.policy.profiles import LENIENT, PROFILES
-from skillhall.wiring import load_catalog, profile_named
 from tests.support.trees import (
     IN_MEMORY,
     all_findings,

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from skillhall.agents.agent_skills import AgentSkills
-from skillhall.agents.events import ChatEvent, Done, SkillLoaded, TextDelta
+from skillhall._internal.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.chat.events import ChatEvent, Done, SkillLoaded, TextDelta
+from skillhall._internal.cli.runner import run
 from skillhall.errors import ModelUnavailable
-from skillhall.surfaces.cli.running import run
 from tests.support.agents import make_settings
 from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.skills import make_skill, make_skill_md
@@ -232,7 +232,7 @@ def test_without_its_extra_the_chat_says_how_to_install_it(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
-    monkeypatch.delitem(sys.modules, "skillhall.agents.chat", raising=False)
+    monkeypatch.delitem(sys.modules, "skillhall._internal.agents.chat.chat", raising=False)
     said = chat("Hello.", "--model", MODEL)
     assert said.code == 2
     assert "hint: pip install 'skillhall[pydantic-ai]'" in said.err
@@ -241,7 +241,7 @@ def test_without_its_extra_the_chat_says_how_to_install_it(
 def test_a_message_that_fails_leaves_the_conversation_as_it_was(
     chat: Chat, server: ModelServer, tmp_path: Path
 ) -> None:
-    module = import_module("skillhall.agents.chat")
+    module = import_module("skillhall._internal.agents.chat.chat")
     server.script = ("Fine.",)
     skills = AgentSkills.of(settings=make_settings(tmp_path))
     talk = module.Chat(skills, MODEL)

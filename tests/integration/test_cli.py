@@ -40,7 +40,7 @@ def modules_after(code: str, *words: str) -> set[str]:
     return set(run.stderr.rpartition("\n")[2].split())
 
 
-MAIN = "from skillhall.surfaces.cli.entry import main; main()"
+MAIN = "from skillhall._internal.cli.main import main; main()"
 
 
 def on_a_terminal(*words: str, env: dict[str, str]) -> bytes:
@@ -83,7 +83,7 @@ def test_help_loads_click_and_no_command() -> None:
     assert "click" in loaded
     assert not loaded & HEAVY
     script = f"import sys; sys.argv[1:] = ['--help']\n{MAIN}\n"
-    script += "print([m for m in sys.modules if m.startswith('skillhall.surfaces.cli.commands')])"
+    script += "print([m for m in sys.modules if m.startswith('skillhall._internal.cli.commands')])"
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.library.lock import read_lock
-from skillhall.library.shelf import Shelf
-from skillhall.library.updating import Status, update
-from skillhall.library.verifying import verify
+from skillhall._internal.installer.lock import read_lock
+from skillhall._internal.installer.project import Shelf
+from skillhall._internal.installer.update import Status, update
+from skillhall._internal.installer.verify import verify
 from tests.support.crowd import SKILLS, VERSIONS, prepare, run_crowd, shelf_in
 from tests.support.races import quick_folder
 from tests.support.shelves import tree

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from schemathesis import Case, CheckFunction, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from skillhall.settings import Secret, ServerSettings, Settings
-from skillhall.surfaces.rest.errors import STATUS
-from skillhall.surfaces.server import Services
-from skillhall.wiring import workspace_door
+from skillhall._internal.asgi import Services
+from skillhall._internal.http.errors import STATUS
+from skillhall._internal.settings import Secret, ServerSettings, Settings
+from skillhall._internal.wiring.workspace import workspace_door
 from tests.support.counters import MemoryCounter
 from tests.support.servers import TOKEN, Running, running
 

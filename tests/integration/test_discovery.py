@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.policy.profiles import INSTRUCTION_SKILLS, LENIENT, PROFILES, Profile
-from skillhall.settings import Settings
-from skillhall.wiring import load_catalog
+from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, PROFILES, Profile
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.catalog import load_catalog
 from tests.support.trees import (
     ONE_CORE,
     all_findings,

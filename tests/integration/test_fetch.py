@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.net.addresses import PUBLIC, AddressPolicy
+from skillhall._internal.net.connection import Network
+from skillhall._internal.net.fetch import Fetched, Request, fetch, open_stream
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -21,9 +24,6 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from skillhall.sources.addresses import PUBLIC, AddressPolicy
-from skillhall.sources.fetch import Fetched, Request, fetch, open_stream
-from skillhall.sources.wire import Network
 from tests.support.http_site import (
     Site,
     Talk,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import skillhall
+from skillhall._internal.settings import Secret, Settings
 from skillhall.errors import (
     ConfigInvalid,
     NoSkillThere,
@@ -16,7 +17,6 @@ from skillhall.errors import (
     SourceNotFound,
     SourceRejected,
 )
-from skillhall.settings import Secret, Settings
 from tests.support.github_site import LINK, GitHubSite, RepoFile, Repository, github_site
 from tests.support.skills import make_skill_md
 

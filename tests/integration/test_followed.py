@@ -11,6 +11,16 @@ from urllib.parse import urlencode
 
 import pytest
 
+from skillhall._internal.asgi import Services
+from skillhall._internal.prompts.followed_file import FILE
+from skillhall._internal.prompts.prompt_model import Asked, SourceStatus
+from skillhall._internal.prompts.refreshing_source import PATIENCE
+from skillhall._internal.prompts.service import PromptCounter
+from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.settings import PromptSettings, Settings
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.wiring.server_skills import open_collection
 from skillhall.errors import (
     Conflict,
     FollowingOff,
@@ -19,16 +29,6 @@ from skillhall.errors import (
     SkillhallError,
     SourceRejected,
 )
-from skillhall.library.collection import Collection
-from skillhall.prompts.configured import read_supply
-from skillhall.prompts.counter import PromptCounter
-from skillhall.prompts.feed import PATIENCE
-from skillhall.prompts.followed import FILE
-from skillhall.prompts.model import Asked, SourceStatus
-from skillhall.settings import PromptSettings, Settings
-from skillhall.skill.finding import Code
-from skillhall.surfaces.server import Services
-from skillhall.wiring import open_collection
 from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
 from tests.support.prompts import BUILT_IN, StandingClock
 from tests.support.replicas import until

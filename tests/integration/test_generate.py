@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from skillhall.policy.profiles import SPECIFICATION
-from skillhall.skill.parse import parse_skill
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
+from skillhall._internal.policy.profiles import SPECIFICATION
+from skillhall._internal.skill.parser import parse_skill
 from tests.support.prompt_server import (
     PROMPTS,
     PromptSite,

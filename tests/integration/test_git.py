@@ -15,6 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.net.addresses import PUBLIC, AddressPolicy
+from skillhall._internal.settings import Secret
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.sources.git.source import (
+    GitAccess,
+    GitLimits,
+    has_git,
+    read_git,
+    resolve_commit,
+)
+from skillhall._internal.sources.ref import GitRef
+from skillhall._internal.sources.repo_layout import Snapshot
 from skillhall.errors import (
     NoSkillThere,
     RateLimited,
@@ -26,13 +39,6 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from skillhall.settings import Secret
-from skillhall.skill.bundle import Bundle
-from skillhall.skill.finding import Code
-from skillhall.sources.addresses import PUBLIC, AddressPolicy
-from skillhall.sources.git import GitAccess, GitLimits, has_git, read_git, resolve_commit
-from skillhall.sources.reference import GitRef
-from skillhall.sources.repository import Snapshot
 from tests.support.git_site import (
     EXECUTABLE,
     FOLDER,
@@ -739,9 +745,9 @@ def test_an_interrupt_ends_git_and_leaves_nothing(site: GitSite, access: GitAcce
 
 KILLED = """
 import json, sys
-from skillhall.sources.addresses import AddressPolicy
-from skillhall.sources.git import GitAccess, read_git
-from skillhall.sources.reference import GitRef
+from skillhall._internal.net.addresses import AddressPolicy
+from skillhall._internal.sources.git.source import GitAccess, read_git
+from skillhall._internal.sources.ref import GitRef
 url, cache = json.loads(sys.argv[1])
 read_git(GitRef(url), GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8")), text="x")
 """

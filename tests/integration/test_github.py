@@ -10,6 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.net.addresses import PUBLIC, AddressPolicy
+from skillhall._internal.net.connection import Network
+from skillhall._internal.settings import Secret
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.sources.github.client import GitHubAccess
+from skillhall._internal.sources.github.source import read_github
+from skillhall._internal.sources.ref import GitHubRef, parse_reference
+from skillhall._internal.sources.repo_layout import Snapshot
 from skillhall.errors import (
     ArchiveRejected,
     NoSkillThere,
@@ -22,15 +31,6 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from skillhall.settings import Secret
-from skillhall.skill.bundle import Bundle
-from skillhall.skill.finding import Code
-from skillhall.sources.addresses import PUBLIC, AddressPolicy
-from skillhall.sources.github import read_github
-from skillhall.sources.github_api import GitHubAccess
-from skillhall.sources.reference import GitHubRef, parse_reference
-from skillhall.sources.repository import Snapshot
-from skillhall.sources.wire import Network
 from tests.support.archives import TarEntry, make_tar, make_tgz, pax
 from tests.support.github_site import (
     EXECUTABLE,

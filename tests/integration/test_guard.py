@@ -13,10 +13,10 @@ import pytest
 from fastapi import APIRouter
 from starlette.responses import StreamingResponse
 
+from skillhall._internal.asgi import Services, listen
+from skillhall._internal.http.credentials import MAX_FAILURES
+from skillhall._internal.settings import Secret
 from skillhall.errors import ConfigInvalid
-from skillhall.settings import Secret
-from skillhall.surfaces.keys import MAX_FAILURES
-from skillhall.surfaces.server import Services, listen
 from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.servers import (
     DEADLINE,

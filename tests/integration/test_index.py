@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import pytest
 
-from skillhall.catalog import index as indexing
-from skillhall.catalog.catalog import Catalog, Skill
-from skillhall.catalog.index import GRAIN, HeadIndex, now
-from skillhall.policy.profiles import (
+from skillhall._internal.catalog import head_cache as indexing
+from skillhall._internal.catalog.catalog import Catalog, Skill
+from skillhall._internal.catalog.head_cache import GRAIN, HeadIndex, now
+from skillhall._internal.policy.profiles import (
     INSTRUCTION_SKILLS,
     LENIENT,
     LOCAL_SKILLS,
@@ -104,8 +104,8 @@ opened = []
 sys.addaudithook(
     lambda event, details: opened.append(str(details[0])) if event == "open" else None
 )
-from skillhall.settings import Settings
-from skillhall.wiring import load_catalog
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.catalog import load_catalog
 settings = Settings("/", sys.argv[2])
 catalog = load_catalog([sys.argv[1]], sys.argv[3], settings=settings)
 print(len(catalog), len([path for path in opened if path.endswith("SKILL.md")]))
@@ -494,8 +494,8 @@ def test_a_skill_without_a_description_has_the_same_frontmatter_warm_and_cold(
 HUNG = """
 import sys
 import time
-from skillhall.catalog.index import HeadIndex
-from skillhall.skill.model import KeyCase
+from skillhall._internal.catalog.head_cache import HeadIndex
+from skillhall._internal.skill.parsed import KeyCase
 print(len(HeadIndex(sys.argv[1]).known(sys.argv[2], KeyCase.EXACT)))
 """
 

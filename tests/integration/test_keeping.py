@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.errors import LockInvalid, NotASkill, UnsafePath, WouldLose
-from skillhall.library.adding import add
-from skillhall.library.installing import install
-from skillhall.library.intake import open_source
-from skillhall.library.lock import (
+from skillhall._internal.installer.install import install
+from skillhall._internal.installer.lock import (
     Lock,
     LockedFile,
     LockEntry,
@@ -21,13 +18,16 @@ from skillhall.library.lock import (
     render_lock,
     set_digest,
 )
-from skillhall.library.placing import Placement
-from skillhall.library.removing import remove
-from skillhall.library.restoring import restore
-from skillhall.library.undoing import undo
-from skillhall.library.updating import Status, update
-from skillhall.library.verifying import verify
-from skillhall.sources.reference import GitHubRef
+from skillhall._internal.installer.locked_install import restore
+from skillhall._internal.installer.preflight import add
+from skillhall._internal.installer.remove import remove
+from skillhall._internal.installer.rollback import undo
+from skillhall._internal.installer.targets import Placement
+from skillhall._internal.installer.update import Status, update
+from skillhall._internal.installer.verify import verify
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.ref import GitHubRef
+from skillhall.errors import LockInvalid, NotASkill, UnsafePath, WouldLose
 from tests.support.archives import zip_of
 from tests.support.http_site import Route, Talk, answer, http_site
 from tests.support.shelves import Workbench, tree, workbench

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.instructions import InstructionSkills, InstructionSource
-from skillhall.catalog.bodies import check_bodies
-from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.index import GRAIN, HeadIndex, now
-from skillhall.catalog.read import bundle_of, read_skill, read_skill_file
+from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
+from skillhall._internal.catalog.body_checks import check_bodies
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.head_cache import GRAIN, HeadIndex, now
+from skillhall._internal.catalog.reader import bundle_of, read_skill, read_skill_file
+from skillhall._internal.policy.profiles import LENIENT, PROFILES
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillhallError
-from skillhall.library.local_skills import LocalSkills
-from skillhall.policy.profiles import LENIENT, PROFILES
-from skillhall.sources.roots import Root
-from skillhall.wiring import load_catalog
 from tests.support.trees import (
     codes,
     codes_at,

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.file_tools import ReadTools
-from skillhall.library.local_skills import LocalSkills
+from skillhall._internal.agents.file_tools import ReadTools
+from skillhall._internal.skill_store.folder_store import LocalSkills
 from tests.support.skills import make_skill_md
 from tests.support.trees import DEADLINE, running
 
 ADD = """
 import sys
 from skillhall.errors import Conflict
-from skillhall.library.local_skills import LocalSkills
+from skillhall._internal.skill_store.folder_store import LocalSkills
 local = LocalSkills(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.library.foreign_locks import project_place, read_foreign
-from skillhall.library.lock import read_lock
+from skillhall._internal.installer.lock import read_lock
+from skillhall._internal.installer.npx_lock import project_place, read_foreign
 
 DEADLINE = 120  # seconds; a process that takes longer hangs
 OURS = """
 import sys
-from skillhall.library.lock import LockEntry, changing_lock, set_digest
+from skillhall._internal.installer.lock import LockEntry, changing_lock, set_digest
 new = LockEntry("a/b", "", "", set_digest(()), ())
 print("ready", flush=True)
 sys.stdin.readline()
@@ -23,7 +23,7 @@ for number in range(10):
 THEIRS = """
 import sys
 from datetime import UTC, datetime
-from skillhall.library.foreign_locks import ForeignEntry, project_place, upsert
+from skillhall._internal.installer.npx_lock import ForeignEntry, project_place, upsert
 place = project_place(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
 from tests.support.skills import make_skill, make_skill_md
 
 

@@ -11,11 +11,11 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from skillhall._internal.asgi import Services
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall.errors import ConfigInvalid
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.settings import Settings
-from skillhall.surfaces.server import Services
 from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.mcp_clients import (
     DEADLINE,

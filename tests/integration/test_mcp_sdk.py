@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.mcp import client as mcp_client
+from skillhall._internal.sources.mcp.servers_file import add_server, parse_server
+from skillhall._internal.sources.mcp.source import open_served
 from skillhall.errors import SkillNotFound, SkillsNotServed
-from skillhall.library.mcp_servers import add_server, parse_server
-from skillhall.library.served_skills import open_served
-from skillhall.settings import Settings
-from skillhall.sources import mcp_client
 from tests.support.mcp_servers import (
     DEADLINE,
     LABEL,

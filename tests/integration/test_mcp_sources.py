@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from skillhall._internal.render.listing import render_listing
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.mcp.servers_file import read_servers
+from skillhall._internal.sources.mcp.source import open_served
 from skillhall.errors import ServedSkillRejected
-from skillhall.library.mcp_servers import read_servers
-from skillhall.library.served_skills import open_served
-from skillhall.render.listing import render_listing
-from skillhall.settings import Settings
 from tests.support.mcp_script import Script
 from tests.support.mcp_servers import (
     LABEL,

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from skillhall import activate, discover_skills, load_catalog, load_skill_bundle, read_skill_file
-from skillhall.agents.file_tools import ReadTools
-from skillhall.agents.skill_tools import SkillTools
+from skillhall._internal.agents.file_tools import ReadTools
+from skillhall._internal.agents.skill_tools import SkillTools
+from skillhall._internal.catalog.manifests import Manifests
+from skillhall._internal.catalog.skill_view import FolderOffering
+from skillhall._internal.cli.runner import run
+from skillhall._internal.fs.handles import Place
+from skillhall._internal.policy.profiles import LENIENT, LOCAL_SKILLS
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.sources.folder.bundle_reader import open_bundle
+from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import UnsafePath, WouldLose
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.library.manifests import Manifests
-from skillhall.library.offering import FolderOffering
-from skillhall.policy.profiles import LENIENT, LOCAL_SKILLS
-from skillhall.settings import Settings
-from skillhall.sources.bundles import open_bundle
-from skillhall.sources.roots import Root
-from skillhall.sources.safety import Place
-from skillhall.surfaces.cli.running import run
 from tests.support.shelves import workbench
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.volumes import mount

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.asgi import Services
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.server_skills import open_collection
 from skillhall.errors import SkillhallError
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.settings import Settings
-from skillhall.surfaces.server import Services
-from skillhall.wiring import open_collection, open_counter
 from tests.support.servers import Running, running
 from tests.support.skills import make_skill_md
 from tests.support.teams import team_settings

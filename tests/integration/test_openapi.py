@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from schemathesis import Case, CheckFunction, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.prompts.model import Argument, Prompt
-from skillhall.settings import Secret, Settings
-from skillhall.surfaces.rest.errors import STATUS
-from skillhall.surfaces.server import Services
+from skillhall._internal.asgi import Services
+from skillhall._internal.http.errors import STATUS
+from skillhall._internal.prompts.prompt_model import Argument, Prompt
+from skillhall._internal.settings import Secret, Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
 from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.servers import Running, running, with_token
 from tests.support.skills import make_skill

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from skillhall.agents import opening
-from skillhall.agents.conversations import MAX_MESSAGE
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.settings import Settings
-from skillhall.surfaces.cli.running import run
-from skillhall.surfaces.server import Services
+from skillhall._internal.agents import chat_opening as opening
+from skillhall._internal.agents.chat.conversations import MAX_MESSAGE
+from skillhall._internal.asgi import Services
+from skillhall._internal.cli.runner import run
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
 from tests.support.counters import MemoryCounter
 from tests.support.model_server import Call, ModelServer, model_server
 from tests.support.servers import DEADLINE, Reply, Running, make_settings, running, with_token
@@ -205,7 +205,9 @@ def test_a_missing_key_is_told_by_its_name(start: Start, monkeypatch: pytest.Mon
 def test_without_the_extra_the_page_says_what_to_install(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillhall.surfaces.web.playground_pages.chat_class", lambda: None)
+    monkeypatch.setattr(
+        "skillhall._internal.web.playground.playground_pages.chat_class", lambda: None
+    )
     reply = say(start())
     assert reply.status == 503
     assert opening.INSTALL.replace("'", "") in told(reply)

@@ -12,21 +12,21 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.prompts.prompt_model import Asked, Counter, PromptSnapshot
+from skillhall._internal.prompts.refreshing_source import PATIENCE
+from skillhall._internal.prompts.service import PromptCounter, Supply
+from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.settings import PromptSettings, Secret, Settings
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.sources.git.source import GitLimits
+from skillhall._internal.wiring.prompts import open_counter
 from skillhall.errors import (
     PromptsSourceError,
     SkillhallError,
     SourceRejected,
     SourceUnknown,
 )
-from skillhall.policy.loading import Effect
-from skillhall.prompts.configured import read_supply
-from skillhall.prompts.counter import PromptCounter, Supply
-from skillhall.prompts.feed import PATIENCE
-from skillhall.prompts.model import Asked, Counter, PromptSnapshot
-from skillhall.settings import PromptSettings, Secret, Settings
-from skillhall.skill.finding import Code
-from skillhall.sources.git import GitLimits
-from skillhall.wiring import open_counter
 from tests.support.git_site import LINK, GitRepo, GitSite, git_repo, git_site
 from tests.support.prompts import (
     BUILT_IN,

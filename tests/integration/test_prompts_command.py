@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from skillhall._internal.cli.runner import run
+from skillhall._internal.net.connection import Network
+from skillhall._internal.settings import Secret, Settings
+from skillhall._internal.sources.server_api.prompt_client import PromptServer
+from skillhall._internal.sources.server_api.rest_client import Patient, Server
 from skillhall.errors import ConfigInvalid, SourceTimedOut, SourceUnavailable
-from skillhall.settings import Secret, Settings
-from skillhall.sources.api import Patient, Server
-from skillhall.sources.prompt_server import PromptServer
-from skillhall.sources.wire import Network
-from skillhall.surfaces.cli.running import run
 from tests.support.http_site import answer as plain_answer
 from tests.support.http_site import http_site, make_certificate
 from tests.support.prompt_server import (

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.library import intake
-from skillhall.sources.archive import LIMITS
-from skillhall.sources.fetch import fetch
-from skillhall.sources.git import GitAccess, GitLimits
-from skillhall.sources.wire import Network, _system_trust
+from skillhall._internal.net.connection import Network, _system_trust
+from skillhall._internal.net.fetch import fetch
+from skillhall._internal.sources import opener as intake
+from skillhall._internal.sources.archive.source import LIMITS
+from skillhall._internal.sources.git.source import GitAccess, GitLimits
 from tests.support.archives import SKILL, zip_of
 from tests.support.git_site import FOLDER, LINK, GitRepo, GitSite, git_repo, git_site
 from tests.support.github_site import GitHubSite, RepoFile, Repository, github_site

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from skillhall.library import served_skills
-from skillhall.library.mcp_servers import connect
-from skillhall.sources import mcp_client
-from skillhall.sources.mcp_line import Timing
-from skillhall.sources.wire import Network
+from skillhall._internal.net.connection import Network
+from skillhall._internal.sources.mcp import client as mcp_client
+from skillhall._internal.sources.mcp import source as served_skills
+from skillhall._internal.sources.mcp.servers_file import connect
+from skillhall._internal.sources.mcp.transport import Timing
 from tests.support.mcp_script import Script
 from tests.support.mcp_servers import (
     DEADLINE,

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from skillhall.catalog.read import bundle_of
-from skillhall.policy.profiles import PROMPT_REPOSITORY
-from skillhall.sources.bundles import MAX_FILES
+from skillhall._internal.catalog.reader import bundle_of
+from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
+from skillhall._internal.sources.folder.bundle_reader import MAX_FILES
 from tests.support.trees import codes, load, names, skill_text, warm, write_skill
 
 

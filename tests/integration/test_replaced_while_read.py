@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from skillhall import activate, load_catalog, load_skill_bundle, read_skill_file
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.library.manifests import Manifests
-from skillhall.settings import Settings
+from skillhall._internal.catalog.manifests import Manifests
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
 from tests.support.bundles import make_bundle
 from tests.support.races import quick_folder
 from tests.support.skills import make_skill_md

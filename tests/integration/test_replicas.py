@@ -19,7 +19,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextContent
 
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
 from tests.support.databases import make_postgres_database
 from tests.support.git_site import GitRepo, git_site
 from tests.support.mcp_clients import talk_by_http

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from skillhall._internal.asgi import Services
+from skillhall._internal.prompts.prompt_model import Argument, Stale
 from skillhall.errors import RateLimited, SourceRejected, SourceTimedOut, TooLarge
-from skillhall.prompts.model import Argument, Stale
-from skillhall.surfaces.server import Services
 from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.servers import Reply, Running, make_settings, running
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.read import bundle_of, read_skill, read_skill_file
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.reader import bundle_of, read_skill, read_skill_file
+from skillhall._internal.fs.handles import open_root, read_beneath
+from skillhall._internal.policy.profiles import LENIENT, PROFILES
+from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import SkillhallError
-from skillhall.policy.profiles import LENIENT, PROFILES
-from skillhall.skill.bundle import RelativePath
-from skillhall.sources.safety import open_root, read_beneath
 from tests.support.trees import (
     all_findings,
     codes,

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from skillhall.surfaces.cli.app import cli
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.app import cli
+from skillhall._internal.cli.runner import run
 from tests.support.github_site import Repository, github_site
 from tests.support.model_server import model_server
 from tests.support.skills import make_skill, make_skill_md

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # The counter of the process keeps its prompts in memory; everything else is the real command.
 SERVE = """
 import sys
-from skillhall import wiring
-from skillhall.surfaces.cli.running import run
+from skillhall._internal import wiring
+from skillhall._internal.cli.runner import run
 from tests.support.counters import MemoryCounter, make_prompt
 wiring.open_counter = lambda settings, **_: MemoryCounter(
     [make_prompt()], source=settings.prompts.repo or "built-in", commit=settings.prompts.branch
@@ -29,7 +29,7 @@ sys.exit(run(["serve", *sys.argv[1:]]))
 WITHOUT_EXTRA = """
 import sys
 sys.modules["uvicorn"] = None
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
 sys.exit(run(["serve"]))
 """
 DEADLINE = 120

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
 from tests.support.skills import make_skill
 
 

@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.settings import Settings
-from skillhall.surfaces.server import Services
-from skillhall.surfaces.web.rendering import POLICY
-from skillhall.wiring import workspace_door
+from skillhall._internal.asgi import Services
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.web.rendering import POLICY
+from skillhall._internal.wiring.workspace import workspace_door
 from tests.support.counters import MemoryCounter
 from tests.support.servers import Reply, Running, make_settings, running
 

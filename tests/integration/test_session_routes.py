@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from skillhall.settings import Secret, ServerSettings, Settings
-from skillhall.surfaces.server import Services
-from skillhall.wiring import workspace_door
+from skillhall._internal.asgi import Services
+from skillhall._internal.settings import Secret, ServerSettings, Settings
+from skillhall._internal.wiring.workspace import workspace_door
 from tests.support.counters import MemoryCounter
 from tests.support.databases import empty
 from tests.support.servers import DEADLINE, Running, running

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.installer.install import install
+from skillhall._internal.installer.lock import read_lock
+from skillhall._internal.installer.locked_install import restore
+from skillhall._internal.installer.remove import remove
+from skillhall._internal.installer.rollback import past_changes, undo
+from skillhall._internal.installer.targets import Placement
+from skillhall._internal.installer.update import Status, outdated, update
+from skillhall._internal.installer.verify import verify
+from skillhall._internal.sources.opener import open_source
 from skillhall.errors import Edited, NotOurs, SkillNotFound, UnsafePath, WouldLose
-from skillhall.library.installing import install
-from skillhall.library.intake import open_source
-from skillhall.library.lock import read_lock
-from skillhall.library.placing import Placement
-from skillhall.library.removing import remove
-from skillhall.library.restoring import restore
-from skillhall.library.undoing import past_changes, undo
-from skillhall.library.updating import Status, outdated, update
-from skillhall.library.verifying import verify
 from tests.support.http_site import Talk, answer, http_site
 from tests.support.shelves import Workbench, tree, workbench
 from tests.support.skills import make_skill_md

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.settings import Settings
-from skillhall.sources.archive import read_archive
-from skillhall.surfaces.cli.running import run
-from skillhall.surfaces.server import Services
+from skillhall._internal.asgi import Services
+from skillhall._internal.cli.runner import run
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.sources.archive.source import read_archive
 from tests.support.archives import tgz_of, zip_of
 from tests.support.counters import MemoryCounter
 from tests.support.forms import FORM, make_form

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from skillhall.prompts.configured import read_supply
-from skillhall.prompts.counter import PromptCounter
-from skillhall.prompts.model import Asked
-from skillhall.settings import PromptSettings, Settings
-from skillhall.surfaces.server import Services
-from skillhall.wiring import open_collection
+from skillhall._internal.asgi import Services
+from skillhall._internal.prompts.prompt_model import Asked
+from skillhall._internal.prompts.service import PromptCounter
+from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.settings import PromptSettings, Settings
+from skillhall._internal.wiring.server_skills import open_collection
 from tests.support.git_site import LINK, GitRepo, GitSite, git_repo, git_site
 from tests.support.prompts import StandingClock, make_upload
 from tests.support.servers import Running, make_settings, running

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.surfaces import server as serving
-from skillhall.surfaces.server import Services
-from skillhall.wiring import open_collection, open_counter
+from skillhall._internal import asgi as serving
+from skillhall._internal.asgi import Services
+from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.server_skills import open_collection
 from tests.support.git_site import git_repo, git_site
 from tests.support.servers import DEADLINE, Reply, running
 from tests.support.teams import numbered, team_settings

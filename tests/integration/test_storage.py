@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.storage.contents import ContentStore
-from skillhall.storage.history import Change, Entry, Held, History
+from skillhall._internal.storage.content_store import ContentStore
+from skillhall._internal.storage.history import Change, Entry, Held, History
 
 DATA = b"text" * 5000
 DIGEST = hashlib.sha256(DATA).hexdigest()
@@ -17,8 +17,8 @@ SCOPE = "/home/ada/project"
 
 START = """
 import os, sys
-from skillhall.storage.contents import ContentStore
-from skillhall.storage.history import Change, Entry, Held, History
+from skillhall._internal.storage.content_store import ContentStore
+from skillhall._internal.storage.history import Change, Entry, Held, History
 folder, number = sys.argv[1], int(sys.argv[2])
 DATA = b"text" * 5000
 def keep():

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from skillhall.sources.bundles import MAX_FILE
+from skillhall._internal.sources.folder.bundle_reader import MAX_FILE
 from tests.support.git_site import (
     FOLDER,
     LINK,

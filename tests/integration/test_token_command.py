@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
 from tests.support.replicas import SKILLS, Replica, until
 from tests.support.sandbox import Sandbox
 
@@ -54,7 +54,9 @@ def test_what_cannot_be_done_is_told(
 def test_without_the_packages_for_it_the_database_says_how_to_get_them(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("skillhall.storage.database")]:
+    for name in [
+        name for name in sys.modules if name.startswith("skillhall._internal.storage.sql")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     told = sandbox.run("token", "list", "--json")

@@ -7,9 +7,11 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from skillhall._internal.asgi import Services
+from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.server_skills import open_collection
+from skillhall._internal.wiring.workspace import workspace_door
 from skillhall.errors import SkillhallError
-from skillhall.surfaces.server import Services
-from skillhall.wiring import open_collection, open_counter, workspace_door
 from tests.support.git_site import GitSite, git_repo, git_site
 from tests.support.servers import Reply, Running, running
 from tests.support.teams import LIST, numbered, team_settings

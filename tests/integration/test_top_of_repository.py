@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.installer.install import install
+from skillhall._internal.installer.locked_install import restore
+from skillhall._internal.installer.project import Shelf
+from skillhall._internal.installer.targets import place_for_agents
+from skillhall._internal.installer.update import Status, outdated, update
+from skillhall._internal.sources.opener import open_source
 from skillhall.errors import SkillNotFound
-from skillhall.library.installing import install
-from skillhall.library.intake import open_source
-from skillhall.library.placing import place_for_agents
-from skillhall.library.restoring import restore
-from skillhall.library.shelf import Shelf
-from skillhall.library.updating import Status, outdated, update
 from tests.support.git_site import GitRepo, git_site
 from tests.support.github_site import GitHubSite, github_site, repository_of_git
 from tests.support.shelves import settings_in, tree

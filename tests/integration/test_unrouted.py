@@ -9,9 +9,11 @@ import pytest
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
-from skillhall.surfaces.rest.framework import ErrorPage, framework
-from skillhall.surfaces.server import Services
-from skillhall.wiring import open_collection, open_counter, workspace_door
+from skillhall._internal.asgi import Services
+from skillhall._internal.rest.app import ErrorPage, framework
+from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.server_skills import open_collection
+from skillhall._internal.wiring.workspace import workspace_door
 from tests.support.servers import DEADLINE, TOKEN, Running, running
 from tests.support.teams import team_settings
 
@@ -39,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, paths: set[str]) -> Iterato
     with closing(open_counter(settings)) as counter, closing(workspace_door(settings)) as door:
         services = Services(counter, open_collection(settings, counter), door)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("skillhall.surfaces.server.framework", noted)
+            patch.setattr("skillhall._internal.asgi.framework", noted)
             with running(settings=settings, services=services) as one:
                 yield one
 

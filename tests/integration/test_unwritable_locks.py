@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.library.lock import PROJECT_LOCK, read_lock
-from skillhall.library.removing import remove
-from skillhall.library.undoing import past_changes, undo
-from skillhall.library.updating import update
-from skillhall.library.verifying import verify
+from skillhall._internal.installer.lock import PROJECT_LOCK, read_lock
+from skillhall._internal.installer.remove import remove
+from skillhall._internal.installer.rollback import past_changes, undo
+from skillhall._internal.installer.update import update
+from skillhall._internal.installer.verify import verify
 from tests.support.faults import run_faults
 from tests.support.shelves import Workbench, tree, workbench
 

@@ -10,12 +10,12 @@ from urllib.parse import quote, urlencode
 import pytest
 from jinja2 import meta
 
-from skillhall.library.collection import Collection
-from skillhall.library.local_skills import LocalSkills
-from skillhall.settings import Settings
-from skillhall.surfaces import web
-from skillhall.surfaces.server import Services
-from skillhall.surfaces.web.rendering import POLICY, environment
+from skillhall._internal import web
+from skillhall._internal.asgi import Services
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.web.rendering import POLICY, environment
 from tests.support.counters import MemoryCounter
 from tests.support.servers import TOKEN, Reply, Running, make_settings, running, with_token
 from tests.support.skills import make_skill, make_skill_md
@@ -286,7 +286,7 @@ def test_a_template_gets_one_dataclass_and_asks_for_nothing_else() -> None:
 
 
 def test_every_page_is_a_frozen_dataclass_of_its_own() -> None:
-    from skillhall.surfaces.web.rendering import Page  # noqa: PLC0415
+    from skillhall._internal.web.rendering import Page  # noqa: PLC0415
 
     for page in Page.__subclasses__():
         assert is_dataclass(page)

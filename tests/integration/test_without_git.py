@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillhall.settings import Settings
+from skillhall._internal.settings import Settings
 from tests.support.github_host import GitHubHost, github_host
 from tests.support.http_site import answer
 from tests.support.prompts import BUILT_IN

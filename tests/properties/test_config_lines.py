@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall.agents.config_lines import KeyPath, line_in_json
+from skillhall._internal.agents.config.line_numbers import KeyPath, line_in_json
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 VALUES = st.recursive(

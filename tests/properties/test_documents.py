@@ -4,13 +4,13 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from skillhall.skill.careful_yaml import YamlRefused, read_careful_yaml
-from skillhall.skill.document import Document, EditRefused
-from skillhall.skill.fast_yaml import read_plain_yaml
-from skillhall.skill.frontmatter import Block, decode_text, find_block
-from skillhall.skill.quoting import plain_or_quoted, quote
-from skillhall.skill.values import TEXT_FIELDS, Fields
-from skillhall.skill.yaml_fields import read_fields
+from skillhall._internal.skill.document import Document, EditRefused
+from skillhall._internal.skill.frontmatter import Block, decode_text, find_block
+from skillhall._internal.skill.yaml.fast_reader import read_plain_yaml
+from skillhall._internal.skill.yaml.fields import read_fields
+from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
+from skillhall._internal.skill.yaml.quoting import plain_or_quoted, quote
+from skillhall._internal.skill.yaml.values import TEXT_FIELDS, Fields
 from tests.support.strategies import KEYS, encodable_texts, files, skill_md_like
 
 keys = st.sampled_from(KEYS)

@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall.render.escape import one_line
-from skillhall.render.inline import render_inline
-from skillhall.render.listing import render_listing
+from skillhall._internal.render.escape import one_line
+from skillhall._internal.render.inline import render_inline
+from skillhall._internal.render.listing import render_listing
 from tests.support.strategies import texts
 
 

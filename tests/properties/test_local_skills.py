@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall.agents.file_tools import ReadTools
+from skillhall._internal.agents.file_tools import ReadTools
+from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill_store.input_checks import checked_id, prepare_new
 from skillhall.errors import SkillhallError
-from skillhall.library.local_intake import checked_id, prepare_new
-from skillhall.policy.profiles import LOCAL_SKILLS
-from skillhall.settings import Settings
-from skillhall.skill.bundle import RelativePath
-from skillhall.skill.parse import parse_skill
 from tests.support.skills import make_skill
 from tests.support.strategies import any_text
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from skillhall.skill.diffing import split_lines
-from skillhall.skill.merging import Base, FileState, Kind, merge_files, merge_text
+from skillhall._internal.skill.line_diff import split_lines
+from skillhall._internal.skill.merge import Base, FileState, Kind, merge_files, merge_text
 
 # Few different lines, so that they repeat; one has another end, and the last may have none.
 lines = st.sampled_from(["a\n", "b\n", "c\n", "\n", "a\r\n"])

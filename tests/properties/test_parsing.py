@@ -4,10 +4,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skillhall.skill.finding import Code, Finding
-from skillhall.skill.frontmatter import MAX_FRONTMATTER, Block, find_block, is_closed
-from skillhall.skill.model import EMPTY, KeyCase
-from skillhall.skill.parse import Head, parse_head, parse_skill
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.frontmatter import MAX_FRONTMATTER, Block, find_block, is_closed
+from skillhall._internal.skill.parsed import EMPTY, KeyCase
+from skillhall._internal.skill.parser import Head, parse_head, parse_skill
 from tests.support.strategies import any_bytes, any_text, files, skill_md_like
 
 folders = st.one_of(st.none(), any_text)

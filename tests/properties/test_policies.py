@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from skillhall._internal.policy.precedence import Identity, PrecedencePolicy, SameName, settle
+from skillhall._internal.policy.profiles import PROFILES, SPECIFICATION
+from skillhall._internal.policy.selection import Globs, matches, select
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.parser import parse_skill
 from skillhall.errors import UnsafePath
-from skillhall.policy.precedence import Identity, PrecedencePolicy, SameName, settle
-from skillhall.policy.profiles import PROFILES, SPECIFICATION
-from skillhall.policy.selecting import Globs, matches, select
-from skillhall.skill.bundle import RelativePath
-from skillhall.skill.finding import Code, Finding
-from skillhall.skill.parse import parse_skill
 from tests.support.strategies import ValidSkill, any_text, findings, skill_md_like, valid_skills
 
 LOOSER = [

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall.catalog.catalog import Skill
-from skillhall.catalog.fulltext import FullText
-from skillhall.catalog.matching import PlainScan
-from skillhall.catalog.search import SearchIndex
+from skillhall._internal.catalog.catalog import Skill
+from skillhall._internal.catalog.search.fts import FullText
+from skillhall._internal.catalog.search.linear_scan import PlainScan
+from skillhall._internal.catalog.search.search_index import SearchIndex
 from tests.support.searching import ENGINES, make_catalog, make_found
 from tests.support.strategies import any_text, texts
 

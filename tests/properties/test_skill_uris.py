@@ -5,10 +5,10 @@ import posixpath
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.skill_uri import SkillUri
+from skillhall._internal.sources.mcp.entry import read_entry
 from skillhall.errors import UnsafePath
-from skillhall.skill.bundle import RelativePath
-from skillhall.skill.served import read_entry
-from skillhall.skill.skill_uri import SkillUri
 
 PIECES = ["skill", "://", "/", "pdf", "SKILL.md", "..", ".", "%2e", "%2F", "%5c", "%00", "\\", "a"]
 TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join))

@@ -5,12 +5,12 @@ import contextlib
 import pytest
 from hypothesis import example, given
 
-from skillhall.skill.careful_yaml import YamlRefused, locate_fields, read_careful_yaml
-from skillhall.skill.fast_yaml import PlainReading, read_plain_yaml
-from skillhall.skill.reading import repaired
-from skillhall.skill.repair import locate_entries, repair_yaml
-from skillhall.skill.values import Value
-from skillhall.skill.yaml_fields import read_fields
+from skillhall._internal.skill.yaml.fast_reader import PlainReading, read_plain_yaml
+from skillhall._internal.skill.yaml.fields import read_fields
+from skillhall._internal.skill.yaml.full_reader import YamlRefused, locate_fields, read_careful_yaml
+from skillhall._internal.skill.yaml.repair import locate_entries, repair_yaml
+from skillhall._internal.skill.yaml.result import repaired
+from skillhall._internal.skill.yaml.values import Value
 from tests.support.strategies import (
     disturbed_blocks,
     edge_blocks,

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from skillhall.agents.agent_skills import AgentSkills
-from skillhall.agents.config import AgentDefinition, Budgets
-from skillhall.agents.instructions import InstructionSource
-from skillhall.settings import Settings
+from skillhall._internal.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.config.agent_config import AgentDefinition, Budgets
+from skillhall._internal.agents.instruction_skills import InstructionSource
+from skillhall._internal.settings import Settings
 
 
 def make_settings(folder: Path, **fields: object) -> Settings:

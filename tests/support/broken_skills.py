@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall.skill.finding import Code
+from skillhall._internal.skill.finding import Code
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,8 +1,8 @@
 """A bundle in memory."""
 
+from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall._internal.skill.finding import Finding
 from skillhall.errors import SkillFileNotFound
-from skillhall.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall.skill.finding import Finding
 
 
 def make_bundle(

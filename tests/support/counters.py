@@ -7,20 +7,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from skillhall.errors import (
-    PromptNotFound,
-    PromptsSourceError,
-    RecordNotFound,
-    SkillhallError,
-    SourceRejected,
-    SourceUnknown,
-    UploadRejected,
-    without_credentials,
-)
-from skillhall.policy.loading import Judged
-from skillhall.policy.skipped import Skipped
-from skillhall.prompts.arguments import check_arguments, render_arguments
-from skillhall.prompts.model import (
+from skillhall._internal.policy.effects import Judged
+from skillhall._internal.policy.skipped_items import Skipped
+from skillhall._internal.prompts.arguments import check_arguments, render_arguments
+from skillhall._internal.prompts.prompt_model import (
     BUILT_IN,
     Argument,
     Asked,
@@ -34,6 +24,16 @@ from skillhall.prompts.model import (
     SourceStatus,
     Stale,
     Upload,
+)
+from skillhall.errors import (
+    PromptNotFound,
+    PromptsSourceError,
+    RecordNotFound,
+    SkillhallError,
+    SourceRejected,
+    SourceUnknown,
+    UploadRejected,
+    without_credentials,
 )
 
 

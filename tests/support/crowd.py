@@ -14,17 +14,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from skillhall import load_catalog
+from skillhall._internal.fs.atomic_swap import exchange
+from skillhall._internal.installer.install import install
+from skillhall._internal.installer.project import Shelf
+from skillhall._internal.installer.remove import remove
+from skillhall._internal.installer.rollback import undo
+from skillhall._internal.installer.targets import Placement
+from skillhall._internal.installer.update import update
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.sources.folder.bundle_reader import in_memory, open_bundle, read_bundle
+from skillhall._internal.sources.opener import open_source
 from skillhall.errors import SkillFileNotFound, SkillhallError
-from skillhall.library.installing import install
-from skillhall.library.intake import open_source
-from skillhall.library.placing import Placement
-from skillhall.library.removing import remove
-from skillhall.library.shelf import Shelf
-from skillhall.library.undoing import undo
-from skillhall.library.updating import update
-from skillhall.policy.profiles import LENIENT
-from skillhall.sources.bundles import in_memory, open_bundle, read_bundle
-from skillhall.sources.exchange import exchange
 from tests.support.shelves import settings_in
 from tests.support.skills import make_skill_md
 

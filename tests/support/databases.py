@@ -5,7 +5,7 @@ import os
 import psycopg
 from sqlalchemy import make_url
 
-from skillhall.storage.database.schema import METADATA
+from skillhall._internal.storage.sql.tables import METADATA
 
 AT = "2026-01-02T03:04:05.678Z"
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from sqlalchemy import Engine, event
 
-from skillhall.storage.database.engine import Database
-from skillhall.storage.database.writing import SqlStore
-from skillhall.workspace.importing import SameName, Wish
-from skillhall.workspace.templates import Applying
-from skillhall.workspace.workspace import Workspace
+from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.workspace.importer import SameName, Wish
+from skillhall._internal.workspace.templates import Applying
+from skillhall._internal.workspace.workspace import Workspace
 from tests.support.archives import ZipEntry, make_zip
 from tests.support.databases import AT
 from tests.support.workspaces import make_workspace, skill_md, texts

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skillhall._internal.storage.records import Block, Event
+from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.workspace.importer import SameName, Wish
+from skillhall._internal.workspace.model import Zone
+from skillhall._internal.workspace.ordering import Place
+from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import Displaced, RecordNotFound, SkillhallError, VersionConflict
-from skillhall.storage.database.engine import Database
-from skillhall.storage.database.writing import SqlStore
-from skillhall.storage.records import Block, Event
-from skillhall.workspace.importing import SameName, Wish
-from skillhall.workspace.model import Zone
-from skillhall.workspace.placing import Place
-from skillhall.workspace.workspace import Workspace
 from tests.support.databases import AT
 from tests.support.workspaces import make_workspace, skill_md
 

@@ -4,14 +4,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TypeAlias
 
-from skillhall.library.adding import add
-from skillhall.library.intake import open_source
-from skillhall.library.local_skills import LocalSkills
-from skillhall.library.lock import read_lock
-from skillhall.library.removing import remove
-from skillhall.library.undoing import undo
-from skillhall.library.updating import update
-from skillhall.sources.writing import WritableFolder
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.lock import read_lock
+from skillhall._internal.installer.preflight import add
+from skillhall._internal.installer.remove import remove
+from skillhall._internal.installer.rollback import undo
+from skillhall._internal.installer.update import update
+from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.sources.opener import open_source
 from tests.support.shelves import Workbench, tree, workbench
 
 Tree: TypeAlias = dict[str, tuple[bytes, bool]]

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from skillhall.library.generated import Origin
-from skillhall.library.generating import Target, Wish, generate
-from skillhall.library.prompt_skills import Batch, PromptSkill
-from skillhall.library.shelf import Shelf
-from skillhall.skill.merging import FileState
+from skillhall._internal.installer.project import Shelf
+from skillhall._internal.prompts.generate.convert import Batch, PromptSkill
+from skillhall._internal.prompts.generate.marker import Origin
+from skillhall._internal.prompts.generate.writer import Target, Wish, generate
+from skillhall._internal.skill.merge import FileState
 from tests.support.shelves import settings_in, tree
 from tests.support.skills import make_skill_md
 

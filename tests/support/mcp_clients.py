@@ -16,10 +16,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
-from skillhall.library.offering import FolderOffering
-from skillhall.policy.profiles import LENIENT, Profile
-from skillhall.sources.roots import Root
-from skillhall.surfaces.mcp.server import SkillServer
+from skillhall._internal.catalog.skill_view import FolderOffering
+from skillhall._internal.mcp.server import SkillServer
+from skillhall._internal.policy.profiles import LENIENT, Profile
+from skillhall._internal.sources.folder.root import Root
 
 T = TypeVar("T")
 Talk = Callable[[Client], Awaitable[T]]

@@ -6,9 +6,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from skillhall.errors import Conflict
-from skillhall.storage.port import Reading, Writing
-from skillhall.storage.records import (
+from skillhall._internal.storage.ports import Reading, Writing
+from skillhall._internal.storage.records import (
     Block,
     Content,
     Event,
@@ -18,6 +17,7 @@ from skillhall.storage.records import (
     Zone,
     ZoneSize,
 )
+from skillhall.errors import Conflict
 
 _T = TypeVar("_T")
 

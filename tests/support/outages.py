@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from skillhall._internal.storage.sql.engine import Database
 from skillhall.errors import DatabaseUnavailable
-from skillhall.storage.database.engine import Database
 
 _T = TypeVar("_T")
 

@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from skillhall.prompts.copies import Copies, Copy
-from skillhall.prompts.feed import Clock
-from skillhall.prompts.model import PromptSnapshot, Upload, UploadedFile
-from skillhall.prompts.snapshot import Contents, Snapshot
-from skillhall.sources.repository import Tree
+from skillhall._internal.prompts.checkout import Copies, Copy
+from skillhall._internal.prompts.prompt_model import PromptSnapshot, Upload, UploadedFile
+from skillhall._internal.prompts.refreshing_source import Clock
+from skillhall._internal.prompts.snapshot import Contents, Snapshot
+from skillhall._internal.sources.repo_layout import Tree
 from tests.support.skills import make_skill_md
 
 BUILT_IN = ["describe-skill", "plan-skill", "review-skill", "split-skill"]

@@ -18,19 +18,19 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 from skillhall import load_catalog
-from skillhall.agents.file_tools import ReadTools
-from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.read import read_skill, read_skill_file
+from skillhall._internal.agents.file_tools import ReadTools
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.reader import read_skill, read_skill_file
+from skillhall._internal.fs.atomic_swap import exchange
+from skillhall._internal.fs.handles import Place, open_root, read_beneath
+from skillhall._internal.fs.links import read_inside
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.project import Shelf, read_installed
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_bundle
 from skillhall.errors import SkillhallError
-from skillhall.library.shelf import Shelf, read_installed
-from skillhall.policy.profiles import LENIENT
-from skillhall.settings import Settings
-from skillhall.skill.bundle import RelativePath
-from skillhall.sources.bundles import open_bundle, read_bundle
-from skillhall.sources.exchange import exchange
-from skillhall.sources.links import read_inside
-from skillhall.sources.safety import Place, open_root, read_beneath
-from skillhall.sources.writing import WritableFolder
 from tests.support.skills import make_skill_md
 
 REPOSITORY = Path(__file__).parents[2]

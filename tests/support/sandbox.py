@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from skillhall.surfaces.cli.running import run
+from skillhall._internal.cli.runner import run
 from tests.support.skills import make_skill
 
 # Exit codes by class, as people and scripts are promised them.

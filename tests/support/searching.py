@@ -3,14 +3,14 @@
 import threading
 from collections.abc import Iterable, Mapping
 
-from skillhall.catalog.catalog import Catalog, Skill
-from skillhall.catalog.fulltext import FullText
-from skillhall.catalog.matching import PlainScan
-from skillhall.catalog.search import SearchIndex
-from skillhall.library.searching import THREAD
-from skillhall.policy.profiles import LENIENT
-from skillhall.skill.model import Frontmatter
-from skillhall.sources.roots import Root
+from skillhall._internal.catalog.catalog import Catalog, Skill
+from skillhall._internal.catalog.search.background_index import THREAD
+from skillhall._internal.catalog.search.fts import FullText
+from skillhall._internal.catalog.search.linear_scan import PlainScan
+from skillhall._internal.catalog.search.search_index import SearchIndex
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.sources.folder.root import Root
 
 _DEADLINE = 120  # seconds; whatever takes longer hangs
 ROOT = Root("/skills", "project")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPMessage
 from typing import Any, NamedTuple
 
-from skillhall.settings import Secret, ServerSettings, Settings
-from skillhall.skill.bundle import sha256_of
-from skillhall.storage.records import StoredToken
-from skillhall.surfaces.server import Server, Services, listen
+from skillhall._internal.asgi import Server, Services, listen
+from skillhall._internal.settings import Secret, ServerSettings, Settings
+from skillhall._internal.skill.bundle import sha256_of
+from skillhall._internal.storage.records import StoredToken
 from tests.support.counters import MemoryCounter
 
 DEADLINE = 120  # seconds; whatever takes longer hangs

@@ -4,12 +4,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillhall.library.adding import AddReport
-from skillhall.library.installing import install
-from skillhall.library.intake import open_source
-from skillhall.library.placing import place_for_agents
-from skillhall.library.shelf import Shelf
-from skillhall.settings import Settings
+from skillhall._internal.installer.install import install
+from skillhall._internal.installer.preflight import AddReport
+from skillhall._internal.installer.project import Shelf
+from skillhall._internal.installer.targets import place_for_agents
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.opener import open_source
 from tests.support.skills import make_skill_md
 
 LOOPBACK = ("127.0.0.0/8",)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skillhall.skill.quoting import plain_or_quoted
+from skillhall._internal.skill.yaml.quoting import plain_or_quoted
 
 
 def make_skill_md(

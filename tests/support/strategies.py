@@ -4,8 +4,8 @@ from typing import NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
-from skillhall.skill.finding import Code, Finding
-from skillhall.skill.quoting import quote
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.yaml.quoting import quote
 from tests.support.skills import make_skill_md
 
 _Texts: TypeAlias = st.SearchStrategy[str]

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from skillhall.settings import Settings
-from skillhall.surfaces.server import Services
-from skillhall.wiring import open_collection, open_counter
+from skillhall._internal.asgi import Services
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.server_skills import open_collection
 from tests.support.servers import Reply, Running, running
 from tests.support.skills import make_skill_md
 

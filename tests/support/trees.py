@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import pytest
 
-from skillhall.catalog.catalog import Catalog
-from skillhall.catalog.index import GRAIN, HeadIndex, now
-from skillhall.policy.profiles import LENIENT, Profile
-from skillhall.settings import Settings
-from skillhall.skill.finding import Finding
-from skillhall.sources.directory import Scan, ScanContext, scan
-from skillhall.sources.roots import Root
-from skillhall.wiring import load_catalog
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.head_cache import GRAIN, HeadIndex, now
+from skillhall._internal.policy.profiles import LENIENT, Profile
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill.finding import Finding
+from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.sources.folder.walker import Scan, ScanContext, scan
+from skillhall._internal.wiring.catalog import load_catalog
 
 NOBODY = 65534
 # A file system in memory lists a folder in the order of creation; a disk sorts by hash.
@@ -153,9 +153,9 @@ def running(script: str, *arguments: object) -> Iterator[None]:
 
 LOAD = """
 import json, os, sys
-from skillhall.policy.profiles import LENIENT
-from skillhall.settings import Settings
-from skillhall.wiring import load_catalog
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.catalog import load_catalog
 forks = []
 sys.addaudithook(lambda event, _: forks.append(event) if event == "os.fork" else None)
 profile = LENIENT._replace(scan=LENIENT.scan._replace(max_folders=int(sys.argv[2])))

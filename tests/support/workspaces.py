@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.storage.ports import Store
+from skillhall._internal.workspace.importer import Imports
+from skillhall._internal.workspace.skill_blocks import Provenance
+from skillhall._internal.workspace.unit_of_work import Desk
+from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import SourceRejected
-from skillhall.skill.bundle import Bundle
-from skillhall.storage.port import Store
-from skillhall.workspace.desk import Desk
-from skillhall.workspace.importing import Imports
-from skillhall.workspace.intake import Provenance
-from skillhall.workspace.workspace import Workspace
 
 
 def counted_ids(prefix: str = "id") -> Callable[[], str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillhall.settings import Secret, Settings
+from skillhall._internal.settings import Secret, Settings
 
 
 def test_a_secret_is_shown_to_nobody() -> None:

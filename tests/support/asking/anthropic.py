@@ -2,9 +2,9 @@
 
 import anthropic
 
-from skillhall.agents.adapters.anthropic import skill_tools
-from skillhall.agents.agent_skills import AgentSkills
-from skillhall.agents.agent_tools import AgentTools
+from skillhall._internal.agents.adapters.anthropic import skill_tools
+from skillhall._internal.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.agent_tools import AgentTools
 from tests.support.asking import KEY
 from tests.support.model_server import ModelServer
 

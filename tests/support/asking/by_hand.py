@@ -4,9 +4,9 @@ from typing import Any
 
 import openai
 
-from skillhall.agents.adapters.plain import call_tool, tool_schemas
-from skillhall.agents.agent_skills import AgentSkills
-from skillhall.agents.agent_tools import AgentTools
+from skillhall._internal.agents.adapters.json_schema import call_tool, tool_schemas
+from skillhall._internal.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.agent_tools import AgentTools
 from tests.support.asking import KEY
 from tests.support.model_server import ModelServer
 

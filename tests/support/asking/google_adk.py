@@ -8,8 +8,8 @@ from google.adk.models.google_llm import Gemini
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
-from skillhall.agents.adapters.google_adk import SkillsToolset
-from skillhall.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.adapters.google_adk import SkillsToolset
+from skillhall._internal.agents.agent_skills import AgentSkills
 from tests.support.asking import KEY
 from tests.support.model_server import ModelServer
 

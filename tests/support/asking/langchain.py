@@ -15,8 +15,8 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
-from skillhall.agents.adapters.langchain import SkillsMiddleware
-from skillhall.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.adapters.langchain import SkillsMiddleware
+from skillhall._internal.agents.agent_skills import AgentSkills
 from tests.support.asking import KEY
 from tests.support.model_server import ModelServer
 

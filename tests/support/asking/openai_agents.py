@@ -6,8 +6,8 @@ import agents
 import openai
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 
-from skillhall.agents.adapters.openai_agents import with_skills
-from skillhall.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.adapters.openai_agents import with_skills
+from skillhall._internal.agents.agent_skills import AgentSkills
 from tests.support.asking import KEY
 from tests.support.model_server import ModelServer
 

@@ -7,8 +7,8 @@ from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from skillhall.agents.adapters.pydantic_ai import SkillsToolset
-from skillhall.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.adapters.pydantic_ai import SkillsToolset
+from skillhall._internal.agents.agent_skills import AgentSkills
 from tests.support.asking import KEY
 from tests.support.model_server import ModelServer
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.agent_skills import AgentSkills, load_tokens
-from skillhall.agents.agent_tools import AgentTools
-from skillhall.agents.instructions import InstructionSkills, InstructionSource
+from skillhall._internal.agents.agent_skills import AgentSkills, load_tokens
+from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
+from skillhall._internal.policy.selection import Globs
+from skillhall._internal.render.context_plan import HOW_TO_USE, Shown
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import ConfigInvalid
-from skillhall.policy.selecting import Globs
-from skillhall.render.planning import HOW_TO_USE, Shown
-from skillhall.skill.finding import Code
-from skillhall.skill.tokens import estimate_tokens
 from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
 

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.agent_tools import AgentTools
-from skillhall.agents.events import FileRead, SkillLoaded, ToolEvent, ToolFailed
-from skillhall.agents.statistics import SkillUse, count_usage
+from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.agents.chat.events import FileRead, SkillLoaded, ToolEvent, ToolFailed
+from skillhall._internal.agents.usage_stats import SkillUse, count_usage
+from skillhall._internal.storage.usage_log import Usage, UsageLog
 from skillhall.errors import SkillNotFound
-from skillhall.storage.usage import Usage, UsageLog
 from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.file_tools import MAX_ANSWER, MAX_FILES, ReadTools
-from skillhall.agents.toolbox import tools_for
-from skillhall.settings import Settings
-from skillhall.wiring import load_catalog
+from skillhall._internal.agents.file_tools import MAX_ANSWER, MAX_FILES, ReadTools
+from skillhall._internal.api.compat.toolbox import tools_for
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.catalog import load_catalog
 from tests.support.skills import make_skill, make_skill_md
 
 REQUIRED = "Error: path is required."

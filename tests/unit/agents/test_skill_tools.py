@@ -2,17 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.agents.calling import Answer, Tool
-from skillhall.agents.skill_tools import (
+from skillhall._internal.agents.skill_tools import (
     MAX_ANSWER,
     MAX_ENUM,
     MAX_LISTED,
     Conversation,
     SkillTools,
 )
-from skillhall.library.offering import FolderOffering
-from skillhall.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
-from skillhall.sources.roots import Root
+from skillhall._internal.agents.tool_protocol import Answer, Tool
+from skillhall._internal.catalog.skill_view import FolderOffering
+from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
+from skillhall._internal.sources.folder.root import Root
 from tests.support.trees import write_skill
 
 BINARY = b"\xff\xfe\0"

@@ -7,8 +7,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from skillhall.agents.agent_tools import AgentTools
-from skillhall.agents.tracing import span
+from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.agents.tracing import span
 from tests.support.agents import make_agent
 from tests.support.skills import make_skill
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from skillhall.catalog.catalog import Catalog, Rejected, Skill
+from skillhall._internal.catalog.catalog import Catalog, Rejected, Skill
+from skillhall._internal.fs.handles import Place
+from skillhall._internal.policy.effects import Effect, Judged
+from skillhall._internal.policy.precedence import Shadowed
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillNotFound
-from skillhall.policy.loading import Effect, Judged
-from skillhall.policy.precedence import Shadowed
-from skillhall.policy.profiles import LENIENT
-from skillhall.skill.finding import Code, Finding
-from skillhall.skill.model import Frontmatter
-from skillhall.sources.roots import Root
-from skillhall.sources.safety import Place
 
 ROOT = Root("/skills", "project")
 

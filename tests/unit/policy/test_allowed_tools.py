@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall.policy.allowed_tools import allows
+from skillhall._internal.policy.allowed_tools import allows
 
 
 @pytest.mark.parametrize(

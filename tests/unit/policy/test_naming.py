@@ -1,4 +1,4 @@
-from skillhall.policy.naming import (
+from skillhall._internal.policy.naming import (
     described_else_folder,
     from_frontmatter,
     frontmatter_else_folder,

@@ -2,8 +2,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall.policy.precedence import Identity, PrecedencePolicy, SameName, settle
-from skillhall.skill.finding import Code
+from skillhall._internal.policy.precedence import Identity, PrecedencePolicy, SameName, settle
+from skillhall._internal.skill.finding import Code
 
 PAIRS = [("a", 0), ("b", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 2), ("c", 2)]
 ALL_KEPT = PrecedencePolicy(in_root=SameName.ALL_KEPT, across_roots=SameName.ALL_KEPT)

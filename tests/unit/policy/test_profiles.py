@@ -2,14 +2,14 @@
 
 import pytest
 
-from skillhall.policy.loading import Effect
-from skillhall.policy.precedence import Identity, SameName
-from skillhall.policy.profiles import PROFILES, Profile
-from skillhall.policy.scanning import Links
-from skillhall.skill.finding import Code
-from skillhall.skill.model import KeyCase
-from skillhall.skill.parse import parse_skill
-from skillhall.skill.risks.tiers import TIERS, Tier
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.precedence import Identity, SameName
+from skillhall._internal.policy.profiles import PROFILES, Profile
+from skillhall._internal.policy.scan_rules import Links
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.parsed import KeyCase
+from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.risks.tiers import TIERS, Tier
 from tests.support.skills import make_skill_md
 
 ORDER = (

@@ -2,8 +2,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall.policy.requirements import unmet
-from skillhall.skill.parse import parse_skill
+from skillhall._internal.policy.requirements import unmet
+from skillhall._internal.skill.parser import parse_skill
 from tests.support.skills import make_skill_md
 
 

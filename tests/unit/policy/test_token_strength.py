@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from skillhall.policy.token_strength import is_trivial
+from skillhall._internal.policy.token_strength import is_trivial
 
 
 @pytest.mark.parametrize(

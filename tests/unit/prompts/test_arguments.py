@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_arguments
+from skillhall._internal.prompts.prompt_model import Argument
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.yaml.values import Value
 from skillhall.errors import InvalidArguments, MissingArguments
-from skillhall.prompts.arguments import check_arguments, parse_arguments, render_arguments
-from skillhall.prompts.model import Argument
-from skillhall.skill.finding import Code
-from skillhall.skill.parse import parse_skill
-from skillhall.skill.values import Value
 
 
 def declared(text: str) -> tuple[tuple[Argument, ...], list[Code]]:

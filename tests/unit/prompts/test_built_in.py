@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from skillhall import prompts
-from skillhall.prompts.model import BUILT_IN
-from skillhall.prompts.snapshot import Contents
-from skillhall.skill.finding import Code
-from skillhall.skill.parse import parse_skill
+from skillhall._internal import prompts
+from skillhall._internal.prompts.prompt_model import BUILT_IN
+from skillhall._internal.prompts.snapshot import Contents
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.parser import parse_skill
 
 FOLDER = Path(prompts.__file__).parent / "built_in"
 

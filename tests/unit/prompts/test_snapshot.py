@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.prompts.prompt_model import Argument, PromptFile
+from skillhall._internal.prompts.snapshot import Contents, Snapshot
+from skillhall._internal.skill.finding import Code, Finding
 from skillhall.errors import MissingArguments, PromptNotFound, PromptsSourceError
-from skillhall.policy.loading import Effect
-from skillhall.prompts.model import Argument, PromptFile
-from skillhall.prompts.snapshot import Contents, Snapshot
-from skillhall.skill.finding import Code, Finding
 from tests.support.prompts import BUILT_IN, copied, got, listed, make_snapshot, text_of
 from tests.support.skills import make_skill_md
 

@@ -1,4 +1,4 @@
-from skillhall.render.activation import MAX_RESOURCES, render_activation
+from skillhall._internal.render.activation import MAX_RESOURCES, render_activation
 
 
 def test_an_activation_holds_body_directory_and_resources() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall.render.escape import escape, field, fields, literal, one_line
+from skillhall._internal.render.escape import escape, field, fields, literal, one_line
 
 
 def test_all_five_characters_are_escaped() -> None:

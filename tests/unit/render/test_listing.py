@@ -1,7 +1,7 @@
 from typing import NamedTuple
 
-from skillhall.render.inline import Inlined, render_inline, render_instructions
-from skillhall.render.listing import render_listing
+from skillhall._internal.render.inline import Inlined, render_inline, render_instructions
+from skillhall._internal.render.listing import render_listing
 
 
 class Entry(NamedTuple):

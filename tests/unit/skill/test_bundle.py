@@ -1,7 +1,7 @@
 import pytest
 
+from skillhall._internal.skill.bundle import MAX_PATH, Bundle, RelativePath, SkillFile, folded
 from skillhall.errors import SkillFileNotFound, UnsafePath
-from skillhall.skill.bundle import MAX_PATH, Bundle, RelativePath, SkillFile, folded
 
 
 def make_file(path: str, content: bytes = b"x") -> SkillFile:

@@ -1,15 +1,15 @@
 import pytest
 
-from skillhall.skill.checks import (
+from skillhall._internal.skill.checks import (
     check_body,
     check_description,
     check_frontmatter,
     slug,
     suggest_name,
 )
-from skillhall.skill.finding import Code, Finding
-from skillhall.skill.model import Frontmatter
-from skillhall.skill.values import Fields, Value
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.skill.yaml.values import Fields, Value
 
 GOOD: Fields = {"name": "pdf-tools", "description": "Reads PDF files."}
 

@@ -1,7 +1,7 @@
 import pytest
 
-from skillhall.skill.document import Document, EditRefused
-from skillhall.skill.parse import parse_skill
+from skillhall._internal.skill.document import Document, EditRefused
+from skillhall._internal.skill.parser import parse_skill
 
 
 def edit(text: str, key: str, value: str) -> str:

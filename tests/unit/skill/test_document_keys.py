@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall.skill.document import Document, EditRefused
+from skillhall._internal.skill.document import Document, EditRefused
 
 
 def test_renaming_a_key_changes_its_bytes_alone() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter import (
     Block,
     Missing,
     count_lines,

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 import pytest
 
+from skillhall._internal.policy.precedence import settle
+from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
+from skillhall._internal.policy.selection import matches
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.document import Document, EditRefused
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.frontmatter import is_closed
+from skillhall._internal.skill.parsed import Frontmatter, KeyCase
+from skillhall._internal.skill.parser import parse_head, parse_skill
+from skillhall._internal.skill.yaml.fast_reader import read_plain_yaml
+from skillhall._internal.skill.yaml.fields import read_fields
+from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
+from skillhall._internal.skill.yaml.repair import repair_yaml
 from skillhall.errors import UnsafePath
-from skillhall.policy.precedence import settle
-from skillhall.policy.profiles import INSTRUCTION_SKILLS
-from skillhall.policy.selecting import matches
-from skillhall.skill.bundle import RelativePath
-from skillhall.skill.careful_yaml import YamlRefused, read_careful_yaml
-from skillhall.skill.document import Document, EditRefused
-from skillhall.skill.fast_yaml import read_plain_yaml
-from skillhall.skill.finding import Code
-from skillhall.skill.frontmatter import is_closed
-from skillhall.skill.model import Frontmatter, KeyCase
-from skillhall.skill.parse import parse_head, parse_skill
-from skillhall.skill.repair import repair_yaml
-from skillhall.skill.yaml_fields import read_fields
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
+from skillhall._internal.skill.skill_uri import MAX_URI, SkillUri
 from skillhall.errors import UnsafePath
-from skillhall.skill.skill_uri import MAX_URI, SkillUri
 
 PDF = SkillUri.parse("skill://acme/pdf/SKILL.md")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall.storage.history import (
+from skillhall._internal.storage.history import (
     MAX_CHANGES,
     Change,
     Entry,

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.storage.records import Event
+from skillhall._internal.storage.sql.engine import Database, file_url
+from skillhall._internal.storage.sql.event_feed import EventFeed
+from skillhall._internal.storage.sql.event_signal import open_watch
+from skillhall._internal.storage.sql.tables import migrations
+from skillhall._internal.storage.sql.token_rows import SqlOutbox
+from skillhall._internal.storage.sql.workspace_writes import SqlStore
 from skillhall.errors import DatabaseNewer, DatabaseUnavailable
-from skillhall.storage.database.engine import Database, file_url
-from skillhall.storage.database.feed import EventFeed
-from skillhall.storage.database.schema import migrations
-from skillhall.storage.database.tokens import SqlOutbox
-from skillhall.storage.database.watching import open_watch
-from skillhall.storage.database.writing import SqlStore
-from skillhall.storage.records import Event
 from tests.support.databases import AT
 from tests.support.replicas import until
 

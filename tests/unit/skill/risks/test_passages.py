@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-from skillhall.skill.finding import Code
-from skillhall.skill.model import EMPTY
-from skillhall.skill.risks.scan import scan_bundle
-from skillhall.skill.risks.tiers import TIERS, Tier
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.parsed import EMPTY
+from skillhall._internal.skill.risks.scanner import scan_bundle
+from skillhall._internal.skill.risks.tiers import TIERS, Tier
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill_md
 

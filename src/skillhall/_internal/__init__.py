@@ -1,0 +1,1 @@
+"""Everything else; no stability promise."""

@@ -1,0 +1,74 @@
+"""Skills for Google's Agent Development Kit: one toolset that brings its own instructions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.genai.types import FunctionDeclaration
+
+from skillhall._internal.agents.agent_tools import AgentTools, as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.tools.tool_context import ToolContext
+
+    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.tool_protocol import Tool
+
+
+class SkillsToolset(BaseToolset):
+    """The skills of an agent: `LlmAgent(model=…, tools=[SkillsToolset(skills)])`.
+
+    It keeps nothing: what the model has been given stands in the events of each session.
+    """
+
+    def __init__(self, skills: AgentSkills) -> None:
+        super().__init__()
+        self._skills = skills
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """The tools there are now."""
+        del readonly_context
+        tools = await asyncio.to_thread(AgentTools(self._skills).tools)
+        return [_AdkTool(tool, self._skills) for tool in tools]
+
+    async def process_llm_request(
+        self, *, tool_context: ToolContext, llm_request: LlmRequest
+    ) -> None:
+        """Tell the model of the skills."""
+        del tool_context
+        text = await asyncio.to_thread(AgentTools(self._skills).system_prompt)
+        if text:
+            llm_request.append_instructions([text])
+
+
+class _AdkTool(BaseTool):
+    def __init__(self, tool: Tool, skills: AgentSkills) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._parameters = json.loads(json.dumps(tool.parameters))
+        self._skills = skills
+
+    def _get_declaration(self) -> FunctionDeclaration:
+        return FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._parameters
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, str]:
+        """What the tool answers; under "error" if it could not do what it was asked."""
+        tools = AgentTools(self._skills)
+        tools.recall(_tool_texts(tool_context))
+        answer = await asyncio.to_thread(tools.call, self.name, args)
+        return {"error" if answer.is_error else "result": as_text(answer.content)}
+
+
+def _tool_texts(context: ToolContext) -> Iterator[str]:
+    for event in context.session.events:
+        for response in event.get_function_responses():
+            yield str((response.response or {}).get("result", ""))

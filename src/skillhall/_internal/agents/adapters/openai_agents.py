@@ -1,0 +1,71 @@
+"""Skills for the OpenAI Agents SDK: an agent, given its instructions and tools."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agents import FunctionTool
+
+from skillhall._internal.agents.adapters.json_schema import call_tool
+from skillhall._internal.agents.agent_tools import AgentTools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agents import Agent, RunContextWrapper, Usage
+    from agents.tool_context import ToolContext
+
+    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.tool_protocol import Tool
+
+
+def with_skills(agent: Agent[Any], skills: AgentSkills) -> Agent[Any]:
+    """The agent with skills as they are now: call it for each message, it costs next to nothing.
+
+    What its instructions say comes first, if they are a text.
+    """
+    own = agent.instructions if isinstance(agent.instructions, str) else ""
+    tools = AgentTools(skills)
+
+    def instructions(_: RunContextWrapper[Any], __: Agent[Any]) -> str:
+        return "\n\n".join(filter(None, (own, tools.system_prompt())))
+
+    run = _Run(skills)
+    given = [_function_tool(tool, run) for tool in tools.tools()]
+    return replace(agent, instructions=instructions, tools=[*agent.tools, *given])
+
+
+class _Run:
+    """The tools of the run that calls: it knows its input, and what it was given since.
+
+    Runs that take turns on one agent begin anew each time; a skill is then given once more.
+    """
+
+    def __init__(self, skills: AgentSkills) -> None:
+        self._skills = skills
+        self._tools = AgentTools(skills)
+        self._usage: Usage | None = None
+
+    def tools_for(self, context: ToolContext[Any]) -> AgentTools:
+        """The same tools for all calls of a run, which share their count of tokens."""
+        if context.usage is not self._usage:
+            self._usage, self._tools = context.usage, AgentTools(self._skills)
+            self._tools.recall(_tool_texts(context.turn_input))
+        return self._tools
+
+
+def _function_tool(tool: Tool, run: _Run) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> str:
+        return await asyncio.to_thread(call_tool, run.tools_for(context), tool.name, arguments)
+
+    schema = json.loads(json.dumps(tool.parameters))
+    return FunctionTool(tool.name, tool.description, schema, invoke, strict_json_schema=False)
+
+
+def _tool_texts(items: list[Any]) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, dict) and item.get("type") == "function_call_output":
+            yield str(item.get("output", ""))

@@ -1,0 +1,1 @@
+"""Chat; imports Pydantic AI only when used."""

@@ -1,0 +1,223 @@
+"""Instruction skills: the part of an agent's system prompt that its config makes of skills."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillhall._internal.agents.local_host import LocalHost
+from skillhall._internal.catalog.fingerprint import take_stamps
+from skillhall._internal.catalog.loader import load_roots
+from skillhall._internal.catalog.reader import read_skill
+from skillhall._internal.policy.effects import Effect, Judged
+from skillhall._internal.policy.precedence import settle
+from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
+from skillhall._internal.policy.requirements import unmet
+from skillhall._internal.policy.selection import Globs, select
+from skillhall._internal.policy.selection_exposing import shown_to_models
+from skillhall._internal.render.inline import Inlined, render_instructions
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.sources.folder.root import Root
+from skillhall.errors import SkillhallError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from os import PathLike
+
+    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.fingerprint import Stamps
+    from skillhall._internal.policy.profiles import Profile
+    from skillhall._internal.policy.requirements import Host
+
+logger = logging.getLogger("skillhall.agents")
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionSource:
+    """A folder of skills, and which of them an agent gets."""
+
+    root: str | PathLike[str]
+    globs: Globs = field(default_factory=Globs)
+    base: str = ""  # where a relative root starts; "" is the working directory
+    expected: bool = True  # whether its absence is worth a finding
+    follow_links: bool = False  # whether links in it may lead to folders outside of it
+
+    def located(self, working_directory: str, *, follow_links: bool = False) -> Root:
+        """The folder itself: `~` expands. `follow_links` allows links for every source."""
+        base = str(Path(working_directory, self.base))
+        follow = self.follow_links or follow_links
+        return Root.of(fspath(self.root), base, expected=self.expected, follow_links=follow)
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What the sources gave at one moment."""
+
+    listed: tuple[Skill, ...]
+    inlined: tuple[tuple[Skill, str], ...]  # with their bodies
+    for_people: tuple[Skill, ...]  # chosen too, but no model is told of them
+    findings: tuple[Judged, ...]
+    stamps: Stamps
+
+    @cached_property
+    def text(self) -> str:
+        """What the system prompt says about the skills; "" if nothing is selected."""
+        return render_instructions(self.listed, [as_inlined(*pair) for pair in self.inlined])
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """Every skill that the model is told of, listed ones first."""
+        return (*self.listed, *(skill for skill, _ in self.inlined))
+
+
+def as_inlined(skill: Skill, body: str) -> Inlined:
+    """The skill as it stands in a system prompt."""
+    return Inlined(skill.name, skill.location, skill.directory, body)
+
+
+class InstructionSkills:
+    """The instructions of one agent, read when made and kept until they are read again."""
+
+    def __init__(
+        self,
+        sources: Iterable[InstructionSource],
+        settings: Settings | None = None,
+        *,
+        watch: bool = True,
+        profile: Profile = INSTRUCTION_SKILLS,
+    ) -> None:
+        settings = settings or Settings.read()
+        base = settings.working_directory
+        self._sources = [
+            (source.located(base, follow_links=settings.follow_links), source.globs)
+            for source in sources
+        ]
+        self._watch = watch
+        self._load = Loader(profile, LocalHost.of(settings))
+        self._loaded = self._load(self._sources)
+        _log(self._loaded.findings)
+
+    @property
+    def text(self) -> str:
+        """The text for the system prompt, as last read; "" if nothing is selected."""
+        return self._loaded.text
+
+    @property
+    def findings(self) -> tuple[Judged, ...]:
+        """Everything that was noticed at the last reading; what is not accepted was logged."""
+        return self._loaded.findings
+
+    def refresh(self) -> None:
+        """Read everything again."""
+        before = set(self.findings)
+        self._loaded = self._load(self._sources)
+        _log(judged for judged in self.findings if judged not in before)
+
+    def current(self) -> str:
+        """The text, read again if a file changed; with `watch=False` it is `text`."""
+        return self.latest().text
+
+    def latest(self) -> Instructions:
+        """What the sources give; the same value as before if nothing changed."""
+        if self._watch and not self._loaded.stamps.still_hold():
+            self.refresh()
+        return self._loaded
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Reads sources by the rules of a profile, for agents on one machine."""
+
+    profile: Profile
+    host: Host
+
+    def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> Instructions:
+        """What `sources` give, in their order. Never raises on what it finds."""
+        follow = {root.path for root, _ in sources if root.follow_links}
+        stamps = take_stamps([root.path for root, _ in sources], self.profile.scan, follow)
+        chosen = _Chosen(self.profile, self.host)
+        for number, (root, globs) in enumerate(sources):
+            chosen.add(number, root, globs)
+        chosen.settle()
+        inlined = chosen.read_bodies()
+        listed, for_people = tuple(chosen.listed), tuple(chosen.for_people)
+        return Instructions(listed, inlined, for_people, tuple(chosen.findings), stamps)
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """The skills chosen so far, source by source."""
+
+    profile: Profile
+    host: Host
+    listed: list[Skill] = field(default_factory=list)
+    inlined: list[Skill] = field(default_factory=list)
+    for_people: list[Skill] = field(default_factory=list)
+    all: list[Skill] = field(default_factory=list)
+    findings: list[Judged] = field(default_factory=list)
+
+    def add(self, number: int, root: Root, globs: Globs) -> None:
+        """Choose from one source. It is loaded alone, so that its links stay inside it."""
+        catalog = load_roots([root], self.profile, bodies=True)
+        self.findings += catalog.findings
+        skills = [skill._replace(root_number=number) for skill in catalog]
+        visible = self._usable([skill for skill in skills if shown_to_models(skill)])
+        selection = select(visible, globs)
+        self.listed += selection.listed
+        self.inlined += selection.inlined
+        self.all += (*selection.listed, *selection.inlined)
+        hidden = select([skill for skill in skills if not shown_to_models(skill)], globs)
+        self.for_people += (*hidden.listed, *hidden.inlined)
+        located = (f if f.path else f.at(root.path) for f in selection.findings)
+        self.findings += self.profile.load.judge(located)
+
+    def settle(self) -> None:
+        """See to equal names across sources."""
+        kept, _, equal_names = settle(self.all, self.profile.precedence)
+        self.findings += self.profile.load.judge(equal_names)
+        stays = {id(skill) for skill in kept}
+        self.listed = [skill for skill in self.listed if id(skill) in stays]
+        self.inlined = [skill for skill in self.inlined if id(skill) in stays]
+
+    def read_bodies(self) -> tuple[tuple[Skill, str], ...]:
+        """The inlined skills with their bodies; one that cannot be read is left out and found."""
+        bodies = ((skill, self._read_body(skill)) for skill in self.inlined)
+        return tuple((skill, body) for skill, body in bodies if body is not None)
+
+    def _usable(self, skills: Iterable[Skill]) -> list[Skill]:
+        """The skills that find here what they need; the others are found."""
+        usable = []
+        for skill in skills:
+            finding = unmet(skill.frontmatter, self.host)
+            if finding is None:
+                usable.append(skill)
+            else:
+                located = finding.at(skill.location, skill.name)
+                self.findings += self.profile.load.judge([located])
+        return usable
+
+    def _read_body(self, skill: Skill) -> str | None:
+        findings: tuple[Finding, ...]
+        try:
+            parsed = read_skill(skill, self.profile)
+        except SkillhallError as error:
+            body, findings = "", (Finding(Code.UNREADABLE, f"the body cannot be read: {error}"),)
+        else:
+            body, findings = parsed.body, parsed.findings
+        known = {judged.finding.code for judged in skill.findings}
+        judged = self.profile.load.judge(
+            found.at(skill.location, skill.name) for found in findings if found.code not in known
+        )
+        self.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
+        return None if any(one.effect is Effect.REJECT for one in judged) else body
+
+
+def _log(findings: Iterable[Judged]) -> None:
+    for finding, effect in findings:
+        if effect is not Effect.ACCEPT:
+            logger.warning("%s: %s [%s]", finding.path, finding.message, finding.code)

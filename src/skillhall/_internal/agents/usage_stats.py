@@ -1,0 +1,41 @@
+"""What agents do with skills, counted from the usage log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhall._internal.storage.usage_log import UsageLog
+
+if TYPE_CHECKING:
+    from skillhall._internal.settings import Settings
+
+
+@dataclass(slots=True)
+class SkillUse:
+    """How often one skill was used."""
+
+    skill: str
+    offered: int = 0
+    loaded: int = 0
+    read: int = 0
+    tokens: int = 0  # that loading and reading gave to models
+    last: str = ""  # when it was last loaded or read
+
+
+def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUse]:
+    """Every skill of the log, the most loaded first; of one agent if it is named."""
+    uses: dict[str, SkillUse] = {}
+    for usage in UsageLog(settings.data_directory).read():
+        if agent is not None and usage.agent != agent:
+            continue
+        for name in usage.skills:
+            use = uses.setdefault(name, SkillUse(name))
+            if usage.event == "offered":
+                use.offered += 1
+                continue
+            use.loaded += usage.event == "loaded"
+            use.read += usage.event == "read"
+            use.tokens += usage.tokens
+            use.last = max(use.last, usage.at)
+    return sorted(uses.values(), key=lambda use: (-use.loaded, -use.read, use.skill))

@@ -1,0 +1,1 @@
+"""Implementations behind the public names."""

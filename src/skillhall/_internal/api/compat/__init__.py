@@ -1,0 +1,1 @@
+"""Functions of the founding designs, thin over the core."""

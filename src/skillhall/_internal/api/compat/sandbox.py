@@ -1,0 +1,239 @@
+"""Sandboxes: where an agent works, as small as we need it; and seeding skills into one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from skillhall._internal.api.compat.skills_module import (
+    SkillBundle,
+    SkillList,
+    SkillMetadata,
+    load_skill_bundle,
+    parse_skill_metadata,
+    skill_md_of,
+)
+from skillhall._internal.fs.handles import Kind, Opened, Place, opened_place
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.profiles import SKILLS_MODULE
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.sources.folder.bundle_reader import read_in_place
+from skillhall.errors import NotAFile, SkillFileNotFound, UnsafePath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+SEED = ".skills"  # the folder of a sandbox that skills are put into
+_EXECUTABLE = 0o111
+
+
+class Sandbox(Protocol):
+    """The files of an agent's workplace. Paths are relative, with forward slashes."""
+
+    def read_file(self, path: str) -> bytes:
+        """The bytes of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder stands there. Raises: UnsafePath."""
+
+    def make_dir(self, path: str) -> None:
+        """Make a folder and those above it; it may exist. Raises: UnsafePath."""
+
+
+@runtime_checkable
+class SupportsExecutable(Protocol):
+    """The optional part of a sandbox: files that can be run."""
+
+    def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
+        """Set or clear the executable bit of a file.
+
+        Raises: SkillFileNotFound, UnsafePath, NotAFile.
+        """
+
+
+def setup_agent_environment(
+    sandbox: Sandbox, skills: Iterable[SkillBundle | SkillMetadata]
+) -> SkillList:
+    """The skills, put into the sandbox at `.skills/<name>/`, with their paths there.
+
+    All of them are checked before anything is written; the first of a name wins. Discovered skills
+    are bundled first. A sandbox with `set_executable` gets the executable bits too.
+    Raises: what `load_skill_bundle` and the sandbox raise.
+    """
+    files: dict[str, bytes] = {}
+    programs: set[str] = set()
+    seeded: dict[str, SkillMetadata] = {}
+    findings: list[Finding] = []
+    for skill in skills:
+        bundle = _bundled(skill)
+        metadata = _in_sandbox(bundle)
+        if metadata.name in seeded:
+            findings.append(_shadowed(metadata, bundle))
+            continue
+        seeded[metadata.name] = metadata
+        findings += bundle.findings
+        files |= {_seed_path(metadata.name, path): data for path, data in bundle.files.items()}
+        programs |= {_seed_path(metadata.name, path) for path in bundle.executable}
+    for path, data in files.items():
+        sandbox.write_file(path, data)
+        if isinstance(sandbox, SupportsExecutable):
+            sandbox.set_executable(path, path in programs)
+    return SkillList(seeded.values(), SKILLS_MODULE.load.judge(findings))
+
+
+def _bundled(skill: SkillBundle | SkillMetadata) -> SkillBundle:
+    return skill if isinstance(skill, SkillBundle) else load_skill_bundle(Path(skill.path).parent)
+
+
+def _in_sandbox(bundle: SkillBundle) -> SkillMetadata:
+    file = skill_md_of(bundle.files, bundle.name)
+    metadata = parse_skill_metadata(bundle.files[file], f"{bundle.name}/{file}")
+    return replace(metadata, path=_seed_path(metadata.name, file))
+
+
+def _seed_path(name: str, path: str) -> str:
+    return RelativePath.parse(f"{SEED}/{name}/{RelativePath.parse(path)}").text
+
+
+def _shadowed(metadata: SkillMetadata, bundle: SkillBundle) -> Finding:
+    message = f"{metadata.name!r} is there already; the skill in {bundle.name!r} is left out"
+    return Finding(Code.SHADOWED, message, path=metadata.path, skill=metadata.name)
+
+
+class MemorySandbox:
+    """A sandbox that keeps its files in memory."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.executable: set[str] = set()  # paths of files that can be run
+        self._folders: set[str] = set()
+
+    def read_file(self, path: str) -> bytes:
+        """The bytes of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        text = RelativePath.parse(path).text
+        if text in self._folders:
+            raise NotAFile(text)
+        if text not in self.files:
+            raise SkillFileNotFound(text)
+        return self.files[text]
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile."""
+        file = RelativePath.parse(path)
+        if file.text in self._folders:
+            raise NotAFile(file.text)
+        self._make(file.parts[:-1], file)
+        self.files[file.text] = data
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder stands there. Raises: UnsafePath."""
+        text = RelativePath.parse(path).text
+        return text in self.files or text in self._folders
+
+    def make_dir(self, path: str) -> None:
+        """Make a folder and those above it; it may exist. Raises: UnsafePath."""
+        folder = RelativePath.parse(path)
+        self._make(folder.parts, folder)
+
+    def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
+        """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        self.read_file(path)
+        change = self.executable.add if executable else self.executable.discard
+        change(RelativePath.parse(path).text)
+
+    def _make(self, parts: Sequence[str], asked: RelativePath) -> None:
+        above = {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
+        if not above.isdisjoint(self.files):
+            raise _in_the_way(asked)
+        self._folders |= above
+
+
+class FolderSandbox:
+    """A sandbox in a local folder. Nothing is read or written through a link, or outside."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        path = Path(root).expanduser().absolute()
+        path.mkdir(parents=True, exist_ok=True)
+        self.root = str(path)
+
+    def read_file(self, path: str) -> bytes:
+        """The bytes of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        return read_in_place(Place(self.root), RelativePath.parse(path))
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile.
+
+        A file that is replaced keeps its permissions.
+        """
+        file = RelativePath.parse(path)
+        name = file.parts[-1]
+        with self._made(file.parts[:-1], file) as folder:
+            kind = folder.kind(name)
+            if kind is Kind.LINK:
+                raise _in_the_way(file)
+            folder.put(name, data, folder.mode(name) if kind is Kind.FILE else 0o644)
+
+    def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
+        """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        file = RelativePath.parse(path)
+        try:
+            with opened_place(Place(self.root, "/".join(file.parts[:-1]))) as folder:
+                opened = folder.file(file.parts[-1])
+        except FileNotFoundError:
+            raise SkillFileNotFound(file.text) from None
+        except OSError:
+            raise _in_the_way(file) from None
+        try:
+            _set_executable(opened, executable=executable)
+        finally:
+            os.close(opened.descriptor)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder stands there; a link does not count. Raises: UnsafePath."""
+        *above, name = RelativePath.parse(path).parts
+        try:
+            with opened_place(Place(self.root, "/".join(above))) as folder:
+                mode = folder.peek(name).st_mode
+        except OSError:
+            return False
+        return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+    def make_dir(self, path: str) -> None:
+        """Make a folder and those above it; it may exist. Raises: UnsafePath."""
+        folder = RelativePath.parse(path)
+        with self._made(folder.parts, folder):
+            pass
+
+    @contextlib.contextmanager
+    def _made(self, parts: Sequence[str], asked: RelativePath) -> Iterator[WritableFolder]:
+        with contextlib.ExitStack() as held:
+            try:
+                folder = held.enter_context(WritableFolder(self.root))
+                for part in parts:
+                    folder = held.enter_context(folder.folder(part, make=True))
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                    raise _in_the_way(asked) from None
+                raise
+            yield folder
+
+
+def _set_executable(opened: Opened, *, executable: bool) -> None:
+    mode = stat.S_IMODE(opened.stat.st_mode)
+    # Grant execution to everyone who has read access.
+    wanted = mode | (mode & 0o444) >> 2 if executable else mode & ~_EXECUTABLE
+    if wanted != mode and hasattr(os, "fchmod"):  # Windows has no such bit
+        os.fchmod(opened.descriptor, wanted)
+
+
+def _in_the_way(asked: RelativePath) -> UnsafePath:
+    return UnsafePath(asked.text, "a link or a file stands in its way")

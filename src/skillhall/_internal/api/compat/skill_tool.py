@@ -1,0 +1,130 @@
+"""The Skill tool: a model names a skill and gets its instructions."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
+
+from skillhall._internal.fs.handles import Place
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.profiles import SKILLS_MODULE
+from skillhall._internal.policy.selection_exposing import shown_to_models
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
+from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.sources.folder.bundle_reader import read_in_place
+from skillhall.errors import SkillhallError, SkillParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from skillhall._internal.api.compat.sandbox import Sandbox
+    from skillhall._internal.api.compat.skills_module import SkillMetadata
+
+
+class Activation(TypedDict):
+    """A skill's instructions; empty if this conversation has them already."""
+
+    name: str
+    instructions: str
+    allowed_tools: NotRequired[list[str]]
+    message: str
+
+
+class Refusal(TypedDict):
+    """Why there are no instructions, for the model to read."""
+
+    error: str
+
+
+ToolResult: TypeAlias = Activation | Refusal
+
+
+def create_skill_tool(
+    skills: Iterable[SkillMetadata], sandbox: Sandbox | None = None
+) -> SkillTool | None:
+    """The tool for `skills`, or `None` if no skill may be shown: then register nothing.
+
+    With a sandbox, the paths of the skills are paths in it; without one, they are local files.
+    """
+    first: dict[str, SkillMetadata] = {}
+    for skill in filter(shown_to_models, skills):
+        first.setdefault(skill.name, skill)
+    return SkillTool(first, sandbox) if first else None
+
+
+class SkillTool:
+    """The tool of one conversation: each skill's instructions are given once."""
+
+    name = "Skill"
+    description = (
+        "Activates a skill: returns the instructions for a kind of task. Call it before starting "
+        "a task that matches a skill's description, then follow the instructions."
+    )
+
+    def __init__(self, skills: Mapping[str, SkillMetadata], sandbox: Sandbox | None = None) -> None:
+        self._skills = {name: one for name, one in skills.items() if shown_to_models(one)}
+        self._sandbox = sandbox
+        self._activated: set[str] = set()
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The JSON Schema of the call: only names of skills that exist."""
+        name = {
+            "type": "string",
+            "enum": list(self._skills),
+            "description": "The name of the skill to activate.",
+        }
+        return {
+            "type": "object",
+            "properties": {"name": name},
+            "required": ["name"],
+            "additionalProperties": False,
+        }
+
+    def __call__(self, name: str) -> ToolResult:
+        """The instructions of the skill `name`, or an error that lists the names there are."""
+        skill = self._skills.get(name)
+        if skill is None:
+            names = ", ".join(self._skills)
+            return {"error": f"There is no skill named {name!r}. Available skills: {names}"}
+        if name in self._activated:
+            message = f"Skill {name!r} is already active; its instructions were given before."
+            return {"name": name, "instructions": "", "message": message}
+        try:
+            instructions = self._read_body(skill)
+        except (SkillhallError, OSError) as error:
+            return {"error": f"Skill {name!r} cannot be read: {error}"}
+        self._activated.add(name)
+        return _activation(skill, instructions)
+
+    def reset(self) -> None:
+        """Start a new conversation: every skill can be activated again."""
+        self._activated.clear()
+
+    def _read_body(self, skill: SkillMetadata) -> str:
+        if self._sandbox is not None:
+            data = self._sandbox.read_file(skill.path)
+        else:
+            file = Path(skill.path).absolute()
+            data = read_in_place(
+                Place(str(file.parent)), RelativePath.parse(file.name), MAX_SKILL_MD
+            )
+        parsed = parse_skill(data)
+        for finding, effect in SKILLS_MODULE.load.judge(parsed.findings):
+            if effect is Effect.REJECT:
+                raise SkillParseError(skill.path, finding.message)
+        return parsed.body
+
+
+def _activation(skill: SkillMetadata, instructions: str) -> Activation:
+    directory = PurePath(skill.path).parent
+    result: Activation = {
+        "name": skill.name,
+        "instructions": instructions,
+        "message": f"Skill {skill.name!r} is active. Follow its instructions; "
+        f"relative paths in them are relative to {directory}.",
+    }
+    if skill.allowed_tools:
+        result["allowed_tools"] = list(skill.allowed_tools)
+    return result

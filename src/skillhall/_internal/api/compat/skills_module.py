@@ -1,0 +1,184 @@
+"""The skills module: discover, parse and bundle skills as plain functions over the core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillhall._internal.catalog.loader import load_roots
+from skillhall._internal.fs.handles import Place
+from skillhall._internal.policy.effects import NAME_PATTERN, NO_NAME, Effect, Judged
+from skillhall._internal.policy.profiles import SKILLS_MODULE
+from skillhall._internal.render.listing import render_listing
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.parser import parse_head
+from skillhall._internal.sources.folder.bundle_reader import use_bundle
+from skillhall._internal.sources.folder.root import Root, paths_of
+from skillhall.errors import SkillFileNotFound, SkillParseError, TooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from skillhall._internal.render.listing import Entry
+    from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.skill.parsed import Frontmatter
+    from skillhall._internal.sources.folder.root import Paths
+
+MAX_BUNDLE = 100 * 1024 * 1024  # bytes of all files together, since a bundle is held in memory
+EMPTY_LISTING = "<available_skills>\n</available_skills>"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillMetadata:
+    """What a listing and a tool need to know of a skill; `path` is that of its SKILL.md."""
+
+    name: str
+    description: str
+    path: str
+    allowed_tools: tuple[str, ...] = ()
+    license: str | None = None
+    compatibility: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    hidden: bool = False  # whether only people may call it
+
+    @classmethod
+    def of(cls, front: Frontmatter, path: str) -> SkillMetadata:
+        """The metadata that frontmatter gives."""
+        return cls(
+            front.name,
+            front.description,
+            path,
+            front.allowed_tools,
+            front.license,
+            front.compatibility,
+            front.metadata,
+            front.hidden,
+        )
+
+    @property
+    def location(self) -> str:
+        """The path, under the name that listings use."""
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
+class SkillBundle:
+    """A whole skill: every file's bytes by its relative path, in path order."""
+
+    name: str
+    files: Mapping[str, bytes]
+    findings: tuple[Finding, ...] = ()  # about files that were left out
+    executable: frozenset[str] = frozenset()  # paths of the files that can be run
+
+
+class SkillList(list[SkillMetadata]):
+    """Skills in order, and what was noticed on the way to them."""
+
+    def __init__(
+        self, skills: Iterable[SkillMetadata] = (), findings: Iterable[Judged] = ()
+    ) -> None:
+        super().__init__(skills)
+        self.findings = tuple(findings)
+
+
+def discover_skills(
+    paths: Paths | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+) -> SkillList:
+    """The skills in `paths`, else in `.skills` and the home folder's; frontmatter only.
+
+    The first of a name wins. Never raises: what went wrong is in the list's `findings`.
+    """
+    try:
+        catalog = load_roots(_roots(paths, cwd), SKILLS_MODULE)
+    except OSError as error:  # no working directory, or a path no system takes
+        missing = Finding(Code.ROOT_MISSING, f"the folders cannot be searched: {error}")
+        return SkillList(findings=SKILLS_MODULE.load.judge([missing]))
+    found = (SkillMetadata.of(skill.frontmatter, skill.location) for skill in catalog)
+    return SkillList(found, catalog.findings)
+
+
+def _roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> list[Root]:
+    base = str(Path.cwd() if cwd is None else Path(cwd).expanduser().absolute())
+    if paths is None:
+        return [Root.of(path, base, label, expected=False) for path, label in SKILLS_MODULE.roots]
+    return [Root.of(path, base) for path in paths_of(paths)]
+
+
+def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> SkillMetadata:
+    """The metadata in the text of a SKILL.md. Raises: SkillParseError."""
+    path = os.fspath(path)
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    head = parse_head(data)
+    judged = SKILLS_MODULE.load.judge(head.findings)
+    rejected = {one.finding.code: one.finding for one in judged if one.effect is Effect.REJECT}
+    if rejected:
+        raise SkillParseError(path, _problem(rejected, path))
+    return SkillMetadata.of(head.frontmatter, path)
+
+
+# In the order in which they are told: one error names one thing to mend.
+_PROBLEMS: tuple[tuple[Collection[Code], str], ...] = (
+    ((Code.NO_FRONTMATTER, Code.UNCLOSED_FRONTMATTER), "No YAML frontmatter found in {path}"),
+    (NO_NAME, "Missing or invalid 'name' field in {path}"),
+    ((Code.DESCRIPTION_MISSING,), "Missing or invalid 'description' field in {path}"),
+    (NAME_PATTERN, "Invalid 'name' format in {path}: {message}"),
+    (tuple(Code), "Invalid frontmatter in {path}: {message}"),
+)
+
+
+def _problem(rejected: Mapping[Code, Finding], path: str) -> str:
+    code, text = next(
+        (code, text) for codes, text in _PROBLEMS for code in rejected if code in codes
+    )
+    return text.format(path=path, message=rejected[code].message)
+
+
+def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
+    """All files of a skill's folder, hidden ones too; links are left out, with a finding.
+
+    Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
+    """
+    place = Place(str(Path(directory).expanduser().absolute()))
+    read = partial(read_whole, folder=place.path, separator=os.sep)
+    return use_bundle(place, SKILLS_MODULE.scan, read)
+
+
+def read_whole(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
+    """All bytes of a bundle that came from `folder`, under the name in its SKILL.md.
+
+    Raises: SkillFileNotFound, SkillParseError, TooLarge.
+    """
+    if sum(file.size for file in bundle.files.values()) > MAX_BUNDLE:
+        raise TooLarge(folder, MAX_BUNDLE)
+    files = {path: file.read() for path, file in bundle.files.items()}
+    skill_md = skill_md_of(files, folder)
+    metadata = parse_skill_metadata(files[skill_md], f"{folder}{separator}{skill_md}")
+    programs = frozenset(path for path, file in bundle.files.items() if file.executable)
+    return SkillBundle(metadata.name, files, bundle.findings, programs)
+
+
+def skill_md_of(files: Collection[str], folder: str) -> str:
+    """The path of the SKILL.md among `files`, in another case if need be.
+
+    Raises: SkillFileNotFound.
+    """
+    variants = [path for path in sorted(files) if is_skill_md(path)]
+    if not variants:
+        raise SkillFileNotFound(f"{folder}/{SKILL_MD}")
+    return variants[0]  # capitals sort first
+
+
+def load_skill_bundles(skills: Iterable[SkillMetadata]) -> list[SkillBundle]:
+    """The bundles of discovered skills, in their order. Raises: as `load_skill_bundle`."""
+    return [load_skill_bundle(Path(skill.path).parent) for skill in skills]
+
+
+def skills_to_xml(skills: Iterable[Entry]) -> str:
+    """The listing for a system prompt; unlike elsewhere, no skills give an empty element."""
+    return render_listing(skills) or EMPTY_LISTING

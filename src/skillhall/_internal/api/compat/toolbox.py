@@ -1,0 +1,69 @@
+"""The toolbox: every tool that an agent in a run directory is given, under one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillhall._internal.agents.file_tools import ReadTools
+from skillhall._internal.agents.listed_files import ToldFiles
+from skillhall._internal.agents.tool_protocol import Answer, Around
+from skillhall._internal.api.compat.skill_tool import SkillTool, create_skill_tool
+from skillhall._internal.api.compat.skills_module import discover_skills
+from skillhall._internal.catalog.loader import load_roots
+from skillhall._internal.catalog.skill_view import Offer
+from skillhall._internal.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.folder.root import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from skillhall._internal.agents.tool_protocol import Tool
+
+_ROOTS = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCall(Around[SkillTool]):
+    """The Skill tool, called with a mapping of arguments as the other tools are."""
+
+    def answer(self, arguments: object) -> Answer:
+        """The instructions, or an error that lists the names there are."""
+        name = arguments.get("name") if isinstance(arguments, Mapping) else None
+        content: Mapping[str, object] = {**self.tool(name if isinstance(name, str) else "")}
+        return Answer(content, is_error="error" in content)
+
+
+def tools_for(
+    run_directory: str | PathLike[str],
+    settings: Settings | None = None,
+    *,
+    extensions: Sequence[str] = (),
+) -> Mapping[str, Tool]:
+    """The tools of an agent that runs in `run_directory`, by name.
+
+    ReadFile returns files with these `extensions`, else with those of the settings.
+
+    The Skill tool is there if there are skills for it: those of the run directory and of the home
+    folder whose names follow the specification.
+    """
+    given = settings or Settings.read()
+    told = partial(_told_files, run_directory)
+    read = ReadTools(run_directory, extensions, settings=given, told=told)
+    tools: list[Tool] = [*read.tools]
+    skill_tool = create_skill_tool(discover_skills(_ROOTS, Path(run_directory)))
+    if skill_tool is not None:
+        tools.append(SkillCall(skill_tool))
+    return {tool.name: tool for tool in tools}
+
+
+def _told_files(run_directory: str | PathLike[str]) -> ToldFiles:
+    """The files of the skills that the Skill tool knows."""
+    base = str(Path(run_directory).absolute())
+    catalog = load_roots([Root.of(path, base) for path in _ROOTS], SKILLS_MODULE)
+    return ToldFiles(Offer("", SKILLS_MODULE, catalog), lambda row: row.skill.directory)

@@ -1,0 +1,85 @@
+"""Creating a skill: a folder with a SKILL.md that follows the specification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillhall._internal.fs.write_writing import create_folder
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.profiles import SPECIFICATION
+from skillhall._internal.skill.checks import suggest_name
+from skillhall._internal.skill.document import Document, EditRefused
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.parser import parse_skill
+from skillhall.errors import Conflict, SkillRejected
+
+DESCRIPTION = "Does one thing well. Use when the user asks for that thing."
+_BODY = """
+# {title}
+
+Say what to do, step by step. Keep it short: details go into files beside this one, which an
+agent reads when it needs them.
+
+## Steps
+
+1. …
+2. …
+
+## Examples
+
+Show one request and the answer you want.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A skill that was just made."""
+
+    name: str
+    path: str
+    location: str
+
+
+def create_skill(
+    directory: str, name: str, description: str = DESCRIPTION, body: str | None = None
+) -> Created:
+    """Make the skill `name` in `directory`, which is made too if it is missing.
+
+    Raises: SkillRejected with a suggestion if the name or description is not allowed, Conflict if
+    something of that name is there, OSError if it cannot be written.
+    """
+    text = _BODY.format(title=name.replace("-", " ").capitalize()) if body is None else body
+    data = new_skill_md(name, description, text)
+    _refuse_invalid(data, name)
+    parent = Path(directory)
+    parent.mkdir(parents=True, exist_ok=True)
+    try:
+        create_folder(str(parent), name, {SKILL_MD: data})
+    except Conflict:
+        raise Conflict(str(parent / name)) from None
+    return Created(name, str(parent / name), str(parent / name / SKILL_MD))
+
+
+def new_skill_md(name: str, description: str, body: str) -> bytes:
+    """A SKILL.md that reads back as these three. Raises: SkillRejected."""
+    try:
+        document = Document(b"---\n---\n").with_field("name", name)
+        return document.with_field("description", description).with_body(body).data
+    except EditRefused as refusal:
+        raise SkillRejected(name, [str(refusal)]) from None
+
+
+def _refuse_invalid(data: bytes, name: str) -> None:
+    findings = parse_skill(data, name).findings
+    judged = SPECIFICATION.load.judge(findings)
+    reasons = [one.finding for one in judged if one.effect is Effect.REJECT]
+    if not reasons:
+        return
+    error = SkillRejected(name or "the new skill", (found.message for found in reasons))
+    about_name = any(found.code.startswith("name-") for found in reasons)
+    error.hint = f"a name that works: {suggest_name(name)!r}" if about_name else reasons[0].hint
+    if any(found.code is Code.NAME_CHARACTERS for found in reasons) and "/" in name:
+        error.hint = "--dir names the folder, NAME only the skill"
+    raise error

@@ -1,0 +1,135 @@
+"""The full-text index of SQLite, in memory: finds rows by the stems of words."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.catalog.search.linear_scan import BODY, DESCRIPTION, NAME, Listed
+from skillhall._internal.catalog.search.query import spaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillhall._internal.catalog.search.linear_scan import Matches, Row, Weighed, Without
+    from skillhall._internal.catalog.search.query import Term
+
+_COMMON = 20  # a term in more than one of so many rows is common
+_FEW_ROWS = 1000  # up to that many rows are cheap to rank, however common the term
+
+# Contentless: the texts are in the catalog already. No prefix index: it doubles the time to build
+# and the memory, and the beginnings of words are found as fast without.
+_TABLE = (
+    "CREATE VIRTUAL TABLE skills USING fts5(name, description, body, content='', "
+    "tokenize='porter unicode61 remove_diacritics 2')"
+)
+_INSERT = "INSERT INTO skills (rowid, name, description, body) VALUES (?, ?, ?, ?)"
+_COUNT = "SELECT count(*), 0.0 FROM skills WHERE skills MATCH ?"
+_COUNT_UP_TO = "SELECT count(*), 0.0 FROM (SELECT 1 FROM skills WHERE skills MATCH ? LIMIT ?)"
+_RANKED = (
+    "SELECT rowid, "  # noqa: S608 - three numbers of ours
+    f"-bm25(skills, {NAME}, {DESCRIPTION}, {BODY}) AS weight FROM skills WHERE skills MATCH ?"
+)
+_BEST_FIRST = " ORDER BY weight DESC, rowid LIMIT ? OFFSET ?"
+_NOT_NAMED = " AND rowid NOT BETWEEN ? AND ?"
+_NOT_HIDDEN = " AND rowid NOT IN (SELECT id FROM hidden)"
+
+
+def is_available() -> bool:
+    """Whether the SQLite of this interpreter was built with full-text search."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        try:
+            database.execute(_TABLE)
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+class FullText:
+    """An index over rows of texts, which never changes."""
+
+    def __init__(self, rows: Iterable[Row], hidden: Iterable[int] = ()) -> None:
+        # One connection behind a lock: connections to one shared cache wait for each other, too.
+        self._lock = Lock()
+        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._database.execute(_TABLE)
+        self._database.execute("CREATE TABLE hidden (id INTEGER PRIMARY KEY)")
+        self._database.execute("BEGIN")
+        self._size = self._database.executemany(_INSERT, _numbered(rows)).rowcount
+        self._database.executemany("INSERT INTO hidden VALUES (?)", ((row,) for row in hidden))
+        self._database.execute("COMMIT")
+
+    def every(self, terms: Sequence[Term], without: Without) -> Matches:
+        """The rows that hold all terms."""
+        return _Found.of(self, _all_of(terms), without)
+
+    def some(self, terms: Sequence[Term], but: Sequence[Term], without: Without) -> Matches:
+        """The rows that hold one of the rarer `terms`, and not all of `but`."""
+        limit = max(_FEW_ROWS, self._size // _COMMON)
+        counts = {term: self._count_up_to(limit + 1, term) for term in terms}
+        known = [term for term in terms if counts[term]]
+        chosen = [term for term in known if counts[term] <= limit] or known
+        if not chosen:
+            return Listed(())
+        any_of = " OR ".join(map(_phrase, chosen))
+        return _Found.of(self, f"({any_of}) NOT ({_all_of(but)})", without)
+
+    def has_unknown(self, terms: Sequence[Term]) -> bool:
+        """Whether one of the terms is a word in no row; it may still be part of one."""
+        return any(not self._count_up_to(1, term) for term in terms)
+
+    def _count_up_to(self, limit: int, term: Term) -> int:
+        return self.run(_COUNT_UP_TO, (_phrase(term), limit))[0][0]
+
+    def run(self, sql: str, values: tuple[str | int, ...]) -> list[Weighed]:
+        """What a statement gives; any thread may ask."""
+        with self._lock:
+            return self._database.execute(sql, values).fetchall()
+
+
+class _Found(NamedTuple):
+    """The rows that an expression matches."""
+
+    table: FullText
+    where: str
+    values: tuple[str | int, ...]
+
+    @classmethod
+    def of(cls, table: FullText, expression: str, without: Without) -> _Found:
+        """The rows that `expression` matches, but for some."""
+        named, found, hidden = without
+        where = _NOT_NAMED if named else ""
+        if found:
+            where += f" AND rowid NOT IN ({', '.join('?' * len(found))})"
+        if hidden:
+            where += _NOT_HIDDEN
+        ends = (named[0], named[-1]) if named else ()
+        return cls(table, where, (expression, *ends, *found))
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return self.table.run(_COUNT + self.where, self.values)[0][0]
+
+    def page(self, limit: int, offset: int) -> Sequence[Weighed]:
+        """Some of them."""
+        sql = _RANKED + self.where + _BEST_FIRST
+        return self.table.run(sql, (*self.values, limit, offset))
+
+
+def _numbered(rows: Iterable[Row]) -> Iterator[tuple[int, str, str, str]]:
+    for number, (name, description, body) in enumerate(rows):
+        yield number, spaced(name), spaced(description), spaced(body)
+
+
+def _all_of(terms: Sequence[Term]) -> str:
+    return " AND ".join(map(_phrase, terms))
+
+
+def _phrase(term: Term) -> str:
+    """A term in the language of the index; quotes keep whatever is in it from being syntax."""
+    quoted = f'"{spaced(term.text).strip()}"'
+    # The word itself counts on top of the words that it begins: java before javascript.
+    return f"({quoted} OR {quoted} *)" if term.is_beginning else quoted

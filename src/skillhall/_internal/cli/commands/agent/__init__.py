@@ -1,0 +1,1 @@
+"""Use skills with a model."""

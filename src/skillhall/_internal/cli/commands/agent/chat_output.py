@@ -1,0 +1,69 @@
+"""What happens in a chat, for people line by line and for scripts as JSON."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from skillhall._internal.agents.chat.events import (
+    Done,
+    FileRead,
+    SkillLoaded,
+    TextDelta,
+    ToolFailed,
+)
+from skillhall._internal.cli.catalog_options import counted
+from skillhall._internal.cli.json_output import print_report
+from skillhall._internal.cli.terminal import print_text, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillhall._internal.agents.chat.chat import Chat
+    from skillhall._internal.agents.chat.events import ChatEvent
+
+
+def show(event: ChatEvent) -> None:
+    """The answer goes to stdout as it comes, everything else to stderr."""
+    if isinstance(event, TextDelta):
+        print_text(event.text)
+    elif isinstance(event, Done):
+        print_text("\n")
+        sys.stdout.flush()
+        asked = counted(event.requests, "request")
+        say(f"· {asked}, {event.input_tokens} tokens in, {event.output_tokens} out")
+    else:
+        say(f"· {_told(event)}")
+    sys.stdout.flush()
+
+
+def _told(event: SkillLoaded | FileRead | ToolFailed) -> str:
+    if isinstance(event, SkillLoaded):
+        return f"loaded {event.skill} ({counted(event.tokens, 'token')})"
+    if isinstance(event, FileRead):
+        path = f"{event.skill}/{event.path}" if event.skill else event.path
+        return f"read {path} ({counted(event.tokens, 'token')})"
+    return f"{event.tool} answered: {event.message}"
+
+
+def print_chat(chat: Chat, events: Sequence[ChatEvent]) -> None:
+    """One answer and how it came about, as JSON."""
+    done = events[-1]
+    data: dict[str, object] = {"agent": chat.skills.agent.id, "events": [*_as_json(events)]}
+    if isinstance(done, Done):
+        counts = done.requests, done.input_tokens, done.output_tokens
+        usage = dict(zip(("requests", "inputTokens", "outputTokens"), counts, strict=True))
+        data |= {"answer": done.text, "usage": usage}
+    print_report("chat", data, chat.skills.findings)
+
+
+def _as_json(events: Sequence[ChatEvent]) -> Iterator[dict[str, object]]:
+    for event in events:
+        if isinstance(event, SkillLoaded):
+            by = "person" if event.by_person else "model"
+            yield {"event": "loaded", "skill": event.skill, "tokens": event.tokens, "by": by}
+        elif isinstance(event, FileRead):
+            where = {"skill": event.skill} if event.skill else {}
+            yield {"event": "read", **where, "path": event.path, "tokens": event.tokens}
+        elif isinstance(event, ToolFailed):
+            yield {"event": "failed", "tool": event.tool, "message": event.message}

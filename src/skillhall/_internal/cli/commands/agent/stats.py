@@ -1,0 +1,37 @@
+"""`skillhall stats`: which skills agents are offered, load and read."""
+
+from __future__ import annotations
+
+import click
+
+from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.completion_types import ConfiguredAgent
+from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.project_options import print_shelf_rows
+from skillhall._internal.cli.terminal import say
+
+
+@click.command("stats", epilog="Example: skillhall stats --agent coding")
+@click.option("--agent", type=ConfiguredAgent(), metavar="ID", help="What one agent did.")
+@json_option
+def command(*, agent: str | None, as_json: bool) -> int:
+    """Show how often skills were offered, loaded and read, the most loaded first.
+
+    It is noted on this machine, by name and without content; SKILLHALL_USAGE_LOG=off ends that.
+    """
+    from skillhall._internal.agents.usage_stats import count_usage
+
+    uses = count_usage(read_settings(), agent)
+    if as_json:
+        from dataclasses import asdict
+
+        from skillhall._internal.cli.json_output import print_report
+
+        print_report("stats", {"skills": [asdict(use) for use in uses]})
+        return 0
+    if not uses:
+        say("nothing is noted yet")
+        return 0
+    rows = [(use.skill, use.loaded, use.read, use.offered, use.tokens, use.last) for use in uses]
+    print_shelf_rows(["skill", "loaded", "read", "offered", "tokens", "last used"], rows)
+    return 0

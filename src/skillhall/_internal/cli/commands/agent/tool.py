@@ -1,0 +1,141 @@
+"""`skillhall tool`: the tools that agents are given, called by hand."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.completion_types import ConfiguredAgent
+from skillhall._internal.cli.errors import FAILED, CommandFailed
+from skillhall._internal.cli.options import json_option, run_directory_option, show_help
+from skillhall._internal.cli.terminal import clean, print_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillhall._internal.agents.tool_protocol import Answer, Tool
+
+_EPILOG = """Example: skillhall tool call ReadFile '{"path": "README.md"}'"""
+
+
+_agent_option = click.option(
+    "--agent",
+    type=ConfiguredAgent(),
+    metavar="ID",
+    help="The tools of an agent of the folder's config, or of 'default', who needs none.",
+)
+
+
+@click.group("tool", invoke_without_command=True, epilog=_EPILOG)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Call the tools that agents are given. 'list' and 'call' take --json."""
+    show_help(ctx)
+
+
+@command.command("list", epilog="Example: skillhall tool list --json")
+@run_directory_option
+@_agent_option
+@json_option
+def list_tools(*, root: str, agent: str | None, as_json: bool) -> int:
+    """List the tools of an agent that runs in a folder."""
+    tools = _tools(root, agent)
+    if as_json:
+        from skillhall._internal.cli.json_output import print_report
+
+        told = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in tools.values()
+        ]
+        print_report("tool list", {"tools": told})
+    else:
+        for tool in tools.values():
+            sys.stdout.write(f"{clean(tool.name)}\t{clean(tool.description)}\n")
+    return 0
+
+
+@command.command("call", epilog=_EPILOG)
+@click.argument("name")
+@click.argument("arguments", default="{}")
+@run_directory_option
+@_agent_option
+@json_option
+def call_tool(*, name: str, arguments: str, root: str, agent: str | None, as_json: bool) -> int:
+    """Call the tool NAME with ARGUMENTS, a JSON object, and print what the model would see.
+
+    The exit code is 1 if the answer is an error; it is printed all the same.
+    """
+    given = _read_arguments(arguments)
+    answer = _find(_tools(root, agent), name).answer(given)
+    if as_json:
+        _print_json(name, answer)
+    else:
+        text = _text(answer)
+        print_text(text if text.endswith("\n") else f"{text}\n")
+    return FAILED if answer.is_error else 0
+
+
+def _tools(root: str, agent: str | None) -> Mapping[str, Tool]:
+    if agent is not None:
+        return _tools_of(root, agent)
+    from skillhall._internal.api.compat.toolbox import tools_for
+
+    return tools_for(root, read_settings())
+
+
+def _tools_of(root: str, agent: str) -> Mapping[str, Tool]:
+    """The tools that an agent is given in a chat or by an adapter."""
+    from pathlib import Path
+
+    from skillhall._internal.agents.agent_tools import AgentTools
+    from skillhall._internal.cli.agent_options import agent_skills
+
+    settings = read_settings()._replace(working_directory=str(Path(root).absolute()))
+    skills = agent_skills(None, agent, (), settings._replace(log_usage=False))
+    return {tool.name: tool for tool in AgentTools(skills).tools()}
+
+
+def _find(tools: Mapping[str, Tool], name: str) -> Tool:
+    if name in tools:
+        return tools[name]
+    from difflib import get_close_matches
+
+    by_lower = {known.lower(): known for known in tools}
+    near = [by_lower[found] for found in get_close_matches(name.lower(), by_lower)]
+    told = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = told or f"there are: {', '.join(tools)}"
+    raise CommandFailed("not_found", f"there is no tool {name!r}", hint, "tool call")
+
+
+def _read_arguments(text: str) -> object:
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = error.msg if isinstance(error, json.JSONDecodeError) else "it cannot be read"
+        raise click.UsageError(
+            f"the arguments are not JSON: {problem[:1].lower()}{problem[1:]}",
+            click.get_current_context(),
+        ) from None
+
+
+def _text(answer: Answer) -> str:
+    if isinstance(answer.content, str):
+        return answer.content
+    import json
+
+    return json.dumps(answer.content, ensure_ascii=False, indent=2)
+
+
+def _print_json(name: str, answer: Answer) -> None:
+    from skillhall._internal.cli.json_output import print_report
+
+    error = None
+    if answer.is_error:
+        error = {"code": "tool_error", "message": f"{name} answered with an error"}
+    data = {"tool": name, "answer": answer.content, "isError": answer.is_error}
+    print_report("tool call", data, error=error)

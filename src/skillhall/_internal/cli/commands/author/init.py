@@ -1,0 +1,46 @@
+"""`skillhall init`: a new skill."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.terminal import clean, is_attended, say
+
+
+@click.command("init", epilog='Example: skillhall init pdf-tools --description "Reads PDF files."')
+@click.argument("name", required=False)
+@click.option("--dir", "directory", default=".", metavar="DIR", help="Where to make it.")
+@click.option("--description", metavar="TEXT", help="What it does, and when to use it.")
+@click.option("--no-input", is_flag=True, help="Never ask.")
+@json_option
+def command(
+    *,
+    name: str | None,
+    directory: str,
+    description: str | None,
+    no_input: bool,
+    as_json: bool,
+) -> int:
+    """Create the folder NAME with a SKILL.md that follows the specification."""
+    from skillhall._internal.authoring.scaffold import DESCRIPTION, create_skill
+
+    if name is None:
+        if no_input or as_json or not is_attended():
+            raise click.UsageError("missing argument 'NAME'", click.get_current_context())
+        name = click.prompt("Name", err=True)
+        description = description or click.prompt("Description", default=DESCRIPTION, err=True)
+    place = os.path.abspath(os.path.expanduser(directory))  # noqa: PTH100, PTH111
+    created = create_skill(place, str(name), description or DESCRIPTION)
+    if as_json:
+        from skillhall._internal.cli.json_output import print_report
+
+        data = {"name": created.name, "path": created.path, "location": created.location}
+        print_report("init", data)
+    else:
+        sys.stdout.write(f"{clean(created.location)}\n")
+        say(f"created; next: edit it, then run 'skillhall validate {created.path}'")
+    return 0

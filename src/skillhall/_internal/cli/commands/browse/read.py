@@ -1,0 +1,76 @@
+"""`skillhall read`: a skill, or one of its files, for an agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall._internal.cli.catalog_options import Search, find, load
+from skillhall._internal.cli.options import (
+    SkillName,
+    json_option,
+    profile_option,
+    roots_option,
+    search_options,
+)
+
+if TYPE_CHECKING:
+    from skillhall._internal.catalog.catalog import Catalog, Skill
+
+
+@click.command("read", epilog="Example: skillhall read pdf-tools references/forms.md")
+@click.argument("name", type=SkillName())
+@click.argument("file", required=False)
+@roots_option
+@profile_option()
+@search_options
+@json_option
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    file: str | None,
+    roots: tuple[str, ...],
+    profile: str,
+    depth: int | None,
+    follow_links: bool,
+    as_json: bool,
+) -> int:
+    """Print the instructions of the skill NAME as an agent gets them, or the bytes of its FILE.
+
+    FILE is relative to the skill's folder and cannot leave it.
+    """
+    catalog = load(roots, profile, Search(depth, follow_links))
+    skill = find(catalog, name)
+    if file is None:
+        _print_activation(skill, catalog, is_json=as_json)
+    else:
+        _print_file(skill, file, is_json=as_json)
+    return 0
+
+
+def _print_activation(skill: Skill, catalog: Catalog, *, is_json: bool) -> None:
+    from skillhall._internal.catalog.reader_activation import activate
+    from skillhall._internal.cli.terminal import print_text
+
+    text = activate(skill, catalog.profile)
+    if is_json:
+        from skillhall._internal.cli.json_output import print_report
+
+        data = {"name": skill.name, "location": skill.location, "text": text}
+        print_report("read", data, skill.findings)
+    else:
+        print_text(f"{text}\n")
+
+
+def _print_file(skill: Skill, file: str, *, is_json: bool) -> None:
+    from skillhall._internal.catalog.reader import read_skill_file
+    from skillhall._internal.cli.file_output import content_as_json, print_content
+
+    content = read_skill_file(skill, file)
+    if is_json:
+        from skillhall._internal.cli.json_output import print_report
+
+        print_report("read", {"name": skill.name, "path": file, **content_as_json(content)})
+    else:
+        print_content(content, file)

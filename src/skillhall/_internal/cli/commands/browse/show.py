@@ -1,0 +1,109 @@
+"""`skillhall show`: everything about one skill."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall._internal.cli.catalog_options import Search, find, load
+from skillhall._internal.cli.options import (
+    SkillName,
+    json_option,
+    profile_option,
+    roots_option,
+    search_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall._internal.authoring.validate import Examination
+    from skillhall._internal.catalog.catalog import Skill
+
+
+@click.command("show", epilog="Example: skillhall show pdf-tools")
+@click.argument("name", type=SkillName())
+@roots_option
+@profile_option()
+@search_options
+@json_option
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    roots: tuple[str, ...],
+    profile: str,
+    depth: int | None,
+    follow_links: bool,
+    as_json: bool,
+) -> int:
+    """Show the frontmatter, the files, the size and every finding of the skill NAME."""
+    from skillhall._internal.authoring.validate import examine_skill
+
+    catalog = load(roots, profile, Search(depth, follow_links))
+    skill = find(catalog, name)
+    examination = examine_skill(skill, catalog.profile)
+    if as_json:
+        _print_json(skill, examination)
+    else:
+        _print_text(skill, examination)
+    return 0
+
+
+def _print_json(skill: Skill, examination: Examination) -> None:
+    from skillhall._internal.cli.commands.browse.list_output import skill_as_json
+    from skillhall._internal.cli.json_output import print_report
+    from skillhall._internal.render.json_manifest import manifest
+    from skillhall._internal.skill.token_count import estimate_tokens
+
+    data: dict[str, object] = {
+        **skill_as_json(skill),
+        "hidden": skill.hidden,
+        "frontmatter": examination.parsed.frontmatter.fields,
+        "allowedTools": list(examination.parsed.frontmatter.allowed_tools),
+        "tokens": estimate_tokens(examination.parsed.body),
+        "lines": examination.parsed.body.count("\n") + 1,
+        "files": manifest(examination.bundle.files.values()),
+    }
+    print_report("show", {"skill": data}, examination.findings)
+
+
+def _print_text(skill: Skill, examination: Examination) -> None:
+    from skillhall._internal.cli.terminal import clean
+
+    for label, value in _lines(skill, examination):
+        sys.stdout.write(f"{label + ':':<15} {clean(value)}\n" if label else f"  {clean(value)}\n")
+
+
+def _lines(skill: Skill, examination: Examination) -> Iterator[tuple[str, str]]:
+    from skillhall._internal.skill.token_count import estimate_tokens
+
+    yield "name", skill.name
+    yield "description", skill.description
+    yield "location", skill.location
+    yield "source", f"{skill.source} ({skill.root.path})"
+    for key, value in examination.parsed.frontmatter.fields.items():
+        if key not in ("name", "description"):
+            yield key, _shown(value)
+    if skill.hidden:
+        yield "hidden", "yes, no model is told about it"
+    body = examination.parsed.body
+    lines = body.count("\n") + 1
+    yield "size", f"{lines} lines, about {estimate_tokens(body)} tokens"
+    files = examination.bundle.files
+    yield "files", str(len(files))
+    for path, file in files.items():
+        yield "", f"{path} ({file.size} bytes{', executable' if file.executable else ''})"
+    yield "findings", str(len(examination.findings)) if examination.findings else "none"
+    for found, effect in examination.findings:
+        line = f"line {found.line}: " if found.line else ""
+        yield "", f"{effect}[{found.code}]: {line}{found.message}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,101 @@
+"""`skillhall why`: which copy of a skill is used, and what became of the others."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall._internal.cli.catalog_options import Search, load
+from skillhall._internal.cli.options import (
+    SkillName,
+    json_option,
+    profile_option,
+    roots_option,
+    search_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall._internal.catalog.catalog import Explanation
+
+
+@click.command("why", epilog="Example: skillhall why pdf-tools")
+@click.argument("name", type=SkillName())
+@roots_option
+@profile_option()
+@search_options
+@json_option
+def command(  # noqa: PLR0913 - one parameter for each option
+    *,
+    name: str,
+    roots: tuple[str, ...],
+    profile: str,
+    depth: int | None,
+    follow_links: bool,
+    as_json: bool,
+) -> int:
+    """Explain which copy of the skill NAME is used, which rule said so, and what was left out."""
+    catalog = load(roots, profile, Search(depth, follow_links))
+    explanation = catalog.explain(name)
+    if not (explanation.winners or explanation.shadowed or explanation.rejected):
+        catalog.find(name)  # raises, with the nearest names
+    if as_json:
+        _print_json(explanation)
+    else:
+        from skillhall._internal.cli.terminal import clean
+
+        sys.stdout.writelines(f"{clean(line)}\n" for line in _lines(explanation))
+    return 0
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    name, profile = explanation.name, explanation.profile
+    for skill in explanation.winners:
+        yield f"used: {skill.location} ({skill.source})"
+        others = [lost for lost in explanation.shadowed if lost.winner == skill]
+        reason = others[0].rule if others else "it is the only copy that is accepted"
+        if len(explanation.winners) > 1:
+            reason = "copies of one name are all kept"
+        yield f"  because {reason} (profile {profile!r})"
+        for judged in skill.findings:
+            yield f"  {judged.effect}[{judged.finding.code}]: {judged.finding.message}"
+    for lost in explanation.shadowed:
+        yield f"shadowed: {lost.skill.location} ({lost.skill.source})"
+        yield f"  because {lost.rule}: {lost.winner.location}"
+    for rejected in explanation.rejected:
+        yield f"rejected: {rejected.location}"
+        for found, effect in rejected.findings:
+            line = f"line {found.line}: " if found.line else ""
+            yield f"  {effect}[{found.code}]: {line}{found.message}"
+    if not explanation.winners:
+        yield f"no copy of {name!r} is used"
+
+
+def _print_json(explanation: Explanation) -> None:
+    from skillhall._internal.cli.commands.browse.list_output import skill_as_json
+    from skillhall._internal.cli.json_output import finding_as_json, print_report
+
+    findings = [one for skill in explanation.winners for one in skill.findings]
+    findings += [one for lost in explanation.rejected for one in lost.findings]
+    data = {
+        "name": explanation.name,
+        "profile": explanation.profile,
+        "used": [skill_as_json(skill) for skill in explanation.winners],
+        "shadowed": [
+            {**skill_as_json(lost.skill), "by": lost.winner.location, "rule": lost.rule}
+            for lost in explanation.shadowed
+        ],
+        "rejected": [
+            {
+                "id": lost.id,
+                "name": lost.name,
+                "location": lost.location,
+                "findings": [finding_as_json(one) for one in lost.findings],
+            }
+            for lost in explanation.rejected
+        ],
+    }
+    print_report("why", data, findings)

@@ -1,0 +1,44 @@
+"""`skillhall completion`: the script that lets a shell complete our words."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from click.shell_completion import get_completion_class
+
+from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.runner import COMPLETING
+
+_INSTALL = {
+    "bash": "echo 'eval \"$(skillhall completion bash)\"' >> ~/.bashrc",
+    "zsh": "echo 'eval \"$(skillhall completion zsh)\"' >> ~/.zshrc",
+    "fish": "skillhall completion fish > ~/.config/fish/completions/skillhall.fish",
+}
+
+
+@click.command("completion", epilog='Example: eval "$(skillhall completion bash)"')
+@click.argument("shell", type=click.Choice([*_INSTALL]))
+@json_option
+def command(*, shell: str, as_json: bool) -> int:
+    """Print the completion script for SHELL: commands, options, agents, profiles and skills."""
+    script = _script(shell)
+    if as_json:
+        from skillhall._internal.cli.json_output import print_report
+
+        data = {"shell": shell, "script": script, "install": _INSTALL[shell]}
+        print_report("completion", data)
+    else:
+        sys.stdout.write(f"# To keep it: {_INSTALL[shell]}\n{script}")
+    return 0
+
+
+def _script(shell: str) -> str:
+    from skillhall._internal.cli.app import cli
+
+    found = get_completion_class(shell)
+    if found is None:  # click knows all three
+        raise LookupError(shell)
+    complete = found(cli, {}, "skillhall", COMPLETING)
+    # `source()` would start bash to ask for its version; the script works without.
+    return complete.source_template % complete.source_vars()

@@ -1,0 +1,42 @@
+"""`skillhall agents`: whom skills can be added for."""
+
+from __future__ import annotations
+
+import click
+
+from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.project_options import print_shelf_rows
+
+
+@click.command("agents", epilog="Example: skillhall agents --json")
+@json_option
+def command(*, as_json: bool) -> int:
+    """List the agents that skills can be added for, with their folders, and who is used here."""
+    from skillhall._internal.installer.agent_folders import AGENTS, detect
+
+    settings = read_settings()
+    used = {
+        agent.id for agent in detect(settings.home, settings.working_directory, settings.variables)
+    }
+    if as_json:
+        from skillhall._internal.cli.json_output import print_report
+
+        agents = [
+            {
+                "id": agent.id,
+                "label": agent.label,
+                "project": agent.project,
+                "user": agent.user,
+                "used": agent.id in used,
+            }
+            for agent in AGENTS.values()
+        ]
+        print_report("agents", {"agents": agents})
+        return 0
+    rows = [
+        (agent.id, agent.project, agent.user, "used here" if agent.id in used else "")
+        for agent in AGENTS.values()
+    ]
+    print_shelf_rows(["agent", "project folder", "user folder", ""], rows)
+    return 0

@@ -1,0 +1,40 @@
+"""`skillhall remove`: skills that are not needed any more."""
+
+from __future__ import annotations
+
+import click
+
+from skillhall._internal.cli.completion_types import InstalledSkill
+from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.project_options import global_option, open_shelf
+from skillhall._internal.cli.terminal import clean, is_attended, print_lines
+
+
+@click.command("remove", epilog="Example: skillhall remove pdf --yes")
+@click.argument("names", nargs=-1, required=True, type=InstalledSkill(), metavar="NAME...")
+@global_option
+@click.option("-f", "--force", is_flag=True, help="Also if it was edited, or is in no lock.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool, as_json: bool) -> int:
+    """Remove the skills NAME... from every agent's folder, and from the lock.
+
+    'skillhall rollback NAME' brings a skill back.
+    """
+    from skillhall._internal.installer.remove import remove
+
+    shelf = open_shelf(is_user=is_user)
+    if not yes:
+        if as_json or not is_attended():
+            raise click.UsageError(
+                "say --yes to remove without being asked", click.get_current_context()
+            )
+        click.confirm(f"Remove {clean(', '.join(names))}?", abort=True, err=True)
+    keys = remove(shelf, names, force=force)
+    if as_json:
+        from skillhall._internal.cli.json_output import print_report
+
+        print_report("remove", {"removed": keys})
+    else:
+        print_lines(clean(key) for key in keys)
+    return 0

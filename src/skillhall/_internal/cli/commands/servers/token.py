@@ -1,0 +1,91 @@
+"""`skillhall token`: what lets clients into the servers on one database."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.json_output import print_report
+from skillhall._internal.cli.options import json_option, show_help
+from skillhall._internal.cli.terminal import clean, print_rows, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall._internal.storage.access_tokens import Token, Tokens
+
+
+@click.group("token", invoke_without_command=True, epilog="Example: skillhall token new laptop")
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Keep the tokens that servers accept beside SKILLHALL_AUTH_TOKEN. All take --json."""
+    show_help(ctx)
+
+
+@command.command("new", epilog="Example: skillhall token new laptop")
+@click.argument("label")
+@json_option
+def new(*, label: str, as_json: bool) -> int:
+    """Make a token called LABEL and print it: nobody can read it again."""
+    with _opened() as tokens:
+        made = tokens.new(label)
+    if as_json:
+        print_report("token new", {**_as_json(made.stored), "token": made.text})
+        return 0
+    sys.stdout.write(f"{made.text}\n")
+    say(clean(f"this is shown once; 'skillhall token revoke {made.stored.id}' takes it back"))
+    return 0
+
+
+@command.command("list", epilog="Example: skillhall token list")
+@json_option
+def list_tokens(*, as_json: bool) -> int:
+    """List the tokens by id, label and age; never the tokens themselves."""
+    with _opened() as tokens:
+        found = tokens.list()
+    if as_json:
+        print_report("token list", {"tokens": [_as_json(one) for one in found]})
+        return 0
+    print_rows((one.id, one.label, one.created) for one in found)
+    return 0
+
+
+@command.command("revoke", epilog="Example: skillhall token revoke laptop")
+@click.argument("token", metavar="ID|LABEL")
+@json_option
+def revoke(*, token: str, as_json: bool) -> int:
+    """Let nobody in any more by the token with that id or label."""
+    with _opened() as tokens:
+        tokens.revoke(token)
+    if as_json:
+        print_report("token revoke", {"revoked": token})
+    else:
+        say(clean(f"revoked {token}"))
+    return 0
+
+
+@contextmanager
+def _opened() -> Iterator[Tokens]:
+    """The tokens of the configured database. Raises: CommandFailed without the packages for it."""
+    from skillhall._internal.wiring.database import open_tokens
+
+    try:
+        tokens, close = open_tokens(read_settings())
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sqlalchemy":
+            raise
+        hint = "pip install 'skillhall[server]'"
+        raise CommandFailed("usage", "the database is not installed", hint) from None
+    try:
+        yield tokens
+    finally:
+        close()
+
+
+def _as_json(token: Token) -> dict[str, object]:
+    return {"id": token.id, "label": token.label, "created": token.created}

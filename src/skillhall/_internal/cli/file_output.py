@@ -1,0 +1,42 @@
+"""A skill's file on stdout: its bytes, words for a person at a terminal, or JSON."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.terminal import clean_lines, is_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def print_content(content: bytes, path: str) -> None:
+    """The bytes as they are; a terminal gets text only. Raises: CommandFailed."""
+    if is_terminal(sys.stdout):
+        _show_on_terminal(content, path)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def content_as_json(content: bytes) -> Mapping[str, object]:
+    """The fields that tell a script a file's size and bytes."""
+    try:
+        encoded = {"encoding": "utf-8", "content": content.decode("utf-8")}
+    except UnicodeDecodeError:
+        from base64 import b64encode
+
+        encoded = {"encoding": "base64", "content": b64encode(content).decode("ascii")}
+    return {"size": len(content), **encoded}
+
+
+def _show_on_terminal(content: bytes, path: str) -> None:
+    try:
+        sys.stdout.write(clean_lines(content.decode("utf-8")))
+    except UnicodeDecodeError:
+        raise CommandFailed(
+            "not_text", f"{path!r} is not text", "send it to a file: skillhall … > FILE"
+        ) from None

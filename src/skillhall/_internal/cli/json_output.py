@@ -1,0 +1,137 @@
+"""The JSON that scripts rely on: one object on stdout, written piece by piece."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from skillhall._internal.cli.terminal import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypeAlias
+
+    from skillhall._internal.policy.effects import Judged
+
+    Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
+
+_T = TypeVar("_T")
+
+SCHEMA_VERSION = 1
+_PATH, _LINE, _HINT, _SKILL = '"path"', '"line"', '"hint"', '"skill"'
+_STEP = 512  # items encoded at once: 60,000 skills never make one giant text
+
+
+class EncodedItems(NamedTuple):
+    """The items of a list, each written as JSON already."""
+
+    texts: Iterator[str]
+
+
+def print_report(
+    command: str,
+    data: Mapping[str, object],
+    findings: Iterable[Judged] = (),
+    error: Mapping[str, object] | None = None,
+) -> None:
+    """The answer of a command; values of `data` that are iterators are written as they come."""
+    head: dict[str, object] = {"schemaVersion": SCHEMA_VERSION, "command": command}
+    head["ok"] = error is None
+    if error is not None:
+        head["error"] = error
+    _write(_encode(head)[:-1] + ', "data": {')
+    separator = ""
+    for key, value in data.items():
+        _write(f"{separator}{_encode(key)}: ")
+        _write_value(value)
+        separator = ", "
+    _write('}, "findings": ')
+    _write_texts(_encoded_findings(findings))
+    _write("}\n")
+
+
+def print_error(command: str, error: Mapping[str, object]) -> None:
+    """The answer of a command that could not do its work."""
+    head: dict[str, object] = {"schemaVersion": SCHEMA_VERSION, "command": command, "ok": False}
+    _write(_encode({**head, "error": error}) + "\n")
+
+
+def print_json(value: object) -> None:
+    """A bare value, for formats that are not ours."""
+    _write(_encode(value) + "\n")
+
+
+def finding_as_json(judged: Judged) -> dict[str, Json]:
+    """A finding as scripts read it; what is empty is left out."""
+    found, effect = judged
+    report: dict[str, Json] = {
+        "code": found.code.value,
+        "effect": effect.value,
+        "message": clean(found.message),
+        "path": found.path,
+        "line": found.line,
+        "hint": clean(found.hint),
+        "skill": found.skill,
+    }
+    return {key: value for key, value in report.items() if value not in ("", None)}
+
+
+def _encoded_findings(findings: Iterable[Judged]) -> Iterator[str]:
+    """The same as JSON. Written out by hand: a large listing may have tens of thousands."""
+    from json.encoder import encode_basestring as quoted
+
+    for (code, message, line, hint, path, skill), effect in findings:
+        yield (
+            f'{{"code": "{code.value}", "effect": "{effect.value}", '
+            f'"message": {quoted(clean(message))}'
+            f"{f', {_PATH}: {quoted(path)}' if path else ''}"
+            f"{'' if line is None else f', {_LINE}: {line}'}"
+            f"{f', {_HINT}: {quoted(clean(hint))}' if hint else ''}"
+            f"{f', {_SKILL}: {quoted(skill)}' if skill else ''}}}"
+        )
+
+
+def _write_value(value: object) -> None:
+    if isinstance(value, EncodedItems):
+        _write_texts(value.texts)
+    elif hasattr(value, "__next__"):
+        _write_items(value)  # type: ignore[arg-type]  # an iterator, as its method says
+    else:
+        _write(_encode(value))
+
+
+def _write_items(items: Iterable[object]) -> None:
+    _write_texts(_encode(some)[1:-1] for some in _batches(iter(items)))
+
+
+def _write_texts(texts: Iterator[str]) -> None:
+    _write("[")
+    separator = ""
+    for some in _batches(texts):
+        _write(separator + ", ".join(some))
+        separator = ", "
+    _write("]")
+
+
+def _batches(items: Iterator[_T]) -> Iterator[list[_T]]:
+    while some := list(islice(items, _STEP)):
+        yield some
+
+
+def _encode(value: object) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, check_circular=False)
+
+
+def _write(text: str) -> None:
+    """Write UTF-8, whatever the stream was made for.
+
+    Half a character, from a path that is not UTF-8, becomes a question mark: no JSON may hold it.
+    """
+    sys.stdout.flush()
+    left = memoryview(text.encode("utf-8", "replace"))
+    # An unbuffered stream may take less than it is given.
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]

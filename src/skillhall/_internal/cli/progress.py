@@ -1,0 +1,107 @@
+"""A sign of life on stderr while a scan or a transfer takes long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from skillhall._internal.cli.terminal import clean, console, is_decorated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+    from rich.progress import Progress, TaskID
+    from rich.status import Status
+
+PATIENCE = 0.5  # seconds before anything is shown
+
+
+@contextmanager
+def scan_progress(
+    stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[int], None] | None]:
+    """What to call with the number of skills found so far; `None` if nobody would see it."""
+    stream = stream or sys.stderr
+    if not is_decorated(stream):
+        yield None
+        return
+    spinner = _Spinner(stream, clock)
+    try:
+        yield spinner.show
+    finally:
+        spinner.stop()
+
+
+class _Spinner:
+    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._started = clock()
+        self._status: Status | None = None
+        self._before = 0  # skills of the roots that are done: each root counts from one
+        self._last = 0
+
+    def show(self, count: int) -> None:
+        """Show the count, if the wait is long enough."""
+        if count < self._last:
+            self._before += self._last
+        self._last = count
+        if self._clock() - self._started < PATIENCE:
+            return
+        text = f"{self._before + count:,} skills found…"
+        if self._status is None:
+            from rich.status import Status as RichStatus
+
+            self._status = RichStatus(text, console=console(self._stream))
+            self._status.start()
+        else:
+            self._status.update(text)
+
+    def stop(self) -> None:
+        """Leave no trace."""
+        if self._status is not None:
+            self._status.stop()
+
+
+@contextmanager
+def transfer_progress(
+    stream: TextIO | None = None,
+) -> Iterator[Callable[[str, int, int], None] | None]:
+    """What to call with a step and how much of it is done; `None` if nobody would see it."""
+    stream = stream or sys.stderr
+    if not is_decorated(stream):
+        yield None
+        return
+    bars = _Bars(stream)
+    try:
+        yield bars.show
+    finally:
+        bars.stop()
+
+
+class _Bars:
+    """One bar for each step that was heard of."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._progress: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def show(self, step: str, done: int, total: int) -> None:
+        """Move the bar of a step; a total of 0 is unknown."""
+        if self._progress is None:
+            from rich.progress import Progress as RichProgress
+
+            self._progress = RichProgress(console=console(self._stream), transient=True)
+            self._progress.start()
+        if step not in self._tasks:
+            self._tasks[step] = self._progress.add_task(clean(step), total=None)
+        self._progress.update(self._tasks[step], completed=done, total=total or None)
+
+    def stop(self) -> None:
+        """Leave no trace."""
+        if self._progress is not None:
+            self._progress.stop()

@@ -1,0 +1,75 @@
+"""Revoked tokens: open requests and their streams end as soon as their token is revoked."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from skillhall._internal.http.credentials import Credential, Keys
+
+_DISCONNECT: Message = {"type": "http.disconnect"}
+
+
+class OpenRequests:
+    """The requests in progress whose token can be revoked."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._open: set[_OpenRequest] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        keys.on_change(self._changed)
+
+    async def answer(
+        self, credential: Credential, app: ASGIApp, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Let the app answer; once the token is revoked, the app sees the client disconnect."""
+        self._loop = asyncio.get_running_loop()
+        request = _OpenRequest(credential, receive)
+        self._open.add(request)
+        try:
+            self._check()  # the token may have been revoked since it was compared
+            await app(scope, request.receive, send)
+        finally:
+            self._open.discard(request)
+
+    def _changed(self) -> None:
+        """Called in the thread that reads tokens."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: no request is open
+                self._loop.call_soon_threadsafe(self._check)
+
+    def _check(self) -> None:
+        for request in self._open:
+            if not self._keys.is_valid(request.credential):
+                request.revoked.set()
+
+
+class _OpenRequest:
+    """One request, and what its client sends."""
+
+    def __init__(self, credential: Credential, receive: Receive) -> None:
+        self.credential = credential
+        self.revoked = asyncio.Event()
+        self._receive = receive
+        self._has_body = False
+
+    async def receive(self) -> Message:
+        """The next message. The body is passed on in any case: a request is never cut in half."""
+        if not self._has_body:
+            message = await self._receive()
+            self._has_body = not message.get("more_body", False)
+            return message
+        if self.revoked.is_set():
+            return _DISCONNECT
+        receiving = asyncio.ensure_future(self._receive())
+        revoked = asyncio.ensure_future(self.revoked.wait())
+        try:
+            await asyncio.wait({receiving, revoked}, return_when=asyncio.FIRST_COMPLETED)
+            return receiving.result() if receiving.done() else _DISCONNECT
+        finally:
+            receiving.cancel()
+            revoked.cancel()

@@ -1,0 +1,1 @@
+"""Installed skills of a project or user."""

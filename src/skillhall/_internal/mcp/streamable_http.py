@@ -1,0 +1,150 @@
+"""MCP by streamable HTTP at one path, in front of an app that has the others."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from skillhall._internal.http.request import MAX_JSON, ROUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from skillhall._internal.mcp.server import SkillServer
+
+PATH = "/mcp"
+_PATIENCE = 20.0  # seconds that a body may take
+_FAREWELL = 1.0  # seconds in which a stream can say that it ends
+_RETRY_AFTER = b"60"  # seconds after which a session may have ended
+_GONE: Message = {"type": "http.disconnect"}
+
+
+class SessionLimits(NamedTuple):
+    """Limits for the sessions of clients that open one, those of the handshake era."""
+
+    at_most: int
+    idle_timeout: int  # seconds without a request or an open stream
+
+
+class McpFront:
+    """Answers at one path, and leaves the others to the app behind it.
+
+    It lives as long as that app: a session manager runs once. Without `sessions` it is stateless.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        server: SkillServer,
+        stopping: Callable[[], Awaitable[None]],
+        sessions: SessionLimits | None,
+    ) -> None:
+        self._app = app
+        self._server = server
+        self._stopping = stopping
+        self._manager = StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            stateless=sessions is None,
+            max_request_body_size=MAX_JSON,
+            session_idle_timeout=sessions.idle_timeout if sessions else None,
+            max_sessions=sessions.at_most if sessions else None,
+        )
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Answer one request, or live through the life of the server."""
+        if scope["type"] == "lifespan":
+            return self._live(scope, receive, send)
+        if scope["type"] == "http" and scope["path"] == PATH:
+            scope[ROUTE] = PATH
+            return self._answer(scope, receive, send)
+        return self._app(scope, receive, send)
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        held: list[Message] = []
+
+        async def hold_back(message: Message) -> None:
+            """The server ends when it hears that all is over, and sessions are not over yet."""
+            if message["type"].startswith("lifespan.shutdown"):
+                held.append(message)
+            else:
+                await send(message)
+
+        async with self._manager.run(), anyio.create_task_group() as tasks:
+            tasks.start_soon(self._say_goodbye)
+            await self._app(scope, receive, hold_back)
+            tasks.cancel_scope.cancel()
+        for message in held:
+            await send(message)
+
+    async def _say_goodbye(self) -> None:
+        await self._stopping()
+        self._server.news.close()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answered = _Answered(send)
+        heard = _Heard(receive, self._stopping)
+        await self._manager.handle_request(scope, heard.receive, answered.send)
+        await answered.finish()
+
+
+class _Heard:
+    """What a client sends; when the server stops, or the body takes too long, it has gone."""
+
+    def __init__(self, receive: Receive, stopping: Callable[[], Awaitable[None]]) -> None:
+        self._receive = receive
+        self._stopping = stopping
+        self._is_whole = False
+
+    async def receive(self) -> Message:
+        """The next message."""
+        if not self._is_whole:
+            return await self._body()
+        receiving = asyncio.ensure_future(self._receive())
+        stopping = asyncio.ensure_future(self._stopped())
+        try:
+            await asyncio.wait({receiving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return receiving.result() if receiving.done() else _GONE
+        finally:
+            receiving.cancel()
+            stopping.cancel()
+
+    async def _body(self) -> Message:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                message = await self._receive()
+        except TimeoutError:
+            message = _GONE
+        self._is_whole = not message.get("more_body", False)
+        return message
+
+    async def _stopped(self) -> None:
+        await self._stopping()
+        await asyncio.sleep(_FAREWELL)
+
+
+class _Answered:
+    """What is sent to a client; a stream that was cut is ended properly."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_open = False
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on."""
+        starts = message["type"] == "http.response.start"
+        if starts and message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:  # too many sessions
+            message["headers"] = [*message["headers"], (b"retry-after", _RETRY_AFTER)]
+        self._is_open = starts or message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(self) -> None:
+        """End what is still open."""
+        if self._is_open:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,1 @@
+"""Safe outgoing HTTP."""

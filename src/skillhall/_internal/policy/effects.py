@@ -1,0 +1,169 @@
+"""What a finding means: effects, and the groups of codes that profiles speak about."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.risks.tiers import TIERS, Tier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Effect(StrEnum):
+    """What a policy makes of a finding."""
+
+    ACCEPT = "accept"
+    WARN = "warn"
+    REJECT = "reject"
+
+
+# Nothing can be read there, or not safely, or two readers would read two different things.
+UNREADABLE = frozenset(
+    {
+        Code.NO_SKILL_MD,
+        Code.UNSAFE_PATH,
+        Code.LINK_SKIPPED,
+        Code.LINK_OUTSIDE,
+        Code.LINK_BROKEN,
+        Code.NOT_A_FILE,
+        Code.UNREADABLE,
+        Code.TOO_LARGE,
+        Code.NOT_UTF8,
+        Code.NUL_BYTE,
+        Code.LFS_POINTER,
+        Code.NO_FRONTMATTER,
+        Code.UNCLOSED_FRONTMATTER,
+        Code.FRONTMATTER_LARGE,
+        Code.ODD_LINE_BREAK,
+        Code.CONTROL_CHARACTER,
+        Code.YAML_INVALID,
+        Code.YAML_NOT_A_MAP,
+        Code.YAML_ALIAS,
+        Code.YAML_TAG,
+        Code.YAML_DEPTH,
+        Code.YAML_NODES,
+    }
+)
+# A server does not keep to what it announced, so nobody knows what a person would approve.
+NOT_AS_SERVED = frozenset(
+    {
+        Code.MCP_ENTRY,
+        Code.MCP_URI,
+        Code.MCP_NAME,
+        Code.MCP_DYNAMIC,
+        Code.MCP_LIMIT,
+        Code.MCP_REPEATED,
+        Code.MCP_MISSING,
+        Code.MCP_SIZE,
+        Code.MCP_DIGEST,
+        Code.MCP_UNLISTED,
+        Code.MCP_FRONTMATTER,
+    }
+)
+# Worth knowing, nothing to mend: half of all public skills carry one of these.
+QUIET = frozenset(
+    {
+        Code.BOM,
+        Code.CRLF,
+        Code.YAML_FLOW,
+        Code.UNKNOWN_FIELD,
+        Code.NAME_MARKS,
+        Code.SKIPPED,
+        Code.SAME_FILE,
+    }
+)
+# Advice of the specification and facts about a walk: never a reason to leave a skill out.
+ADVICE = frozenset(
+    {
+        Code.LEADING_BLANK,
+        Code.NOT_TEXT,
+        Code.KEY_CASE,
+        Code.ALLOWED_TOOLS_FORM,
+        Code.ARGUMENTS_FORM,
+        Code.BODY_LARGE,
+        Code.REFERENCE_MISSING,
+        Code.FILE_LEFT_OUT,
+        Code.FILE_TOO_LARGE,
+        Code.TOO_MANY_FILES,
+        Code.ROOT_MISSING,
+        Code.BOUND_REACHED,
+        Code.BRANCH_MISSING,
+        Code.SHADOWED,
+        Code.SAME_NAME,
+        Code.CASE_COLLISION,
+        Code.INLINE_WINS,
+        Code.PATTERN_UNMATCHED,
+        Code.REQUIREMENT_UNMET,
+        Code.FOLDER_TAKEN,
+        Code.EDITED_SINCE,
+        Code.PROMPTS_UNREAD,
+        Code.MCP_NESTED,
+        Code.MCP_ADDRESS,
+        Code.MCP_LEFT_OUT,
+    }
+)
+# The rules for how a name is written.
+NAME_PATTERN = frozenset(
+    {
+        Code.NAME_TOO_LONG,
+        Code.NAME_UPPERCASE,
+        Code.NAME_CHARACTERS,
+        Code.NAME_EDGE_HYPHEN,
+        Code.NAME_DOUBLE_HYPHEN,
+    }
+)
+NO_NAME = frozenset({Code.NAME_MISSING, Code.FLAT_NAME_MISSING})
+# What the static scan notices informs a person. It never keeps a skill out, under no profile: some
+# of it is wrong, and a skill about security rightly quotes half of these codes.
+RISKS = {code: Effect.ACCEPT if tier is Tier.INFO else Effect.WARN for code, tier in TIERS.items()}
+
+
+class Judged(NamedTuple):
+    """A finding and what the profile makes of it."""
+
+    finding: Finding
+    effect: Effect
+
+
+class LoadPolicy(NamedTuple):
+    """One effect for every code. Sets named later win over sets named earlier, risks over all."""
+
+    otherwise: Effect
+    effects: Mapping[Code, Effect]
+
+    @classmethod
+    def of(
+        cls,
+        otherwise: Effect,
+        *,
+        reject: Iterable[Code] = (),
+        warn: Iterable[Code] = (),
+        accept: Iterable[Code] = (),
+    ) -> LoadPolicy:
+        """A policy from sets; codes that are always quiet or advice need not be named."""
+        effects = dict.fromkeys(ADVICE, Effect.WARN) | dict.fromkeys(QUIET, Effect.ACCEPT)
+        effects |= dict.fromkeys(UNREADABLE | NOT_AS_SERVED, Effect.REJECT)
+        effects |= dict.fromkeys(accept, Effect.ACCEPT)
+        effects |= dict.fromkeys(warn, Effect.WARN)
+        effects |= dict.fromkeys(reject, Effect.REJECT)
+        return cls(otherwise, effects | RISKS)
+
+    def effect(self, code: Code) -> Effect:
+        """What `code` means here."""
+        return self.effects.get(code, self.otherwise)
+
+    @property
+    def quiet_codes(self) -> frozenset[Code]:
+        """The codes that need no mention."""
+        return frozenset(code for code in Code if self.effect(code) is Effect.ACCEPT)
+
+    def judge(self, findings: Iterable[Finding]) -> tuple[Judged, ...]:
+        """Every finding with its effect."""
+        return tuple(Judged(found, self.effect(found.code)) for found in findings)
+
+    def accepts(self, findings: Iterable[Finding]) -> bool:
+        """Whether none of the findings keeps a skill out."""
+        return all(self.effect(found.code) is not Effect.REJECT for found in findings)

@@ -1,0 +1,131 @@
+"""Which skills of a source an agent gets: listed, or inlined, by globs over their names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from skillhall._internal.skill.finding import Code, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+
+class Selectable(Protocol):
+    """What a selection needs to know about a skill."""
+
+    @property
+    def name(self) -> str:
+        """What the globs are compared with."""
+
+    @property
+    def location(self) -> str:
+        """The path of its file."""
+
+
+SkillT = TypeVar("SkillT", bound=Selectable)
+
+
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """The patterns of one source; both left out means that everything is listed.
+
+    A text is one pattern.
+    """
+
+    available: str | Sequence[str] | None = None
+    inline: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Make tuples of what was given."""
+        object.__setattr__(self, "available", _patterns(self.available))
+        object.__setattr__(self, "inline", _patterns(self.inline))
+
+    @property
+    def listed(self) -> Sequence[str]:
+        """The patterns for the listing, with the default applied."""
+        if self.available is None:
+            return ("*",) if self.inline is None else ()
+        return self.available
+
+
+def _patterns(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Generic[SkillT]):
+    """What one agent gets, in order, and what was noticed while choosing."""
+
+    listed: tuple[SkillT, ...] = ()
+    inlined: tuple[SkillT, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def select(skills: Sequence[SkillT], globs: Globs) -> Selection[SkillT]:
+    """The skills of one source that its globs choose; inline wins over available."""
+    inline = _matcher(globs.inline or ())
+    available = _matcher(globs.listed)
+    inlined = [skill for skill in skills if inline(skill.name)]
+    chosen = {id(skill) for skill in inlined}
+    listed = [skill for skill in skills if available(skill.name) and id(skill) not in chosen]
+    findings = [
+        *_overlaps(inlined, globs),
+        *_unmatched((*(globs.available or ()), *(globs.inline or ())), skills),
+    ]
+    return Selection(tuple(listed), tuple(inlined), tuple(findings))
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether the whole `name` matches; `*` and `?` are the only wildcards, case counts."""
+    return _compile(pattern).fullmatch(name) is not None
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Each star takes as little as will do, once and for all: no pattern makes the search slow."""
+    first, *rest = [
+        "".join("." if c == "?" else re.escape(c) for c in part)
+        for part in re.split(r"\*+", pattern)
+    ]
+    if not rest:
+        return re.compile(first, re.DOTALL)
+    *middle, last = rest
+    steps = "".join(f"(?>.*?{part})" for part in middle)
+    return re.compile(f"{first}{steps}.*{last}", re.DOTALL)
+
+
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    compiled = [_compile(pattern) for pattern in patterns]
+    return lambda name: any(pattern.fullmatch(name) for pattern in compiled)
+
+
+def _overlaps(inlined: list[SkillT], globs: Globs) -> list[Finding]:
+    if globs.available is None:
+        return []
+    available = _matcher(globs.available)
+    return [
+        Finding(
+            Code.INLINE_WINS,
+            f"{skill.name!r} matches 'available' and 'inline'; it is inlined",
+            hint="narrow one of the patterns",
+            path=skill.location,
+            skill=skill.name,
+        )
+        for skill in inlined
+        if available(skill.name)
+    ]
+
+
+def _unmatched(patterns: tuple[str, ...], skills: Sequence[Selectable]) -> list[Finding]:
+    return [
+        Finding(
+            Code.PATTERN_UNMATCHED,
+            f"the pattern {pattern!r} matches no skill",
+            hint="check its spelling; '*' and '?' are wildcards, case counts",
+        )
+        for pattern in dict.fromkeys(patterns)
+        if not any(matches(pattern, skill.name) for skill in skills)
+    ]

@@ -1,0 +1,1 @@
+"""`skillhall generate`: prompts written as skills."""

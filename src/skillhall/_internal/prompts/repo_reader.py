@@ -1,0 +1,71 @@
+"""How repositories are read: by git, or where that is not to be used, GitHub's by its API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
+from skillhall._internal.sources.git.remote import parse_endpoint
+from skillhall._internal.sources.git.source import read_git_level, resolve_commit
+from skillhall._internal.sources.github.source import read_github_level, resolve_github
+from skillhall._internal.sources.ref import GitHubRef
+from skillhall.errors import SourceUnavailable
+
+if TYPE_CHECKING:
+    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.github.client import GitHubAccess
+    from skillhall._internal.sources.ref import GitRef
+    from skillhall._internal.sources.repo_layout import Tree
+
+_SCAN = PROMPT_REPOSITORY.scan
+
+
+class Reader(Protocol):
+    """A way to repositories. Both calls raise what `read_git` raises."""
+
+    def commit(self, reference: GitRef) -> str:
+        """The commit that the ref has now."""
+
+    def level(self, reference: GitRef, text: str) -> Tree:
+        """The prompts at the reference; `text` names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitReader:
+    """By the git program."""
+
+    access: GitAccess
+
+    def commit(self, reference: GitRef) -> str:
+        """The commit that the ref has now."""
+        return resolve_commit(reference, self.access)
+
+    def level(self, reference: GitRef, text: str) -> Tree:
+        """The prompts at the reference."""
+        return read_git_level(reference, self.access, _SCAN, text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubReader:
+    """By the API of GitHub; no other host can be read so."""
+
+    access: GitHubAccess
+    github_url: str
+
+    def commit(self, reference: GitRef) -> str:
+        """The commit that the ref has now."""
+        return resolve_github(self._on_github(reference), self.access)
+
+    def level(self, reference: GitRef, text: str) -> Tree:
+        """The prompts at the reference."""
+        return read_github_level(self._on_github(reference), self.access, _SCAN, text=text)
+
+    def _on_github(self, reference: GitRef) -> GitHubRef:
+        name = reference.url.removeprefix(f"{self.github_url}/").removesuffix(".git")
+        owner, _, repository = name.partition("/")
+        if name == reference.url or not repository or "/" in repository:
+            host = parse_endpoint(reference.url).authority
+            problem = "only GitHub is read without git, which is off or missing here"
+            raise SourceUnavailable(host, problem, "install git, and leave SKILLHALL_GIT out")
+        return GitHubRef(owner, repository, reference.path, reference.ref)

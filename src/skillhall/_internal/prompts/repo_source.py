@@ -1,0 +1,202 @@
+"""Which repository prompts come from: what an operator configures, and what a call asks for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.prompts.folder_reader import read_folder
+from skillhall._internal.prompts.refreshing_source import Looked
+from skillhall._internal.prompts.snapshot import Contents
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.sources.git.remote import cache_key, parse_endpoint
+from skillhall._internal.sources.git.source import as_git
+from skillhall._internal.sources.git.token_scope import refuse_ssh
+from skillhall._internal.sources.ref import GitHubRef, GitRef, LocalRef, is_ref, parse_reference
+from skillhall.errors import SourceNotFound, SourceRejected, UnsafePath, without_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillhall._internal.prompts.checkout import Copies
+    from skillhall._internal.prompts.repo_reader import Reader
+    from skillhall._internal.settings import Secret
+    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.repo_layout import Tree
+
+MAIN = "main"  # the branch that is meant when none is named; the HEAD if there is none
+_PLACE = re.compile(
+    r"(?:[a-z+]+://)?(?:[^@/]*@)?(\[[^\]]*\]|[^/:]+)(?::[0-9]+(?=/))?[:/]+(.+)", re.IGNORECASE
+)
+
+
+class GitHosts(NamedTuple):
+    """How texts that name repositories are read."""
+
+    github_url: str
+    loopback_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A folder of a repository at a branch, and what answers call it."""
+
+    reference: GitRef
+    source: str
+    may_fall_back: bool = False  # to the HEAD, if there is no such branch
+
+    def key(self, access: GitAccess) -> tuple[str, ...]:
+        """What tells it from others; what one token reads is nothing for another."""
+        return self.copy_key(access), self.reference.ref, self.reference.path, self.source
+
+    def copy_key(self, access: GitAccess) -> str:
+        """What git's own copy is kept under."""
+        return cache_key(parse_endpoint(self.reference.url), access)
+
+    def access(self, access: GitAccess, token: Secret | None) -> GitAccess:
+        """The access with a token for this repository's host alone."""
+        if token is None:
+            return access
+        return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})
+
+    def at(self, path: str, branch: str) -> Repository:
+        """Another folder or branch of the same repository. Raises: SourceRejected."""
+        place = replace(
+            self.reference,
+            path=checked_path(path) if path else self.reference.path,
+            ref=checked_branch(branch) if branch else self.reference.ref,
+        )
+        return Repository(place, self.source, may_fall_back=self.may_fall_back and not branch)
+
+    @property
+    def address(self) -> str:
+        """Where it lies, for whoever has the way there: host and path alone."""
+        return address_of(self.reference.url)
+
+    def is_pushed(self, urls: Sequence[str], branch: str) -> bool:
+        """Whether a push to that branch is news for us."""
+        ref = branch.removeprefix("refs/heads/")
+        is_ours = not ref or self.may_fall_back or ref == self.reference.ref
+        return is_ours and place_of(self.reference.url) in map(place_of, urls)
+
+    def look(self, kept: Contents | None, reader: Reader, copies: Copies, size: int) -> Looked:
+        """What is there now; nothing is fetched if the commit is known. Raises: as `read_git`."""
+        reference, notes = self.reference, tuple[Finding, ...]()
+        try:
+            commit = reader.commit(reference) if kept else ""
+        except SourceNotFound:
+            reference, notes = self._fallen_back()
+            commit = reader.commit(reference)
+        if kept is not None and kept.commit == commit:
+            return Looked(kept)
+        tree, notes = self._tree(reference, reader, notes)
+        # Skills that a commit did not touch stay where those who list them know them to be.
+        same = kept.copy_of(tree.files) if kept is not None else None
+        contents = Contents(
+            self.source,
+            same or copies.put(tree),
+            commit=tree.commit,
+            notes=(*tree.findings, *notes),
+            answers=size,
+        )
+        return Looked(contents, tree.stale, tree.seen)
+
+    def _tree(
+        self, reference: GitRef, reader: Reader, notes: tuple[Finding, ...]
+    ) -> tuple[Tree, tuple[Finding, ...]]:
+        try:
+            return reader.level(reference, reference.text), notes
+        except SourceNotFound:
+            if reference != self.reference or self._has_branch(reader):
+                raise
+            other, notes = self._fallen_back()
+        return reader.level(other, reference.text), notes
+
+    def _has_branch(self, reader: Reader) -> bool:
+        try:
+            reader.commit(self.reference)
+        except SourceNotFound:
+            return False
+        return True
+
+    def _fallen_back(self) -> tuple[GitRef, tuple[Finding, ...]]:
+        """The HEAD instead of a branch that nobody named and that is not there."""
+        if not self.may_fall_back:
+            raise SourceNotFound(self.reference.text)
+        head = replace(self.reference, ref="")
+        message = f"there is no branch {self.reference.ref!r}; the default branch is used"
+        return head, (Finding(Code.BRANCH_MISSING, message, hint="name the branch"),)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """A folder of this machine, which only an operator can name."""
+
+    path: str
+    source: str
+
+    def look(self, kept: Contents | None, copies: Copies) -> Looked:
+        """What is there now. Raises: SourceNotFound, TooLarge, OSError."""
+        tree = read_folder(self.path, self.source)
+        same = kept.copy_of(tree.files) if kept is not None else None
+        if kept is not None and same is not None and kept.notes == tree.findings:
+            return Looked(kept)
+        return Looked(Contents(self.source, same or copies.put(tree), notes=tree.findings))
+
+
+def named_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:
+    """What an operator's texts name: a repository, or a folder. Raises: SourceRejected."""
+    reference = parse_reference(text, loopback_http=hosts.loopback_http)
+    if isinstance(reference, LocalRef):
+        return reference
+    if not isinstance(reference, GitHubRef | GitRef):
+        raise SourceRejected("url", text, "it names no git repository")
+    git = as_git(reference, hosts.github_url)
+    is_default = branch in ("", MAIN)
+    if (path and git.path) or (not is_default and git.ref):
+        problem = "the path or branch is named twice"
+        raise SourceRejected("url", text, problem, "name it in one place only")
+    place = GitRef(git.url, checked_path(path or git.path), git.ref or checked_branch(branch))
+    return Repository(place, without_credentials(text), may_fall_back=is_default and not git.ref)
+
+
+def asked_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
+    """What a call names: a repository by https, nothing else. Raises: SourceRejected."""
+    found = named_repository(text, path, branch, hosts)
+    if isinstance(found, LocalRef):
+        raise SourceRejected("path", text, "it names no git repository")
+    refuse_ssh(found.reference.url, text)
+    return found
+
+
+def checked_path(path: str) -> str:
+    """A path below the top of a repository. Raises: SourceRejected."""
+    inner = path.strip("/")
+    if inner in ("", "."):
+        return ""
+    try:
+        return RelativePath.parse(inner).text
+    except UnsafePath as error:
+        raise SourceRejected("path", path, f"of its path, {error.reason}") from None
+
+
+def checked_branch(branch: str) -> str:
+    """A branch, tag or commit; `main` if none is named. Raises: SourceRejected."""
+    if branch and not is_ref(branch):
+        raise SourceRejected("ref", branch, "git has no such names for branches")
+    return branch or MAIN
+
+
+def place_of(url: str) -> tuple[str, str]:
+    """Host and path of a repository, whatever way leads there; ways differ in scheme and port."""
+    found = _PLACE.fullmatch(url[:4096].strip())
+    if found is None:
+        return "", url
+    return found[1].lower(), found[2].strip("/").removesuffix(".git").casefold()
+
+
+def address_of(url: str) -> str:
+    """Host and path as one address, without whatever else leads there."""
+    return "https://{}/{}".format(*place_of(url))

@@ -1,0 +1,80 @@
+"""Prompts out of any skills, wherever they stand: what a person calls by name in a client."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from skillhall._internal.catalog.reader import bundle_of, read_skill
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_arguments
+from skillhall._internal.prompts.prompt_model import Prompt
+from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.policy.profiles import Profile
+
+
+class SkillPrompts:
+    """The prompts that some skills make; the first of a name counts, and bodies are read on demand.
+
+    Skills that only people may call are among them: here, people call.
+    """
+
+    def __init__(self, digest: str, skills: Sequence[Skill], profile: Profile) -> None:
+        self.digest = digest  # changes with the skills
+        self._skills = skills
+        self._profile = profile
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Skill]:
+        return {skill.name: skill for skill in reversed(self._skills)}
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of all prompts."""
+        return [*self._by_name]
+
+    def summary(self, name: str) -> Prompt:
+        """One prompt without its body. Raises: PromptNotFound."""
+        skill = self._by_name.get(name)
+        if skill is None:
+            raise PromptNotFound(name)
+        arguments, _ = parse_arguments(skill.frontmatter.fields)
+        has_files = self._has_files(skill)
+        return Prompt(
+            name, skill.description, arguments, "", "user", has_files=has_files, hidden=skill.hidden
+        )
+
+    def get_data(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
+        """One prompt's description and message, with its arguments filled in.
+
+        Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
+        """
+        prompt = self.summary(name)
+        given = check_arguments(prompt.arguments, values or {})
+        text = render_arguments(self._body(self._by_name[name]), given)
+        message = {"role": "user", "content": {"type": "text", "text": text}}
+        return json.dumps({"description": prompt.description, "messages": [message]}).encode()
+
+    def _has_files(self, skill: Skill) -> bool:
+        """Whether it needs files, also if they are left out; one that is gone needs all of them."""
+        try:
+            bundle = bundle_of(skill, self._profile.scan.published)
+        except SkillhallError:
+            return True
+        return bool(bundle.findings) or any(path != skill.file for path in bundle.files)
+
+    def _body(self, skill: Skill) -> str:
+        try:
+            parsed = read_skill(skill, self._profile)
+        except SkillhallError:
+            raise PromptsSourceError(skill.name, "it cannot be read any more") from None
+        for finding, effect in self._profile.load.judge(parsed.findings):
+            if effect is Effect.REJECT:
+                raise PromptsSourceError(skill.name, finding.message)
+        return parsed.body

@@ -1,0 +1,51 @@
+"""Skills and their files as plain values, ready for JSON; nothing is escaped in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from skillhall._internal.policy.selection_exposing import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillhall._internal.render.listing import Entry
+    from skillhall._internal.skill.bundle import SkillFile
+
+
+class ManifestFile(TypedDict):
+    """One file of a skill."""
+
+    path: str
+    size: int
+    digest: str
+    executable: bool
+
+
+class ListedSkill(TypedDict):
+    """One skill of a listing."""
+
+    name: str
+    description: str
+    location: str
+
+
+def manifest(files: Iterable[SkillFile]) -> list[ManifestFile]:
+    """The files in their order; each one is read for its digest. Raises: what reading raises."""
+    return [
+        {
+            "path": file.path.text,
+            "size": file.size,
+            "digest": file.digest(),
+            "executable": file.executable,
+        }
+        for file in files
+    ]
+
+
+def as_json(entries: Iterable[Entry]) -> list[ListedSkill]:
+    """The listing as values: name, description and location of each skill, but hidden ones."""
+    return [
+        {"name": entry.name, "description": entry.description, "location": entry.location}
+        for entry in visible(entries)
+    ]

@@ -1,0 +1,50 @@
+"""The listing: the `<available_skills>` block that tells a model which skills there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from skillhall._internal.policy.selection_exposing import visible
+from skillhall._internal.render.escape import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Entry(Protocol):
+    """What a listing says about a skill."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+
+    @property
+    def description(self) -> str:
+        """What it does and when to use it."""
+
+    @property
+    def location(self) -> str:
+        """The absolute path of its SKILL.md."""
+
+
+def render_listing(entries: Iterable[Entry]) -> str:
+    """The block for `entries` in their order, hidden ones left out; "" if there are none.
+
+    A catalog is such entries, too.
+    """
+    elements = [render_element(entry) for entry in visible(entries)]
+    if not elements:
+        return ""
+    return "\n".join(("<available_skills>", *elements, "</available_skills>"))
+
+
+def render_element(entry: Entry) -> str:
+    """The lines of one skill."""
+    name, description, location = fields(entry.name, entry.description, entry.location)
+    return (
+        "  <skill>\n"
+        f"    <name>{name}</name>\n"
+        f"    <description>{description}</description>\n"
+        f"    <location>{location}</location>\n"
+        "  </skill>"
+    )

@@ -1,0 +1,45 @@
+"""The prompt block of the local skills: a fixed paragraph, then one line for each skill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from skillhall._internal.policy.selection_exposing import visible
+from skillhall._internal.render.escape import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+INTRODUCTION = (
+    "You have access to the following skills. Each has an id and a short description. "
+    "To use a skill, call the ReadFile tool with the path to its SKILL.md or other files under "
+    "that skill’s directory (path is relative to the run directory; ReadFile can read any file "
+    "under it with allowed extensions)."
+)
+
+
+class LocalEntry(Protocol):
+    """What the block says about a skill."""
+
+    @property
+    def id(self) -> str:
+        """The name of its folder."""
+
+    @property
+    def name(self) -> str:
+        """Its label for people."""
+
+    @property
+    def description(self) -> str:
+        """What it does and when to use it."""
+
+
+def render_local(skills: Iterable[LocalEntry]) -> str:
+    """The block for `skills` in their order, hidden ones left out; "" if there are none."""
+    lines = [_line(skill) for skill in visible(skills)]
+    return "\n".join((INTRODUCTION, *lines)) if lines else ""
+
+
+def _line(skill: LocalEntry) -> str:
+    identity, name, description = map(one_line, (skill.id, skill.name, skill.description))
+    return f"- id: {identity}; name: {name}; description: {description}"

@@ -1,0 +1,120 @@
+"""The frontmatter of a skill as a value, and a whole SKILL.md once it was read."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.skill.yaml.values import (
+    HIDING_FIELD,
+    KNOWN_FIELDS,
+    Fields,
+    Value,
+    is_hiding,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall._internal.skill.finding import Finding
+
+_SEPARATOR = re.compile(r"[\s,]")
+
+
+class KeyCase(Enum):
+    """Whether `Name:` counts as `name:`."""
+
+    EXACT = "exact"
+    ANY = "any"
+
+
+class Frontmatter(NamedTuple):
+    """The YAML mapping of a SKILL.md: every field as written, the known ones as properties."""
+
+    fields: Fields
+    name: str = ""
+    description: str = ""
+
+    @classmethod
+    def of(cls, fields: Fields, keys: KeyCase = KeyCase.EXACT) -> Frontmatter:
+        """The frontmatter that `fields` make; text is trimmed as it is shown."""
+        if keys is KeyCase.ANY:
+            fields = _with_lower_case_keys(fields)
+        name, description = fields.get("name"), fields.get("description")
+        return cls(
+            fields,
+            name.strip() if isinstance(name, str) else "",
+            description.rstrip() if isinstance(description, str) else "",
+        )
+
+    @property
+    def license(self) -> str | None:
+        """The licence, if it is given as text."""
+        return _text(self.fields.get("license"))
+
+    @property
+    def compatibility(self) -> str | None:
+        """What the skill needs to run, if it says so as text."""
+        return _text(self.fields.get("compatibility"))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The text entries of `metadata`."""
+        value = self.fields.get("metadata")
+        items = value.items() if isinstance(value, dict) else ()
+        return {key: text for key, text in items if isinstance(text, str)}
+
+    @property
+    def allowed_tools(self) -> tuple[str, ...]:
+        """The tools the skill names, whether written as text, with commas, or as a list."""
+        return tuple(_tools(self.fields.get("allowed-tools")))
+
+    @property
+    def hidden(self) -> bool:
+        """Whether no model may be shown this skill; a person can still call it."""
+        return is_hiding(self.fields.get(HIDING_FIELD))
+
+
+EMPTY = Frontmatter({})
+
+
+class ParsedSkill(NamedTuple):
+    """A SKILL.md as read: nothing is judged yet."""
+
+    frontmatter: Frontmatter
+    body: str
+    findings: tuple[Finding, ...]
+
+
+def _with_lower_case_keys(fields: Fields) -> Fields:
+    folded = dict(fields)
+    for key, value in fields.items():
+        lower = key.lower()
+        if (lower in KNOWN_FIELDS or lower == HIDING_FIELD) and lower not in folded:
+            folded[lower] = value
+    return folded
+
+
+def _text(value: Value) -> str | None:
+    return value.rstrip() if isinstance(value, str) else None
+
+
+def _tools(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from _split_tools(value)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _tools(item)
+
+
+def _split_tools(text: str) -> list[str]:
+    """The words of `text`, split outside parentheses: "Bash(git add *)" stays whole."""
+    tools, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")" and depth > 0)
+        if depth == 0 and _SEPARATOR.match(character):
+            tools.append("")
+        else:
+            tools[-1] += character
+    return [tool for tool in tools if tool]

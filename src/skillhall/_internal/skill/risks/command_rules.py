@@ -1,0 +1,202 @@
+"""Rules for commands: what a line would do if somebody ran it.
+
+Every quantifier is bounded and no repeated part holds another long one, so that no line can make a
+pattern slow. What is too common to mean anything has no rule: sudo, network use, eval.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION
+from skillhall._internal.skill.risks.known_installers import is_well_known
+from skillhall._internal.skill.risks.lines import (
+    Piece,
+    Rule,
+    all_of,
+    any_of,
+    either,
+    in_order,
+    words,
+)
+
+if TYPE_CHECKING:
+    from skillhall._internal.skill.risks.lines import Finder
+
+_END = r"(?=$|[\s;&)'\"`])"
+_SHELL = r"(?:ba|z|da|k|a)?sh(?![\w./=-])(?!\s{0,8}\|)"  # not the cell of a table
+# An interpreter that reads its program from the pipe, not "python3 -m json.tool".
+_INTERPRETER = (
+    rf"(?:python[23]?|perl|ruby|node|php)(?:\s{{1,4}}-{_END}|(?=\s{{0,8}}(?:$|[;&)'\"`])))"
+)
+_SUDO = r"(?:sudo\s{1,4}(?:-\w{1,8}\s{1,4}){0,2})?(?:/usr)?(?:/bin/)?(?:env\s{1,4})?"
+_INTO_SHELL = rf"\|\s{{0,8}}(?:{_SUDO}(?:{_SHELL}|{_INTERPRETER})|(?:iex|invoke-expression)\b)"
+_RUN_OF = (
+    r"(?:\beval\s{1,4}|\b(?:ba|z|da|k)?sh\s{1,4}(?:-\w{1,4}\s{1,4})?|\bsource\s{1,4})"
+    r"[\"']?(?:<<<\s{0,2}[\"']?)?(?:\$\(|<\()"
+)
+_DOWNLOAD = r"\b(?:curl|wget|iwr|irm|invoke-webrequest|invoke-restmethod)\b"
+_ADDRESS = r"https?://[\w$\[{<]|\$\{?\w|\b[a-z0-9-]{1,63}\.[a-z]{2,10}/"
+_DECODE = (
+    r"\bbase(?:64|32)\s{1,4}(?:-d\b|-di\b|--decode\b)|\bxxd\s{1,4}-r\b"
+    r"|\bopenssl\s{1,4}(?:enc|base64)\b[^\n|]{0,80}\s-d\b"
+)
+_DECODED = (
+    r"(?:b64decode|b32decode|\batob\(|frombase64string|fromhex\("
+    r"|buffer\.from\([^\n)]{0,120}base64)"
+)
+
+_piped: Finder = either(
+    in_order(_DOWNLOAD, _ADDRESS, _INTO_SHELL),
+    in_order(_RUN_OF + rf"[^\n)]{{0,20}}{_DOWNLOAD}", _ADDRESS),
+    any_of(
+        r"\b(?:iex|invoke-expression)\b[\s(&\"']{1,8}[^\n]{0,60}"
+        r"(?:\biwr\b|\birm\b|invoke-webrequest|invoke-restmethod|downloadstring)"
+    ),
+)
+
+
+def _piped_unknown(piece: Piece) -> int | None:
+    at = _piped(piece)
+    return None if at is None or is_well_known(piece.lower) else at
+
+
+def _piped_known(piece: Piece) -> int | None:
+    at = _piped(piece)
+    return at if at is not None and is_well_known(piece.lower) else None
+
+
+_ARCHIVE = r"\.(?:zip|rar|7z)\b|\b(?:unzip|unrar|archive|extract|unpack)\b"
+_PASSWORD_TOLD = re.compile(
+    r"\bpass(?:word|phrase|code|wd)?\b(?:\s{1,3}is)?\s{0,3}[:=]?\s{0,3}"
+    r"[\"'`*]{1,3}([\w!@#$%.-]{3,40})[\"'`*]"
+)
+# In this case only: "unzip -p" prints, "unzip -P" unlocks.
+_PASSWORD_OPTION = re.compile(
+    r"\bunzip\b[^\n|;]{0,60}\s-P\s{0,2}[\"']?([\w!@#%.-]{3,40})"
+    r"|\b(?:7z[ar]?|unrar)\s{1,4}[xe]\b[^\n|;]{0,80}\s-p[\"']?([\w!@#%.-]{3,40})"
+)
+_PLACEHOLDER = re.compile(r"(?i)pass|pwd|secret|your|example|xxx|protected|incorrect|required|test")
+_has_archive = any_of(_ARCHIVE)
+
+
+def _password_archive(piece: Piece) -> int | None:
+    if _has_archive(piece) is None:
+        return None
+    for match in (_PASSWORD_OPTION.search(piece.text), _PASSWORD_TOLD.search(piece.lower)):
+        if match is not None:
+            word = next(group for group in match.groups() if group)
+            if _PLACEHOLDER.search(word) is None:
+                return match.start()
+    return None
+
+
+_AGENT_FILES = (
+    r"\.claude/(?:settings|hooks|claude\.md)|\bclaude\.md\b|\bagents\.md\b|\bgemini\.md\b"
+    r"|\.cursorrules|\.cursor/(?:mcp\.json|rules)|\.mcp\.json|\.codex/config|\.claude\.json"
+    r"|claude_desktop_config\.json|copilot-instructions\.md|\bsoul\.md\b|\bmemory\.md\b"
+)
+_WRITES = (
+    r">>?\s{0,3}[\"'~$./\w]|\btee\b|\bsed\s{1,4}-i"
+    r"|\b(?:append|add|write|insert|inject|edit|modify|update|install)\b"
+)
+
+COMMANDS = (
+    Rule(
+        Code.DECODE_AND_RUN,
+        "something is decoded and run",
+        words("base64 base32 b64decode b32decode xxd openssl atob( fromhex( powershell pwsh"),
+        either(
+            in_order(_DECODE, _INTO_SHELL),
+            in_order(_RUN_OF, _DECODE),
+            any_of(
+                r"(?:(?<![.\w])(?:exec|eval|execsync|system|popen)|\bnew function"
+                r"|\bos\.(?:system|popen)|\bsubprocess\.\w{1,12}|\bchild_process\.\w{1,12})"
+                rf"\s?\([^\n]{{0,60}}{_DECODED}"
+            ),
+            any_of(
+                r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]{0,120}\s-e[a-z]{0,14}\s{1,4}[a-z0-9+/=]{40}"
+            ),
+            any_of(r"\b(?:iex|invoke-expression)\b[^\n]{0,120}frombase64string"),
+            in_order(r"frombase64string", r"[|;]\s{0,4}(?:iex|invoke-expression)\b"),
+        ),
+    ),
+    Rule(
+        Code.PASSWORD_ARCHIVE,
+        "an archive with a password",
+        ("pass", "unzip", "7z", "unrar"),
+        _password_archive,
+    ),
+    Rule(
+        Code.PIPE_TO_SHELL,
+        "a download goes straight into a shell",
+        ("curl", "wget", "iex", "invoke-expression"),
+        _piped_unknown,
+    ),
+    Rule(
+        Code.KNOWN_INSTALLER,
+        "a well-known installer goes straight into a shell",
+        ("curl", "wget", "iex", "invoke-expression"),
+        _piped_known,
+    ),
+    EXFILTRATION,
+    Rule(
+        Code.REVERSE_SHELL,
+        "a shell is connected to another machine",
+        (*words("/dev/tcp/ /dev/udp/ ncat netcat socat socket fsockopen"), "nc "),
+        either(
+            any_of(r"\b(?:ba|z|da|k)?sh\s{1,4}-i\b[^\n]{0,40}/dev/(?:tcp|udp)/"),
+            any_of(
+                r"\b(?:nc|ncat|netcat)\b[^\n|;]{0,80}\s(?:-[a-z]{0,4}[ec]|--exec|--sh-exec)\s{1,4}"
+                r"[\"']?[\w/.]{0,20}(?:sh|cmd|cmd\.exe|powershell)\b"
+            ),
+            in_order(
+                r"\bmkfifo\b", r"\|\s{0,4}(?:/bin/)?(?:ba)?sh\s{1,4}-i\b", r"\b(?:nc|ncat|netcat)\b"
+            ),
+            in_order(r"<>\s{0,2}/dev/(?:tcp|udp)/", r"\b(?:ba|z|da|k)?sh\s{0,4}<&"),
+            in_order(r"\bsocat\b", r"exec:[\"']?(?:/bin/)?(?:ba|z)?sh\b"),
+            in_order(r"\bsocket\.socket\(", r"\bdup2\(", r"\b(?:ba|z)?sh\b"),
+            in_order(r"\bfsockopen\(", r"\b(?:exec|shell_exec|proc_open|passthru)\("),
+        ),
+    ),
+    Rule(
+        Code.DANGEROUS_FLAG,
+        "an option that turns a guard off",
+        words(
+            "--dangerously- --yolo bypasspermissions --trust-all-tools --no-sandbox "
+            "--disable-sandbox --full-auto --no-verify --privileged"
+        ),
+        any_of(
+            r"--dangerously-[a-z]|--yolo\b|\bbypasspermissions\b|--trust-all-tools\b"
+            r"|--(?:no|disable)-sandbox\b|--full-auto\b|--no-verify\b|--privileged\b"
+        ),
+    ),
+    Rule(
+        Code.AGENT_CONFIG_WRITE,
+        "the settings or memory of an agent are written",
+        words(
+            ".claude claude.md agents.md gemini.md .cursor .mcp.json .codex/ "
+            "claude_desktop_config copilot-instructions soul.md memory.md"
+        ),
+        all_of(_AGENT_FILES, _WRITES),
+    ),
+    Rule(
+        Code.PERSISTENCE,
+        "something is set up to start by itself",
+        words(
+            "crontab launchagents launchdaemons launchctl systemctl schtasks "
+            "authorized_keys currentversion\\run /etc/cron rc.local .bashrc .zshrc .profile "
+            ".bash_profile"
+        ),
+        any_of(
+            r"\bcrontab\s{1,4}(?:-\s|-$|[\w/.]{2})|\|\s{0,4}crontab\b"
+            r"|\blaunchctl\s{1,4}(?:load|bootstrap)\b"
+            r"|library/launch(?:agents|daemons)/\S|\bsystemctl\s{1,4}(?:--\w{1,12}\s{1,4}){0,2}enable\b"
+            r"|\bschtasks\b[^\n]{0,40}/create\b|currentversion\\run\b|/etc/cron\.|/etc/rc\.local\b"
+            r"|>>?\s{0,4}[\"']?[\w~$/{}.-]{0,60}"
+            r"(?:authorized_keys|\.bashrc|\.zshrc|\.profile|\.bash_profile)\b"
+        ),
+    ),
+)

@@ -1,0 +1,65 @@
+"""How much each code of the static scan matters: data, for policies and surfaces."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillhall._internal.skill.finding import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Tier(StrEnum):
+    """Who should see a risk: everybody before an import, whoever looks closer, or who asks."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    INFO = "info"
+
+
+_HIGH = (
+    Code.HIDDEN_UNICODE,
+    Code.DECODE_AND_RUN,
+    Code.PASTE_SITE,
+    Code.PASSWORD_ARCHIVE,
+)
+_MEDIUM = (
+    Code.BIDI_OR_ZERO_WIDTH,
+    Code.PIPE_TO_SHELL,
+    Code.CREDENTIAL_EXFIL,
+    Code.REVERSE_SHELL,
+    Code.PASTE_INTO_TERMINAL,
+    Code.HARDCODED_SECRET,
+    Code.REMOTE_INSTRUCTIONS,
+    Code.CONCEALMENT,
+    Code.INJECTION_PHRASE,
+    Code.HIDDEN_COMMENT,
+    Code.TERMINAL_CONTROL,
+    Code.SCAN_INCOMPLETE,
+)
+# Facts about the package: most skills have some of them.
+_INFO = (
+    Code.HAS_EXECUTABLES,
+    Code.HAS_ARCHIVES,
+    Code.HAS_SCRIPTS,
+    Code.EXECUTE_BITS,
+    Code.LINKS_DROPPED,
+    Code.LFS_FILES,
+    Code.HOOKS_FIELD,
+    Code.BROAD_TOOLS,
+    Code.DYNAMIC_COMMAND,
+    Code.DANGEROUS_FLAG,
+    Code.AGENT_CONFIG_WRITE,
+    Code.REMOTE_IMAGE,
+    Code.PERSISTENCE,
+    Code.KNOWN_INSTALLER,
+    Code.LONG_BASE64,
+    Code.QUOTED_RISK,
+)
+TIERS: Mapping[Code, Tier] = {
+    **dict.fromkeys(_HIGH, Tier.HIGH),
+    **dict.fromkeys(_MEDIUM, Tier.MEDIUM),
+    **dict.fromkeys(_INFO, Tier.INFO),
+}

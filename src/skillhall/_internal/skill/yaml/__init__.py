@@ -1,0 +1,1 @@
+"""YAML readers for frontmatter."""

@@ -1,0 +1,354 @@
+"""The careful YAML reader: PyYAML's parser, our own reading of its nodes.
+
+No tags, no aliases, no object construction, bounded depth and size, and text stays the text that
+the author wrote. PyYAML is imported when the first document needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.yaml.result import (
+    TYPED,
+    Reading,
+    duplicate_key,
+    flow_style,
+    not_text,
+)
+from skillhall._internal.skill.yaml.values import BOOLEANS, NUMBER, TEXT_FIELDS, Value, core_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from yaml import Node
+
+    from skillhall._internal.skill.yaml.values import Json
+
+_T = TypeVar("_T")
+
+MAX_DEPTH = 20  # nesting levels
+MAX_NODES = 1000  # scalars and collections together
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+
+# More compact indicators ("- - - x") or brackets than this might nest deeper than the parser's
+# C stack can bear; counting brackets inside text as well only sends a few more to the slow check.
+_MANY_INDICATORS = re.compile(rf"(?:[-?:][ \t]+){{{MAX_DEPTH}}}")
+_ODD_BREAKS = re.compile("[\x85\u2028\u2029]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+
+_STR, _SEQ, _MAP = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+
+
+class YamlRefused(Exception):
+    """The block cannot be read; `finding` says why. `repairable` if only its syntax is wrong."""
+
+    def __init__(self, finding: Finding, *, repairable: bool = False) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+        self.repairable = repairable
+
+
+def read_careful_yaml(block: str) -> Reading:
+    """The fields of `block`. Raises: YamlRefused."""
+    refuse_hostile_characters(block)
+    _refuse_deep_nesting(block)
+    root = _compose(block)
+    return Reading({}, []) if root is None else _NodeReader().read(root)
+
+
+def read_core_yaml(block: str) -> dict[str, Json]:
+    """The fields with numbers where YAML has numbers, outside of what is text by its meaning.
+
+    Raises: YamlRefused.
+    """
+    refuse_hostile_characters(block)
+    _refuse_deep_nesting(block)
+    root = _compose(block)
+    return {} if root is None else {**_CoreReader().read(root).fields}
+
+
+def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
+    """Offsets of each top-level field: key start, key end, value end. Raises: YamlRefused."""
+    refuse_hostile_characters(block.replace("\r", ""))
+    _refuse_deep_nesting(block)
+    root: Any = _compose(block)
+    if root is None:
+        return {}
+    _NodeReader().read(root)
+    return {
+        key.value: (key.start_mark.index, key.end_mark.index, _end_of(value))
+        for key, value in root.value
+    }
+
+
+def _end_of(node: Any) -> int:  # noqa: ANN401 - PyYAML's nodes are untyped
+    """Where a value ends; a block list or map ends with its last item, not at the next token."""
+    while node.id != "scalar" and not node.flow_style and node.value:
+        node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
+    end: int = node.end_mark.index
+    return end
+
+
+def refuse_hostile_characters(block: str) -> None:
+    """Refuse what would make two readers see two different documents. Raises: YamlRefused."""
+    if block.replace("\n", "").isprintable():
+        return
+    if (odd := _ODD_BREAKS.search(block)) is not None:
+        raise YamlRefused(
+            Finding(
+                Code.ODD_LINE_BREAK,
+                f"the frontmatter holds {odd.group()!r}, which some readers take for a line break",
+                _line_at(block, odd.start()),
+                "remove the character",
+            )
+        )
+    if (control := _CONTROLS.search(block)) is not None:
+        raise YamlRefused(
+            Finding(
+                Code.CONTROL_CHARACTER,
+                f"the frontmatter holds the control character {control.group()!r}",
+                _line_at(block, control.start()),
+                "remove the character",
+            )
+        )
+
+
+def find_control_character(value: Value) -> str | None:
+    """A control character that an escape put into `value`, if any."""
+    if isinstance(value, str):
+        match = _CONTROLS.search(value)
+        return None if match is None else match.group()
+    if isinstance(value, dict):
+        parts: list[Value] = [*value.keys(), *value.values()]
+    else:
+        parts = value if isinstance(value, list) else []
+    return next((found for part in parts if (found := find_control_character(part))), None)
+
+
+def _line_at(block: str, offset: int) -> int:
+    return block.count("\n", 0, offset) + 1
+
+
+def _refuse_deep_nesting(block: str) -> None:
+    openings = block.count("[") + block.count("{")
+    indicators = block.count("-") + block.count("?") + block.count(":")
+    if openings <= MAX_DEPTH and (
+        indicators <= MAX_DEPTH or _MANY_INDICATORS.search(block) is None
+    ):
+        return
+    line = _translating_errors(lambda: _line_too_deep(block))
+    if line is not None:
+        raise YamlRefused(_too_deep(line))
+
+
+def _line_too_deep(block: str) -> int | None:
+    import yaml  # noqa: PLC0415 - costs more than a small listing; most skills never need it
+
+    depth = 0
+    for event in yaml.parse(block, Loader=_loader()):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            line: int = event.start_mark.line + 1
+            return line
+    return None
+
+
+def _too_deep(line: int) -> Finding:
+    return Finding(
+        Code.YAML_DEPTH,
+        f"the frontmatter nests deeper than {MAX_DEPTH} levels",
+        line,
+        "flatten it",
+    )
+
+
+def _compose(block: str) -> Node | None:
+    def compose() -> Node | None:
+        loader = _loader()(block)
+        try:
+            node: Node | None = loader.get_single_node()
+        finally:
+            loader.dispose()
+        return node
+
+    return _translating_errors(compose)
+
+
+def _translating_errors(read: Callable[[], _T]) -> _T:
+    import yaml  # noqa: PLC0415
+
+    try:
+        return read()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "it cannot be read"
+        line = None if mark is None else mark.line + 1
+        raise YamlRefused(_invalid(problem, line), repairable=True) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise YamlRefused(_invalid(str(error), None), repairable=True) from error
+
+
+def _invalid(problem: str, line: int | None) -> Finding:
+    return Finding(
+        Code.YAML_INVALID,
+        f"the frontmatter is not valid YAML: {problem}",
+        line,
+        "quote values that hold ': ', '#' or quotes",
+    )
+
+
+@cache
+def _loader() -> Any:  # noqa: ANN401 - PyYAML's loader classes have no common type
+    import yaml  # noqa: PLC0415
+
+    class TextNodes:
+        """Leaves every scalar as text; which of them are typed is for the reader to notice."""
+
+        def resolve(self, kind: type, _value: object, _implicit: object) -> str:
+            if kind is yaml.ScalarNode:
+                return _STR
+            return _SEQ if kind is yaml.SequenceNode else _MAP
+
+        def descend_resolver(self, _node: object, _index: object) -> None: ...
+
+        def ascend_resolver(self) -> None: ...
+
+    if yaml.__with_libyaml__:
+        from yaml._yaml import CParser  # noqa: PLC0415 - its public home
+
+        class CLoader(CParser, TextNodes): ...
+
+        return CLoader
+    from yaml.composer import Composer  # noqa: PLC0415
+    from yaml.parser import Parser  # noqa: PLC0415
+    from yaml.reader import Reader  # noqa: PLC0415
+    from yaml.scanner import Scanner  # noqa: PLC0415
+
+    class Loader(TextNodes, Reader, Scanner, Parser, Composer):
+        def __init__(self, stream: str) -> None:
+            Reader.__init__(self, stream)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+    return Loader
+
+
+class _NodeReader:
+    """Turns nodes into values, counting and refusing as it goes."""
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()
+        self.reading = Reading({}, [])
+
+    def read(self, root: Any) -> Reading:  # noqa: ANN401 - PyYAML's nodes are untyped
+        if root.id != "mapping":
+            raise YamlRefused(
+                Finding(
+                    Code.YAML_NOT_A_MAP,
+                    "the frontmatter is not a list of 'key: value' lines",
+                    root.start_mark.line + 1,
+                    "write at least 'name: …' and 'description: …'",
+                )
+            )
+        self._meet(root, 1)
+        for key, node in self._pairs(root, 2):
+            if key in TEXT_FIELDS and node.id == "scalar":
+                value: Value = self._text(key, node)
+            elif key == "metadata" and node.id == "mapping":
+                value = self._text_map(key, node)
+            else:
+                value = self._value(node, 2)
+            self.reading.fields[key] = value
+        return self.reading
+
+    def _pairs(self, node: Any, depth: int) -> list[tuple[str, Any]]:  # noqa: ANN401
+        pairs: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.id != "scalar":
+                raise YamlRefused(_invalid("a key is not text", key_node.start_mark.line + 1))
+            self._meet(key_node, depth)
+            key = key_node.value
+            if key in pairs:
+                del pairs[key]
+                line = key_node.start_mark.line + 1
+                self.reading.findings.append(duplicate_key(key, line))
+            pairs[key] = value_node
+        return list(pairs.items())
+
+    def _text(self, label: str, node: Any) -> str | None:  # noqa: ANN401
+        self._meet(node, 2)
+        text: str = node.value
+        if not node.style:
+            if text in _NULLS:
+                return None
+            if TYPED.fullmatch(text):
+                self.reading.findings.append(not_text(label, text, node.start_mark.line + 1))
+        return text
+
+    def _text_map(self, label: str, node: Any) -> Value:  # noqa: ANN401
+        self._meet(node, 2)
+        found: dict[str, Value] = {}
+        for key, child in self._pairs(node, 3):
+            if child.id == "scalar":
+                found[key] = self._text(f"{label}.{key}", child)
+            else:
+                found[key] = self._value(child, 3)
+        return found
+
+    def _value(self, node: Any, depth: int) -> Value:  # noqa: ANN401
+        self._meet(node, depth)
+        if node.id == "scalar":
+            text: str = node.value
+            if node.style:
+                return text
+            return None if text in _NULLS else self._plain(text)
+        if node.id == "sequence":
+            return [self._value(child, depth + 1) for child in node.value]
+        return {key: self._value(child, depth + 1) for key, child in self._pairs(node, depth + 1)}
+
+    def _plain(self, text: str) -> Any:  # noqa: ANN401 - a value, or what a subclass gives
+        return BOOLEANS.get(text, text)
+
+    def _meet(self, node: Any, depth: int) -> None:  # noqa: ANN401
+        line = node.start_mark.line + 1
+        if id(node) in self.seen:
+            raise YamlRefused(
+                Finding(Code.YAML_ALIAS, "the frontmatter uses an alias", line, "repeat the value")
+            )
+        self.seen.add(id(node))
+        if depth > MAX_DEPTH:
+            raise YamlRefused(_too_deep(line))
+        if len(self.seen) > MAX_NODES:
+            raise YamlRefused(
+                Finding(
+                    Code.YAML_NODES,
+                    f"the frontmatter holds more than {MAX_NODES} values",
+                    line,
+                    "move data into a file beside SKILL.md",
+                )
+            )
+        if node.tag not in (_STR, _SEQ, _MAP):
+            raise YamlRefused(
+                Finding(
+                    Code.YAML_TAG, f"the frontmatter uses the tag {node.tag!r}", line, "drop it"
+                )
+            )
+        if node.id != "scalar" and node.flow_style:
+            self._note_flow(node.start_mark.line + 1)
+
+    def _note_flow(self, line: int) -> None:
+        if not any(found.code is Code.YAML_FLOW for found in self.reading.findings):
+            self.reading.findings.append(flow_style(line))
+
+
+class _CoreReader(_NodeReader):
+    """Reads numbers as YAML's core schema does."""
+
+    def _plain(self, text: str) -> Any:  # noqa: ANN401 - what JSON can hold
+        return core_number(text) if NUMBER.fullmatch(text) else BOOLEANS.get(text, text)

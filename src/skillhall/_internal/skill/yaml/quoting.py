@@ -1,0 +1,28 @@
+"""Writing one value as YAML that every reader understands the same way."""
+
+from __future__ import annotations
+
+import re
+
+from skillhall._internal.skill.yaml.fast_reader import PlainReading, read_plain_yaml
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_SPECIAL = re.compile(
+    r'[\\"\x00-\x1f\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufffe\uffff]'
+)
+
+
+def quote(text: str) -> str:
+    """`text` as a double-quoted YAML scalar on one line."""
+    return f'"{_SPECIAL.sub(_escape, text)}"'
+
+
+def plain_or_quoted(text: str) -> str:
+    """`text` as a plain scalar where that is beyond doubt, else double-quoted."""
+    read = read_plain_yaml(f"name: {text}\n")
+    return text if read == PlainReading({"name": text}) else quote(text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return _ESCAPES.get(character) or f"\\u{ord(character):04x}"

@@ -1,0 +1,1 @@
+"""Editable skills of a server or run directory."""

@@ -1,0 +1,1 @@
+"""Git repositories by the git program."""

@@ -1,0 +1,190 @@
+"""Copies of git repositories, one per repository and token, each used by one process at a time.
+
+```text
+<cache>/git/<key>/lock              held while the copy is used
+<cache>/git/<key>/repository        bare: commits and trees, and the files of skills that were read
+<cache>/git/<key>/new               one that is being made; swept if it was left behind
+<cache>/git/<key>/seen/<ref>        the commit that the ref had when it was last read in full
+```
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.sources.ref import is_commit
+
+if sys.platform != "win32":
+    import fcntl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PAUSE = 0.05  # seconds between two looks at a lock
+_UNFINISHED = ("objects/pack/tmp_*", "objects/tmp_*", "*.lock", "refs/skillhall/*.lock")
+
+
+class Seen(NamedTuple):
+    """The commit that a ref had, and when that was so."""
+
+    commit: str
+    when: float  # seconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The copy of one repository, while we hold its lock."""
+
+    folder: str
+
+    @property
+    def repository(self) -> str:
+        """Where the copy is, or will be."""
+        return os.path.join(self.folder, "repository")
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a copy."""
+        return os.path.isdir(self.repository)
+
+    @contextlib.contextmanager
+    def renewed(self) -> Iterator[str]:
+        """A place for a new copy; it takes the old one's place if all goes well."""
+        new = os.path.join(self.folder, "new")
+        _remove(new)
+        try:
+            yield new
+            _remove(self.repository)
+            os.rename(new, self.repository)
+        finally:
+            _remove(new)
+
+    def seen(self, ref: str) -> Seen | None:
+        """What is known about a ref."""
+        try:
+            with open(os.path.join(self.folder, "seen", file_name(ref)), "rb") as file:
+                found = json.loads(file.read(1000))
+            seen = Seen(str(found["commit"]), float(found["when"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return seen if is_commit(seen.commit) else None
+
+    def note(self, ref: str, commit: str) -> None:
+        """Remember the commit of a ref, which was read in full. Raises: OSError."""
+        seen = json.dumps({"ref": ref, "commit": commit, "when": time.time()})
+        with WritableFolder(self.folder) as folder, folder.folder("seen", make=True) as notes:
+            notes.put(file_name(ref), seen.encode())
+
+    def forget(self, ref: str) -> None:
+        """Drop what is known about a ref that is gone."""
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.folder, "seen", file_name(ref)))
+
+    def sweep(self) -> None:
+        """Remove what an interrupted run left; without any good commit, remove everything."""
+        _remove(os.path.join(self.folder, "new"))
+        for pattern in _UNFINISHED:
+            for left in glob.glob(os.path.join(glob.escape(self.repository), pattern)):
+                with contextlib.suppress(OSError):
+                    os.unlink(left)
+        if not self._has_notes():
+            _remove(self.repository)
+
+    def _has_notes(self) -> bool:
+        with contextlib.suppress(OSError):
+            return bool(os.listdir(os.path.join(self.folder, "seen")))
+        return False
+
+
+def file_name(ref: str) -> str:
+    """A name for what is kept about a ref, which may hold slashes."""
+    return hashlib.sha256(ref.encode()).hexdigest()[:32]
+
+
+def _remove(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_cached(base: str, key: str) -> bool:
+    """Whether something is kept under the key."""
+    return os.path.isdir(os.path.join(base, "git", key))
+
+
+@contextlib.contextmanager
+def opened_cache(base: str, key: str, until: float) -> Iterator[Cache]:
+    """The copy under `key`, for us alone; a failure leaves no more than was there before.
+
+    Raises: TimeoutError if others use it for too long, OSError.
+    """
+    cache = Cache(os.path.join(base, "git", key))
+    try:
+        with _locked(cache.folder, until):
+            cache.sweep()
+            try:
+                yield cache
+            except BaseException:
+                cache.sweep()
+                raise
+            finally:
+                if not cache.exists:
+                    # Whoever waits for this lock notices that it is gone, and asks again.
+                    _remove(cache.folder)
+    finally:
+        with contextlib.suppress(OSError):  # others keep copies there
+            os.rmdir(os.path.dirname(cache.folder))
+
+
+def discard_copy(base: str, key: str) -> None:
+    """Remove what is kept under the key, unless somebody uses it."""
+    folder = os.path.join(base, "git", key)
+    if os.path.isdir(folder):
+        with contextlib.suppress(OSError), _locked(folder, time.monotonic()):
+            _remove(folder)
+
+
+@contextlib.contextmanager
+def _locked(folder: str, until: float) -> Iterator[None]:
+    path = os.path.join(folder, "lock")
+    while True:
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except FileNotFoundError:  # a folder was removed in between
+            continue
+        try:
+            _wait(descriptor, until)
+            if _is_still(descriptor, path):
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _wait(descriptor: int, until: float) -> None:
+    while sys.platform != "win32":
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise TimeoutError from None
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+def _is_still(descriptor: int, path: str) -> bool:
+    """Whether the lock that we hold is the one that others would ask for."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,90 @@
+"""What GitHub answered, kept on disk: for conditional requests, and for when it does not answer.
+
+Every name is a hash that the token is part of: what one credential read is not found with another.
+It is a cache: whatever is missing, damaged or cannot be written counts as not being there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import zlib
+from typing import TYPE_CHECKING
+
+from skillhall._internal.fs.handles import open_root, read_file
+from skillhall._internal.fs.write import WritableFolder
+from skillhall.errors import NotAFile, TooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CAPACITY = 64 * 1024 * 1024  # bytes of all that is kept
+_LARGEST = CAPACITY // 2  # bytes of one answer
+_UNPACKED = 4 * CAPACITY  # bytes
+_LEAST = 4096  # bytes; what a file takes on most disks, however small it is
+_DIGEST = hashlib.sha256().digest_size
+_FOLDER = "github"
+
+
+class GitHubCache:
+    """The answers that one credential had from one server; nothing without a directory."""
+
+    def __init__(self, directory: str, server: str, token: str) -> None:
+        self._path = os.path.join(directory, _FOLDER) if directory else ""
+        self._owner = f"{server}\0{token}"
+
+    def read(self, kind: str, *key: str) -> bytes | None:
+        """What was written under that key, if it is still whole."""
+        if not self._path:
+            return None
+        try:
+            with contextlib.closing(open_root(self._path)) as folder:
+                data = read_file(folder, self._name(kind, key), _LARGEST)
+        except (OSError, NotAFile, TooLarge):
+            return None
+        return _unpacked(data)
+
+    def write(self, kind: str, *key: str, data: bytes) -> None:
+        """Keep an answer, all or nothing."""
+        packed = zlib.compress(data, 1)
+        packed = hashlib.sha256(packed).digest() + packed
+        if not self._path or len(packed) > _LARGEST or len(data) > _UNPACKED:
+            return
+        with contextlib.suppress(OSError, NotAFile):
+            os.makedirs(self._path, mode=0o700, exist_ok=True)
+            with WritableFolder(self._path) as folder:
+                folder.put(self._name(kind, key), packed, 0o600)
+
+    def sweep(self, capacity: int = CAPACITY) -> None:
+        """Remove what was written first until the rest fits."""
+        if not self._path:
+            return
+        with contextlib.suppress(OSError), WritableFolder(self._path) as folder:
+            for _, size, name in sorted(self._files(), reverse=True):
+                capacity -= size
+                if capacity < 0:
+                    with contextlib.suppress(OSError):  # another process was faster
+                        folder.remove(name)
+
+    def _files(self) -> Iterator[tuple[int, int, str]]:
+        with contextlib.closing(open_root(self._path)) as folder:
+            for name, _ in folder.entries():
+                with contextlib.suppress(OSError):
+                    found = folder.peek(name)
+                    if stat.S_ISREG(found.st_mode):
+                        yield found.st_mtime_ns, max(found.st_size, _LEAST), name
+
+    def _name(self, kind: str, key: tuple[str, ...]) -> str:
+        return hashlib.sha256("\0".join((self._owner, kind, *key)).encode()).hexdigest()
+
+
+def _unpacked(data: bytes) -> bytes | None:
+    digest, packed = data[:_DIGEST], data[_DIGEST:]
+    if hashlib.sha256(packed).digest() != digest:
+        return None
+    try:
+        return zlib.decompress(packed)
+    except zlib.error:
+        return None

@@ -1,0 +1,179 @@
+"""Skills that installed Python packages bring along, in `.agents/skills` of the package's folder.
+
+No package is imported, since that would run it. What a distribution's own records say is a hint
+where to look; files are only read below the package's folder, by handles.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from glob import escape, glob
+from importlib.metadata import Distribution, distributions
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.fs.handles import Kind, Place, open_root, opened_place, read_file
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.sources.folder.bundle_reader import open_bundle
+from skillhall.errors import NoSkillThere, NotAFile, PackageNotInstalled, TooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillhall._internal.settings import Settings
+    from skillhall._internal.sources.ref import PackageRef
+
+SHELF = ".agents/skills"
+_NAME = r"[^\W\d]\w*"  # of a package that can be imported
+_RECORDED = re.compile(rf"((?:{_NAME}/)+?){re.escape(SHELF)}/[^/]+/[^/]+")
+_IMPORTED = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_MAX_PTH = 64 * 1024  # bytes; site.py reads all, an honest one has a line or two
+_EDITABLE = "it is installed from its source folder: name that folder instead"
+_WHERE = f"skills of a package lie in its folder, in {SHELF}/<name>/SKILL.md"
+
+
+class Packaged(NamedTuple):
+    """The skills of a package, and the version of its distribution; "" if there is none."""
+
+    bundles: tuple[Bundle, ...]
+    version: str
+
+
+def package_search_paths(settings: Settings) -> list[str]:
+    """Where packages are looked for: the active environment first, then where we run ourselves."""
+    environment = settings.variables.get("VIRTUAL_ENV", "")
+    folders = _site_packages(environment) if os.path.isabs(environment) else []
+    named = [path for folder in folders for path in (folder, *_pth_entries(folder))]
+    running = (path for path in sys.path if os.path.isabs(path) and os.path.isdir(path))
+    return list(dict.fromkeys([*named, *running]))
+
+
+def _site_packages(environment: str) -> list[str]:
+    pattern = os.path.join(escape(environment), "lib", "python3*", "site-packages")
+    windows = os.path.join(environment, "Lib", "site-packages")
+    found = sorted(glob(pattern)) or [windows]
+    return [path for path in found if os.path.isdir(path)]
+
+
+def _pth_entries(folder: str) -> Iterator[str]:
+    """The folders that plain lines of `.pth` files add; lines of code are not run."""
+    for name in sorted(os.listdir(folder)):
+        for line in _pth_lines(folder, name) if name.endswith(".pth") else ():
+            path = os.path.join(folder, line)
+            if not line.startswith(("#", "import ", "import\t")) and os.path.isdir(path):
+                yield os.path.normpath(path)
+
+
+def _pth_lines(folder: str, name: str) -> list[str]:
+    opened = open_root(folder)
+    try:
+        text = read_file(opened, name, _MAX_PTH).decode("utf-8")
+    except (OSError, NotAFile, TooLarge, UnicodeDecodeError):
+        return []
+    finally:
+        opened.close()
+    return [line.strip() for line in text.splitlines() if line.strip() and "\0" not in line]
+
+
+def read_package(reference: PackageRef, search: Sequence[str]) -> Packaged:
+    """The skills in a package, found by its distribution's name or by what is imported.
+
+    Raises: PackageNotInstalled, NoSkillThere.
+    """
+    distribution = _distribution(reference.package, search)
+    places = list(_shelves(reference.package, distribution, search))
+    bundles = tuple(bundle for place in places for bundle in _bundles(place))
+    if bundles:
+        return Packaged(bundles, _version(distribution))
+    if distribution is None and not any(_folders(reference.package, search)):
+        raise PackageNotInstalled(reference.package)
+    is_editable = distribution is not None and _is_editable(distribution)
+    raise NoSkillThere(reference.text, _EDITABLE if is_editable else _WHERE)
+
+
+def _distribution(package: str, search: Sequence[str]) -> Distribution | None:
+    # Names are compared as PEP 503 has it: case, dots, dashes and underscores do not count.
+    return next(iter(distributions(name=package, path=list(search))), None)
+
+
+def _version(distribution: Distribution | None) -> str:
+    try:
+        return str(distribution.metadata["Version"] or "") if distribution is not None else ""
+    except (KeyError, TypeError, ValueError, OSError):  # versions of Python miss it differently
+        return ""
+
+
+def _is_editable(distribution: Distribution) -> bool:
+    return '"editable": true' in re.sub(r"\s*:\s*", ": ", _text(distribution, "direct_url.json"))
+
+
+def _text(distribution: Distribution, name: str) -> str:
+    try:
+        return distribution.read_text(name) or ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _shelves(
+    package: str, distribution: Distribution | None, search: Sequence[str]
+) -> Iterator[Place]:
+    """The folders of skills that belong to the package, each once."""
+    found: dict[Place, None] = {}
+    if distribution is not None:
+        site = os.path.abspath(str(distribution.locate_file("")))
+        for folder in sorted(_packages(distribution)):
+            found |= dict.fromkeys(_below([site, *search], folder))
+    if not found:
+        found |= dict.fromkeys(_folders(package, search, SHELF))
+    return iter(found)
+
+
+def _packages(distribution: Distribution) -> set[str]:
+    """The folders of packages that a distribution says it has."""
+    lines = _text(distribution, "RECORD").splitlines()
+    recorded = (_RECORDED.fullmatch(line.partition(",")[0]) for line in lines)
+    named = {match[1].rstrip("/") for match in recorded if match}
+    top = _text(distribution, "top_level.txt").split()
+    return named or {name for name in top if re.fullmatch(_NAME, name)}
+
+
+def _below(roots: Sequence[str], folder: str) -> list[Place]:
+    """Where the package's skills are; the first root that has the package counts."""
+    for root in roots:
+        if _is_folder(Place(root, folder)):
+            return [Place(root, f"{folder}/{SHELF}")]
+    return []
+
+
+def _folders(package: str, search: Sequence[str], below: str = "") -> Iterator[Place]:
+    """The folder of what is imported by that name, in the first path that has it."""
+    spellings = dict.fromkeys((package, re.sub(r"[-.]+", "_", package).lower()))
+    for name in spellings:
+        folder = name.replace(".", "/")
+        for root in search if _IMPORTED.fullmatch(name) else ():
+            if _is_folder(Place(root, folder)):
+                yield Place(root, f"{folder}/{below}" if below else folder)
+                return
+
+
+def _is_folder(place: Place) -> bool:
+    try:
+        with opened_place(place):
+            return True
+    except OSError:
+        return False
+
+
+def _bundles(shelf: Place) -> Iterator[Bundle]:
+    try:
+        with opened_place(shelf) as folder:
+            names = sorted(name for name, kind in folder.entries() if kind is Kind.FOLDER)
+    except OSError:
+        return
+    for name in names:
+        bundle = open_bundle(shelf.child(name), LENIENT.scan)
+        if any(is_skill_md(path) for path in bundle.files):
+            yield Bundle(name, bundle.files, bundle.findings)

@@ -1,0 +1,1 @@
+"""Client of another Skillhall server."""

@@ -1,0 +1,127 @@
+"""Tokens: what lets clients into every server on one database. Only digests are kept."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from skillhall._internal.background_watching import Watch
+from skillhall._internal.skill.bundle import sha256_of
+from skillhall._internal.storage.ports_shared_port import DATABASE_RESTORED, TOKENS_CHANGED
+from skillhall._internal.storage.records import StoredToken
+from skillhall.errors import FieldRefused, TokenNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from skillhall._internal.storage.ports_shared_port import StoredTokens
+    from skillhall._internal.storage.records import Event
+
+Token: TypeAlias = StoredToken
+PREFIX = "skh_"  # by which scanners for secrets know one
+MAX_LABEL = 100  # characters
+LOOK = 30.0  # seconds between looks that no event asks for
+RETRY = 1.0  # seconds after a look that failed
+_THREAD = "skillhall-tokens"
+
+
+class NewToken(NamedTuple):
+    """A token that nobody can read again."""
+
+    text: str
+    stored: StoredToken
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The verbs on tokens."""
+
+    store: StoredTokens
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def new(self, label: str) -> NewToken:
+        """Make a token. Raises: FieldRefused, Conflict, DatabaseUnavailable, DatabaseFull."""
+        name = label.strip()
+        if not name or len(name) > MAX_LABEL or not name.isprintable():
+            problem = f"it is one line of 1 to {MAX_LABEL} printable characters"
+            raise FieldRefused("label", problem)
+        text = f"{PREFIX}{secrets.token_urlsafe(32)}"
+        digest = sha256_of(text.encode("ascii"))
+        stored = StoredToken(secrets.token_hex(4), name, digest, self._now())
+        self.store.add(stored)
+        return NewToken(text, stored)
+
+    def list(self) -> Sequence[StoredToken]:
+        """All of them, the oldest first. Raises: DatabaseUnavailable."""
+        return self.store.list()
+
+    def revoke(self, name: str) -> None:
+        """Let nobody in any more by the token with that id or label.
+
+        Raises: TokenNotFound, DatabaseUnavailable, DatabaseFull.
+        """
+        if not self.store.drop(name.strip(), self._now()):
+            raise TokenNotFound(name)
+
+    def _now(self) -> str:
+        return self.clock().isoformat(timespec="microseconds")
+
+
+class TokenRing:
+    """The tokens that are accepted at this moment; `close` it.
+
+    While the database cannot be reached, those that were known last are.
+    """
+
+    def __init__(self, store: StoredTokens) -> None:
+        self._store = store
+        self._turn = threading.Lock()
+        self._by_digest: Mapping[str, StoredToken] = {}
+        self._by_id: Mapping[str, StoredToken] = {}
+        self._listeners: tuple[Callable[[], None], ...] = ()
+        self._is_behind = True
+        self._watch = Watch(self.catch_up, self._pause, _THREAD)
+
+    def find(self, token: bytes) -> StoredToken | None:
+        """The accepted token with this text; it never waits."""
+        return self._by_digest.get(sha256_of(token))
+
+    def get(self, identity: str) -> StoredToken | None:
+        """The accepted token with this id; it never waits."""
+        return self._by_id.get(identity)
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` in the ring's own thread after every change; it must not block."""
+        self._listeners = (*self._listeners, listener)
+
+    def hear(self, events: Sequence[Event]) -> None:
+        """Look at once if events tell of tokens, or if nobody knows what they would have told."""
+        if not events or any(one.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for one in events):
+            self._watch.wake()
+
+    def catch_up(self) -> None:
+        """Read them again; what cannot be done is tried again soon."""
+        with self._turn:
+            try:
+                self._accept(self._store.list())
+                self._is_behind = False
+            except Exception:  # noqa: BLE001 - whatever it is, the thread must go on looking
+                self._is_behind = True
+
+    def close(self) -> None:
+        """Look no more."""
+        self._watch.close()
+
+    def _accept(self, tokens: Sequence[StoredToken]) -> None:
+        by_digest = {one.digest: one for one in tokens}
+        if by_digest == self._by_digest:
+            return
+        self._by_digest, self._by_id = by_digest, {one.id: one for one in tokens}
+        for listener in self._listeners:
+            listener()
+
+    def _pause(self) -> float:
+        return RETRY if self._is_behind else LOOK

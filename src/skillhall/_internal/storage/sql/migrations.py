@@ -1,0 +1,192 @@
+"""The migrations: numbered functions in one list, forward only, the same for both databases.
+
+Each is written out, not derived from the tables of today: those change, a migration never does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import inspect
+
+from skillhall._internal.storage.sql.tables import migrations
+from skillhall.errors import DatabaseNewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+_LOCK = 7_223_446_120_931  # of PostgreSQL's advisory locks, the one for migrations
+
+_BUDGETS = (
+    "budget_permanent BIGINT, budget_stable BIGINT, budget_working BIGINT, budget_total BIGINT"
+)
+_CONTENT = """type TEXT NOT NULL,
+    zone TEXT NOT NULL CHECK (zone IN ('PERMANENT', 'STABLE', 'WORKING')),
+    content TEXT NOT NULL, tokens BIGINT NOT NULL, bytes BIGINT NOT NULL,
+    skill_name TEXT, skill_description TEXT, source_type TEXT, source_ref TEXT"""
+_SESSION = "session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE"
+
+
+def _m1_sessions(connection: Connection) -> None:
+    """Sessions, their blocks, and the events that tell about changes."""
+    key, serial = _key(connection), _serial(connection)
+    _execute(
+        connection,
+        f"""CREATE TABLE sessions (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, {_BUDGETS},
+            version BIGINT NOT NULL, revision BIGINT NOT NULL,
+            created_at TEXT NOT NULL, updated_at TEXT NOT NULL)""",
+        f"""CREATE TABLE blocks (id TEXT PRIMARY KEY NOT NULL, {_SESSION},
+            position {key} NOT NULL, {_CONTENT}, version BIGINT NOT NULL,
+            created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted BIGINT)""",
+        """CREATE UNIQUE INDEX blocks_order ON blocks (session_id, zone, position)
+            WHERE deleted IS NULL""",
+        "CREATE INDEX blocks_skill ON blocks (session_id, skill_name)",
+        "CREATE INDEX blocks_deleted ON blocks (session_id, deleted)",
+        f"""CREATE TABLE events (seq {serial}, session_id TEXT NOT NULL, revision BIGINT NOT NULL,
+            kind TEXT NOT NULL, subject TEXT NOT NULL, data TEXT NOT NULL, at TEXT NOT NULL)""",
+        "CREATE INDEX events_session ON events (session_id, seq)",
+    )
+
+
+def _m2_templates_and_snapshots(connection: Connection) -> None:
+    """Arrangements that are kept: templates, and sessions as they were."""
+    key = _key(connection)
+    _execute(
+        connection,
+        f"""CREATE TABLE templates (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
+            description TEXT NOT NULL, {_BUDGETS}, version BIGINT NOT NULL,
+            created_at TEXT NOT NULL, updated_at TEXT NOT NULL)""",
+        "CREATE UNIQUE INDEX templates_name ON templates (name)",
+        f"""CREATE TABLE template_blocks (
+            template_id TEXT NOT NULL REFERENCES templates (id) ON DELETE CASCADE,
+            ordinal BIGINT NOT NULL, {_CONTENT}, PRIMARY KEY (template_id, ordinal))""",
+        f"""CREATE TABLE snapshots (id TEXT PRIMARY KEY NOT NULL, {_SESSION}, name TEXT NOT NULL,
+            {_BUDGETS}, revision BIGINT NOT NULL, automatic BIGINT NOT NULL,
+            created_at TEXT NOT NULL)""",
+        "CREATE INDEX snapshots_session ON snapshots (session_id, revision)",
+        f"""CREATE TABLE snapshot_blocks (
+            snapshot_id TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE,
+            id TEXT NOT NULL, position {key} NOT NULL, {_CONTENT}, version BIGINT NOT NULL,
+            created_at TEXT NOT NULL, updated_at TEXT NOT NULL, PRIMARY KEY (snapshot_id, id))""",
+    )
+
+
+def _m3_shared_files(connection: Connection) -> None:
+    """What many servers share: skills and uploads, their bytes kept once for each digest."""
+    data = "BYTEA" if _is_postgres(connection) else "BLOB"
+    file = (
+        "path TEXT NOT NULL, digest TEXT NOT NULL REFERENCES blobs (digest), mode BIGINT NOT NULL"
+    )
+    _execute(
+        connection,
+        f"""CREATE TABLE blobs (digest TEXT PRIMARY KEY NOT NULL, size BIGINT NOT NULL,
+            data {data} NOT NULL)""",
+        """CREATE TABLE shared_skills (id TEXT PRIMARY KEY NOT NULL, origin TEXT NOT NULL,
+            version BIGINT NOT NULL, updated_at TEXT NOT NULL)""",
+        f"""CREATE TABLE shared_skill_files (
+            skill_id TEXT NOT NULL REFERENCES shared_skills (id) ON DELETE CASCADE,
+            {file}, PRIMARY KEY (skill_id, path))""",
+        "CREATE INDEX shared_skill_files_digest ON shared_skill_files (digest)",
+        """CREATE TABLE uploads (source TEXT PRIMARY KEY NOT NULL, content_hash TEXT NOT NULL,
+            used BIGINT NOT NULL, updated_at TEXT NOT NULL)""",
+        f"""CREATE TABLE upload_files (
+            source TEXT NOT NULL REFERENCES uploads (source) ON DELETE CASCADE,
+            {file}, PRIMARY KEY (source, path))""",
+        "CREATE INDEX upload_files_digest ON upload_files (digest)",
+    )
+
+
+def _m4_tokens(connection: Connection) -> None:
+    """The tokens that servers accept, by their digests."""
+    _execute(
+        connection,
+        """CREATE TABLE tokens (id TEXT PRIMARY KEY NOT NULL, label TEXT NOT NULL,
+            digest TEXT NOT NULL, created_at TEXT NOT NULL)""",
+        "CREATE UNIQUE INDEX tokens_label ON tokens (label)",
+    )
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _m1_sessions,
+    _m2_templates_and_snapshots,
+    _m3_shared_files,
+    _m4_tokens,
+)
+LATEST = len(MIGRATIONS)
+
+
+def current_version(connection: Connection) -> int:
+    """How many migrations the database has had."""
+    if not inspect(connection).has_table(migrations.name):
+        return 0
+    found = connection.exec_driver_sql("SELECT MAX(version) FROM schema_migrations").scalar()
+    return int(found or 0)
+
+
+def lock_schema(connection: Connection) -> None:
+    """Keep other processes from migrating until the transaction ends."""
+    if _is_postgres(connection):  # SQLite has one writer anyway
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+
+def migrate(connection: Connection, at: str, upto: int = LATEST) -> None:
+    """Bring the database up to a version, in the open transaction. Raises: DatabaseNewer."""
+    lock_schema(connection)
+    version = current_version(connection)
+    if version > LATEST:
+        raise DatabaseNewer(version, LATEST)
+    if version == 0:
+        _execute(
+            connection,
+            """CREATE TABLE IF NOT EXISTS schema_migrations (
+                version INTEGER PRIMARY KEY NOT NULL, applied_at TEXT NOT NULL)""",
+        )
+    for number, step in enumerate(MIGRATIONS[version:upto], start=version + 1):
+        step(connection)
+        connection.execute(migrations.insert(), {"version": number, "applied_at": at})
+
+
+def drop_everything(connection: Connection) -> None:
+    """Remove every table of ours, in the transaction that is open."""
+    for table in _ALL_TABLES:
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
+
+
+# Those that point at others come first.
+_ALL_TABLES = (
+    "tokens",
+    "upload_files",
+    "uploads",
+    "shared_skill_files",
+    "shared_skills",
+    "blobs",
+    "snapshot_blocks",
+    "snapshots",
+    "template_blocks",
+    "templates",
+    "events",
+    "blocks",
+    "sessions",
+    "schema_migrations",
+)
+
+
+def _execute(connection: Connection, *statements: str) -> None:
+    for statement in statements:
+        connection.exec_driver_sql(statement)
+
+
+def _is_postgres(connection: Connection) -> bool:
+    return connection.dialect.name == "postgresql"
+
+
+def _key(connection: Connection) -> str:
+    return 'TEXT COLLATE "C"' if _is_postgres(connection) else "TEXT"
+
+
+def _serial(connection: Connection) -> str:
+    if _is_postgres(connection):
+        return "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
+    return "INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL"

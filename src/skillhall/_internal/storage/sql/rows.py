@@ -1,0 +1,192 @@
+"""Rows of the tables as records, and records as rows."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from skillhall._internal.storage.records import (
+    Block,
+    Budgets,
+    Content,
+    Event,
+    Session,
+    SkillOrigin,
+    Snapshot,
+    Template,
+    Zone,
+)
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from sqlalchemy import Row as SqlRow
+
+    Row: TypeAlias = SqlRow[Any]
+    Values: TypeAlias = dict[str, object]
+
+
+def session_of(row: Row) -> Session:
+    """A row of `sessions`."""
+    return Session(
+        id=row.id,
+        name=row.name,
+        budgets=_budgets_of(row),
+        version=row.version,
+        revision=row.revision,
+        created=row.created_at,
+        updated=row.updated_at,
+    )
+
+
+def session_row(session: Session) -> Values:
+    """A session for `sessions`."""
+    return {
+        "id": session.id,
+        "name": session.name,
+        **_budget_columns(session.budgets),
+        "version": session.version,
+        "revision": session.revision,
+        "created_at": session.created,
+        "updated_at": session.updated,
+    }
+
+
+def content_of(row: Row) -> Content:
+    """What a block says, of any table that keeps blocks."""
+    skill = None
+    if row.skill_name is not None:
+        skill = SkillOrigin(
+            row.skill_name,
+            row.skill_description or "",
+            row.source_type or "",
+            row.source_ref or "",
+        )
+    return Content(row.type, Zone(row.zone), row.content, row.tokens, skill)
+
+
+def content_row(content: Content) -> Values:
+    """The columns that all tables with blocks have."""
+    skill = content.skill
+    return {
+        "type": content.type,
+        "zone": content.zone.value,
+        "content": content.text,
+        "tokens": content.tokens,
+        "bytes": len(content.text.encode("utf-8")),
+        "skill_name": skill.name if skill else None,
+        "skill_description": skill.description if skill else None,
+        "source_type": skill.source_type if skill else None,
+        "source_ref": skill.source_ref if skill else None,
+    }
+
+
+def block_of(row: Row) -> Block:
+    """A row of `blocks`."""
+    return Block(
+        id=row.id,
+        session=row.session_id,
+        position=row.position,
+        content=content_of(row),
+        version=row.version,
+        created=row.created_at,
+        updated=row.updated_at,
+        deleted=row.deleted,
+    )
+
+
+def block_row(block: Block) -> Values:
+    """A block for `blocks`."""
+    return {
+        "id": block.id,
+        "session_id": block.session,
+        "position": block.position,
+        **content_row(block.content),
+        "version": block.version,
+        "created_at": block.created,
+        "updated_at": block.updated,
+        "deleted": block.deleted,
+    }
+
+
+def template_of(row: Row) -> Template:
+    """A row of `templates`."""
+    return Template(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        budgets=_budgets_of(row),
+        version=row.version,
+        created=row.created_at,
+        updated=row.updated_at,
+    )
+
+
+def template_row(template: Template) -> Values:
+    """A template for `templates`."""
+    return {
+        "id": template.id,
+        "name": template.name,
+        "description": template.description,
+        **_budget_columns(template.budgets),
+        "version": template.version,
+        "created_at": template.created,
+        "updated_at": template.updated,
+    }
+
+
+def snapshot_of(row: Row) -> Snapshot:
+    """A row of `snapshots`."""
+    return Snapshot(
+        id=row.id,
+        session=row.session_id,
+        name=row.name,
+        budgets=_budgets_of(row),
+        revision=row.revision,
+        created=row.created_at,
+        automatic=bool(row.automatic),
+    )
+
+
+def snapshot_row(snapshot: Snapshot) -> Values:
+    """A snapshot for `snapshots`."""
+    return {
+        "id": snapshot.id,
+        "session_id": snapshot.session,
+        "name": snapshot.name,
+        **_budget_columns(snapshot.budgets),
+        "revision": snapshot.revision,
+        "automatic": int(snapshot.automatic),
+        "created_at": snapshot.created,
+    }
+
+
+def event_of(row: Row) -> Event:
+    """A row of `events`."""
+    data = json.loads(row.data)
+    return Event(row.kind, row.subject, row.session_id, row.revision, data, row.at, row.seq)
+
+
+def event_row(event: Event) -> Values:
+    """An event for `events`, which numbers it."""
+    return {
+        "session_id": event.session,
+        "revision": event.revision,
+        "kind": event.kind,
+        "subject": event.subject,
+        "data": json.dumps(dict(event.data), ensure_ascii=False, separators=(",", ":")),
+        "at": event.at,
+    }
+
+
+def _budgets_of(row: Row) -> Budgets:
+    return Budgets(row.budget_permanent, row.budget_stable, row.budget_working, row.budget_total)
+
+
+def _budget_columns(budgets: Budgets) -> Values:
+    return {
+        "budget_permanent": budgets.permanent,
+        "budget_stable": budgets.stable,
+        "budget_working": budgets.working,
+        "budget_total": budgets.total,
+    }

@@ -1,0 +1,117 @@
+"""Skills of many servers, in tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import insert, select, update
+
+from skillhall._internal.storage.ports_shared_port import SKILL_CHANGED, SKILL_DELETED
+from skillhall._internal.storage.records import Event, SharedSkill
+from skillhall._internal.storage.sql.file_rows import (
+    drop_owner,
+    files_of,
+    forget,
+    keep_files,
+    lock_files,
+    read_blob,
+)
+from skillhall._internal.storage.sql.tables import shared_skill_files, shared_skills
+from skillhall._internal.storage.sql.workspace_writes import SqlWriting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from skillhall._internal.storage.ports_shared_port import Files, SharedReading, SharedWriting
+    from skillhall._internal.storage.sql.engine import Database
+
+_T = TypeVar("_T")
+
+_OWNER = shared_skill_files.c.skill_id
+
+
+class SqlSharedSkills:
+    """Shared skills in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def look(self, work: Callable[[SharedReading], _T]) -> _T:
+        """What the work returns. Raises: DatabaseUnavailable."""
+        return self._database.read(lambda connection: work(_Reading(connection)))
+
+    def change(self, work: Callable[[SharedWriting], _T], at: str) -> _T:
+        """What the work returns, once its changes are kept, and told to all servers.
+
+        Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
+        """
+
+        def whole(connection: Connection) -> _T:
+            lock_files(connection)
+            writing = _Writing(connection)
+            result = work(writing)
+            writing.finish(at)
+            return result
+
+        return self._database.write(whole)
+
+
+class _Reading:
+    """Looks in one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def versions(self) -> dict[str, int]:
+        """The version of each by id."""
+        asked = select(shared_skills.c.id, shared_skills.c.version)
+        return {row.id: row.version for row in self._connection.execute(asked)}
+
+    def find(self, identity: str) -> SharedSkill | None:
+        """The skill with that id."""
+        asked = select(shared_skills).where(shared_skills.c.id == identity)
+        row = self._connection.execute(asked).first()
+        if row is None:
+            return None
+        files = files_of(self._connection, _OWNER, identity).get(identity, {})
+        return SharedSkill(row.id, row.origin, row.version, files, row.updated_at)
+
+    def read(self, digest: str) -> bytes | None:
+        """The bytes of a file."""
+        return read_blob(self._connection, digest)
+
+
+class _Writing(_Reading):
+    """Changes in one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._kinds: dict[str, str] = {}  # what happened, by id
+
+    def put(self, identity: str, files: Files, origin: str) -> None:
+        """Keep a skill in place of the one that is there."""
+        loose = drop_owner(self._connection, shared_skills.c.id, identity, _OWNER)
+        row = {"id": identity, "origin": origin, "version": 0, "updated_at": ""}
+        self._connection.execute(insert(shared_skills), row)
+        keep_files(self._connection, _OWNER, identity, files)
+        forget(self._connection, loose)
+        self._kinds[identity] = SKILL_CHANGED
+
+    def drop(self, identity: str) -> None:
+        """Remove a skill."""
+        loose = drop_owner(self._connection, shared_skills.c.id, identity, _OWNER)
+        forget(self._connection, loose)
+        self._kinds[identity] = SKILL_DELETED
+
+    def finish(self, at: str) -> None:
+        """Tell what happened; the number of the last event is the version of what was put."""
+        if not self._kinds:
+            return
+        events = [Event(kind, identity, "", 0, {}, at) for identity, kind in self._kinds.items()]
+        # Last, since everybody who changes anything waits for the one who has the next number.
+        version = SqlWriting(self._connection).note(*events)
+        put = [identity for identity, kind in self._kinds.items() if kind == SKILL_CHANGED]
+        changed = update(shared_skills).where(shared_skills.c.id.in_(put))
+        self._connection.execute(changed, {"version": version, "updated_at": at})

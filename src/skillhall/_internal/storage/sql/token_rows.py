@@ -1,0 +1,79 @@
+"""Tokens of servers, in a table, and what servers tell each other besides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, insert, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from skillhall._internal.storage.ports_shared_port import TOKENS_CHANGED
+from skillhall._internal.storage.records import Event, StoredToken
+from skillhall._internal.storage.sql.tables import tokens
+from skillhall._internal.storage.sql.workspace_writes import SqlWriting
+from skillhall.errors import Conflict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+    from skillhall._internal.storage.sql.engine import Database
+
+
+class SqlTokens:
+    """Tokens in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self) -> list[StoredToken]:
+        """All of them, the oldest first."""
+        asked = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
+
+        def work(connection: Connection) -> list[StoredToken]:
+            rows = connection.execute(asked)
+            return [StoredToken(row.id, row.label, row.digest, row.created_at) for row in rows]
+
+        return self._database.read(work)
+
+    def add(self, token: StoredToken) -> None:
+        """Keep another one. Raises: Conflict if its label is taken."""
+        row = {"id": token.id, "label": token.label, "digest": token.digest}
+
+        def work(connection: Connection) -> None:
+            try:
+                connection.execute(insert(tokens), {**row, "created_at": token.created})
+            except IntegrityError:
+                raise Conflict(token.label, "revoke it first, or choose another label") from None
+            _tell(connection, token.created)
+
+        self._database.write(work)
+
+    def drop(self, name: str, at: str) -> bool:
+        """Whether there was one with that id or label to remove."""
+        those = or_(tokens.c.id == name, tokens.c.label == name)
+
+        def work(connection: Connection) -> bool:
+            is_gone = connection.execute(delete(tokens).where(those)).rowcount > 0
+            if is_gone:
+                _tell(connection, at)
+            return is_gone
+
+        return self._database.write(work)
+
+
+class SqlOutbox:
+    """The events of a database, for what no table keeps."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def note(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
+        """Tell all servers. Raises: DatabaseUnavailable, DatabaseFull."""
+        event = Event(kind, "", "", 0, data, at)
+        self._database.write(lambda connection: SqlWriting(connection).note(event))
+
+
+def _tell(connection: Connection, at: str) -> None:
+    SqlWriting(connection).note(Event(TOKENS_CHANGED, "", "", 0, {}, at))

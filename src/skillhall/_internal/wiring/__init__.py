@@ -1,0 +1,1 @@
+"""Builds services from settings: the only package that knows every concrete class."""

@@ -1,0 +1,110 @@
+"""The compiled context: what a model reads of a session, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from skillhall._internal.storage.records import Zone
+from skillhall._internal.workspace.unit_of_work import found_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillhall._internal.storage.ports import Reading
+    from skillhall._internal.storage.records import Block, Content, Session, ZoneSize
+    from skillhall._internal.workspace.unit_of_work import Desk
+
+Level: TypeAlias = Literal["fine", "warning", "danger"]
+
+_GAP = "\n\n"
+_WARNING, _DANGER = 0.80, 0.95  # of a budget
+
+
+class Spending(NamedTuple):
+    """Tokens against a budget; both are estimates, as the tokens are."""
+
+    tokens: int
+    budget: int | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more is spent than was meant to be."""
+        return self.budget is not None and self.tokens > self.budget
+
+    @property
+    def share(self) -> float:
+        """How much of the budget is spent, 1 being all of it; nothing without a budget."""
+        if self.budget is None:
+            return 0.0
+        return self.tokens / self.budget if self.budget else float(bool(self.tokens))
+
+    @property
+    def level(self) -> Level:
+        """Whether somebody should look at it."""
+        if self.share < _WARNING:
+            return "fine"
+        return "warning" if self.share < _DANGER else "danger"
+
+
+class ZoneContext(NamedTuple):
+    """One zone: its blocks in order, and what they cost."""
+
+    zone: Zone
+    blocks: Sequence[Block]
+    spending: Spending
+
+
+class Context(NamedTuple):
+    """A whole session as a model reads it."""
+
+    session: Session
+    zones: tuple[ZoneContext, ...]
+    total: Spending
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """Compiled contexts."""
+
+    desk: Desk
+
+    def compile(self, session: str) -> Context:
+        """The context of a session at this moment. Raises: RecordNotFound."""
+
+        def work(read: Reading) -> tuple[Session, Sequence[Block]]:
+            return found_session(read, session), read.blocks(session)
+
+        return compile_context(*self.desk.store.read(work))
+
+
+def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
+    """PERMANENT, then STABLE, then WORKING."""
+    zones = tuple(_zone(session, zone, blocks) for zone in Zone)
+    total = Spending(sum(zone.spending.tokens for zone in zones), session.budgets.total)
+    ordered = (block.content for zone in zones for block in zone.blocks)
+    return Context(session, zones, total, compiled_text(ordered))
+
+
+def spend(session: Session, sizes: Mapping[Zone, ZoneSize]) -> dict[Zone | None, Spending]:
+    """What each zone costs, and under None all of them."""
+    spent: dict[Zone | None, Spending] = {}
+    for zone in Zone:
+        tokens = sizes[zone].tokens if zone in sizes else 0
+        spent[zone] = Spending(tokens, session.budgets.of(zone))
+    total = sum(one.tokens for one in spent.values())
+    return {**spent, None: Spending(total, session.budgets.total)}
+
+
+def compiled_text(contents: Iterable[Content]) -> str:
+    """What the blocks say, one after the other; empty ones leave no gap."""
+    texts = (content.text.strip("\r\n") for content in contents)
+    joined = _GAP.join(text for text in texts if text.strip())
+    return f"{joined}\n" if joined else ""
+
+
+def _zone(session: Session, zone: Zone, blocks: Iterable[Block]) -> ZoneContext:
+    own = [block for block in blocks if block.zone is zone]
+    tokens = sum(block.content.tokens for block in own)
+    return ZoneContext(zone, own, Spending(tokens, session.budgets.of(zone)))

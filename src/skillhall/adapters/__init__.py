@@ -1,0 +1,1 @@
+"""Skills for agent frameworks: one module per framework, each with its own extra."""

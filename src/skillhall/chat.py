@@ -1,0 +1,12 @@
+"""Chat with a model that uses skills, as a stream of events. Needs the `pydantic-ai` extra."""
+
+from skillhall._internal.agents.chat.chat import Chat
+from skillhall._internal.agents.chat.events import (
+    Done,
+    FileRead,
+    SkillLoaded,
+    TextDelta,
+    ToolFailed,
+)
+
+__all__ = ["Chat", "Done", "FileRead", "SkillLoaded", "TextDelta", "ToolFailed"]

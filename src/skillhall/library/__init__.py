@@ -1,1 +1,0 @@
-"""The shelf: the verbs on skills a person keeps. Plain functions; surfaces word their reports."""

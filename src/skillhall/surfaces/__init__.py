@@ -1,1 +1,0 @@
-"""The doors: each surface reads its caller's words, calls a service and words the report."""

@@ -1,0 +1,139 @@
+"""The public functions take one path or several, as text or as `Path`, and hide hidden skills."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import skillhall
+from skillhall._internal.render.json_manifest import as_json
+from skillhall._internal.render.listing import Entry
+from skillhall._internal.sources.folder.root import Paths
+from skillhall.errors import SkillhallError
+from tests.support.agents import make_settings
+from tests.support.skills import make_skill, make_skill_md
+
+
+class Fspath:
+    """A path of another library."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return str(self._path)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    make_skill(tmp_path / "skills", "pdf")
+    hidden = make_skill_md("deploy", disable_model_invocation="true", body="# Ship it\n")
+    make_skill(tmp_path / "skills", "deploy", data=hidden)
+    return tmp_path / "skills"
+
+
+FORMS: list[Callable[[Path], object]] = [
+    str,
+    Path,
+    Fspath,
+    lambda root: [str(root)],
+    lambda root: (root,),
+    lambda root: iter([Fspath(root)]),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_load_catalog_and_discover_skills_take_one_folder_or_several(
+    root: Path, form: Callable[[Path], Paths]
+) -> None:
+    assert [one.name for one in skillhall.load_catalog(form(root))] == ["deploy", "pdf"]
+    assert [one.name for one in skillhall.discover_skills(form(root))] == ["deploy", "pdf"]
+
+
+def test_one_folder_as_text_may_be_relative(root: Path) -> None:
+    settings = make_settings(root.parent)
+    assert len(skillhall.load_catalog("skills", settings=settings)) == 2
+    assert len(skillhall.discover_skills("skills", cwd=root.parent)) == 2
+    assert len(skillhall.discover_skills(Path("skills"), cwd=str(root.parent))) == 2
+
+
+@pytest.mark.parametrize("form", [str, Path, Fspath])
+def test_every_other_path_may_be_a_path_object(
+    root: Path, form: Callable[[Path], str | Path]
+) -> None:
+    settings = make_settings(root.parent)
+    assert skillhall.load_skill_bundle(form(root / "pdf")).name == "pdf"
+    assert skillhall.LocalSkills(form(root.parent)).list().items == ()
+    assert "ReadFile" in skillhall.tools_for(form(root.parent), settings)
+    skill = skillhall.load_catalog(root).find("pdf")
+    assert skillhall.read_skill_file(skill, form(Path("SKILL.md")))[:3] == b"---"
+    assert "Skill directory: there\n" in skillhall.activate(skill, directory=form(Path("there")))
+    source = skillhall.InstructionSource(form(Path("skills")))
+    assert "<name>pdf</name>" in skillhall.InstructionSkills([source], settings).text
+    assert len(skillhall.AgentSkills.of(form(root), settings=settings).offer()) == 1
+    parsed = skillhall.parse_skill_metadata(make_skill_md("pdf"), form(root / "pdf/SKILL.md"))
+    assert parsed.path == f"{root}/pdf/SKILL.md"
+
+
+def test_one_text_where_several_may_be_given_is_one(root: Path) -> None:
+    assert skillhall.Globs("pdf*", inline="deploy") == skillhall.Globs(("pdf*",), ("deploy",))
+    skills = skillhall.discover_skills(root)
+    guard = skillhall.ToolGuard([replace(skills[0], allowed_tools=("Read",))], always="Skill")
+    guard.activate(skills[0].name)
+    assert guard.refusal("Skill") is None
+    assert guard.refusal("S") is not None
+    with pytest.raises(SkillhallError, match="one-part"):
+        skillhall.fetch_skills("one-part")
+
+
+def test_a_list_given_as_one_root_is_an_error(root: Path) -> None:
+    with pytest.raises(TypeError):
+        skillhall.AgentSkills.of([str(root)])  # type: ignore[arg-type]  # the mistake itself
+
+
+RENDERERS: list[Callable[[Iterable[skillhall.Skill]], object]] = [
+    skillhall.render_listing,
+    skillhall.render_markdown,
+    skillhall.render_local,
+    skillhall.skills_to_xml,
+    as_json,
+]
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_renderers_take_a_catalog_and_leave_out_hidden_skills(
+    root: Path, render: Callable[[Iterable[skillhall.Skill]], object]
+) -> None:
+    catalog = skillhall.load_catalog(root)
+    assert render(catalog) == render(list(catalog)) == render(catalog.visible)
+    assert "pdf" in str(render(catalog))
+    assert "deploy" not in str(render(catalog))
+
+
+def test_renderers_take_discovered_skills_and_leave_out_hidden_ones(root: Path) -> None:
+    skills = skillhall.discover_skills(root)
+    for text in (skillhall.render_listing(skills), skillhall.render_markdown(skills)):
+        assert "pdf" in text
+        assert "deploy" not in text
+
+
+def test_a_listing_of_hidden_skills_alone_is_empty(root: Path) -> None:
+    hidden = [skillhall.load_catalog(root).find("deploy")]
+    assert skillhall.render_listing(hidden) == skillhall.render_local(hidden) == ""
+    assert skillhall.render_markdown(hidden) == ""
+
+
+def test_an_entry_that_does_not_know_about_hiding_is_shown() -> None:
+    class Plain:
+        name, description, location = "a", "b", "/c"
+
+    entry: Entry = Plain()
+    assert "<name>a</name>" in skillhall.render_listing([entry])
+
+
+def test_a_skill_tool_names_no_hidden_skill(root: Path) -> None:
+    skills = {one.name: one for one in skillhall.discover_skills(root)}
+    tool = skillhall.SkillTool(skills)
+    assert "deploy" not in str(tool.parameters)
+    assert "deploy" not in str(tool("deploy"))[40:]

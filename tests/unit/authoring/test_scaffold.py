@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall._internal.authoring.scaffold import DESCRIPTION, create_skill
+from skillhall._internal.authoring.validate import validate
+from skillhall._internal.policy.profiles import SPECIFICATION
+from skillhall._internal.settings import Settings
+from skillhall.errors import Conflict, SkillRejected
+
+
+def test_a_new_skill_follows_the_specification(tmp_path: Path) -> None:
+    created = create_skill(str(tmp_path / "new"), "pdf-tools", "Use for: PDFs # all of them")
+    settings = Settings(str(tmp_path), str(tmp_path), use_index=False)
+    (result,) = validate([created.path], SPECIFICATION, settings).results
+    assert (result.findings, result.location) == ((), created.location)
+    assert result.name == "pdf-tools"
+
+
+def test_an_existing_folder_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "pdf-tools").mkdir()
+    with pytest.raises(Conflict):
+        create_skill(str(tmp_path), "pdf-tools")
+    assert list((tmp_path / "pdf-tools").iterdir()) == []
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
+    (tmp_path / "pdf-tools").symlink_to("gone")
+    with pytest.raises(Conflict):
+        create_skill(str(tmp_path), "pdf-tools")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("PDF_Tools", "'pdf-tools'"), ("a--b", "'a-b'"), ("", "'skill'"), ("a/b", "--dir")],
+)
+def test_a_wrong_name_is_refused_with_a_suggestion(name: str, hint: str, tmp_path: Path) -> None:
+    with pytest.raises(SkillRejected) as caught:
+        create_skill(str(tmp_path), name)
+    assert hint in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("description", ["", "x" * 1025, "\x1b[31m", "a\0b"])
+def test_a_wrong_description_is_refused(description: str, tmp_path: Path) -> None:
+    with pytest.raises(SkillRejected):
+        create_skill(str(tmp_path), "pdf-tools", description)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_template_has_a_description_that_passes() -> None:
+    assert 0 < len(DESCRIPTION) <= 1024
+
+
+@given(st.text(max_size=30))
+def test_no_name_makes_a_path_outside_of_the_folder(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    folder = tmp_path_factory.mktemp("names")
+    try:
+        created = create_skill(str(folder), name)
+    except SkillRejected:
+        assert list(folder.iterdir()) == []
+    else:
+        assert Path(created.path).parent == folder

@@ -1,0 +1,66 @@
+"""Queries: every text means one, of a bounded size."""
+
+import pytest
+
+from skillhall._internal.catalog.search.query import (
+    MAX_TERMS,
+    Term,
+    fold,
+    loosened,
+    read_query,
+    spaced,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("PDF tools", [("pdf", False), ("tools", True)]),
+        ("pdf* tools", [("pdf", True), ("tools", True)]),
+        ("pdf-tools", [("pdf", False), ("tools", True)]),
+        ("pdf PDF", [("pdf", True)]),
+        ("c++ (x", [("c", False), ("x", False)]),
+        ("PDF文档", [("pdf", False), ("文档", False)]),
+        ("snake_case", [("snake", False), ("case", True)]),
+        ("*", []),
+        ("🎉", []),
+        ("", []),
+    ],
+)
+def test_terms_of_a_query(text: str, terms: list[tuple[str, bool]]) -> None:
+    assert list(read_query(text).terms) == terms
+
+
+def test_a_query_has_at_most_so_many_terms() -> None:
+    assert len(read_query(" ".join(f"w{number}" for number in range(100))).terms) == MAX_TERMS
+
+
+def test_a_query_is_cut_at_a_thousand_characters() -> None:
+    assert read_query("x" * 5000).needle == "x" * 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Résumé", "resume"),
+        ("ÅNGSTRÖM", "angstrom"),
+        ("Straße", "strasse"),
+        ("ＰＤＦ", "pdf"),
+        ("İ", "i"),
+        ("ΣΑΣ", "σασ"),
+        ("がく", "がく"),
+        ("한글", "한글"),
+        ("a\ud800b", "a\ufffdb"),
+    ],
+)
+def test_folding_takes_case_and_accents_away(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+def test_characters_of_scripts_without_blanks_are_tokens() -> None:
+    assert spaced("pdf文档 x").split() == ["pdf", "文", "档", "x"]
+
+
+def test_a_long_run_without_blanks_is_loosened_to_its_pairs() -> None:
+    terms = (Term("pdf"), Term("分析数"), Term("文档"))
+    assert loosened(terms) == (Term("pdf"), Term("分析"), Term("析数"), Term("文档"))

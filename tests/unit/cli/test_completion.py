@@ -1,0 +1,100 @@
+"""Shell completion: what a shell is offered for the word that is being typed."""
+
+from pathlib import Path
+
+import pytest
+
+from skillhall._internal.cli.runner import run
+from tests.support.skills import make_skill
+
+CONFIG = '[[agents]]\nid = "writer"\n[[agents]]\nid = "reviewer"\n'
+
+
+@pytest.fixture(autouse=True)
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Path:
+    """A project with two installed skills, and two agents in its config."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("pdf-tools", "csv-report"):
+        make_skill(tmp_path / "source", name)
+    assert run(["add", "./source", "--yes"]) == 0
+    (tmp_path / "skillhall.toml").write_text(CONFIG, encoding="utf-8")
+    capsys.readouterr()
+    return tmp_path
+
+
+def complete(
+    shell: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    """The values that click's protocol hands to the script of a shell."""
+    *before, incomplete = words.split(" ")
+    monkeypatch.setenv("_SKILLHALL_COMPLETE", f"{shell}_complete")
+    monkeypatch.setenv("COMP_WORDS", words if shell == "bash" else " ".join([*before, incomplete]))
+    monkeypatch.setenv("COMP_CWORD", incomplete if shell == "fish" else str(len(before)))
+    run([])
+    said = capsys.readouterr()
+    assert said.err == ""
+    lines = said.out.strip().splitlines()
+    if shell == "zsh":  # three lines each: type, value, help
+        return lines[1::3]
+    return [line.partition(",")[2].partition("\t")[0] for line in lines]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("skillhall add ./source --agent claude", ["claude-code"]),
+        ("skillhall generate -a curs", ["cursor"]),
+        ("skillhall remove p", ["pdf-tools"]),
+        ("skillhall remove pdf-tools c", ["csv-report"]),
+        ("skillhall show p", ["pdf-tools"]),
+        ("skillhall prompt --agent w", ["writer"]),
+    ],
+)
+def test_a_shell_completes_agents_and_installed_skills(
+    shell: str,
+    words: str,
+    expected: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert complete(shell, words, monkeypatch, capsys) == expected
+
+
+@pytest.mark.parametrize("command", ["remove", "update", "outdated", "verify", "rollback"])
+def test_commands_on_installed_skills_complete_their_names(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = complete("bash", f"skillhall {command} ", monkeypatch, capsys)
+    assert found == ["csv-report", "pdf-tools"]
+
+
+def test_a_removed_skill_is_completed_for_rollback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["remove", "pdf-tools", "--yes"]) == 0
+    capsys.readouterr()
+    assert complete("bash", "skillhall remove p", monkeypatch, capsys) == []
+    assert complete("bash", "skillhall rollback p", monkeypatch, capsys) == ["pdf-tools"]
+
+
+@pytest.mark.parametrize("command", ["prompt", "chat", "stats", "tool list"])
+def test_agents_of_the_config_are_completed(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = complete("bash", f"skillhall {command} --agent ", monkeypatch, capsys)
+    assert found == ["reviewer", "writer"]
+
+
+@pytest.mark.parametrize("words", ["skillhall remove p", "skillhall prompt --agent w"])
+def test_broken_files_complete_to_nothing_without_a_message(
+    words: str,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("skillhall-lock.json", "skillhall.toml"):
+        (project / name).write_text("{", encoding="utf-8")
+    assert complete("bash", words, monkeypatch, capsys) == []

@@ -1,0 +1,89 @@
+import json
+
+import pytest
+
+from skillhall import errors
+from skillhall._internal.cli.errors import EXIT_CODES, failure_of, report_error, wants_json
+
+RAISED = [
+    (errors.SkillNotFound("a"), 4),
+    (errors.SkillFileNotFound("a"), 4),
+    (errors.SkillRejected("a", ["b"]), 3),
+    (errors.UnsafePath("../a", "it leaves its folder"), 3),
+    (errors.NotAFile("a"), 3),
+    (errors.TooLarge("a", 1), 3),
+    (errors.UnknownProfile("a", ["b"]), 4),
+    (errors.ConfigInvalid("a", "b"), 3),
+    (errors.Conflict("a"), 6),
+    (OSError(28, "No space left on device"), 7),
+    (PermissionError(13, "Permission denied", "/a"), 7),
+    (ZeroDivisionError(), 1),
+]
+
+
+@pytest.mark.parametrize(("error", "code"), RAISED, ids=lambda value: type(value).__name__)
+def test_each_class_of_error_has_its_exit_code(error: Exception, code: int) -> None:
+    assert failure_of(error).exit_code == code
+
+
+@pytest.mark.parametrize("path", ["/home/ada/notes/x.md", "x.md"])
+def test_a_fault_of_the_disk_names_the_file_and_not_where_it_lies(path: str) -> None:
+    error = PermissionError(13, "Permission denied", path)
+    assert failure_of(error).message == "permission denied: x.md"
+
+
+def test_every_error_of_the_tree_has_a_class_in_the_table() -> None:
+    classes = {
+        error.code
+        for error in vars(errors).values()
+        if isinstance(error, type) and issubclass(error, errors.SkillhallError)
+    }
+    assert classes <= set(EXIT_CODES)
+
+
+def test_an_error_is_a_line_and_a_hint_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_error(errors.SkillNotFound("pfd", ["pdf"]), ["show", "pfd"]) == 4
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.splitlines() == [
+        "error: there is no skill named 'pfd'",
+        "hint: did you mean 'pdf'? 'skillhall list' shows all of them",
+    ]
+
+
+def test_with_json_an_error_is_an_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    report_error(errors.Conflict("a"), ["init", "a", "--json"])
+    told = capsys.readouterr()
+    answer = json.loads(told.out)
+    assert (answer["command"], answer["error"]["code"]) == ("init", "conflict")
+    assert told.err == ""
+
+
+def test_a_bug_is_one_line_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_error(ZeroDivisionError("secret"), ["list"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: internal error (ZeroDivisionError)")
+    assert "secret" not in told
+
+
+def test_a_bug_shows_where_it_is_to_whoever_asks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLHALL_DEBUG", "1")
+    report_error(ZeroDivisionError("secret"), ["list"])
+    assert "ZeroDivisionError: secret" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["list", "--json"], True),
+        (["list", "--format", "json"], True),
+        (["list", "--format=json"], True),
+        (["list", "json"], False),
+        (["list", "--", "--json"], False),
+        ([], False),
+    ],
+)
+def test_json_is_recognised_even_in_wrong_words(words: list[str], expected: bool) -> None:
+    assert wants_json(words) is expected

@@ -1,0 +1,87 @@
+"""`skillhall search`: rows, JSON, exit codes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillhall._internal.cli.runner import run
+from tests.support.skills import make_skill, make_skill_md
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "skills"
+    make_skill(folder, "pdf-tools", data=make_skill_md("pdf-tools", "Reads forms."))
+    make_skill(folder, "merge", data=make_skill_md("merge", "Joins pdf files.", "Uses qpdf.\n"))
+    quiet = make_skill_md("quiet", "Sleeps.", disable_model_invocation="true")
+    make_skill(folder, "quiet", data=quiet)
+    return folder
+
+
+def answer(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+def test_hits_are_rows_like_those_of_list(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "pdf", "-r", str(root)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"pdf-tools\tReads forms.\t{root}/pdf-tools/SKILL.md",
+        f"merge\tJoins pdf files.\t{root}/merge/SKILL.md",
+    ]
+
+
+def test_hits_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", "joins", "PDF", "--limit", "1", "-r", str(root), "--json"]) == 0
+    told = answer(capsys)
+    assert (told["command"], told["ok"], told["data"]["total"]) == ("search", True, 2)
+    (hit,) = told["data"]["hits"]
+    assert 0 < hit.pop("score") < 1
+    assert hit == {
+        "name": "merge",
+        "description": "Joins pdf files.",
+        "location": f"{root}/merge/SKILL.md",
+        "snippet": {"text": "Joins pdf files.", "marks": [[0, 5], [6, 9]]},
+    }
+
+
+def test_what_is_not_shown_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "", "--limit", "2", "-r", str(root)]) == 0
+    assert capsys.readouterr().err == "2 of 3 shown; --limit shows more\n"
+
+
+def test_nothing_found_is_exit_code_one(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "zebra", "-r", str(root)]) == 1
+    assert capsys.readouterr() == ("", "no skill was found\n")
+    assert run(["search", "zebra", "-r", str(root), "--json"]) == 1
+    assert answer(capsys)["data"] == {"hits": [], "total": 0}
+
+
+def test_a_skill_that_no_model_may_see_is_found(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["search", "sleeps", "-r", str(root)]) == 0
+    assert capsys.readouterr().out.startswith("quiet\t")
+
+
+def test_bodies_are_read_when_asked_for(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "qpdf", "-r", str(root)]) == 1
+    capsys.readouterr()
+    assert run(["search", "qpdf", "--body", "-r", str(root), "--json"]) == 0
+    (hit,) = answer(capsys)["data"]["hits"]
+    assert hit["snippet"] == {"text": "Uses qpdf.", "marks": [[5, 9]]}
+
+
+@pytest.mark.parametrize("text", ['foo"', "c++ (x", "name:", "*", "\ud800", "🎉", "AND"])
+def test_no_query_is_a_syntax_error(
+    text: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["search", text, "-r", str(root)]) in (0, 1)
+    assert "error" not in capsys.readouterr().err
+
+
+def test_a_search_for_no_word_at_all_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search"]) == 2
+    assert "QUERY" in capsys.readouterr().err

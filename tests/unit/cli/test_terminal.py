@@ -1,0 +1,90 @@
+import io
+
+import pytest
+from hypothesis import given
+
+from skillhall._internal.cli.terminal import (
+    clean,
+    clean_lines,
+    is_attended,
+    is_coloured,
+    is_decorated,
+    is_terminal,
+)
+from tests.support.strategies import any_text
+
+SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("naïve – 日本", "naïve – 日本"),
+        ("a\n  b\tc", "a b c"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\x9b31m", "a\\x9b31m"),
+        ("a\u202egnp.exe", "a\\u202egnp.exe"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("half\udcff", "half\\udcff"),
+        (SCOTLAND, SCOTLAND),
+        (f"{SCOTLAND}\U000e0041", f"{SCOTLAND}\\U000e0041"),
+        ("\N{WOMAN}\u200d\N{PERSONAL COMPUTER}", "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"),
+    ],
+)
+def test_unseen_characters_are_made_visible(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+@given(any_text)
+def test_no_text_moves_the_cursor_or_turns_its_direction(text: str) -> None:
+    for cleaned in (clean(text), clean_lines(text).replace("\n", "").replace("\t", "")):
+        assert not set(cleaned) & {*map(chr, range(0x20)), "\x7f", "\x9b", "\u202e", "\u2066"}
+        cleaned.encode("utf-8")
+
+
+def test_lines_and_tabs_of_a_text_stay() -> None:
+    assert clean_lines("a\r\n\tb\x07\n") == "a\n\tb\\x07\n"
+
+
+@pytest.mark.parametrize(
+    ("environment", "table", "colours"),
+    [
+        ({}, True, True),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, False, False),
+    ],
+)
+def test_a_terminal_gets_tables_unless_it_is_dumb_and_colours_unless_no_color_is_set(
+    environment: dict[str, str], table: bool, colours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert (is_decorated(Terminal()), is_coloured(Terminal())) == (table, colours)
+    assert not is_decorated(io.StringIO())
+
+
+def test_a_closed_stream_is_no_terminal() -> None:
+    stream = io.StringIO()
+    stream.close()
+    assert not is_terminal(stream)
+
+
+@pytest.mark.parametrize(("environment", "attended"), [({}, True), ({"CI": "1"}, False)])
+def test_nobody_is_asked_in_ci(
+    environment: dict[str, str], attended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert is_attended() is attended

@@ -1,0 +1,247 @@
+"""Opening what lies below a root, name by name."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillhall._internal.fs.handles import (
+    Folder,
+    Place,
+    is_beneath,
+    open_root,
+    opened_beneath,
+    opened_place,
+    read_beneath,
+    read_file,
+)
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
+from tests.support.trees import open_descriptors
+
+UNSAFE = [
+    "",
+    ".",
+    "..",
+    "../secret",
+    "a/../../secret",
+    "a/..",
+    "/etc/passwd",
+    "\\server\\share",
+    "C:/secret",
+    "c:secret",
+    "~/secret",
+    "a\\b",
+    "a//b",
+    "a/",
+    "file:///etc/passwd",
+    "nul\0byte",
+    "new\nline",
+    "esc\x1b[2J",
+    "\udcff",
+    "CON",
+    "aux.md",
+    "a/LPT1.txt",
+    "dot.",
+    "...",
+    "space ",
+    "x" * 5000,
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Folder]:
+    """The open folder `root`, beside which `secret` must stay unread."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "secret").write_bytes(b"secret")
+    opened = open_root(str(tmp_path / "root"))
+    yield opened
+    opened.close()
+
+
+def read(root: Folder, path: str, at_most: int = 100) -> bytes:
+    return read_beneath(root, RelativePath.parse(path), at_most)
+
+
+@pytest.mark.parametrize("text", UNSAFE)
+def test_an_unsafe_path_cannot_be_made(text: str) -> None:
+    with pytest.raises(UnsafePath):
+        RelativePath.parse(text)
+
+
+@pytest.mark.parametrize("text", ["%2e%2e/secret", "$HOME/x", "-rf", "a b", "ünïcode.md"])
+def test_odd_names_are_taken_literally(root: Folder, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "root" / text
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"literal")
+    assert read(root, text) == b"literal"
+
+
+def test_a_file_below_is_read_whole(root: Folder, tmp_path: Path) -> None:
+    (tmp_path / "root" / "a" / "b").mkdir(parents=True)
+    data = bytes(range(256))
+    (tmp_path / "root" / "a" / "b" / "c.bin").write_bytes(data)
+    assert read(root, "a/b/c.bin", 256) == data
+    assert read(root, "./a/./b/c.bin", 256) == data
+
+
+def test_what_is_absent_is_not_found(root: Folder) -> None:
+    with pytest.raises(SkillFileNotFound):
+        read(root, "absent")
+    with pytest.raises(SkillFileNotFound):
+        read(root, "absent/absent")
+
+
+@pytest.mark.parametrize("target", ["../secret", "{outside}/secret", "inside", "link", "missing"])
+def test_a_link_in_place_of_the_file_is_refused(root: Folder, tmp_path: Path, target: str) -> None:
+    (tmp_path / "root" / "inside").write_bytes(b"inside")
+    (tmp_path / "root" / "link").symlink_to(target.format(outside=tmp_path))
+    with pytest.raises(UnsafePath):
+        read(root, "link")
+
+
+@pytest.mark.parametrize("target", ["..", "{outside}", "a", ".", "missing"])
+@pytest.mark.parametrize("path", ["link/secret", "a/link/secret", "a/link/b/secret"])
+def test_a_link_in_place_of_a_folder_is_refused(
+    root: Folder, tmp_path: Path, target: str, path: str
+) -> None:
+    (tmp_path / "root" / "a" / "b").mkdir(parents=True)
+    link = tmp_path / "root" / path.partition("link")[0] / "link"
+    link.symlink_to(target.format(outside=tmp_path))
+    with pytest.raises(UnsafePath):
+        read(root, path)
+
+
+def test_the_refusal_does_not_tell_whether_the_target_exists(root: Folder, tmp_path: Path) -> None:
+    (tmp_path / "root" / "there").symlink_to("../secret")
+    (tmp_path / "root" / "nowhere").symlink_to("../absent")
+    texts = set()
+    for name in ("nowhere", "there"):
+        with pytest.raises(UnsafePath) as caught:
+            read(root, name)
+        texts.add(str(caught.value).replace(name, "NAME"))
+    assert len(texts) == 1
+    assert "secret" not in texts.pop()
+
+
+def test_a_file_in_place_of_a_folder_is_refused(root: Folder, tmp_path: Path) -> None:
+    (tmp_path / "root" / "file").touch()
+    with pytest.raises(UnsafePath):
+        read(root, "file/x")
+
+
+def test_a_folder_swapped_for_a_link_after_opening_is_not_followed(
+    root: Folder, tmp_path: Path
+) -> None:
+    folder = tmp_path / "root" / "a"
+    folder.mkdir()
+    (folder / "secret").write_bytes(b"mine")
+    with opened_beneath(root, ["a"]) as held:
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to(tmp_path)
+        assert read_file(held, "secret", 100) == b"mine"
+    with pytest.raises(UnsafePath):
+        read(root, "a/secret")
+
+
+def test_a_root_swapped_for_a_link_after_opening_stays_what_it_was(
+    root: Folder, tmp_path: Path
+) -> None:
+    (tmp_path / "root" / "file").write_bytes(b"mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_bytes(b"theirs")
+    (tmp_path / "root").rename(tmp_path / "moved")
+    (tmp_path / "root").symlink_to("other")
+    assert read(root, "file") == b"mine"
+
+
+def test_a_root_that_is_a_link_is_resolved_once(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name, encoding="utf-8")
+    (tmp_path / "root").symlink_to("first")
+    opened = open_root(str(tmp_path / "root"))
+    (tmp_path / "root").unlink()
+    (tmp_path / "root").symlink_to("second")
+    try:
+        assert read(opened, "file") == b"first"
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize("size", [100, 101, 5000])
+def test_only_files_up_to_the_limit_are_read(root: Folder, tmp_path: Path, size: int) -> None:
+    (tmp_path / "root" / "file").write_bytes(b"x" * size)
+    if size <= 100:
+        assert len(read(root, "file", 100)) == size
+        return
+    with pytest.raises(TooLarge):
+        read(root, "file", 100)
+
+
+def test_a_file_larger_than_memory_is_refused_by_its_stat(root: Folder, tmp_path: Path) -> None:
+    (tmp_path / "root" / "file").touch()
+    os.truncate(tmp_path / "root" / "file", 1 << 42)
+    with pytest.raises(TooLarge):
+        read(root, "file")
+
+
+def test_a_file_that_hides_its_size_is_still_bounded() -> None:
+    opened = open_root("/proc/self")
+    try:
+        with pytest.raises(TooLarge):
+            read(opened, "environ", 3)
+    finally:
+        opened.close()
+
+
+def test_a_folder_or_pipe_is_not_a_file(root: Folder, tmp_path: Path) -> None:
+    (tmp_path / "root" / "sub").mkdir()
+    os.mkfifo(tmp_path / "root" / "pipe")
+    for name in ("sub", "pipe"):
+        with pytest.raises(NotAFile):
+            read(root, name)
+
+
+def test_refused_reads_leave_no_descriptor_open(root: Folder, tmp_path: Path) -> None:
+    (tmp_path / "root" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "root" / "a" / "b" / "big").write_bytes(b"x" * 101)
+    (tmp_path / "root" / "a" / "b" / "link").symlink_to("big")
+    before = open_descriptors()
+    for path in ("a/b/big", "a/b/link", "a/b", "a/b/absent", "a/absent/x", "a/b/big/x"):
+        with pytest.raises((TooLarge, UnsafePath, NotAFile, SkillFileNotFound)):
+            read(root, path)
+    assert open_descriptors() == before
+
+
+def test_a_place_opens_from_its_root_and_not_through_links(tmp_path: Path) -> None:
+    (tmp_path / "root" / "a").mkdir(parents=True)
+    (tmp_path / "root" / "a" / "file").touch()
+    (tmp_path / "root" / "link").symlink_to("a")
+    with opened_place(Place(str(tmp_path / "root"), "a")) as folder:
+        assert [name for name, _ in folder.entries()] == ["file"]
+    with pytest.raises(OSError, match=r"."), opened_place(Place(str(tmp_path / "root"), "link")):
+        pass
+
+
+def test_a_place_knows_its_path_and_its_children() -> None:
+    top = Place("/r")
+    assert (top.path, top.name) == ("/r", "r")
+    assert top.child("a").child("b") == Place("/r", "a/b")
+    assert (top.child("a").child("b").path, top.child("a").child("b").name) == ("/r/a/b", "b")
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "expected"),
+    [
+        ("/r", "/r", True),
+        ("/r/a", "/r", True),
+        ("/root", "/r", False),
+        ("/r-evil/a", "/r", False),
+        ("/", "/r", False),
+        ("/r", "/", True),
+    ],
+)
+def test_beneath_is_decided_by_names_not_by_prefix(path: str, root: str, *, expected: bool) -> None:
+    assert is_beneath(path, root) is expected

@@ -1,0 +1,172 @@
+"""Reading below a root through links that stay there."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skillhall._internal.fs.links import MAX_LINKS, Inside, read_inside
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
+from tests.support.trees import open_descriptors
+
+
+class Refused(Exception):
+    """What a test's `admit` raises."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder with a file in it, beside which `secret` must stay unread."""
+    folder = tmp_path / "root"
+    (folder / "docs" / "deep").mkdir(parents=True)
+    (folder / "docs" / "a.md").write_bytes(b"inside")
+    (folder / "docs" / "deep" / "b.md").write_bytes(b"deep inside")
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "root-beside").mkdir()
+    (tmp_path / "root-beside" / "a.md").write_bytes(b"secret")
+    return folder
+
+
+def read(root: Path, path: str, at_most: int = 100) -> Inside:
+    return read_inside(str(root), RelativePath.parse(path), at_most)
+
+
+def test_a_plain_path_is_read_and_told(root: Path) -> None:
+    assert read(root, "docs/deep/b.md") == ("docs/deep/b.md", b"deep inside")
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "asked"),
+    [
+        ("link.md", "docs/a.md", "link.md"),
+        ("link.md", "./docs//a.md", "link.md"),
+        ("docs/link.md", "a.md", "docs/link.md"),
+        ("docs/deep/link.md", "../a.md", "docs/deep/link.md"),
+        ("folder", "docs", "folder/a.md"),
+        ("docs/up", "..", "docs/up/docs/a.md"),
+        ("docs/deep/far", "../../docs", "docs/deep/far/a.md"),
+    ],
+)
+def test_a_link_that_stays_inside_is_followed(
+    root: Path, link: str, target: str, asked: str
+) -> None:
+    (root / link).symlink_to(target)
+    assert read(root, asked) == ("docs/a.md", b"inside")
+
+
+def test_the_way_back_from_a_linked_folder_is_the_real_one(root: Path) -> None:
+    (root / "b.md").write_bytes(b"top")
+    (root / "short").symlink_to("docs/deep")
+    (root / "link.md").symlink_to("short/../a.md")
+    assert read(root, "link.md") == ("docs/a.md", b"inside")
+
+
+def test_an_absolute_link_into_the_root_is_followed(root: Path) -> None:
+    (root / "docs" / "link.md").symlink_to(root / "docs" / "a.md")
+    assert read(root, "docs/link.md") == ("docs/a.md", b"inside")
+
+
+def test_an_absolute_link_into_a_root_that_is_a_link_is_followed(root: Path) -> None:
+    (root.parent / "alias").symlink_to("root")
+    (root / "real.md").symlink_to(root.resolve() / "docs" / "a.md")
+    (root / "alias.md").symlink_to(root.parent / "alias" / "docs" / "a.md")
+    for name in ("real.md", "alias.md"):
+        assert read(root.parent / "alias", name).data == b"inside"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "../secret",
+        "../nothing",
+        "docs/../../secret",
+        "../root/docs/a.md",
+        "/etc/passwd",
+        "/nothing",
+        "{root}-beside/a.md",
+        "{root}/../secret",
+        "..",
+    ],
+)
+def test_a_link_that_leaves_is_refused_whether_or_not_it_leads_somewhere(
+    root: Path, target: str
+) -> None:
+    (root / "link.md").symlink_to(target.format(root=root))
+    with pytest.raises(UnsafePath, match="out of the folder"):
+        read(root, "link.md")
+
+
+def test_only_so_many_links_are_followed(root: Path) -> None:
+    (root / "0.md").symlink_to("docs/a.md")
+    for number in range(1, MAX_LINKS + 1):
+        (root / f"{number}.md").symlink_to(f"{number - 1}.md")
+    assert read(root, f"{MAX_LINKS - 1}.md").data == b"inside"
+    with pytest.raises(UnsafePath):
+        read(root, f"{MAX_LINKS}.md")
+
+
+def test_links_in_a_ring_end(root: Path) -> None:
+    (root / "a.md").symlink_to("b.md")
+    (root / "b.md").symlink_to("a.md")
+    with pytest.raises(UnsafePath):
+        read(root, "a.md")
+
+
+@pytest.mark.parametrize("path", ["no.md", "docs/a.md/b.md", "dangling.md", "x" * 300 + ".md"])
+def test_what_is_absent_is_not_found(root: Path, path: str) -> None:
+    (root / "dangling.md").symlink_to("docs/no.md")
+    with pytest.raises(SkillFileNotFound):
+        read(root, path)
+
+
+def test_a_root_that_is_absent_holds_no_file(tmp_path: Path) -> None:
+    with pytest.raises(SkillFileNotFound):
+        read(tmp_path / "none", "a.md")
+
+
+@pytest.mark.parametrize("path", ["docs", "pipe", "to-pipe", "to-folder", "to-top"])
+def test_folders_and_pipes_are_not_files(root: Path, path: str) -> None:
+    os.mkfifo(root / "pipe")
+    (root / "to-pipe").symlink_to("pipe")
+    (root / "to-folder").symlink_to("docs")
+    (root / "to-top").symlink_to("docs/..")
+    with pytest.raises(NotAFile):
+        read(root, path)
+
+
+def test_the_limit_holds_behind_a_link(root: Path) -> None:
+    (root / "link.md").symlink_to("docs/a.md")
+    assert read(root, "link.md", at_most=6).data == b"inside"
+    with pytest.raises(TooLarge):
+        read(root, "link.md", at_most=5)
+
+
+def test_every_real_path_is_admitted_before_it_is_opened(root: Path) -> None:
+    (root / "short").symlink_to("docs/deep")
+    seen: list[str] = []
+    read_inside(str(root), RelativePath.parse("short/b.md"), 100, seen.append)
+    assert seen == ["short", "docs", "docs/deep", "docs/deep/b.md"]
+
+
+def test_what_is_not_admitted_is_not_opened_through_a_link_either(root: Path) -> None:
+    os.mkfifo(root / "docs" / "private")
+    (root / "link.md").symlink_to("docs/private")
+
+    def admit(path: str) -> None:
+        if path == "docs/private":
+            raise Refused
+
+    with pytest.raises(Refused):
+        read_inside(str(root), RelativePath.parse("link.md"), 100, admit)
+
+
+def test_no_descriptor_stays_open(root: Path) -> None:
+    (root / "out.md").symlink_to("../secret")
+    (root / "up.md").symlink_to("docs/deep/../a.md")
+    before = open_descriptors()
+    read(root, "up.md")
+    for path in ("out.md", "docs/deep/no.md", "docs/deep"):
+        with pytest.raises((UnsafePath, SkillFileNotFound, NotAFile)):
+            read(root, path)
+    assert open_descriptors() == before

@@ -1,0 +1,28 @@
+from skillhall import errors
+from skillhall._internal.cli.errors import EXIT_CODES
+from skillhall._internal.http.errors import STATUS, status_of
+from skillhall.errors import SkillhallError
+
+
+def test_every_error_has_a_status() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    codes = {kind.code for kind in kinds if issubclass(kind, SkillhallError)}
+    assert len(codes) > 10
+    assert codes <= set(STATUS)
+
+
+def test_every_class_with_an_exit_code_has_a_status() -> None:
+    assert set(EXIT_CODES) - {"usage"} <= set(STATUS)
+
+
+def test_every_status_is_that_of_an_error_and_every_code_is_written_like_the_others() -> None:
+    for status in STATUS.values():
+        assert 400 <= status.http < 600
+        assert status.wire.replace("_", "").isalpha()
+        assert status.wire.isupper()
+
+
+def test_an_unknown_class_is_an_internal_error() -> None:
+    error = SkillhallError("?")
+    error.code = "nobody-knows"
+    assert status_of(error) == STATUS["internal"]

@@ -1,0 +1,332 @@
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.lock import (
+    MAX_LOCK,
+    PROJECT_LOCK,
+    USER_LOCK,
+    Lock,
+    LockedFile,
+    LockEdit,
+    LockEntry,
+    Target,
+    changing_lock,
+    locked_files,
+    parse_lock,
+    portable_source,
+    read_lock,
+    render_lock,
+    set_digest,
+    user_lock_folder,
+)
+from skillhall._internal.installer.preflight import digest_of
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.sources.folder.bundle_reader import open_bundle
+from skillhall._internal.sources.ref import parse_reference
+from skillhall.errors import LockInvalid
+from tests.support.skills import make_skill
+
+KEY = ".agents/skills/pdf"
+FILES = (
+    LockedFile("SKILL.md", "a" * 64, 120, "100644"),
+    LockedFile("scripts/run.sh", "b" * 64, 20, "100755"),
+)
+ENTRY = LockEntry(
+    source="acme/skills@v1",
+    path="skills/pdf",
+    commit="c" * 40,
+    digest=set_digest(FILES),
+    files=FILES,
+    targets=(Target(".claude/skills/pdf", "link"),),
+)
+LOCK = Lock({KEY: ENTRY})
+
+
+def fields(lock: Lock = LOCK) -> dict[str, object]:
+    found: dict[str, object] = json.loads(render_lock(lock))
+    return found
+
+
+def with_entry(**changes: object) -> bytes:
+    """The lock with other values in its one entry; `None` leaves a field out."""
+    lock = json.loads(render_lock(LOCK))
+    entry = {**lock["skills"][KEY], **changes}
+    kept = {name: value for name, value in entry.items() if value is not None}
+    return json.dumps({**lock, "skills": {KEY: kept}}).encode()
+
+
+def with_key(key: str) -> bytes:
+    lock = json.loads(render_lock(LOCK))
+    return json.dumps({**lock, "skills": {key: lock["skills"][KEY]}}).encode()
+
+
+def with_file(**changes: object) -> bytes:
+    file = {"path": "SKILL.md", "sha256": "a" * 64, "size": 120, "mode": "100644"}
+    return with_entry(files=[{**file, **changes}])
+
+
+def problem_of(data: bytes) -> str:
+    with pytest.raises(LockInvalid) as caught:
+        parse_lock(data)
+    assert caught.value.code == "invalid_config"
+    assert str(caught.value).startswith("skillhall-lock.json: ")
+    assert caught.value.hint
+    return caught.value.problem
+
+
+def test_a_lock_reads_as_it_was_written() -> None:
+    assert parse_lock(render_lock(LOCK)) == LOCK
+
+
+def test_a_lock_is_written_for_people_and_version_control() -> None:
+    text = render_lock(Lock({KEY: replace(ENTRY, source="./größe")})).decode()
+    assert text.startswith('{\n  "skills": {\n    ".agents/skills/pdf": {\n      "commit": "')
+    assert '"source": "./größe"' in text
+    assert text.endswith('  "version": 1\n}\n')
+
+
+def test_the_same_entries_give_the_same_bytes_in_any_order() -> None:
+    other = replace(ENTRY, files=FILES[::-1])
+    forth = Lock({KEY: ENTRY, "a": ENTRY})
+    assert render_lock(forth) == render_lock(Lock({"a": other, KEY: other}))
+
+
+def test_fields_of_a_later_version_of_the_format_are_written_back() -> None:
+    lock = json.loads(render_lock(LOCK))
+    entry = lock["skills"][KEY]
+    for where in (lock, entry, entry["files"][0], entry["targets"][0]):
+        where["later"] = {"b": [1, None], "a": "x"}
+    data = json.dumps(lock).encode()
+    assert json.loads(render_lock(parse_lock(data))) == lock
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "line 1 is not JSON"),
+        (b"<<<<<<< HEAD\n{}", "line 1 is not JSON"),
+        (b"[]", "it is not an object"),
+        (b"\xff{}", "it is not UTF-8"),
+        (b'{"version": 1}', "skills is missing"),
+        (b'{"skills": {}}', "version is missing"),
+        (b'{"version": true, "skills": {}}', "version is not a whole number"),
+        (b'{"version": 1.0, "skills": {}}', "version is not a whole number"),
+        (b'{"version": 0, "skills": {}}', "its version is 0, not 1"),
+        (b'{"version": 1, "skills": []}', "skills is not an object"),
+        (b'{"version": 1, "skills": {}, "skills": {}}', "'skills' stands there twice"),
+        (b'{"version": 1, "skills": {"a": []}}', "skills['a'] is not an object"),
+        (b'{"version": 1, "skills": {}, "x": NaN}', "NaN is not JSON"),
+        (b'{"version": 1, "skills": {}, "x": "\\ud800"}', "it is not UTF-8"),
+        (b'{"version": 1, "skills": {}, "x": 1e999}', "it nests too deeply, or holds numbers"),
+        (b"[" * 100_000, "it nests too deeply, or holds numbers"),
+        (b'{"version": ' + b"1" * 5000 + b"}", "it nests too deeply, or holds numbers"),
+        (b" " * (MAX_LOCK + 1), "it is larger than"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_a_lock_of_another_shape_is_refused(data: bytes, problem: str) -> None:
+    assert problem_of(data).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"source": None}, ".source is missing"),
+        ({"source": 7}, ".source is not text"),
+        ({"source": "--upload-pack=x"}, ".source names no source"),
+        ({"source": "ext::sh -c x"}, ".source names no source"),
+        ({"source": "https://user:secret@example.org/a/b.git"}, ".source names no source"),
+        ({"path": "../x"}, ".path is no path"),
+        ({"path": "a/./b"}, ".path is not written in its shortest form"),
+        ({"commit": "main"}, ".commit is not of its form: 'main'"),
+        ({"commit": "C" * 40}, ".commit is not of its form"),
+        ({"digest": "a" * 64}, ".digest is not of its form"),
+        ({"digest": f"sha256:{'0' * 64}"}, ".digest is not that of its files"),
+        ({"pinned": 1}, ".pinned is neither true nor false"),
+        ({"files": {}}, ".files is not a list"),
+        ({"files": ["SKILL.md"]}, ".files[0] is not an object"),
+        ({"targets": [{"path": "/etc", "kind": "copy"}]}, ".targets[0].path is no path"),
+        ({"targets": [{"path": "x", "kind": "mount"}]}, ".targets[0].kind is none of copy, link"),
+        ({"targets": [{"path": KEY, "kind": "copy"}]}, ".targets names one place twice"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_field_is_refused_by_its_name(changes: Mapping[str, object], problem: str) -> None:
+    assert problem_of(with_entry(**changes)).startswith(f"skills['{KEY}']{problem}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"path": "../../.bashrc"}, "path is no path to write to: it leaves its folder"),
+        ({"path": "C:\\x"}, "path is no path to write to"),
+        ({"path": "a\x1b[31m"}, "path is no path to write to: it holds control characters"),
+        ({"sha256": "g" * 64}, "sha256 is not of its form"),
+        ({"size": -1}, "size is not a whole number"),
+        ({"size": True}, "size is not a whole number"),
+        ({"mode": "104755"}, "mode is none of 100644, 100755"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_file_is_refused_by_its_place(changes: Mapping[str, object], problem: str) -> None:
+    assert f".files[0].{problem}" in problem_of(with_file(**changes))
+
+
+@pytest.mark.parametrize("key", ["../x", "/etc/x", "~/x", "", "a//b", "x" * 2000, "a\nb"])
+def test_a_key_that_leaves_its_root_is_refused(key: str) -> None:
+    assert "is no path to write to" in problem_of(with_key(key))
+
+
+def test_a_lock_of_a_newer_skillhall_is_refused_with_advice() -> None:
+    with pytest.raises(LockInvalid, match="its version is 2, not 1") as caught:
+        parse_lock(b'{"version": 2, "entries": []}')
+    assert "update" in caught.value.hint
+
+
+VALUES: list[object] = [None, True, 1, -1, 1.5, "", "a/b", "../x", [], {}, [[]], [{}]]
+SOME = st.sampled_from(VALUES)
+NAMES = st.sampled_from(["source", "path", "commit", "files", "targets", "pinned"])
+
+
+@given(SOME, st.dictionaries(NAMES, SOME, max_size=4), st.binary(max_size=20))
+def test_a_spoilt_lock_is_refused_and_nothing_worse(
+    version: object, changes: dict[str, object], data: bytes
+) -> None:
+    spoilt = json.dumps({"version": version, "skills": {"a": changes}}).encode()
+    for one in (data, spoilt, with_entry(**{**changes, "digest": 7})):
+        with pytest.raises(LockInvalid):
+            parse_lock(one)
+
+
+def test_a_missing_lock_is_empty(tmp_path: Path) -> None:
+    assert read_lock(str(tmp_path)) == Lock()
+    assert read_lock(str(tmp_path / "missing"), USER_LOCK) == Lock()
+
+
+def test_a_lock_behind_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(render_lock(LOCK))
+    (tmp_path / PROJECT_LOCK).symlink_to("elsewhere")
+    with pytest.raises(LockInvalid, match="not a regular file"):
+        read_lock(str(tmp_path))
+    with pytest.raises(LockInvalid), changing_lock(str(tmp_path)) as edit:
+        edit.entries[KEY] = ENTRY
+
+
+def test_a_lock_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / PROJECT_LOCK).touch()
+    os.truncate(tmp_path / PROJECT_LOCK, MAX_LOCK + 1)
+    with pytest.raises(LockInvalid, match="larger than"):
+        read_lock(str(tmp_path))
+
+
+def test_an_edit_is_written_when_its_block_ends(tmp_path: Path) -> None:
+    folder = user_lock_folder(str(tmp_path))
+    with changing_lock(folder, USER_LOCK) as edit:
+        edit.entries[KEY] = ENTRY
+    assert read_lock(folder, USER_LOCK) == LOCK
+    assert [path.name for path in Path(folder).iterdir()] == [".skillhall-lock.json"]
+    with changing_lock(folder, USER_LOCK) as edit:
+        del edit.entries[KEY]
+    assert read_lock(folder, USER_LOCK) == Lock()
+
+
+def test_an_edit_keeps_what_it_does_not_know(tmp_path: Path) -> None:
+    lock = {**fields(), "later": 1}
+    (tmp_path / PROJECT_LOCK).write_text(json.dumps(lock), encoding="utf-8")
+    with changing_lock(str(tmp_path)) as edit:
+        edit.entries["a"] = ENTRY
+    assert read_lock(str(tmp_path)) == Lock({KEY: ENTRY, "a": ENTRY}, {"later": 1})
+
+
+def test_a_block_that_changes_nothing_leaves_the_file_alone(tmp_path: Path) -> None:
+    file = tmp_path / PROJECT_LOCK
+    file.write_bytes(json.dumps(fields()).encode())
+    before = file.read_bytes(), file.stat().st_ino
+    with changing_lock(str(tmp_path)) as edit:
+        edit.entries[KEY] = ENTRY
+    assert (file.read_bytes(), file.stat().st_ino) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
+def test_a_lock_that_nobody_else_may_read_stays_so(tmp_path: Path) -> None:
+    file = tmp_path / PROJECT_LOCK
+    file.write_bytes(render_lock(LOCK))
+    file.chmod(0o600)
+    with changing_lock(str(tmp_path)) as edit:
+        del edit.entries[KEY]
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def change_and_fail(edit: LockEdit) -> None:
+    edit.entries[KEY] = ENTRY
+    raise ZeroDivisionError
+
+
+def test_a_block_that_fails_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), changing_lock(str(tmp_path)) as edit:
+        change_and_fail(edit)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(LockInvalid, match="leaves its folder"), changing_lock(str(tmp_path)) as e:
+        e.entries["../x"] = ENTRY
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_of_a_bundle_has_its_files_and_its_digest(tmp_path: Path) -> None:
+    skill = make_skill(
+        tmp_path, "pdf", files={"scripts/run.sh": b"#!/bin/sh\n", "a-b": b"", "a": b""}
+    )
+    (skill / "scripts" / "run.sh").chmod(0o755)
+    bundle = open_bundle(Place(str(skill)), LENIENT.scan)
+    files = locked_files(bundle)
+    assert [file.path for file in files] == ["SKILL.md", "a", "a-b", "scripts/run.sh"]
+    assert files[3].size == 10
+    assert files[3].mode == ("100755" if os.name == "posix" else "100644")
+    assert set_digest(files) == digest_of(bundle)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("acme/skills/pdf@v1", "acme/skills/pdf@v1"),
+        ("python:acme", "python:acme"),
+        ("./skills", "./docs/skills"),
+        ("../skills", "./skills"),
+        ("../../shared", "../shared"),
+        ("../../shared/skills.zip", "../shared/skills.zip"),
+        ("..", "."),
+        ("~/skills", "~/skills"),
+        ("/opt/skills", "/opt/skills"),
+        ("/home/ada/project/.agents/x", ".agents/x"),
+        ("/home/ada/project/in/it", "./in/it"),
+        ("/home/ada/project-2/x", "/home/ada/project-2/x"),
+    ],
+)
+@pytest.mark.skipif(os.name != "posix", reason="paths of other systems begin otherwise")
+def test_a_local_source_is_told_from_the_lock_where_that_helps(text: str, kept: str) -> None:
+    root = "/home/ada/project"
+    found = portable_source(parse_reference(text), root, f"{root}/docs")
+    assert found == kept
+    assert parse_reference(found).text == found
+
+
+def test_clearing_up_after_a_killed_process_spares_the_lock(tmp_path: Path) -> None:
+    with changing_lock(str(tmp_path), USER_LOCK) as edit:
+        edit.entries[KEY] = ENTRY
+    (tmp_path / ".skillhall-0123456789abcdef").write_bytes(b"half")
+    (tmp_path / ".skillhall-old-pdf").mkdir()
+    (tmp_path / "pdf").mkdir()
+    with WritableFolder(str(tmp_path)) as folder:
+        folder.recover()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [USER_LOCK, "pdf"]

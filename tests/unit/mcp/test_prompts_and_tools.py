@@ -1,0 +1,308 @@
+"""Prompts, resources and tools, in both eras of the protocol."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp_types import BlobResourceContents, TextContent, TextResourceContents
+
+from skillhall._internal.mcp.server import SkillServer
+from skillhall._internal.prompts.prompt_model import Argument
+from tests.support.counters import MemoryCounter, make_prompt
+from tests.support.mcp_clients import (
+    ERAS,
+    MODERN,
+    VERSIONS,
+    every,
+    folder_server,
+    refusal,
+    send,
+    talk,
+)
+from tests.support.skills import make_skill, make_skill_md
+
+INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601
+UNKNOWN = INVALID_PARAMS, "not_found"
+
+eras = pytest.mark.parametrize("era", ERAS)
+
+
+def server_with(root: Path, counter: MemoryCounter) -> SkillServer:
+    """The prompts of a counter, beside the skills of a folder."""
+    return SkillServer(folder_server(root).stock, counter, share=0)
+
+
+@pytest.fixture
+def counter() -> MemoryCounter:
+    arguments = [Argument("who", "Whom to greet", required=True), Argument("how")]
+    with_files = make_prompt("with-files", files={"a.txt": b"x"})
+    return MemoryCounter([make_prompt("greet", arguments=arguments), with_files])
+
+
+@eras
+def test_the_client_speaks_its_era(tmp_path: Path, era: str) -> None:
+    async def version(client: Client) -> str:
+        return client.protocol_version
+
+    assert talk(folder_server(tmp_path), version, era) == VERSIONS[era]
+
+
+@eras
+def test_prompts_without_files_are_listed_with_their_arguments(
+    tmp_path: Path, counter: MemoryCounter, era: str
+) -> None:
+    [prompt] = talk(server_with(tmp_path, counter), list_prompts, era)
+    assert (prompt["name"], prompt["description"]) == ("greet", "Does greet.")
+    assert prompt["arguments"] == [
+        {"name": "who", "description": "Whom to greet", "required": True},
+        {"name": "how", "description": "", "required": False},
+    ]
+
+
+async def list_prompts(client: Client) -> list[dict[str, object]]:
+    found = await client.list_prompts()
+    return [prompt.model_dump(exclude_none=True) for prompt in found.prompts]
+
+
+@eras
+def test_a_prompt_comes_with_its_arguments_filled_in(
+    tmp_path: Path, counter: MemoryCounter, era: str
+) -> None:
+    async def greeting(client: Client) -> str:
+        found = await client.get_prompt("greet", {"who": "{{how}} $& \\1"})
+        assert found.description == "Does greet."
+        [message] = found.messages
+        assert message.role == "user"
+        assert isinstance(message.content, TextContent)
+        return message.content.text
+
+    assert talk(server_with(tmp_path, counter), greeting, era) == "Hello {{how}} $& \\1."
+
+
+@eras
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("with-files", "prompt_not_found"),
+        ("nothing", "prompt_not_found"),
+        ("greet", "invalid_argument"),
+    ],
+)
+def test_a_prompt_that_cannot_be_given_is_refused(
+    tmp_path: Path, counter: MemoryCounter, era: str, name: str, code: str
+) -> None:
+    asked = talk(
+        server_with(tmp_path, counter),
+        lambda client: refusal(client.get_prompt(name, {"who": ""})),
+        era,
+    )
+    assert asked == (INVALID_PARAMS, code)
+
+
+def test_skills_of_folders_are_prompts_unless_they_need_files(tmp_path: Path) -> None:
+    arguments = "\n  - name: who\n    required: true"
+    plain = make_skill_md("plain", body="Hello {{who}}.\n", arguments=arguments)
+    make_skill(tmp_path, "plain", data=plain)
+    make_skill(tmp_path, "files", files={"a.txt": b""})
+    make_skill(tmp_path, "linked")
+    (tmp_path / "linked" / "a").symlink_to("/etc/hostname")
+    make_skill(tmp_path, "quiet", data=make_skill_md("quiet", disable_model_invocation="true"))
+
+    async def everything(client: Client) -> object:
+        listed = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        got = await client.get_prompt("plain", {"who": "you"})
+        assert isinstance(got.messages[0].content, TextContent)
+        refused = [await refusal(client.get_prompt(name)) for name in ("files", "linked")]
+        return listed, got.messages[0].content.text, refused
+
+    unknown = INVALID_PARAMS, "prompt_not_found"
+    expected = ["plain", "quiet"], "Hello you.", [unknown, unknown]
+    assert talk(folder_server(tmp_path), everything) == expected
+
+
+@eras
+def test_every_file_is_a_resource(tmp_path: Path, era: str) -> None:
+    make_skill(tmp_path, "pdf", files={"docs/a.md": b"x", "LICENSE": b"", "x.ts": b""})
+    rows = talk(
+        folder_server(tmp_path), lambda client: every(client, "resources/list", "resources"), era
+    )
+    told = {row["uri"]: (row["name"], row.get("mimeType"), row["size"]) for row in rows}
+    own = len(make_skill_md("pdf"))
+    assert told == {
+        "skill://pdf/SKILL.md": ("pdf", "text/markdown", own),
+        "skill://pdf/LICENSE": ("LICENSE", None, 0),
+        "skill://pdf/docs/a.md": ("a.md", "text/markdown", 1),
+        "skill://pdf/x.ts": ("x.ts", "text/x-typescript", 0),
+    }
+    assert rows[0]["description"] == "Reads PDF files."
+    assert rows[0]["annotations"]["priority"] == 0.8
+
+
+@eras
+def test_a_template_says_how_addresses_look(tmp_path: Path, era: str) -> None:
+    async def templates(client: Client) -> list[str]:
+        found = await client.list_resource_templates()
+        return [template.uri_template for template in found.resource_templates]
+
+    assert talk(folder_server(tmp_path), templates, era) == ["skill://{+skill_path}/{+file}"]
+
+
+@eras
+def test_text_and_bytes_are_read_as_they_are(tmp_path: Path, era: str) -> None:
+    text, blob = "\ufeffa\r\né\n".encode(), b"\x89PNG\xff"
+    make_skill(tmp_path, "pdf", files={"a.txt": text, "logo.png": blob, "zero": b"\0"})
+
+    async def read(client: Client) -> list[tuple[str | None, bytes]]:
+        found = []
+        for path in ("a.txt", "logo.png", "zero"):
+            [content] = (await client.read_resource(f"skill://pdf/{path}")).contents
+            if isinstance(content, TextResourceContents):
+                found.append((content.mime_type, content.text.encode()))
+            else:
+                assert isinstance(content, BlobResourceContents)
+                found.append((content.mime_type, base64.b64decode(content.blob)))
+        return found
+
+    assert talk(folder_server(tmp_path), read, era) == [
+        ("text/plain", text),
+        ("image/png", blob),
+        ("application/octet-stream", b"\0"),
+    ]
+
+
+@eras
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [
+        ("skill://pdf", "not_a_file"),
+        ("skill://pdf/docs", "not_found"),
+        ("skill://pdf/nothing", "not_found"),
+        ("skill://nothing/SKILL.md", "not_found"),
+        ("skill://pdf/../secret", "invalid_path"),
+        ("skill://pdf/%2e%2e/secret", "invalid_path"),
+        ("skill://pdf/docs%2Fa.md", "not_found"),
+        ("skill://pdf/%00", "invalid_path"),
+        ("skill://pdf//etc/passwd", "not_found"),
+        ("skill://pdf/link", "not_found"),
+        ("file:///etc/passwd", "not_found"),
+    ],
+)
+def test_what_is_not_served_is_refused(tmp_path: Path, era: str, uri: str, code: str) -> None:
+    make_skill(tmp_path / "skills", "pdf", files={"docs/a.md": b""})
+    (tmp_path / "skills" / "secret").write_bytes(b"secret")
+    (tmp_path / "skills" / "pdf" / "link").symlink_to(tmp_path / "skills" / "secret")
+    asked = talk(
+        folder_server(tmp_path / "skills"),
+        lambda client: refusal(client.read_resource(uri)),
+        era,
+    )
+    assert asked == (INVALID_PARAMS, code)
+
+
+@eras
+def test_the_tools_only_read(tmp_path: Path, era: str) -> None:
+    make_skill(tmp_path, "pdf")
+
+    async def tools(client: Client) -> dict[str, object]:
+        found = (await client.list_tools()).tools
+        assert all(tool.annotations and tool.annotations.read_only_hint for tool in found)
+        return {tool.name: tool.input_schema["required"] for tool in found}
+
+    assert talk(folder_server(tmp_path), tools, era) == {
+        "list_skills": [],
+        "search_skills": ["query"],
+        "load_skill": ["name"],
+        "read_skill_file": ["name", "path"],
+    }
+
+
+@eras
+def test_without_skills_there_are_no_tools(tmp_path: Path, era: str) -> None:
+    async def tools(client: Client) -> object:
+        refused = await refusal(client.call_tool("load_skill", {"name": "x"}))
+        return (await client.list_tools()).tools, refused
+
+    assert talk(folder_server(tmp_path), tools, era) == ([], UNKNOWN)
+
+
+@eras
+def test_a_tool_answers_every_time(tmp_path: Path, era: str) -> None:
+    make_skill(tmp_path, "pdf", files={"a.md": b"A."})
+
+    async def answers(client: Client) -> list[str]:
+        calls = [
+            client.call_tool("list_skills"),
+            client.call_tool("search_skills", {"query": "pdf"}),
+            client.call_tool("load_skill", {"name": "pdf"}),
+            client.call_tool("load_skill", {"name": "pdf"}),
+            client.call_tool("read_skill_file", {"name": "pdf", "path": "a.md"}),
+        ]
+        found = []
+        for call in calls:
+            result = await call
+            assert not result.is_error
+            [content] = result.content
+            assert isinstance(content, TextContent)
+            found.append(content.text)
+        return found
+
+    listed, searched, first, second, file = talk(folder_server(tmp_path), answers, era)
+    expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
+    assert json.loads(listed) == json.loads(searched) == expected
+    assert first == second
+    assert "# Steps" in first
+    assert file == "A."
+
+
+@eras
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("load_skill", {"name": "pfd"}, "not_found"),
+        ("load_skill", {}, "invalid_argument"),
+        ("load_skill", {"name": 5}, "invalid_argument"),
+        ("load_skill", {"name": "pdf", "more": 1}, "invalid_argument"),
+        ("load_skill", {"name": "x" * 100_000}, "not_found"),
+        ("read_skill_file", {"name": "pdf", "path": "../x"}, "invalid_path"),
+    ],
+)
+def test_a_tool_that_cannot_says_why_by_its_class(
+    tmp_path: Path, era: str, tool: str, arguments: dict[str, object], code: str
+) -> None:
+    make_skill(tmp_path, "pdf")
+
+    async def failed(client: Client) -> str:
+        result = await client.call_tool(tool, arguments)
+        assert result.is_error
+        assert isinstance(result.structured_content, dict)
+        return str(result.structured_content["error"]["code"])
+
+    assert talk(folder_server(tmp_path), failed, era) == code
+
+
+@eras
+def test_a_bug_is_told_to_the_log_alone(
+    tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    counter = MemoryCounter(fault=RuntimeError("a secret of the machine"))
+    asked = talk(server_with(tmp_path, counter), lambda client: refusal(client.list_prompts()), era)
+    assert asked == (-32603, "internal")
+    assert "a secret of the machine" in caplog.text
+
+
+@eras
+def test_an_unknown_method_is_refused(tmp_path: Path, era: str) -> None:
+    asked = talk(folder_server(tmp_path), lambda client: refusal(send(client, "skills/dance")), era)
+    assert asked[0] == METHOD_NOT_FOUND
+
+
+def test_a_disk_that_fails_is_told_without_its_place(tmp_path: Path) -> None:
+    fault = OSError(5, "Input/output error", str(tmp_path))
+    asked = talk(
+        server_with(tmp_path, MemoryCounter(fault=fault)),
+        lambda client: refusal(client.list_prompts()),
+        MODERN,
+    )
+    assert asked == (-32603, "storage_unavailable")

@@ -1,0 +1,204 @@
+"""Clients are told of changes, each era in its way."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from mcp import Client
+from mcp.client.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+
+from skillhall._internal.catalog.skill_view import FolderOffering, Offer
+from skillhall._internal.mcp import subscriptions as news
+from skillhall._internal.mcp.server import SkillServer
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.sources.folder.root import Root
+from tests.support.mcp_clients import DEADLINE, HANDSHAKE, folder_server, refusal, send, talk
+from tests.support.skills import make_skill
+from tests.support.trees import write_skill
+
+EVERYTHING = {
+    "tools_list_changed": True,
+    "prompts_list_changed": True,
+    "resources_list_changed": True,
+}
+
+
+def heard(root: Path, change: Callable[[], object], count: int, *uris: str) -> list[ServerEvent]:
+    """The first events after a change."""
+
+    async def listen(client: Client) -> list[ServerEvent]:
+        events: list[ServerEvent] = []
+        async with client.listen(**EVERYTHING, resource_subscriptions=uris) as stream:
+            change()
+            async for event in stream:
+                events.append(event)
+                if len(events) == count:
+                    return events
+        return events
+
+    return talk(folder_server(root), listen)
+
+
+def test_a_new_skill_is_heard_of(tmp_path: Path) -> None:
+    make_skill(tmp_path, "one")
+    events = heard(tmp_path, lambda: make_skill(tmp_path, "two"), 3)
+    assert set(events) == {ResourcesListChanged(), ToolsListChanged(), PromptsListChanged()}
+
+
+def test_a_removed_skill_is_heard_of(tmp_path: Path) -> None:
+    place = make_skill(tmp_path, "one")
+    events = heard(tmp_path, (place / "SKILL.md").unlink, 1)
+    assert events == [ResourcesListChanged()]
+
+
+def test_an_edit_of_a_file_is_heard_of_by_who_asked_for_it(tmp_path: Path) -> None:
+    place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
+    uri = "skill://one/notes.md"
+    events = heard(tmp_path, lambda: (place / "notes.md").write_bytes(b"two"), 1, uri)
+    assert events == [ResourceUpdated(uri=uri)]
+
+
+def test_what_nobody_asked_for_is_not_told(tmp_path: Path) -> None:
+    place = make_skill(tmp_path, "one", files={"a.md": b"one"})
+
+    async def listen(client: Client) -> list[ServerEvent]:
+        async with client.listen(resource_subscriptions=["skill://one/a.md"]) as stream:
+            make_skill(tmp_path, "two")
+            (place / "a.md").write_bytes(b"other")
+            async for event in stream:
+                return [event]
+        return []
+
+    assert talk(folder_server(tmp_path), listen) == [ResourceUpdated(uri="skill://one/a.md")]
+
+
+def told(server: SkillServer, change: Callable[[Client], Any], wanted: set[str]) -> set[str]:
+    """The notifications that a client of the handshake era gets after a change."""
+
+    async def main() -> set[str]:
+        methods: set[str] = set()
+        done = anyio.Event()
+
+        async def note(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
+            methods.add(message.method)
+            if wanted <= methods:
+                done.set()
+
+        with anyio.fail_after(DEADLINE):
+            async with Client(server, mode=HANDSHAKE, message_handler=note, cache=None) as client:
+                await client.list_tools()
+                await change(client)
+                await done.wait()
+        return methods
+
+    return anyio.run(main)
+
+
+def test_a_client_of_the_handshake_era_is_told_too(tmp_path: Path) -> None:
+    make_skill(tmp_path, "one")
+
+    async def add(_: Client) -> None:
+        make_skill(tmp_path, "two")
+
+    lists = {f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")}
+    assert told(folder_server(tmp_path), add, lists) == lists
+
+
+def test_and_of_the_resources_it_subscribed_to(tmp_path: Path) -> None:
+    place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
+
+    async def edit(client: Client) -> None:
+        await send(client, "resources/subscribe", uri="skill://one/notes.md")
+        (place / "notes.md").write_bytes(b"two")
+
+    updated = {"notifications/resources/updated"}
+    assert told(folder_server(tmp_path), edit, updated) == updated
+
+
+class SlowOnce:
+    """A folder's skills; one reading of them takes longer than all others."""
+
+    def __init__(self, root: Path, *, is_armed: bool) -> None:
+        self._folder = FolderOffering([Root(str(root))], LENIENT)
+        self.is_armed = is_armed
+        self.has_begun = threading.Event()
+
+    def offer(self) -> Offer:
+        if self.is_armed:
+            self.is_armed = False
+            self.has_begun.set()
+            time.sleep(0.3)
+        return self._folder.offer()
+
+
+def test_a_change_right_after_the_first_response_is_reported(tmp_path: Path) -> None:
+    make_skill(tmp_path, "one")
+    server = SkillServer(SlowOnce(tmp_path, is_armed=True), share=0, interval=0.01)
+
+    async def add(_: Client) -> None:
+        make_skill(tmp_path, "two")
+
+    changed = {"notifications/resources/list_changed"}
+    assert changed <= told(server, add, changed)
+
+
+def test_a_change_right_after_a_subscription_is_reported_while_a_poll_is_running(
+    tmp_path: Path,
+) -> None:
+    place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
+    skills = SlowOnce(tmp_path, is_armed=False)
+    server = SkillServer(skills, share=0, interval=0.01)
+
+    async def edit(client: Client) -> None:
+        skills.is_armed = True
+        await anyio.to_thread.run_sync(skills.has_begun.wait)
+        await send(client, "resources/subscribe", uri="skill://one/notes.md")
+        (place / "notes.md").write_bytes(b"other")
+
+    updated = {"notifications/resources/updated"}
+    assert told(server, edit, updated) == updated
+
+
+def test_an_edit_of_the_instructions_changes_what_is_loaded(tmp_path: Path) -> None:
+    write_skill(tmp_path / "one")
+
+    async def before_and_after(client: Client) -> list[str]:
+        found = [str((await client.call_tool("load_skill", {"name": "one"})).content)]
+        text = "---\nname: one\ndescription: x\n---\nDo that instead.\n"
+        (tmp_path / "one" / "SKILL.md").write_text(text, encoding="utf-8")
+        return [*found, str((await client.call_tool("load_skill", {"name": "one"})).content)]
+
+    before, after = talk(folder_server(tmp_path), before_and_after)
+    assert "Do it." in before
+    assert "Do that instead." in after
+
+
+def test_nobody_may_ask_about_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(news, "MAX_URIS", 3)
+    uris = [f"skill://s/{number}" for number in range(4)]
+
+    async def listen(client: Client) -> None:
+        async with client.listen(resource_subscriptions=uris):
+            pass
+
+    with pytest.raises(MCPError, match="at most 3 resources"):
+        talk(folder_server(tmp_path), listen)
+
+    async def subscribe(client: Client) -> object:
+        for uri in uris[:-1]:
+            await send(client, "resources/subscribe", uri=uri)
+        return await refusal(send(client, "resources/subscribe", uri=uris[-1]))
+
+    assert talk(folder_server(tmp_path), subscribe, HANDSHAKE) == (-32602, "too_many")

@@ -1,0 +1,74 @@
+"""Prompts as skills: the folder's name, the SKILL.md, and which files are scripts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall._internal.prompts.generate.convert import (
+    MAX_FOLDER,
+    Wanted,
+    folder_for,
+    is_script,
+    skill_md,
+)
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.sources.server_api.prompt_client import Argument
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("pdf", "pdf"),
+        ("Read PDF!", "read-pdf"),
+        ("acme/skills@pdf", "acme-skills-pdf"),
+        ("..", "skill"),
+        ("NUL", "nul-skill"),
+        ("x" * 100, "x" * 64),
+        ("日本" * 40, "日本" * 32),
+    ],
+)
+def test_a_folder_is_named_after_its_prompt_as_the_specification_wants(
+    name: str, folder: str
+) -> None:
+    assert folder_for(name) == folder
+
+
+@given(st.text())
+def test_any_name_gives_one_plain_component(name: str) -> None:
+    folder = folder_for(name)
+    assert RelativePath.parse(folder).parts == (folder,)
+    assert not folder.startswith((".", "-"))
+    assert len(folder.encode()) <= MAX_FOLDER + len("-skill")
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(str.strip),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+)
+def test_a_prompt_reads_back_as_it_was(description: str, body: str) -> None:
+    data = skill_md("pdf", description, body, [Argument("a", required=True), Argument("b")])
+    fields = parse_skill(data, "pdf").frontmatter.fields
+    assert fields == {"name": "pdf", "description": description, "argument-hint": "<a> [b]"}
+    assert data.decode().partition("\n---\n")[2] == body
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken"),
+    [
+        (Wanted(), {"a", "ab", "B"}),
+        (Wanted(include=("a*",)), {"a", "ab"}),
+        (Wanted(include=("a", "B")), {"a", "B"}),
+        (Wanted(exclude=("?",)), {"ab"}),
+        (Wanted(include=("a*",), exclude=("*b",)), {"a"}),
+        (Wanted(include=("b",)), set()),
+    ],
+)
+def test_globs_take_what_an_include_has_and_no_exclude(wanted: Wanted, taken: set[str]) -> None:
+    assert {name for name in ("a", "ab", "B") if wanted.takes(name)} == taken
+
+
+def test_a_script_says_so_in_its_first_line_or_by_its_name() -> None:
+    assert is_script("a/b", b"#!/bin/sh")
+    assert is_script("a/B.SH", b"")
+    assert not is_script("a.sh/b.txt", b" #!/bin/sh")

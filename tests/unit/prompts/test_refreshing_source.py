@@ -1,0 +1,179 @@
+"""Feeds: when a source is looked at again, by whom, and what happens if that fails."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from skillhall._internal.prompts.checkout import Copies
+from skillhall._internal.prompts.prompt_model import Stale
+from skillhall._internal.prompts.refreshing_source import Feed, Looked
+from skillhall._internal.prompts.snapshot import Contents
+from skillhall._internal.sources.repo_layout import Tree
+from skillhall.errors import SkillhallError, SourceUnavailable
+from tests.support.prompts import StandingClock
+
+DEADLINE = 120  # seconds
+
+
+class Source:
+    """A source that can be counted on: each look is counted, and fails or waits if told so."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.fails = False
+        self.stale = ""
+        self.commit = "1"
+        self.begun = threading.Semaphore(0)
+        self.hold: threading.Event | None = None
+
+    def look(self, kept: Contents | None) -> Looked:
+        self.looks += 1
+        commit = self.commit
+        self.begun.release()
+        if self.hold is not None:
+            assert self.hold.wait(DEADLINE)
+        if self.fails:
+            raise SourceUnavailable("host", "it is away")
+        if kept is not None and kept.commit == commit:
+            return Looked(kept)
+        return Looked(Contents("s", commit=commit), self.stale, 60.0)
+
+
+def test_a_source_is_looked_at_again_when_its_time_is_over() -> None:
+    time, source = StandingClock(), Source()
+    feed = Feed(100, time.clock)
+    first = feed.snapshot(source.look)
+    time.passed += 99
+    assert feed.snapshot(source.look) is first
+    assert source.looks == 1
+    time.passed, source.commit = time.passed + 1, "2"
+    assert feed.snapshot(source.look).commit == "2"
+
+
+def test_no_time_to_live_means_to_look_every_time() -> None:
+    source = Source()
+    feed = Feed(0, StandingClock().clock)
+    assert [feed.snapshot(source.look).commit for _ in range(3)] == ["1"] * 3
+    assert source.looks == 3
+
+
+def test_a_failure_keeps_the_last_good_copy_and_says_since_when() -> None:
+    time, source = StandingClock(), Source()
+    feed = Feed(100, time.clock)
+    contents = feed.snapshot(source.look).contents
+    time.passed, source.fails = time.passed + 100, True
+    older = feed.snapshot(source.look)
+    assert older.contents is contents
+    assert older.stale == Stale("host: it is away", "2023-11-14T22:30:00Z")
+    source.fails = False
+    assert feed.snapshot(source.look).stale is not None  # not at once
+    time.passed += 30
+    assert feed.snapshot(source.look).stale is None
+
+
+def test_an_older_copy_that_the_source_gives_is_marked_and_asked_for_again_soon() -> None:
+    time, source = StandingClock(), Source()
+    source.stale = "the host is away"
+    feed = Feed(100, time.clock)
+    assert feed.snapshot(source.look).stale == Stale("the host is away", "1970-01-01T00:01:00Z")
+    time.passed += 30
+    feed.snapshot(source.look)
+    assert source.looks == 2
+
+
+@pytest.mark.parametrize(("rests", "looks"), [(True, 1), (False, 3)])
+def test_a_source_that_was_never_read_is_retried_at_once_or_after_a_rest(
+    rests: bool, looks: int
+) -> None:
+    time, source = StandingClock(), Source()
+    source.fails = True
+    feed = Feed(100, time.clock, rests=rests)
+    for _ in range(3):
+        with pytest.raises(SkillhallError, match="host: it is away"):
+            feed.snapshot(source.look)
+    assert source.looks == looks
+    time.passed, source.fails = time.passed + 30, False
+    assert feed.snapshot(source.look).commit == "1"
+
+
+def test_those_who_come_first_share_one_look() -> None:
+    source, hold = Source(), threading.Event()
+    source.hold = hold
+    feed = Feed(100, StandingClock().clock)
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(feed.snapshot, source.look) for _ in range(8)]
+        assert source.begun.acquire(timeout=DEADLINE)
+        hold.set()
+        found = {id(one.result(DEADLINE)) for one in waiting}
+    assert len(found) == 1
+    assert source.looks == 1
+
+
+def test_while_somebody_looks_the_others_get_what_is_there() -> None:
+    time, source, hold = StandingClock(), Source(), threading.Event()
+    feed = Feed(100, time.clock)
+    feed.snapshot(source.look)
+    assert source.begun.acquire(timeout=DEADLINE)
+    time.passed, source.commit, source.hold = time.passed + 100, "2", hold
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(feed.snapshot, source.look)
+        assert source.begun.acquire(timeout=DEADLINE)
+        assert [feed.snapshot(source.look).commit for _ in range(3)] == ["1"] * 3
+        hold.set()
+        assert looking.result(DEADLINE).commit == "2"
+    assert source.looks == 2
+
+
+def test_a_refresh_is_not_content_with_a_look_that_began_before_it() -> None:
+    source, hold = Source(), threading.Event()
+    source.hold = hold
+    feed = Feed(100, StandingClock().clock)
+    with ThreadPoolExecutor(5) as pool:
+        early = pool.submit(feed.snapshot, source.look)
+        assert source.begun.acquire(timeout=DEADLINE)
+        source.commit = "2"
+        late = [pool.submit(feed.refresh, source.look) for _ in range(4)]
+        hold.set()
+        assert early.result(DEADLINE).commit == "1"
+        assert {one.result(DEADLINE).commit for one in late} == {"2"}
+    assert 2 <= source.looks <= 5
+
+
+def test_news_that_come_during_a_look_are_not_lost() -> None:
+    source, hold = Source(), threading.Event()
+    source.hold = hold
+    feed = Feed(100, StandingClock().clock)
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(feed.snapshot, source.look)
+        assert source.begun.acquire(timeout=DEADLINE)
+        source.commit = "2"
+        feed.expire()
+        hold.set()
+        assert looking.result(DEADLINE).commit == "1"
+    assert feed.seconds_left == 0
+    assert feed.snapshot(source.look).commit == "2"
+
+
+def test_a_failed_look_frees_the_way_for_the_next_one() -> None:
+    def broken(_kept: Contents | None) -> Looked:
+        raise ZeroDivisionError
+
+    feed, source = Feed(100, StandingClock().clock), Source()
+    with pytest.raises(ZeroDivisionError):
+        feed.snapshot(broken)
+    assert feed.snapshot(source.look).commit == "1"
+
+
+def test_a_copy_that_was_cleared_away_is_read_again(tmp_path: Path) -> None:
+    copies = Copies(str(tmp_path))
+    feed = Feed(100, StandingClock().clock)
+
+    def look(kept: Contents | None) -> Looked:
+        return Looked(kept or Contents("s", copies.put(Tree({"a.md": b""}))))
+
+    feed.snapshot(look)
+    copies.close()
+    assert feed.kept is None
+    assert feed.snapshot(look).contents.is_whole

@@ -1,0 +1,88 @@
+import pytest
+
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.parsed import EMPTY, Frontmatter, KeyCase
+from skillhall._internal.skill.yaml.values import Value
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        ("Read Write", ("Read", "Write")),
+        ("Bash(git add *) Read", ("Bash(git add *)", "Read")),
+        ("Read, Write,Grep", ("Read", "Write", "Grep")),
+        ("Bash(a, b),Read", ("Bash(a, b)", "Read")),
+        ("  Read\n\tWrite ", ("Read", "Write")),
+        (["Read", "Bash(git add *)"], ("Read", "Bash(git add *)")),
+        (["Read, Write", ["Grep"]], ("Read", "Write", "Grep")),
+        ("mcp__server__tool", ("mcp__server__tool",)),
+        ("Bash(open", ("Bash(open",)),
+        ("Bash) Read", ("Bash)", "Read")),
+        ("", ()),
+        (None, ()),
+        (True, ()),
+        ({"a": "b"}, ()),
+    ],
+)
+def test_allowed_tools_are_split_outside_parentheses(
+    tools: Value, expected: tuple[str, ...]
+) -> None:
+    assert Frontmatter.of({"allowed-tools": tools}).allowed_tools == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "hidden"),
+    [
+        (True, True),
+        ("true", True),
+        (" True ", True),
+        (False, False),
+        ("false", False),
+        ("yes", False),
+        (None, False),
+        (["true"], False),
+    ],
+)
+def test_a_skill_is_hidden_only_if_it_says_true(value: Value, hidden: bool) -> None:
+    assert Frontmatter.of({"disable-model-invocation": value}).hidden is hidden
+
+
+def test_names_are_trimmed_and_descriptions_trimmed_on_the_right() -> None:
+    front = Frontmatter.of({"name": " a ", "description": " b \n"})
+    assert (front.name, front.description) == ("a", " b")
+
+
+@pytest.mark.parametrize("value", [None, True, ["a"], {"a": "b"}])
+def test_what_is_no_text_is_an_empty_name(value: Value) -> None:
+    front = Frontmatter.of({"name": value, "description": value, "license": value})
+    assert (front.name, front.description, front.license) == ("", "", None)
+
+
+def test_optional_texts_are_trimmed_on_the_right() -> None:
+    front = Frontmatter.of({"license": "MIT\n", "compatibility": "git "})
+    assert (front.license, front.compatibility) == ("MIT", "git")
+
+
+def test_metadata_holds_its_text_entries() -> None:
+    front = Frontmatter.of({"metadata": {"a": "b", "c": ["d"], "e": None}})
+    assert front.metadata == {"a": "b"}
+    assert Frontmatter.of({"metadata": "a"}).metadata == {}
+    assert EMPTY.metadata == {}
+
+
+def test_keys_of_any_case_count_only_where_that_is_asked() -> None:
+    fields: dict[str, Value] = {"Name": "a", "DESCRIPTION": "b", "Own": "c"}
+    assert Frontmatter.of(fields).name == ""
+    front = Frontmatter.of(fields, KeyCase.ANY)
+    assert (front.name, front.description) == ("a", "b")
+    assert front.fields == {**fields, "name": "a", "description": "b"}
+
+
+def test_the_exact_key_wins_over_one_in_another_case() -> None:
+    front = Frontmatter.of({"NAME": "a", "name": "b"}, KeyCase.ANY)
+    assert front.name == "b"
+
+
+def test_a_finding_is_located_without_losing_anything() -> None:
+    finding = Finding(Code.BOM, "message", 3, "hint").at("/a/SKILL.md", "a")
+    assert finding == Finding(Code.BOM, "message", 3, "hint", "/a/SKILL.md", "a")

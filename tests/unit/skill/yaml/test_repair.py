@@ -1,0 +1,113 @@
+import pytest
+
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
+from skillhall._internal.skill.yaml.repair import locate_entries, repair_yaml
+from skillhall._internal.skill.yaml.result import Reading
+from skillhall._internal.skill.yaml.values import Value
+
+
+def repair(block: str) -> Reading:
+    with pytest.raises(YamlRefused) as caught:
+        read_careful_yaml(block)
+    return repair_yaml(block, caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("d: Use when: asked", "Use when: asked"),
+        ("d: 'it's broken", "'it's broken"),
+        ('d: "quoted" and more', '"quoted" and more'),
+        ("d: [a, b", "[a, b"),
+        ("d: {a: b", "{a: b"),
+        ("d: @mention", "@mention"),
+        ("d: `code`", "`code`"),
+        ("d: %x", "%x"),
+        ("d: *bold* text", "*bold* text"),
+        ("d: a: b\n  and more: text", "a: b and more: text"),
+        ("d: |\ntext that is\nnot indented", "text that is not indented"),
+        ("d: >-\nfolded text\n\nin two parts", "folded text in two parts"),
+        ("d : a: b", "a: b"),
+    ],
+)
+def test_a_broken_field_is_read_as_text_and_the_others_as_yaml(line: str, value: Value) -> None:
+    reading = repair(f"name: pdf\n{line}\ntags: ['x', y]\n")
+    assert reading.fields == {"name": "pdf", "d": value, "tags": ["x", "y"]}
+    assert reading.findings[0].code is Code.YAML_REPAIRED
+    assert reading.findings[0].line == 2
+
+
+def test_the_finding_for_a_colon_shows_the_value_quoted() -> None:
+    assert repair("name: a\nd: Use when: x\n").findings == [
+        Finding(
+            Code.YAML_REPAIRED,
+            "'d' holds ': ' outside quotes, which is not YAML; it was read as plain text",
+            2,
+            'quote the value: d: "Use when: x"',
+        )
+    ]
+
+
+def test_the_finding_names_every_field_at_fault() -> None:
+    finding = repair("a: b: c\nd: 'e\nf: g\n").findings[0]
+    assert finding.message == "'a', 'd' cannot be read as YAML; it was read as plain text"
+    assert finding.line == 1
+
+
+def test_a_long_value_is_shortened_in_the_hint_alone() -> None:
+    value = "Use when: " + "x" * 200
+    reading = repair(f"d: {value}\n")
+    assert reading.fields["d"] == value
+    assert len(reading.findings[0].hint) < 100
+
+
+def test_a_document_whose_parts_are_all_sound_keeps_the_first_reason() -> None:
+    reading = repair("a: b\n...\nc: d\n")
+    assert reading.fields == {"a": "b", "c": "d"}
+    assert reading.findings[0].code is Code.YAML_REPAIRED
+    assert "not valid YAML" in reading.findings[0].message
+
+
+def test_findings_inside_a_sound_field_keep_their_line() -> None:
+    reading = repair("d: a: b\n\n# c\nname: 0123\n")
+    assert [(found.code, found.line) for found in reading.findings] == [
+        (Code.YAML_REPAIRED, 1),
+        (Code.NOT_TEXT, 4),
+    ]
+
+
+def test_the_last_of_two_equal_keys_wins_with_a_finding() -> None:
+    reading = repair("a: b: c\na: d\n")
+    assert reading.fields == {"a": "d"}
+    assert (Code.DUPLICATE_KEY, 2) in [(found.code, found.line) for found in reading.findings]
+
+
+@pytest.mark.parametrize(
+    ("block", "code"),
+    [
+        ("d: a: b\ne: !t x\n", Code.YAML_TAG),
+        ("d: a: b\ne: &a [*a]\n", Code.YAML_ALIAS),
+        ("d: a: b\ne: " + "[" * 30 + "]" * 30 + "\n", Code.YAML_DEPTH),
+    ],
+)
+def test_what_is_refused_for_good_is_not_repaired(block: str, code: Code) -> None:
+    with pytest.raises(YamlRefused) as caught:
+        repair(block)
+    assert caught.value.finding.code is code
+
+
+@pytest.mark.parametrize("block", ["[a\nb: c\n", "- a: 'b\n", "  a: 'b\n", "'a\n"])
+def test_a_block_without_top_level_lines_cannot_be_repaired(block: str) -> None:
+    with pytest.raises(YamlRefused) as caught:
+        repair(block)
+    assert caught.value.finding.code is Code.YAML_INVALID
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_entries_are_located_whatever_ends_their_lines(end: str) -> None:
+    block = end.join(["a: b: c", "d: |", "e", "# f", "g:", ""])
+    spans = {key: block[start:stop] for key, (start, _, stop) in locate_entries(block).items()}
+    assert list(spans) == ["a", "d", "g"]
+    assert spans["a"] == f"a: b: c{end}"
+    assert spans["d"] == f"d: |{end}e{end}"

@@ -1,0 +1,300 @@
+"""The files of one skill: listed under limits, read on demand."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from skillhall._internal.fs.handles import Place
+from skillhall._internal.policy.profiles import PROFILES
+from skillhall._internal.policy.scan_rules import ScanPolicy
+from skillhall._internal.skill.bundle import Bundle, RelativePath
+from skillhall._internal.sources.folder.bundle_reader import (
+    MAX_DEPTH,
+    MAX_FILE,
+    MAX_FILES,
+    open_bundle,
+    read_bundle,
+    read_in_place,
+)
+from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
+from tests.support.trees import open_descriptors, ordinary_user, write_skill
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    return write_skill(tmp_path / "skill")
+
+
+def bundle(folder: Path, policy: ScanPolicy | None = None) -> Bundle:
+    return open_bundle(Place(str(folder.parent), folder.name), policy or ScanPolicy())
+
+
+def codes(opened: Bundle) -> list[tuple[str, str]]:
+    return [(str(found.code), found.path) for found in opened.findings]
+
+
+def write(folder: Path, path: str, data: bytes = b"x") -> Path:
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def test_a_bundle_holds_every_file_in_path_order(skill: Path) -> None:
+    for path in ("scripts/run.py", "b.txt", "a/deep/er.txt", "Z.txt", "a.txt"):
+        write(skill, path)
+    opened = bundle(skill)
+    assert list(opened.files) == [
+        "SKILL.md",
+        "Z.txt",
+        "a.txt",
+        "a/deep/er.txt",
+        "b.txt",
+        "scripts/run.py",
+    ]
+    assert opened.findings == ()
+
+
+def test_resources_are_all_files_but_the_skill_itself(skill: Path) -> None:
+    write(skill, "a.txt")
+    write(skill, "nested/SKILL.md")
+    assert [str(file.path) for file in bundle(skill).resources()] == ["a.txt", "nested/SKILL.md"]
+
+
+def test_bytes_come_out_as_they_went_in(skill: Path) -> None:
+    data = bytes(range(256)) * 300 + b"\r\n\xef\xbb\xbf"
+    write(skill, "image.png", data)
+    file = bundle(skill).file(RelativePath.parse("image.png"))
+    assert file.read() == data
+    assert file.size == len(data)
+
+
+def test_the_digest_is_the_sha256_of_the_bytes(skill: Path) -> None:
+    write(skill, "empty", b"")
+    write(skill, "data", b"\0\xff")
+    files = bundle(skill).files
+    assert files["empty"].digest() == f"sha256:{hashlib.sha256(b'').hexdigest()}"
+    assert files["data"].digest() == f"sha256:{hashlib.sha256(bytes([0, 255])).hexdigest()}"
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [(0o755, True), (0o700, True), (0o644, False), (0o655, False)]
+)
+def test_a_file_is_executable_if_its_owner_may_run_it(
+    skill: Path, mode: int, *, expected: bool
+) -> None:
+    write(skill, "run.sh").chmod(mode)
+    assert bundle(skill).files["run.sh"].executable is expected
+
+
+def test_a_file_is_read_when_it_is_asked_for_so_edits_are_seen(skill: Path) -> None:
+    write(skill, "a.txt", b"old")
+    file = bundle(skill).files["a.txt"]
+    write(skill, "a.txt", b"new")
+    assert file.read() == b"new"
+
+
+def test_a_file_deleted_since_is_not_found(skill: Path) -> None:
+    write(skill, "a.txt")
+    file = bundle(skill).files["a.txt"]
+    (skill / "a.txt").unlink()
+    with pytest.raises(SkillFileNotFound):
+        file.read()
+
+
+def test_a_file_swapped_for_a_link_since_is_refused(skill: Path, tmp_path: Path) -> None:
+    write(tmp_path, "secret", b"secret")
+    write(skill, "a.txt")
+    file = bundle(skill).files["a.txt"]
+    (skill / "a.txt").unlink()
+    (skill / "a.txt").symlink_to("../secret")
+    with pytest.raises(UnsafePath):
+        file.read()
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize(
+    "path", [".git/config", "__MACOSX/a.txt", ".DS_Store", "._a.txt", "sub/.svn/x", "sub/._b"]
+)
+def test_litter_is_dropped_under_every_profile(skill: Path, profile: str, path: str) -> None:
+    write(skill, path)
+    assert list(bundle(skill, PROFILES[profile].scan).files) == ["SKILL.md"]
+
+
+def test_a_file_merely_named_like_litter_stays(skill: Path) -> None:
+    write(skill, "git")
+    write(skill, "_a.txt")
+    assert list(bundle(skill).files) == ["SKILL.md", "_a.txt", "git"]
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_hidden_files_stay_only_where_the_profile_keeps_them(skill: Path, profile: str) -> None:
+    write(skill, ".config/x")
+    write(skill, ".hidden")
+    kept = [".config/x", ".hidden"] if profile == "skills-module" else []
+    assert list(bundle(skill, PROFILES[profile].scan).files) == [*kept, "SKILL.md"]
+
+
+@pytest.mark.parametrize("target", ["SKILL.md", "../other", "..", "missing", "/etc/hostname"])
+def test_a_link_is_left_out_with_a_finding(skill: Path, tmp_path: Path, target: str) -> None:
+    write(tmp_path, "other")
+    (skill / "link").symlink_to(target)
+    opened = bundle(skill)
+    assert list(opened.files) == ["SKILL.md"]
+    assert codes(opened) == [("file-left-out", "link")]
+
+
+def test_a_link_deep_inside_is_named_by_its_path(skill: Path) -> None:
+    (skill / "a" / "b").mkdir(parents=True)
+    (skill / "a" / "b" / "loop").symlink_to("../..")
+    assert codes(bundle(skill)) == [("file-left-out", "a/b/loop")]
+
+
+def test_a_pipe_is_left_out_with_a_finding(skill: Path) -> None:
+    os.mkfifo(skill / "pipe")
+    assert codes(bundle(skill)) == [("file-left-out", "pipe")]
+
+
+@pytest.mark.parametrize("name", ["new\nline", "esc\x1b", "a:b", "a\\b", "CON", "dot.", "x "])
+def test_an_unsafe_name_is_left_out_and_shown_escaped(skill: Path, name: str) -> None:
+    write(skill, name)
+    opened = bundle(skill)
+    assert list(opened.files) == ["SKILL.md"]
+    [found] = opened.findings
+    assert found.code == "file-left-out"
+    assert found.message.isprintable()
+
+
+def test_a_name_that_is_not_utf8_is_left_out_and_shown_escaped(skill: Path) -> None:
+    Path(os.fsdecode(os.fsencode(skill) + b"/bad\xff")).touch()
+    [found] = bundle(skill).findings
+    assert found.code == "file-left-out"
+    assert "".join(found[1:2] + found[4:5]).isascii()
+
+
+def test_an_unsafe_folder_name_leaves_one_finding_for_all_below(skill: Path) -> None:
+    write(skill, "a:b/one")
+    write(skill, "a:b/two")
+    assert codes(bundle(skill)) == [("file-left-out", "")]
+
+
+def test_a_file_of_the_largest_size_stays_and_a_larger_one_does_not(skill: Path) -> None:
+    for name, size in (("fits", MAX_FILE), ("large", MAX_FILE + 1)):
+        write(skill, name)
+        os.truncate(skill / name, size)
+    opened = bundle(skill)
+    assert list(opened.files) == ["SKILL.md", "fits"]
+    assert codes(opened) == [("file-too-large", "large")]
+
+
+def test_a_file_that_grew_beyond_the_limit_since_is_refused(skill: Path) -> None:
+    write(skill, "file")
+    file = bundle(skill).files["file"]
+    os.truncate(skill / "file", MAX_FILE + 1)
+    with pytest.raises(TooLarge):
+        file.read()
+
+
+def test_too_many_files_are_reported_once(skill: Path) -> None:
+    for number in range(MAX_FILES - 1):
+        (skill / f"{number:05}").touch()
+    full = bundle(skill)
+    for name in ("x", "y", "z"):
+        (skill / name).touch()
+    overfull = bundle(skill)
+    assert len(full.files) == len(overfull.files) == MAX_FILES
+    assert codes(full) == []
+    assert codes(overfull) == [("too-many-files", "")]
+
+
+def test_folders_nested_too_deep_are_reported(skill: Path) -> None:
+    deep = skill.joinpath(*["d"] * MAX_DEPTH)
+    write(deep, "seen")
+    write(deep, "d/unseen")
+    opened = bundle(skill)
+    path = "/".join(["d"] * MAX_DEPTH)
+    assert list(opened.files) == ["SKILL.md", f"{path}/seen"]
+    assert codes(opened) == [("file-left-out", f"{path}/d")]
+
+
+def test_an_unreadable_folder_is_left_out_and_the_rest_stays() -> None:
+    with ordinary_user() as home:
+        skill = write_skill(home / "skill")
+        write(skill, "closed/x").parent.chmod(0)
+        write(skill, "open/y")
+        opened = bundle(skill)
+    assert list(opened.files) == ["SKILL.md", "open/y"]
+    assert codes(opened) == [("file-left-out", "closed")]
+
+
+def test_a_folder_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(SkillFileNotFound):
+        bundle(tmp_path / "absent")
+    with pytest.raises(SkillFileNotFound):
+        bundle(write(tmp_path, "file"))
+
+
+def test_a_folder_that_is_a_link_is_not_opened(skill: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("skill")
+    with pytest.raises(SkillFileNotFound):
+        bundle(tmp_path / "link")
+
+
+def test_one_file_is_read_in_place(skill: Path) -> None:
+    write(skill, "a/b.txt", b"here")
+    place = Place(str(skill.parent), "skill")
+    assert read_in_place(place, RelativePath.parse("a/b.txt")) == b"here"
+
+
+def test_reading_in_place_refuses_what_is_no_file_of_the_skill(skill: Path) -> None:
+    (skill / "sub").mkdir()
+    place = Place(str(skill.parent), "skill")
+    with pytest.raises(NotAFile):
+        read_in_place(place, RelativePath.parse("sub"))
+    with pytest.raises(TooLarge):
+        read_in_place(place, RelativePath.parse("SKILL.md"), 3)
+    with pytest.raises(SkillFileNotFound):
+        read_in_place(place.child("absent"), RelativePath.parse("SKILL.md"))
+
+
+def test_listing_and_reading_leave_no_descriptor_open(skill: Path) -> None:
+    write(skill, "a/b/c")
+    (skill / "link").symlink_to("a")
+    before = open_descriptors()
+    for file in bundle(skill).files.values():
+        file.read()
+    with pytest.raises(SkillFileNotFound):
+        bundle(skill / "absent")
+    assert open_descriptors() == before
+
+
+def test_a_skill_of_more_than_a_hundred_megabytes_is_reported(skill: Path) -> None:
+    for number in range(11):
+        write(skill, str(number))
+        os.truncate(skill / str(number), MAX_FILE)
+    opened = bundle(skill)
+    assert sum(file.size for file in opened.files.values()) <= 100 * 1024 * 1024
+    assert opened.findings != ()
+
+
+def test_a_folder_that_was_swapped_since_gives_no_file_of_the_new_one(skill: Path) -> None:
+    opened = bundle(skill)
+    skill.rename(skill.with_name("old"))
+    write_skill(skill)
+    with pytest.raises(SkillFileNotFound):
+        opened.files["SKILL.md"].read()
+    assert bundle(skill).files["SKILL.md"].read()
+
+
+def test_a_bundle_that_was_read_keeps_its_bytes(skill: Path) -> None:
+    write(skill, "a.txt", b"old")
+    opened = read_bundle(Place(str(skill.parent), skill.name), ScanPolicy())
+    write(skill, "a.txt", b"newer")
+    assert (opened.files["a.txt"].read(), opened.files["a.txt"].size) == (b"old", 3)
+
+
+def test_a_folder_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SkillFileNotFound):
+        read_bundle(Place(str(tmp_path), "none"), ScanPolicy())

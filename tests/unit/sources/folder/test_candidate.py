@@ -1,0 +1,121 @@
+"""Candidates: the head of a SKILL.md, however long its frontmatter is."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skillhall._internal.policy.profiles import LENIENT, LOCAL_SKILLS, Profile
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
+from skillhall._internal.sources.folder.candidate import HEAD, Candidate, explain_failure
+from skillhall.errors import NotAFile
+from tests.support.trees import scan_below
+
+
+def read(root: Path, text: str, profile: Profile = LENIENT) -> Candidate:
+    """The one candidate below `root`, after writing it."""
+    (root / "pdf").mkdir(exist_ok=True)
+    (root / "pdf" / "SKILL.md").write_text(text, encoding="utf-8")
+    [found] = scan_below(root, profile).candidates
+    return found
+
+
+def codes(candidate: Candidate) -> list[str]:
+    return [str(found.code) for found in candidate.findings]
+
+
+def frontmatter(description: str) -> str:
+    return f"---\nname: pdf\ndescription: {description}\n---\n"
+
+
+def test_a_candidate_tells_what_its_frontmatter_says(tmp_path: Path) -> None:
+    found = read(tmp_path, frontmatter("Reads PDFs.") + "Body.")
+    assert (found.folder, found.file) == ("pdf", "SKILL.md")
+    assert (found.name, found.description, found.hidden) == ("pdf", "Reads PDFs.", False)
+    assert found.findings == ()
+
+
+@pytest.mark.parametrize("around", range(-8, 9))
+@pytest.mark.parametrize("letter", ["x", "é", "文"])
+def test_a_fence_near_the_end_of_the_head_is_found(
+    tmp_path: Path, around: int, letter: str
+) -> None:
+    width = len(letter.encode())
+    room = HEAD + around - len(frontmatter("").encode())
+    description = letter * (room // width) + "y" * (room % width)
+    found = read(tmp_path, frontmatter(description) + "Body.\n")
+    assert found.description == description
+    assert codes(found) == ["description-too-long"]
+
+
+@pytest.mark.parametrize("size", [HEAD - 1, HEAD, HEAD + 1])
+def test_a_file_that_ends_with_its_fence_is_read_to_the_end(tmp_path: Path, size: int) -> None:
+    description = "x" * (size - len(frontmatter("")) + 1)
+    text = frontmatter(description).removesuffix("\n")
+    assert len(text) == size
+    assert read(tmp_path, text).description == description
+
+
+@pytest.mark.parametrize("cut", range(HEAD - 6, HEAD + 3))
+def test_hyphens_at_the_end_of_the_head_are_a_fence_only_if_their_line_ends(
+    tmp_path: Path, cut: int
+) -> None:
+    text = "---\nname: pdf\ndescription: Fine.\nx: "
+    text += "x" * (cut - len(text) - 1) + "\n"
+    assert codes(read(tmp_path, f"{text}---nofence: x\n---\n")) == ["unknown-field"]
+
+
+@pytest.mark.parametrize("blanks", [1, HEAD - 2, HEAD - 1, HEAD, HEAD + 1, 3 * HEAD])
+def test_blank_lines_before_the_fence_are_read_past(tmp_path: Path, blanks: int) -> None:
+    found = read(tmp_path, "\n" * blanks + frontmatter("Late."))
+    assert found.description == "Late."
+    assert codes(found) == ["leading-blank"]
+
+
+def test_a_frontmatter_of_many_kilobytes_is_read(tmp_path: Path) -> None:
+    text = frontmatter("Long.").replace("---\n", f"---\nextra: {'x' * 60_000}\n", 1)
+    assert read(tmp_path, text).description == "Long."
+
+
+def test_a_frontmatter_beyond_the_limit_is_reported(tmp_path: Path) -> None:
+    assert codes(read(tmp_path, frontmatter("x" * 70_000))) == ["frontmatter-large"]
+
+
+def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
+    text = frontmatter("Fine.")
+    text += "x" * (MAX_SKILL_MD - len(text))
+    assert codes(read(tmp_path, text)) == []
+    assert codes(read(tmp_path, text + "x")) == ["too-large"]
+
+
+def test_an_empty_file_has_no_frontmatter(tmp_path: Path) -> None:
+    assert codes(read(tmp_path, "")) == ["no-frontmatter"]
+
+
+@pytest.mark.parametrize("value", ["true", "True", '"true"'])
+def test_a_candidate_tells_whether_models_may_see_it(tmp_path: Path, value: str) -> None:
+    text = frontmatter("Hidden.").replace("name", f"disable-model-invocation: {value}\nname")
+    assert read(tmp_path, text).hidden
+
+
+def test_keys_in_another_case_count_where_the_profile_says_so(tmp_path: Path) -> None:
+    text = frontmatter("Any case.").replace("name", "Name").replace("description", "DESCRIPTION")
+    assert read(tmp_path, text, LOCAL_SKILLS).description == "Any case."
+    assert read(tmp_path, text).description == ""
+
+
+def test_an_edit_that_keeps_size_and_time_changes_the_signature(tmp_path: Path) -> None:
+    before = read(tmp_path, frontmatter("One."))
+    file = tmp_path / "pdf" / "SKILL.md"
+    stat = file.stat()
+    file.unlink()
+    after = read(tmp_path, frontmatter("Two."))
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert before.signature != after.signature
+
+
+def test_failures_are_explained_without_a_path() -> None:
+    denied = explain_failure(PermissionError(13, "Permission denied", "/private/place"))
+    assert (str(denied.code), denied.line) == ("unreadable", 1)
+    assert "/private" not in denied.message
+    assert explain_failure(NotAFile("SKILL.md")).code == "not-a-file"

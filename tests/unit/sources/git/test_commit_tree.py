@@ -1,0 +1,246 @@
+"""Trees of commits: which files make up a skill, and what is said about the others."""
+
+import pytest
+
+from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.sources.folder.bundle_reader import (
+    MAX_DEPTH,
+    MAX_FILE,
+    MAX_FILES,
+    MAX_TOTAL,
+)
+from skillhall._internal.sources.git.commit_tree import (
+    EXECUTABLE,
+    LINK,
+    PLAIN,
+    SUBMODULE,
+    Draft,
+    Entry,
+    draft_level,
+    draft_skills,
+    files_of,
+    searchable_paths,
+)
+
+
+def entry(path: str, size: int | None = 1, mode: str = PLAIN) -> Entry:
+    return Entry(path, mode, "1" * 40, size)
+
+
+def draft(*entries: Entry, folder: str = "") -> Draft:
+    [made] = draft_skills(entries, [folder])
+    return made
+
+
+def draft_of(*paths: str) -> Draft:
+    return draft(*map(entry, paths))
+
+
+def found(made: Draft) -> list[tuple[Code, str]]:
+    return [(finding.code, finding.path) for finding in made.findings]
+
+
+# Links where a skill would be
+
+
+def test_a_link_where_a_skill_would_be_is_reported_whatever_its_name() -> None:
+    links = [entry(path, mode=LINK) for path in ("folder", "flat.md", "half/SKILL.md", "con")]
+    _, findings = draft_level([*links, entry("docs/x")], "", PROMPT_REPOSITORY.scan, "acme/skills")
+    assert sorted((one.code, one.path) for one in findings) == [
+        (Code.LINK_SKIPPED, ""),
+        (Code.LINK_SKIPPED, "flat.md"),
+        (Code.LINK_SKIPPED, "folder"),
+        (Code.LINK_SKIPPED, "half/SKILL.md"),
+        (Code.NO_SKILL_MD, "docs"),
+    ]
+
+
+# Which files belong together
+
+
+def test_each_file_goes_to_the_skill_above_it() -> None:
+    entries = [entry(path) for path in ("a/SKILL.md", "a/b/c", "ab/x", "x", "d/SKILL.md")]
+    drafts = draft_skills(entries, ["d", "a"])
+    assert [(made.folder, list(made.entries)) for made in drafts] == [
+        ("d", ["SKILL.md"]),
+        ("a", ["SKILL.md", "b/c"]),
+    ]
+
+
+def test_the_order_of_a_listing_does_not_matter() -> None:
+    paths = ["b", "a/x", "a.md", "A", "a/y"]
+    assert draft_of(*paths) == draft_of(*reversed(paths))
+    assert list(draft_of(*paths).entries) == ["A", "a.md", "a/x", "a/y", "b"]
+
+
+def test_a_bundle_has_the_bytes_and_modes_of_the_commit() -> None:
+    made = draft(Entry("s/go", EXECUTABLE, "1"), Entry("s/x", "100664", "2"), folder="s")
+    made.weigh({"1": 2, "2": 0})
+    bundle = made.bundle({"1": b"go", "2": b""})
+    assert isinstance(bundle, Bundle)
+    assert bundle.folder == "s"
+    assert [(f.path.text, f.size, f.executable, f.read()) for f in bundle.files.values()] == [
+        ("go", 2, True, b"go"),
+        ("x", 0, False, b""),
+    ]
+
+
+def test_a_skill_at_the_top_has_no_folder() -> None:
+    assert draft_of("SKILL.md").bundle({"1" * 40: b"x"}).folder == ""
+
+
+# What may be a skill
+
+
+@pytest.mark.parametrize("mode", [LINK, SUBMODULE, "100000", "040000"])
+def test_what_is_no_file_is_no_skill(mode: str) -> None:
+    assert searchable_paths([entry("a/SKILL.md", mode=mode)]) == []
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("..", "../up", "/abs", "a//b", ".", "./a", "nul", "a\x1bb", "a\udcff", "C:", "end.", "~"),
+        *(".git", ".GIT/x", "git~1", "x/.svn", ".hg", "__MACOSX", "._a"),
+    ],
+)
+def test_a_folder_that_is_not_plain_holds_no_skill(folder: str) -> None:
+    assert searchable_paths([entry(f"{folder}/SKILL.md"), entry("a/SKILL.md")]) == ["a/SKILL.md"]
+
+
+def test_other_files_are_not_judged_before_they_are_wanted() -> None:
+    paths = ["a/nul", "a/../x", ".git/config", "SKILL.md.txt"]
+    assert searchable_paths([entry(path) for path in paths]) == paths
+
+
+# What is left out
+
+
+@pytest.mark.parametrize("path", ["__MACOSX/x", "._x", ".DS_Store", "a/.ds_store"])
+def test_litter_is_not_worth_a_finding(path: str) -> None:
+    made = draft_of(path)
+    assert (made.entries, made.findings) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("mode", "why", "hint"),
+    [
+        (LINK, "it is a link", "copy the file instead"),
+        (SUBMODULE, "it is another repository", "copy its files instead"),
+        ("100000", "it is not a regular file", "remove it"),
+    ],
+)
+def test_what_is_no_file_is_left_out_with_advice(mode: str, why: str, hint: str) -> None:
+    made = draft(entry("x", mode=mode))
+    assert made.entries == {}
+    [finding] = made.findings
+    assert (finding.code, finding.path, finding.hint) == (Code.FILE_LEFT_OUT, "x", hint)
+    assert finding.message == f"left out of the skill's files: {why}"
+
+
+@pytest.mark.parametrize("mode", [PLAIN, LINK])
+@pytest.mark.parametrize("path", ["../x", "/x", "a//b", "./a", "a/./b", "nul", "a\x1bb", "a\udcff"])
+def test_an_unsafe_path_is_left_out_and_shown_harmlessly(path: str, mode: str) -> None:
+    made = draft(entry(f"s/{path}", mode=mode), folder="s")
+    assert made.entries == {}
+    assert found(made) == [(Code.FILE_LEFT_OUT, "")]
+    assert made.findings[0].message.isprintable()
+    assert made.findings[0].hint
+
+
+def test_version_control_is_left_out_and_told_once() -> None:
+    made = draft_of(".git/config", ".git/hooks/x", "a/.SVN/b", "git~1", ".gitignore")
+    assert list(made.entries) == [".gitignore"]
+    assert found(made) == [(Code.FILE_LEFT_OUT, path) for path in (".git", "a/.SVN", "git~1")]
+
+
+def test_a_file_may_lie_as_deep_as_the_limit_and_no_deeper() -> None:
+    deepest = "d/" * MAX_DEPTH + "x"
+    made = draft_of(deepest, f"d/{deepest}")
+    assert list(made.entries) == [deepest]
+    assert found(made) == [(Code.FILE_LEFT_OUT, f"d/{deepest}")]
+
+
+def test_depth_is_counted_from_the_skill() -> None:
+    folder = "/".join(["f"] * MAX_DEPTH)
+    made = draft(entry(f"{folder}/{'d/' * MAX_DEPTH}x"), folder=folder)
+    assert (len(made.entries), made.findings) == (1, [])
+
+
+def test_what_lies_below_a_file_is_left_out() -> None:
+    made = draft_of("a", "a.b", "a/x/y")
+    assert list(made.entries) == ["a", "a.b"]
+    assert found(made) == [(Code.FILE_LEFT_OUT, "a/x/y")]
+
+
+# Names that are one name elsewhere
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("A", "a"), ("ﬁ", "fi"), ("e\u0301", "é"), ("ß", "SS"), ("A", "a/x"), ("d/A", "d/a")],
+)
+def test_names_that_are_one_name_elsewhere_both_stay_and_are_told(first: str, second: str) -> None:
+    made = draft_of(first, second)
+    assert sorted(made.entries) == sorted([first, second])
+    [finding] = made.findings
+    assert (finding.code, finding.hint) == (Code.CASE_COLLISION, "rename one of them")
+
+
+def test_folders_that_are_one_folder_elsewhere_are_told_once() -> None:
+    made = draft_of("A/x", "A/y", "a/x", "a/z/x")
+    assert len(made.entries) == 4
+    assert found(made) == [(Code.CASE_COLLISION, "a")]
+
+
+def test_names_in_the_second_of_two_such_folders_are_compared_too() -> None:
+    made = draft_of("A/x", "a/Y", "a/y")
+    assert found(made) == [(Code.CASE_COLLISION, "a"), (Code.CASE_COLLISION, "a/y")]
+
+
+def test_a_file_that_is_left_out_takes_no_name() -> None:
+    made = draft(entry("A", mode=LINK), entry("a"))
+    assert found(made) == [(Code.FILE_LEFT_OUT, "A")]
+
+
+# Limits
+
+
+def test_more_files_than_a_skill_may_have_are_told_once() -> None:
+    made = draft_of(*(f"{number:05}" for number in range(MAX_FILES + 5)))
+    assert len(made.entries) == MAX_FILES
+    assert found(made) == [(Code.TOO_MANY_FILES, "")]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_file_of_exactly_the_limit_is_taken_and_a_larger_one_left_out(known: bool) -> None:
+    sizes = {"a": MAX_FILE, "b": MAX_FILE + 1, "c": 0}
+    entries = [Entry(name, PLAIN, name, size if known else None) for name, size in sizes.items()]
+    made = draft(*entries)
+    made.weigh({} if known else sizes)
+    assert [(one.path, one.size) for one in files_of([made])] == [("a", MAX_FILE), ("c", 0)]
+    assert found(made) == [(Code.FILE_TOO_LARGE, "b")]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_files_that_are_too_much_together_are_left_out_from_there_on(known: bool) -> None:
+    count = MAX_TOTAL // MAX_FILE
+    sizes = {f"{number:02}": MAX_FILE for number in range(count)} | {"x": 0, "y": 1, "z": 0}
+    entries = [Entry(name, PLAIN, name, size if known else None) for name, size in sizes.items()]
+    made = draft(*entries)
+    made.weigh({} if known else sizes)
+    assert list(made.entries) == list(sizes)[: count + 1]
+    assert found(made) == [(Code.FILE_TOO_LARGE, "y")]
+
+
+def test_sizes_that_come_first_or_last_do_not_change_which_files_count() -> None:
+    names = [f"{number:05}" for number in range(MAX_FILES + 1)]
+    sizes = dict.fromkeys(names, 1) | {names[0]: MAX_FILE + 1}
+    before = draft(*(Entry(name, PLAIN, name, sizes[name]) for name in names))
+    after = draft(*(Entry(name, PLAIN, name) for name in names))
+    before.weigh()
+    after.weigh(sizes)
+    assert before == after
+    assert found(after) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, names[0])]

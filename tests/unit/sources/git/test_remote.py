@@ -1,0 +1,89 @@
+"""Whom git is sent to, by which address, with which token."""
+
+import base64
+
+import pytest
+
+from skillhall._internal.net.addresses import AddressPolicy
+from skillhall._internal.settings import Secret
+from skillhall._internal.sources.git.remote import GitAccess, cache_key, open_remote, parse_endpoint
+from skillhall.errors import SourceRejected
+
+UNTIL = float("inf")
+HERE = AddressPolicy.allowing("127.0.0.0/8")
+
+
+def access(**tokens: str) -> GitAccess:
+    by_host = {name.replace("_", "."): Secret(text) for name, text in tokens.items()}
+    return GitAccess("cache", HERE, by_host, resolve=lambda *_: ["1.1.1.1", "2606:4700::1"])
+
+
+@pytest.mark.parametrize(
+    ("url", "scheme", "authority"),
+    [
+        ("https://git.example/acme/skills.git", "https", "git.example"),
+        ("https://git.example:8443/skills", "https", "git.example:8443"),
+        ("ssh://git@git.example/acme/skills.git", "ssh", "git.example"),
+        ("ssh://git.example:2222/acme/skills.git", "ssh", "git.example:2222"),
+        ("git@git.example:skills.git", "ssh", "git.example"),
+    ],
+)
+def test_a_url_is_taken_apart(url: str, scheme: str, authority: str) -> None:
+    endpoint = parse_endpoint(url)
+    assert (endpoint.scheme, endpoint.authority) == (scheme, authority)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "ext::sh", "file:///x", "https://a@b/x", "ssh://-x/y", "ssh://a b/y", "x y", "git@-x:y"],
+)
+def test_any_other_text_is_refused(url: str) -> None:
+    with pytest.raises(SourceRejected):
+        parse_endpoint(url)
+
+
+def test_git_is_told_every_address_and_only_one_scheme() -> None:
+    remote = open_remote(parse_endpoint("https://git.example/x.git"), access(), UNTIL)
+    lines = remote.configuration()
+    assert "http.curloptResolve=git.example:443:1.1.1.1,2606:4700::1" in lines
+    assert [line for line in lines if line.startswith("protocol.")] == [
+        "protocol.https.allow=always"
+    ]
+    assert remote.environment() == {"GIT_ALLOW_PROTOCOL": "https"}
+
+
+def test_the_token_is_for_its_host_alone_and_not_in_the_configuration() -> None:
+    tokens = access(git_example="s3cr3t")
+    remote = open_remote(parse_endpoint("https://git.example/x.git"), tokens, UNTIL)
+    variables = remote.environment()
+    assert variables["GIT_CONFIG_KEY_0"] == "http.https://git.example/.extraHeader"
+    sent = variables["GIT_CONFIG_VALUE_0"].removeprefix("Authorization: Basic ")
+    assert base64.b64decode(sent) == b"x-access-token:s3cr3t"
+    assert "s3cr3t" not in f"{remote} {remote.configuration()}"
+    for other in (
+        "https://git.example:8443/x.git",
+        "https://x.git.example/x.git",
+        "git@git.example:x",
+    ):
+        elsewhere = open_remote(parse_endpoint(other), tokens, UNTIL)
+        assert "GIT_CONFIG_COUNT" not in elsewhere.environment()
+
+
+def test_ssh_goes_to_the_address_and_trusts_the_name() -> None:
+    remote = open_remote(parse_endpoint("ssh://git@git.example:2222/x.git"), access(), UNTIL)
+    command = remote.environment()["GIT_SSH_COMMAND"]
+    assert "-oHostName=1.1.1.1" in command
+    assert "'-oHostKeyAlias=[git.example]:2222'" in command
+    assert "SSH_AUTH_SOCK" not in remote.environment()
+
+
+def test_copies_are_kept_apart_by_address_and_token() -> None:
+    one, two = parse_endpoint("https://git.example/x.git"), parse_endpoint("https://git.example/y")
+    keys = {
+        cache_key(one, access()),
+        cache_key(two, access()),
+        cache_key(one, access(git_example="a")),
+        cache_key(one, access(git_example="b")),
+    }
+    assert len(keys) == 4
+    assert cache_key(one, access()) == cache_key(one, access(git_other="a"))

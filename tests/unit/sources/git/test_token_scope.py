@@ -1,0 +1,58 @@
+"""Which repositories the operator's tokens are for."""
+
+import pytest
+
+from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
+from skillhall._internal.sources.git.token_scope import TokenScope
+from skillhall.errors import ConfigInvalid
+
+
+def scope(repo: str = "", *others: str) -> TokenScope:
+    server, prompts = ServerSettings(git_token_repos=others), PromptSettings(repo=repo)
+    return TokenScope.of(Settings("/nowhere", "/nowhere", server=server, prompts=prompts))
+
+
+@pytest.mark.parametrize(
+    "repo", ["acme/prompts", "https://github.com/acme/prompts", "acme/prompts/team@main"]
+)
+def test_the_configured_repository_is_in_scope(repo: str) -> None:
+    found = scope(repo)
+    assert found.includes("https://github.com/acme/prompts.git")
+    assert found.includes("https://github.com/acme/prompts/")
+    for other in ("prompts2", "prompt", "prompts/x", "prompts.git/x"):
+        assert not found.includes(f"https://github.com/acme/{other}")
+
+
+@pytest.mark.parametrize(
+    ("entry", "url", "is_included"),
+    [
+        ("acme/skills", "https://github.com/acme/skills.git", True),
+        ("acme/*", "https://github.com/acme/skills.git", True),
+        ("https://git.example.org:8443/a/*", "https://git.example.org:8443/a/b/c.git", True),
+        ("https://git.example.org/a/*", "https://git.example.org:8443/a/b.git", False),
+        ("https://git.example.org/a/*", "http://git.example.org/a/b.git", False),
+        ("https://git.example.org/a/*", "https://git.example.org/ab/c.git", False),
+        ("https://git.example.org/a/*", "https://git.example.org/a", False),
+        ("https://git.example.org/a/*", "https://git.example.org/a/../b/c.git", False),
+        ("https://git.example.org/a/*", "https://git.example.org/a/%2e%2e/b/c.git", False),
+        ("https://git.example.org/a/*", "https://git.example.org/a//c.git", False),
+        ("https://git.example.org/a/*", "https://git.example.org.evil/a/c.git", False),
+        ("https://git.example.org/a/*", "git@git.example.org:a/c.git", False),
+    ],
+)
+def test_further_repositories_are_named_one_by_one_or_by_owner(
+    entry: str, url: str, is_included: bool
+) -> None:
+    assert scope("", entry).includes(url) is is_included
+
+
+@pytest.mark.parametrize("entry", ["*", "/*", "https://*", "git@h:a/b.git", "https://h/a/../*"])
+def test_an_entry_that_is_no_address_is_refused(entry: str) -> None:
+    with pytest.raises(ConfigInvalid, match="SKILLHALL_GIT_TOKEN_REPOS"):
+        scope("", entry)
+
+
+@pytest.mark.parametrize("repo", ["", "./folder", "git@h:a/b.git", "https://h/\x00"])
+def test_without_a_repository_by_https_nothing_is_in_scope(repo: str) -> None:
+    assert scope(repo) == TokenScope()
+    assert not scope(repo).includes("https://h/a/b")

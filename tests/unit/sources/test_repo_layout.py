@@ -1,0 +1,76 @@
+"""Which paths of a repository are skills, and where a name is looked for."""
+
+import pytest
+
+from skillhall._internal.sources.repo_layout import find_skills, folder_above, skill_folders
+from skillhall.errors import NoSkillThere, SkillNotFound, SourceRejected
+
+PATHS = [
+    "README.md",
+    "pdf/SKILL.md",
+    "skills/pdf/SKILL.md",
+    "skills/pdf/references/SKILL.md",
+    "skills/.curated/notes/SKILL.md",
+    "deep/er/mail/SKILL.md",
+    "a/twin/SKILL.md",
+    "b/twin/SKILL.md",
+    ".claude/skills/pdf/SKILL.md",
+    ".claude/skills/hidden/skill.md",
+    "node_modules/x/skills/mail/SKILL.md",
+    "empty/README.md",
+]
+
+
+def test_a_skill_inside_a_skill_belongs_to_it() -> None:
+    assert skill_folders(["a/SKILL.md", "a/b/SKILL.md", "c/x"]) == {"a"}
+
+
+def test_a_skill_at_the_top_is_the_only_one() -> None:
+    assert skill_folders(["SKILL.md", "skills/a/SKILL.md"]) == {""}
+    assert folder_above("skills/a/SKILL.md", {""}) == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "folders"),
+    [
+        ("pdf", ["skills/pdf"]),
+        ("mail", ["deep/er/mail"]),
+        ("hidden", [".claude/skills/hidden"]),
+        ("skills", ["skills/.curated/notes", "skills/pdf"]),
+        ("deep/er", ["deep/er/mail"]),
+        (".claude/skills/pdf", [".claude/skills/pdf"]),
+    ],
+)
+def test_a_name_is_looked_for_on_the_shelf_at_the_top_then_anywhere(
+    wanted: str, folders: list[str]
+) -> None:
+    assert find_skills(PATHS, wanted, "acme/skills") == folders
+
+
+def test_without_a_name_agents_own_copies_are_not_offered() -> None:
+    found = find_skills(PATHS, "", "acme/skills")
+    assert ".claude/skills/pdf" not in found
+    assert "skills/.curated/notes" in found
+    assert not any("node_modules" in folder for folder in found)
+
+
+def test_hidden_copies_are_offered_when_there_is_nothing_else() -> None:
+    assert find_skills([".claude/skills/a/SKILL.md"], "", "x/y") == [".claude/skills/a"]
+
+
+def test_a_name_that_several_skills_have_asks_for_the_path() -> None:
+    with pytest.raises(SourceRejected, match="a/twin, b/twin"):
+        find_skills(PATHS, "twin", "acme/skills/twin")
+
+
+def test_a_folder_without_a_skill_is_told_from_a_name_that_is_not_there() -> None:
+    with pytest.raises(NoSkillThere):
+        find_skills(PATHS, "empty", "acme/skills/empty")
+    with pytest.raises(SkillNotFound) as caught:
+        find_skills(PATHS, "mial", "acme/skills/mial")
+    assert caught.value.close == ("mail",)
+
+
+def test_a_repository_without_skills_says_so() -> None:
+    with pytest.raises(NoSkillThere, match="acme/tools"):
+        find_skills(["README.md"], "", "acme/tools")

@@ -1,0 +1,34 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillhall._internal.http.http_error import Refused
+from skillhall._internal.strict_json_json_text import parse_json
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b'{"a":"[[[{{{"}', {"a": "[[[{{{"}),
+        (b'{"a":1,"a":2}', {"a": 2}),
+        (b'"\\u00e4\\ud83d\\ude00"', "ä😀"),
+        (b"[" * 32 + b"]" * 32, None),
+    ],
+)
+def test_ordinary_json_is_read(body: bytes, value: object) -> None:
+    parsed = parse_json(body)
+    assert value is None or parsed == value
+
+
+@pytest.mark.parametrize("body", [b"[" * 33 + b"]" * 33, b'{"a":' * 33 + b"1" + b"}" * 33])
+def test_json_that_is_too_deep_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused, match="32 levels"):
+        parse_json(body)
+
+
+@given(st.binary(max_size=200) | st.text('[]{}",:\\0au').map(str.encode))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    with suppress(Refused):
+        parse_json(body)

@@ -1,0 +1,32 @@
+"""Tokens against budgets: what is spent, and when somebody should look."""
+
+import pytest
+
+from skillhall._internal.workspace.context import Spending, spend
+from skillhall._internal.workspace.model import Budgets, Session, Zone, ZoneSize
+
+
+@pytest.mark.parametrize(
+    ("tokens", "budget", "level"),
+    [
+        (10**9, None, "fine"),
+        (0, 0, "fine"),
+        (1, 0, "danger"),
+        (799, 1000, "fine"),
+        (800, 1000, "warning"),
+        (949, 1000, "warning"),
+        (950, 1000, "danger"),
+        (2000, 1000, "danger"),
+    ],
+)
+def test_a_budget_warns_at_80_and_95_percent(tokens: int, budget: int | None, level: str) -> None:
+    assert Spending(tokens, budget).level == level
+
+
+def test_a_session_spends_what_its_zones_hold() -> None:
+    budgets = Budgets(stable=10, total=100)
+    session = Session("s1", "x", budgets, 1, 1, "", "")
+    spent = spend(session, {Zone.STABLE: ZoneSize(2, 7, 30), Zone.WORKING: ZoneSize(1, 5, 9)})
+    assert spent[Zone.STABLE] == (7, 10)
+    assert spent[Zone.PERMANENT] == (0, None)
+    assert spent[None] == (12, 100)

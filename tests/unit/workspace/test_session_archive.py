@@ -1,0 +1,109 @@
+import json
+from functools import partial
+
+import pytest
+
+from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall._internal.workspace import session_archive as portable
+from skillhall._internal.workspace.context import Context
+from skillhall._internal.workspace.export import export_session
+from skillhall._internal.workspace.model import Content, Zone
+from skillhall._internal.workspace.session_archive import MANIFEST, pack_session, read_portable
+from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.workspace.workspace import Workspace
+from skillhall.errors import FieldRefused, SkillRejected, TooLarge
+from tests.support.memory_store import MemoryStore
+from tests.support.workspaces import make_workspace
+
+
+def notes(number: int, text: str) -> list[Content]:
+    return [make_content("note", Zone.WORKING, f"{n} {text}") for n in range(number)]
+
+
+def context_of(workspace: Workspace, contents: list[Content]) -> Context:
+    return workspace.contexts.compile(workspace.sessions.create("One", contents=contents).id)
+
+
+def changed(bundle: Bundle, path: str, data: bytes | None) -> Bundle:
+    files = {one: file for one, file in bundle.files.items() if one != path}
+    if data is not None:
+        read = partial(bytes, data)
+        files[path] = SkillFile(RelativePath.parse(path), len(data), executable=False, read=read)
+    return Bundle(bundle.folder, files)
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return make_workspace(MemoryStore())
+
+
+def test_a_small_session_is_a_skill_that_says_everything(workspace: Workspace) -> None:
+    bundle = pack_session(context_of(workspace, notes(2, "x")))
+    assert sorted(bundle.files) == ["SKILL.md", "blocks/1.json", "session.json"]
+    assert bundle.files["SKILL.md"].read().endswith(b"0 x\n\n1 x\n")
+
+
+def test_a_large_session_is_read_file_by_file_and_comes_back_from_an_archive(
+    workspace: Workspace,
+) -> None:
+    contents = notes(60, "the same words again and again " * 3000)
+    out = export_session(context_of(workspace, contents))
+    bundle = pack_session(context_of(workspace, contents))
+    assert "context/working.md" in bundle.files
+    assert "blocks/3.json" in bundle.files
+    assert len(bundle.files["SKILL.md"].read()) < 1000
+    session = workspace.imports.open_session(out.data, out.name)
+    back = [block.content for block in workspace.blocks.list(session.id)]
+    assert back == contents
+
+
+def test_a_session_that_is_too_large_for_an_archive_is_refused(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portable, "_LARGEST", 1000)
+    with pytest.raises(TooLarge):
+        pack_session(context_of(workspace, notes(1, "x" * 2000)))
+
+
+def test_a_file_of_somebody_else_is_no_session(workspace: Workspace) -> None:
+    bundle = pack_session(context_of(workspace, notes(1, "x")))
+    assert read_portable(changed(bundle, MANIFEST, b'{"format": "other"}')) is None
+    assert read_portable(changed(bundle, MANIFEST, b"[")) is None
+    assert read_portable(changed(bundle, MANIFEST, None)) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("blocks/1.json", None),
+        ("blocks/1.json", b"{}"),
+        ("blocks/1.json", b"["),
+        ("blocks/1.json", b'[{"type": "note", "zone": "NOWHERE", "content": "x"}]'),
+        ("blocks/1.json", b'[{"type": "poem", "zone": "STABLE", "content": "x"}]'),
+        ("blocks/1.json", b'[{"type": "note", "zone": "STABLE", "content": 1}]'),
+        ("blocks/1.json", b'[{"type": "note", "zone": "STABLE", "content": "\\u0000"}]'),
+        ("blocks/1.json", b'[{"type": "note", "zone": "STABLE", "content": "\\ud800"}]'),
+        ("blocks/1.json", b'["x"]'),
+    ],
+)
+def test_a_damaged_session_is_refused(workspace: Workspace, path: str, data: bytes | None) -> None:
+    bundle = pack_session(context_of(workspace, notes(1, "x")))
+    with pytest.raises(FieldRefused, match="damaged"):
+        read_portable(changed(bundle, path, data))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("name", ""), ("name", 3), ("parts", "x"), ("budgets", {"total": -1}), ("budgets", [])],
+)
+def test_a_damaged_manifest_is_refused(workspace: Workspace, field: str, value: object) -> None:
+    bundle = pack_session(context_of(workspace, notes(1, "x")))
+    manifest = {**json.loads(bundle.files[MANIFEST].read()), field: value}
+    with pytest.raises(FieldRefused):
+        read_portable(changed(bundle, MANIFEST, json.dumps(manifest).encode()))
+
+
+def test_an_archive_without_skills_makes_no_session(workspace: Workspace) -> None:
+    with pytest.raises(SkillRejected):
+        workspace.imports.open_session(b"no frontmatter", "x.md")
+    assert workspace.sessions.list() == []
