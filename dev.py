@@ -193,8 +193,8 @@ def steps(*commands: Sequence[str]) -> int:
 # Measured in the test processes only: servers and commands that tests start are not counted.
 # pyproject.toml has the floor of the whole package.
 COVERAGE = ["--cov", "--cov-report="]
-PURE = "--include=src/skillhall/_internal/skill/*,src/skillhall/_internal/policy/*,src/skillhall/_internal/render/*"
-PURE_COVERAGE = ["coverage", "report", PURE, "--fail-under=99"]
+PURE = ",".join(f"src/skillhall/_internal/{name}/*" for name in ("skill", "policy", "render"))
+PURE_COVERAGE = ["coverage", "report", f"--include={PURE}", "--fail-under=99"]
 LINT = (["ruff", "format", "--check", "."], ["ruff", "check", "."])
 FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])
 

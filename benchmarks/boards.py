@@ -12,7 +12,7 @@ from benchmarks.harness import DISCARDED_ROUNDS
 from benchmarks.report import Bar, Judged, Row
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace.model import Content, Zone
+from skillhall._internal.workspace import Content, Zone
 from skillhall._internal.workspace.validation import make_content
 from skillhall._internal.workspace.workspace import Workspace
 from tests.support.boards import Board

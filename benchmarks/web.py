@@ -21,7 +21,7 @@ from skillhall._internal.prompts.source_settings import read_supply
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
-from skillhall._internal.workspace.workspace_doors import Door
+from skillhall._internal.workspace.workspace import Door
 
 BAR = Bar(3.0)
 FEW, MANY = 50, 5_000

@@ -13,7 +13,7 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace.model import Zone
+from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.ordering import Place
 from skillhall._internal.workspace.validation import make_content
 from skillhall._internal.workspace.workspace import Workspace

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from skillhall._internal.api.compat.tool_guard import ToolGuard
     from skillhall._internal.api.compat.toolbox import tools_for
     from skillhall._internal.catalog.catalog import Catalog, Skill
-    from skillhall._internal.catalog.reader import read_skill, read_skill_file
-    from skillhall._internal.catalog.reader_activation import activate
+    from skillhall._internal.catalog.reader import activate, read_skill, read_skill_file
     from skillhall._internal.policy.effects import Effect, Judged
     from skillhall._internal.policy.profiles import PROFILES, Profile
     from skillhall._internal.policy.selection import Globs
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "_internal.catalog.reader_activation": ("activate",),
     "_internal.agents.agent_skills": ("AgentSkills",),
     "_internal.agents.agent_tools": ("AgentTools",),
     "_internal.agents.file_tools": ("ReadTools",),
@@ -91,7 +89,7 @@ _HOMES = {
     "_internal.api.compat.tool_guard": ("ToolGuard",),
     "_internal.api.compat.toolbox": ("tools_for",),
     "_internal.catalog.catalog": ("Catalog", "Skill"),
-    "_internal.catalog.reader": ("read_skill", "read_skill_file"),
+    "_internal.catalog.reader": ("activate", "read_skill", "read_skill_file"),
     "errors": (
         "EditRefused",
         "SkillNotFound",

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from sqlalchemy import func, select
 
-from skillhall._internal.storage.ports_shared_port import SharedWriting
+from skillhall._internal.storage.ports import SharedWriting
 from skillhall._internal.storage.records import Event, StoredToken
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.event_feed import EventFeed

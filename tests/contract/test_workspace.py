@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from skillhall._internal.storage.ports import Store, Writing
+from skillhall._internal.workspace import Budgets, Content, Zone
 from skillhall._internal.workspace.blocks import Filter
 from skillhall._internal.workspace.export import export_session
 from skillhall._internal.workspace.importer import SameName, Wish
-from skillhall._internal.workspace.model import Budgets, Content, Zone
-from skillhall._internal.workspace.ordering import Place
-from skillhall._internal.workspace.ordering_positions import LONGEST
+from skillhall._internal.workspace.ordering import LONGEST, Place
 from skillhall._internal.workspace.templates import Applying
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import (

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from skillhall._internal.agents import chat_opening as opening
+from skillhall._internal.agents import chat as opening
 from skillhall._internal.agents.chat.conversations import MAX_MESSAGE
 from skillhall._internal.asgi import Services
 from skillhall._internal.cli.runner import run

@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillhall._internal.workspace import Budgets, Content, SkillOrigin, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall._internal.workspace.export import export_session
-from skillhall._internal.workspace.model import Budgets, Content, SkillOrigin, Zone
 from skillhall._internal.workspace.validation import make_content
 from tests.support.memory_store import MemoryStore
 from tests.support.workspaces import make_workspace

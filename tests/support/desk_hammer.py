@@ -17,8 +17,8 @@ from pathlib import Path
 from skillhall._internal.storage.records import Block, Event
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.importer import SameName, Wish
-from skillhall._internal.workspace.model import Zone
 from skillhall._internal.workspace.ordering import Place
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import Displaced, RecordNotFound, SkillhallError, VersionConflict

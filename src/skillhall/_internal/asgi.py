@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from skillhall._internal.http.auth_middleware import Guard
-from skillhall._internal.http.blocking import Blocking
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
 from skillhall._internal.http.credentials import AcceptedTokens, Keys, NoTokens
 from skillhall._internal.http.errors import internal_answer, stopping_answer
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Scrubber
 from skillhall._internal.http.request_log import Observed
+from skillhall._internal.http.thread_pool import Blocking
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpFront, SessionLimits
 from skillhall._internal.policy.token_strength import is_trivial
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from skillhall._internal.rest.endpoint import HotRoute
     from skillhall._internal.settings import Secret, ServerSettings, Settings
     from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.workspace.workspace_doors import Door
+    from skillhall._internal.workspace.workspace import Door
 
 GRACE = 5  # seconds that open requests have when the server is told to stop
 _HELD = 1000  # log records that wait at most

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_DEPTH = 32
+# The end of a text is optional, so that an unclosed one is passed over once, not from every quote.
+_TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 class NotJson(ValueError):
@@ -52,3 +58,29 @@ def _without_repetition(pairs: Sequence[tuple[str, object]]) -> dict[str, object
 
 def _refuse(constant: str) -> NoReturn:
     raise NotJson(f"{constant} is not JSON")
+
+
+def parse_request_json(body: bytes) -> object:
+    """The value of a request body. Raises: NotJson."""
+    if _depth(body) > _DEPTH:
+        raise NotJson(f"the JSON is nested more than {_DEPTH} levels deep")
+    try:
+        value: object = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        if b"\\u" in body:
+            # Half a surrogate pair is a text that nobody could be sent.
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError):
+        raise NotJson("the body is not valid JSON") from None
+    return value
+
+
+def _depth(body: bytes) -> int:
+    deepest = depth = 0
+    for bracket in _BRACKETS.finditer(_TEXTS.sub(b"", body)):
+        depth += 1 if bracket.group() in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)

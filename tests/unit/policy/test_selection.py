@@ -2,8 +2,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.selection import Globs, Selection, matches, select
+from skillhall._internal.policy.selection import Globs, Selection, matches, select, shown_to_models
 from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.skill.yaml.values import Value
 
 
 @dataclass(frozen=True)
@@ -89,3 +91,12 @@ def test_skills_stay_in_their_order_whatever_the_order_of_patterns() -> None:
 
 def test_skills_of_one_name_are_all_selected() -> None:
     assert chosen(Globs(None, ("a",)), "a", "a")[1] == ["a", "a"]
+
+
+@pytest.mark.parametrize(("value", "shown"), [(True, False), ("true", False), (False, True)])
+def test_a_skill_that_disables_model_invocation_is_not_shown(value: Value, shown: bool) -> None:
+    assert shown_to_models(Frontmatter.of({"disable-model-invocation": value})) is shown
+
+
+def test_a_skill_is_shown_unless_it_says_otherwise() -> None:
+    assert shown_to_models(Frontmatter.of({"name": "a"}))

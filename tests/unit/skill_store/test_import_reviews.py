@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.cache_waiting import MAX_WAITING, PATIENCE, Waiting
+from skillhall._internal.cache import MAX_WAITING, PATIENCE, Waiting
 from skillhall._internal.skill_store.changes import LocalChanges
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall._internal.skill_store.import_reviews import Reviews

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Engine
 
 from skillhall._internal.storage.sql.engine import Database, file_url, read_url
 from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace.workspace_doors import Door
+from skillhall._internal.workspace.workspace import Door
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
 from tests.support.databases import AT
 from tests.support.memory_store import MemoryStore

@@ -1,5 +1,5 @@
+from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.model import Zone
 
 NAMES = [
     "system_prompt",

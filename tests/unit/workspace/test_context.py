@@ -2,8 +2,8 @@
 
 import pytest
 
+from skillhall._internal.workspace import Budgets, Session, Zone, ZoneSize
 from skillhall._internal.workspace.context import Spending, spend
-from skillhall._internal.workspace.model import Budgets, Session, Zone, ZoneSize
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from functools import partial
 import pytest
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall._internal.workspace import Content, Zone
 from skillhall._internal.workspace import session_archive as portable
 from skillhall._internal.workspace.context import Context
 from skillhall._internal.workspace.export import export_session
-from skillhall._internal.workspace.model import Content, Zone
 from skillhall._internal.workspace.session_archive import MANIFEST, pack_session, read_portable
 from skillhall._internal.workspace.validation import make_content
 from skillhall._internal.workspace.workspace import Workspace

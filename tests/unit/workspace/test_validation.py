@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall._internal.workspace.model import Budgets, SkillOrigin, Zone
+from skillhall._internal.workspace import Budgets, SkillOrigin, Zone
 from skillhall._internal.workspace.validation import (
     MAX_BUDGET,
     MAX_CONTENT,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.agents.instruction_skills import InstructionSource, Loader, as_inlined
 from skillhall._internal.agents.local_host import LocalHost
-from skillhall._internal.catalog.reader_activation import activate
+from skillhall._internal.catalog.reader import activate
 from skillhall._internal.catalog.skill_view import Offer
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
 from skillhall._internal.render.context_plan import Plan, Wanted, plan_prompt

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.listed_files import ToldFiles
 from skillhall._internal.agents.tool_protocol import Answer
-from skillhall._internal.catalog.reader import bundle_of
-from skillhall._internal.catalog.reader_activation import activate
+from skillhall._internal.catalog.reader import activate, bundle_of
 from skillhall._internal.catalog.skill_view import Offer
 from skillhall._internal.fs.links import read_inside
 from skillhall._internal.policy.readable_files import (

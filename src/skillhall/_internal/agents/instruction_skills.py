@@ -17,8 +17,7 @@ from skillhall._internal.policy.effects import Effect, Judged
 from skillhall._internal.policy.precedence import settle
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
 from skillhall._internal.policy.requirements import unmet
-from skillhall._internal.policy.selection import Globs, select
-from skillhall._internal.policy.selection_exposing import shown_to_models
+from skillhall._internal.policy.selection import Globs, select, shown_to_models
 from skillhall._internal.render.inline import Inlined, render_instructions
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code, Finding

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import validate
 from skillhall._internal.fs.handles import Place
-from skillhall._internal.fs.write_writing import rename_file, replace_file
+from skillhall._internal.fs.write import rename_file, replace_file
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.skill.autofix import mend
 from skillhall._internal.skill.bundle import RelativePath

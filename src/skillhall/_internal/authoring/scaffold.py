@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillhall._internal.fs.write_writing import create_folder
+from skillhall._internal.fs.write import create_folder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.skill.checks import suggest_name

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import Place
-from skillhall._internal.policy.selection_exposing import shown_to_models
+from skillhall._internal.policy.selection import shown_to_models
 from skillhall._internal.sources.folder.candidate_codec import frontmatter_of
 from skillhall.errors import SkillNotFound
 

@@ -7,13 +7,15 @@ from os import fspath
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhall._internal.fs.handles import Place
+from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.readable_files import is_published
+from skillhall._internal.render.activation import render_activation
 from skillhall._internal.skill.bundle import RelativePath, SkillFile
 from skillhall._internal.skill.frontmatter import MAX_SKILL_MD, Block, find_block
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import open_flat, read_in_place, use_bundle
-from skillhall.errors import SkillFileNotFound
+from skillhall.errors import SkillFileNotFound, SkillRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.parsed import ParsedSkill
+
 
 _T = TypeVar("_T")
 
@@ -38,7 +41,7 @@ def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
     return parse_skill(data, folder, profile.keys)
 
 
-def read_body(skill: Skill) -> str:
+def read_raw_body(skill: Skill) -> str:
     """What follows the frontmatter, and nothing else looked at: for a search over many skills.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -104,3 +107,28 @@ def _with_own_file(skill: Skill, bundle: Bundle) -> Bundle:
     files = {**bundle.files, skill.file: own}
     findings = tuple(found for found in bundle.findings if found.path != skill.file)
     return replace(bundle, files=dict(sorted(files.items())), findings=findings)
+
+
+def activate(skill: Skill, profile: Profile = LENIENT, directory: str | PathLike[str] = "") -> str:
+    """The body of `skill`, where it stands, and the names of its other files.
+
+    `directory` is what the model is told instead of the absolute path.
+    Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
+    body = read_body(skill, profile)
+    files = () if skill.is_flat else bundle_of(skill, profile.scan.published).resources()
+    resources = [file.path.text for file in files]
+    return render_activation(skill.name, fspath(directory) or skill.directory, body, resources)
+
+
+def read_body(skill: Skill, profile: Profile) -> str:
+    """The instructions, as they are at this moment. A catalog has seen only the frontmatter.
+
+    Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
+    parsed = read_skill(skill, profile)
+    judged = profile.load.judge(parsed.findings)
+    reasons = [one.finding.message for one in judged if one.effect is Effect.REJECT]
+    if reasons:
+        raise SkillRejected(skill.location, reasons)
+    return parsed.body

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import take_stamps
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import bundle_of, read_own_file, with_bundle
-from skillhall._internal.catalog.reader_reading import read_body
+from skillhall._internal.catalog.reader import bundle_of, read_body, read_own_file, with_bundle
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.catalog.skill_paths import SCHEME, skill_paths
-from skillhall._internal.policy.selection_exposing import shown_to_models
+from skillhall._internal.policy.selection import shown_to_models
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall.errors import SkillFileNotFound, SkillNotFound

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Self
 
 from skillhall._internal.fs.handles import ASIDE, Kind, kind_of_mode
 from skillhall._internal.policy.scan_rules import STAGED
-from skillhall.errors import NotAFile
-
-if sys.platform != "win32":
-    import fcntl
+from skillhall.errors import Conflict, NotAFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
+
+if sys.platform != "win32":
+    import fcntl
 
 # Whole names: a lock of ours begins with the same letters and is finished.
 _UNFINISHED = re.compile(rf"{re.escape(STAGED)}[0-9a-f]{{16}}|{re.escape(ASIDE)}.*", re.DOTALL)
@@ -263,3 +263,37 @@ class WritableFolder:
 
     def _name(self, name: str) -> str:
         return name if self._handle is not None else os.path.join(self._path, name)
+
+
+def replace_file(folder: str, name: str, data: bytes) -> None:
+    """Give the regular file `name` other bytes and keep its mode. Raises: OSError, NotAFile."""
+    with WritableFolder(folder) as base:
+        if base.kind(name) is not Kind.FILE:
+            raise NotAFile(name)
+        base.put(name, data, base.mode(name))
+
+
+def rename_file(folder: str, name: str, new: str) -> None:
+    """Call the regular file `name` `new`. Raises: OSError, NotAFile, Conflict."""
+    with WritableFolder(folder) as base:
+        if base.kind(name) is not Kind.FILE:
+            raise NotAFile(name)
+        # Where case does not count, both names are the one file, and the listing has only one.
+        if new in base.names() or (base.kind(new) is not None and name.lower() != new.lower()):
+            raise Conflict(new)
+        base.rename(name, new)
+        base.sync()
+
+
+def create_folder(parent: str, name: str, files: dict[str, bytes]) -> None:
+    """Make the folder `name` with `files` in it, all or nothing. Raises: OSError, Conflict."""
+    # Whoever clears up in `parent` must not take what is staged here for a leftover.
+    with WritableFolder(parent) as base, base.locked():
+        if base.kind(name) is not None:
+            raise Conflict(name)
+        try:
+            base.put_folder(name, {path: (data, 0o644) for path, data in files.items()})
+        except OSError:
+            if base.kind(name) is not None:  # somebody was faster
+                raise Conflict(name) from None
+            raise

@@ -8,7 +8,7 @@ from asyncio import get_running_loop
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from skillhall._internal.http.response_clock import timestamp
+from skillhall._internal.http.response import timestamp
 
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from skillhall._internal.settings import ServerSettings
-    from skillhall._internal.storage.access_tokens import Token
+    from skillhall._internal.wiring.database import Token
 
 SESSION = "skillhall_session"
 LIFETIME = 30 * 24 * 3600  # seconds that a person stays signed in

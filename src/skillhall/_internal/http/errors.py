@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.response import failure
-from skillhall._internal.workspace.serializers_desk_texts import current_data
+from skillhall._internal.workspace.serializers import current_data
 from skillhall.errors import (
     MissingArguments,
     PromptsSourceError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from skillhall._internal.http.http_error import ClientGone, Refused
-from skillhall._internal.strict_json_json_text import parse_json
+from skillhall._internal.strict_json import NotJson, parse_request_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,7 +113,7 @@ class Exchange:
         kind = (self.header(b"content-type") or b"").partition(b";")[0].strip().lower()
         if kind != b"application/json" or self.header(b"content-encoding"):
             raise Refused("unsupported_media_type", "the body must be sent as application/json")
-        return parse_json(body)
+        return parse_body(body)
 
     async def _read(self, limit: int, take: Callable[[bytes], object]) -> None:
         size, more = 0, True
@@ -149,3 +149,11 @@ class Exchange:
 
 def _too_large(limit: int) -> Refused:
     return Refused("too_large", f"the body is larger than {limit} bytes")
+
+
+def parse_body(body: bytes) -> object:
+    """The value of a JSON body. Raises: Refused."""
+    try:
+        return parse_request_json(body)
+    except NotJson as error:
+        raise Refused("invalid_argument", str(error)) from None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.http.response_clock import timestamp
+from starlette.responses import Response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.types import Send
+    from starlette.types import Receive, Scope, Send
 
     from skillhall._internal.prompts.prompt_model import PromptSnapshot
 
@@ -86,3 +87,34 @@ def meta(request_id: str, snapshot: PromptSnapshot | None = None) -> bytes:
     if snapshot.stale:
         text += b',"stale":' + encoded(snapshot.stale._asdict())
     return text + b"}"
+
+
+class _Now:
+    second = millisecond = -1
+    day_and_time = text = ""
+
+
+def timestamp() -> str:
+    """Now in UTC, to the millisecond."""
+    now = int(time.time() * 1000)
+    if now == _Now.millisecond:
+        return _Now.text
+    second, rest = divmod(now, 1000)
+    if second != _Now.second:
+        _Now.day_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        _Now.second = second
+    text = _Now.text = f"{_Now.day_and_time}.{rest:03d}Z"
+    _Now.millisecond = now
+    return text
+
+
+class Ready(Response):
+    """An answer of ours where the framework expects one of its own."""
+
+    def __init__(self, ready: Answer) -> None:
+        super().__init__(status_code=ready.status)
+        self._ready = ready
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send it."""
+        await self._ready.send(send)

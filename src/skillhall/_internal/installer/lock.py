@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
 from skillhall._internal.fs.handles import is_beneath, open_root, read_beneath
@@ -24,6 +25,7 @@ from skillhall.errors import (
     LockInvalid,
     NotAFile,
     SkillFileNotFound,
+    SkillNotFound,
     SourceRejected,
     TooLarge,
     UnsafePath,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from skillhall._internal.skill.bundle import Bundle
+
 
 VERSION: Final = 1
 PROJECT_LOCK: Final = "skillhall-lock.json"  # in the project's own folder
@@ -403,3 +406,19 @@ def _target(one: _Object) -> Target:
 def _refuse_repetition(one: _Object, name: str, paths: list[str]) -> None:
     if len(set(paths)) < len(paths):
         raise one.wrong(name, "names one place twice")
+
+
+def keys_called(entries: Mapping[str, LockEntry], names: Iterable[str]) -> list[str]:
+    """The keys of the skills with these folder names or places, in order; all if none is given.
+
+    Raises: SkillNotFound.
+    """
+    wanted = list(names)
+    found: dict[str, None] = {}
+    for name in wanted:
+        keys = [key for key in entries if name in (key, key.rpartition("/")[2])]
+        if not keys:
+            known = sorted(key.rpartition("/")[2] for key in entries)
+            raise SkillNotFound(name, get_close_matches(name, known))
+        found.update(dict.fromkeys(keys))
+    return sorted(found if wanted else entries)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL
-from skillhall._internal.installer.lock import place_of
-from skillhall._internal.installer.lock_naming import keys_called
+from skillhall._internal.installer.lock import keys_called, place_of
 from skillhall._internal.installer.project import read_installed
 from skillhall._internal.installer.transaction import changing
 from skillhall._internal.installer.verify import verify_entry

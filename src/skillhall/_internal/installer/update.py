@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.installer.install import states_of
-from skillhall._internal.installer.lock import holds, locked_files
-from skillhall._internal.installer.lock_naming import keys_called
+from skillhall._internal.installer.lock import holds, keys_called, locked_files
 from skillhall._internal.installer.preflight import (
     AddReport,
     bundle_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer.lock_naming import keys_called
+from skillhall._internal.installer.lock import keys_called
 from skillhall._internal.installer.project import read_installed
 from skillhall._internal.skill.bundle import sha256_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 from anyio.to_thread import run_sync
 
-from skillhall._internal.cache_lately import SHARE
+from skillhall._internal.cache import SHARE
 from skillhall._internal.mcp.errors import LOG
 from skillhall._internal.mcp.subscriptions import Change
 from skillhall.errors import SkillhallError

@@ -25,7 +25,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
-from skillhall._internal.cache_lately import SHARE
+from skillhall._internal.cache import SHARE
 from skillhall._internal.mcp.change_poller import INTERVAL, Watch
 from skillhall._internal.mcp.directories import read_directory
 from skillhall._internal.mcp.errors import failure_of

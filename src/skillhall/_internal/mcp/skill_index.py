@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cache_lately import SHARE, Lately
+from skillhall._internal.cache import SHARE, Lately
 from skillhall._internal.catalog.manifests import Manifests
 from skillhall._internal.catalog.skill_paths import split_uri
 from skillhall._internal.mcp.cursors import position, shown

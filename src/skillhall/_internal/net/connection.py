@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillhall._internal.net.addresses import Address, AddressPolicy, Resolver
-    from skillhall._internal.sources.ref import WebUrl
+    from skillhall._internal.net.url import WebUrl
 
 OVERALL = 30.0  # seconds for everything
 IDLE = 10.0  # seconds without a byte

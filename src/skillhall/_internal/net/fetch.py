@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 
 from skillhall._internal.net.addresses import PUBLIC
 from skillhall._internal.net.connection import Call, Network, Patience, Wire, open_line, told_of
-from skillhall._internal.sources.ref import WebUrl, checked_characters
+from skillhall._internal.net.url import WebUrl, checked_characters
 from skillhall._version import VERSION
 from skillhall.errors import (
     RateLimited,

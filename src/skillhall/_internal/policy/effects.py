@@ -167,3 +167,19 @@ class LoadPolicy(NamedTuple):
     def accepts(self, findings: Iterable[Finding]) -> bool:
         """Whether none of the findings keeps a skill out."""
         return all(self.effect(found.code) is not Effect.REJECT for found in findings)
+
+
+def findings_data(findings: Iterable[Judged]) -> list[dict[str, object]]:
+    """Each finding with what it means; what is empty is left out."""
+    told: list[dict[str, object]] = []
+    for found, effect in findings:
+        fields: dict[str, object] = {
+            "code": found.code.value,
+            "effect": effect.value,
+            "message": found.message,
+            "path": found.path,
+            "line": found.line,
+            "hint": found.hint,
+        }
+        told.append({key: value for key, value in fields.items() if value not in ("", None)})
+    return told

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from skillhall._internal.skill.finding import Code, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 class Selectable(Protocol):
@@ -129,3 +129,19 @@ def _unmatched(patterns: tuple[str, ...], skills: Sequence[Selectable]) -> list[
         for pattern in dict.fromkeys(patterns)
         if not any(matches(pattern, skill.name) for skill in skills)
     ]
+
+
+AnySkill = TypeVar("AnySkill")
+
+
+def shown_to_models(skill: object) -> bool:
+    """Whether prompts, listings and tools for a model may name the skill.
+
+    It may, unless its `hidden` is true.
+    """
+    return not getattr(skill, "hidden", False)
+
+
+def visible(skills: Iterable[AnySkill]) -> Iterator[AnySkill]:
+    """The skills that models may see, in their order."""
+    return filter(shown_to_models, skills)

@@ -8,7 +8,7 @@ from skillhall._internal.policy.effects import Effect
 from skillhall._internal.skill.finding import Code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from skillhall._internal.policy.effects import Judged
     from skillhall._internal.skill.finding import Finding
@@ -49,3 +49,9 @@ def _row(reasons: list[Finding]) -> Skipped:
     name = first.skill or first.path.partition("/")[0].removesuffix(".md")
     message = "; ".join(dict.fromkeys(one.message for one in reasons))
     return Skipped(name, first.path, first.code, message)
+
+
+def skipped_data(skipped: Sequence[Skipped]) -> dict[str, object]:
+    """The first skipped entries, and how many there are."""
+    rows = [{**one._asdict(), "code": one.code.value} for one in skipped[:MAX_SKIPPED]]
+    return {"skipped": rows, "skippedTotal": len(skipped)}

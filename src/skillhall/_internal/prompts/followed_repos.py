@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.background_watching import Watch
+from skillhall._internal.background import Watch
 from skillhall._internal.prompts.followed_file import (
     FILE,
     FollowedList,

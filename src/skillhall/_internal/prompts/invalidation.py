@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillhall._internal.prompts.repo_source import address_of
-from skillhall._internal.storage.ports_shared_port import REPOSITORY_CHANGED
+from skillhall._internal.storage.ports import REPOSITORY_CHANGED
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.storage.ports_shared_port import Outbox
+    from skillhall._internal.storage.ports import Outbox
     from skillhall._internal.storage.records import Event
 
 MAX_ADDRESSES = 20  # of one repository

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.background_gently import run_gently
+from skillhall._internal.background import run_gently
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.prompts.prompt_model import Stale
 from skillhall._internal.prompts.snapshot import Snapshot

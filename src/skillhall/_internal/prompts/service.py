@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillhall._internal.background_watching import Watch
+from skillhall._internal.background import Watch
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.prompts.checkout import Copies
 from skillhall._internal.prompts.followed_repos import Following, Stock

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillhall._internal.cache_kept import Kept
+from skillhall._internal.cache import Kept
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import bundle_of, read_skill
 from skillhall._internal.policy.effects import Effect, Judged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from skillhall._internal.policy.selection_exposing import visible
+from skillhall._internal.policy.selection import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from skillhall._internal.policy.selection_exposing import visible
+from skillhall._internal.policy.selection import visible
 from skillhall._internal.render.escape import one_line
 
 if TYPE_CHECKING:

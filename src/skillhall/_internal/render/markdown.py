@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.selection_exposing import visible
+from skillhall._internal.policy.selection import visible
 from skillhall._internal.render.escape import one_line
 
 if TYPE_CHECKING:

@@ -9,11 +9,14 @@ from fastapi import Request
 from starlette.responses import Response
 
 from skillhall._internal.http.errors import disk_answer, error_answer
+from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.request import ROUTE, Exchange
-from skillhall._internal.http.response import Answer
+from skillhall._internal.http.response import Answer, Ready
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 Call: TypeAlias = Callable[[Exchange], Awaitable[Answer]]
@@ -78,13 +81,12 @@ async def _answered(call: Call, exchange: Exchange, send: Send) -> None:
     await (await answer(call, exchange)).send(send)
 
 
-class Ready(Response):
-    """An answer of ours where the framework expects one of its own."""
+PAGE, MOST = 100, 1000  # things on a page
 
-    def __init__(self, ready: Answer) -> None:
-        super().__init__(status_code=ready.status)
-        self._ready = ready
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send it."""
-        await self._ready.send(send)
+def page_limit(asked: Mapping[str, str]) -> int:
+    """How many are asked for at most. Raises: Refused."""
+    text = asked.get("limit", str(PAGE))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MOST:
+        raise Refused("invalid_argument", f"limit is a number from 1 to {MOST}")
+    return int(text)

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.response import JSON, Answer, encoded, success
-from skillhall._internal.policy.effects_finding_texts import skipped_data
+from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.prompts.prompt_model import Asked, Upload, UploadedFile
 from skillhall._internal.rest.endpoint import Hot
 from skillhall._internal.rest.etag import matches
@@ -21,9 +21,9 @@ from skillhall.errors import PromptNotFound
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.http.blocking import Blocking
     from skillhall._internal.http.request import Exchange
     from skillhall._internal.http.response import Headers
+    from skillhall._internal.http.thread_pool import Blocking
     from skillhall._internal.prompts.prompt_model import Counter, PromptSnapshot
 
 PROMPTS = "/api/v1/prompts"

@@ -9,9 +9,10 @@ from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.multipart import MULTIPART, read_form
 from skillhall._internal.http.response import JSON, Answer, encoded, success
-from skillhall._internal.policy.effects_finding_texts import findings_data, skipped_data
+from skillhall._internal.policy.effects import findings_data
+from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.rest.downloads import download_of, path_parts
-from skillhall._internal.rest.endpoint_paging import page_limit
+from skillhall._internal.rest.endpoint import page_limit
 from skillhall._internal.rest.etag import REVALIDATED, matches, tagged
 from skillhall._internal.rest.requests import EditBody, ImportBody, SkillBody, checked
 from skillhall._internal.skill.bundle import sha256_of
@@ -21,10 +22,10 @@ from skillhall._internal.skill_store.collection import MAX_FILES, SOURCES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall._internal.http.blocking import Blocking
     from skillhall._internal.http.multipart import Form
     from skillhall._internal.http.request import Exchange
     from skillhall._internal.http.response import Headers
+    from skillhall._internal.http.thread_pool import Blocking
     from skillhall._internal.skill_store.collection import (
         Collection,
         Details,

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.http.credentials import Failures, address_of
 from skillhall._internal.http.http_error import Refused
-from skillhall._internal.http.request import MAX_JSON
+from skillhall._internal.http.request import MAX_JSON, parse_body
 from skillhall._internal.http.response import encoded, success
-from skillhall._internal.strict_json_json_text import parse_json
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.blocking import Blocking
     from skillhall._internal.http.request import Exchange
     from skillhall._internal.http.response import Answer
+    from skillhall._internal.http.thread_pool import Blocking
     from skillhall._internal.prompts.prompt_model import Counter
     from skillhall._internal.settings import Secret
 
@@ -62,7 +61,7 @@ class WebhookCalls:
             self._failures.note(address_of(exchange.scope))
             raise Refused("unauthenticated", "the signature is missing or wrong")
         event = _event(exchange)
-        push = push_in(parse_json(body)) if event in _PUSHES else None
+        push = push_in(parse_body(body)) if event in _PUSHES else None
         if push is None:
             return success(encoded({"ignored": event}), exchange.request_id)
         known = await self._blocking.run(self._counter.pushed, push.urls, push.branch)

@@ -16,9 +16,9 @@ from skillhall._internal.rest.etag import tagged
 from skillhall._internal.rest.skill_handlers import SKILLS
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.blocking import Blocking
     from skillhall._internal.http.request import Exchange
     from skillhall._internal.http.response import Answer
+    from skillhall._internal.http.thread_pool import Blocking
     from skillhall._internal.skill_store.collection import Artifact, Collection, Outline
 
 WELL_KNOWN = "/.well-known/agent-skills"

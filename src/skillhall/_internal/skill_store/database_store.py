@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.input_checks import LocalSkill, Prepared
     from skillhall._internal.skill_store.mirror import Mirror
     from skillhall._internal.skill_store.store import Decide
-    from skillhall._internal.storage import ports_shared_port as shared_port
-    from skillhall._internal.storage.ports_shared_port import SharedReading, SharedWriting
+    from skillhall._internal.storage import ports as shared_port
+    from skillhall._internal.storage.ports import SharedReading, SharedWriting
     from skillhall._internal.storage.records import SharedSkill
 
 _FOLDERS = {source: path for path, source in LOCAL_SKILLS.roots}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from skillhall._internal.cache_waiting import Waiting
+from skillhall._internal.cache import Waiting
 from skillhall._internal.installer.preflight import description_of, digest_of, name_of
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS

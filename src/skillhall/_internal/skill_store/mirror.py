@@ -14,13 +14,13 @@ import secrets
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.background_watching import Watch
+from skillhall._internal.background import Watch
 from skillhall._internal.fs.handles import Place
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.scan_rules import STAGED
 from skillhall._internal.skill_store.folder_store import EVERY_FILE
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.storage.ports_shared_port import (
+from skillhall._internal.storage.ports import (
     DATABASE_RESTORED,
     SKILL_CHANGED,
     SKILL_DELETED,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillhall._internal.storage.ports_shared_port import SharedReading, SharedSkills
+    from skillhall._internal.storage.ports import SharedReading, SharedSkills
     from skillhall._internal.storage.records import Event, SharedSkill
 
 LOOK = 30.0  # seconds between looks that no event asks for

@@ -22,7 +22,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
-from skillhall._internal.net.addresses import is_loopback, parse_host
+from skillhall._internal.net.addresses import is_loopback
+from skillhall._internal.net.url import (
+    BAD_PERCENT,
+    PORTS,
+    WebUrl,
+    authority_of,
+    checked_characters,
+    host_and_port,
+)
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall._internal.skill.skill_uri import SkillUri
@@ -39,17 +47,12 @@ GITHUB: Final = "github.com"
 
 _RAW_GITHUB = "raw.githubusercontent.com"
 _SPOKEN_HOSTS = (GITHUB, f"www.{GITHUB}", "gitlab.com", _RAW_GITHUB)  # pasted without a scheme
-_PORTS = {"https": 443, "http": 80, "ssh": 22}
 _HARMLESS = {"plain", "raw", "ref_type", "inline", "tab"}  # how a page is shown, not what it holds
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _LOCAL = re.compile(r"\.|~(?:[/\\]|$)|/(?![/\\])|[A-Za-z]:[\\/]")
 _SCP = re.compile(r"([^/:@]*)@([^/:@]*):(.*)", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_URL = re.compile(r"([A-Za-z]+)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?")
 _SSH = re.compile(r"ssh://(?:([^@/]*)@)?([^/@]*)/([^?#]*)", re.IGNORECASE)
-_URL_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
-_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_PORT = re.compile(r"(.*?)(?::([0-9]{1,5}))?")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,99}")
@@ -309,75 +312,6 @@ def _github(names: Sequence[str], place: _Place, text: str) -> GitHubRef:
 # URLs
 
 
-@dataclass(frozen=True, slots=True)
-class WebUrl:
-    """An http or https URL, taken apart; `parse` is the only way to make one."""
-
-    scheme: str
-    host: str
-    port: int
-    path: str
-    query: str = ""
-    fragment: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> WebUrl:
-        """The checked URL. Raises: SourceRejected."""
-        found = _URL.fullmatch(checked_characters(text))
-        if found is None:
-            raise SourceRejected("url", text, "it is not a URL")
-        scheme, authority, path, query, fragment = found.groups(default="")
-        if scheme.lower() not in {"https", "http"}:
-            raise SourceRejected("scheme", text, f"{scheme!r} is not spoken here")
-        if "@" in authority:
-            problem = "it holds a user name or password"
-            raise SourceRejected("host", text, problem, "remove them from the address")
-        host, port = _host_and_port(authority, text, _PORTS[scheme.lower()])
-        return cls(scheme.lower(), host, port, path or "/", query, fragment)
-
-    @property
-    def authority(self) -> str:
-        """The host, and the port if it is an unusual one."""
-        return _authority(self.host, self.port, self.scheme)
-
-    @property
-    def origin(self) -> tuple[str, str, int]:
-        """Whom we talk to."""
-        return self.scheme, self.host, self.port
-
-    @property
-    def target(self) -> str:
-        """What is asked of the host."""
-        return f"{self.path}?{self.query}" if self.query else self.path
-
-    @property
-    def place(self) -> str:
-        """The URL without its query, which may hold secrets."""
-        return f"{self.scheme}://{self.authority}{self.path}"
-
-
-def checked_characters(text: str) -> str:
-    """The text, if every reader of URLs takes it apart alike. Raises: SourceRejected."""
-    if not _URL_CHARACTERS.fullmatch(text) or _BAD_PERCENT.search(text):
-        raise SourceRejected("url", text, "it holds characters that no URL has")
-    return text
-
-
-def _host_and_port(authority: str, text: str, usual: int) -> tuple[str, int]:
-    found = _PORT.fullmatch(authority)
-    port = int(found[2]) if found and found[2] else usual
-    if found is None or not 0 < port <= 0xFFFF:  # noqa: PLR2004 - sixteen bits
-        raise SourceRejected("host", text, "its port is not a number of a port")
-    try:
-        return parse_host(found[1]), port
-    except SourceRejected as error:
-        raise SourceRejected("host", text, error.problem) from None
-
-
-def _authority(host: str, port: int, scheme: str) -> str:
-    return host if port == _PORTS[scheme] else f"{host}:{port}"
-
-
 def _by_scheme(text: str, scheme: str, *, loopback_http: bool) -> SourceRef:
     if scheme == "ssh":
         return _ssh(text)
@@ -481,14 +415,14 @@ def _ssh(text: str) -> GitRef:
     if found is None:
         raise SourceRejected("url", text, "it is not an ssh URL")
     user, authority, path = found.groups()
-    host, port = _host_and_port(authority, text, _PORTS["ssh"])
+    host, port = host_and_port(authority, text, PORTS["ssh"])
     login = f"{_checked_user(user, text)}@" if user is not None else ""
-    return _by_ssh(f"ssh://{login}{_authority(host, port, 'ssh')}/", path, text)
+    return _by_ssh(f"ssh://{login}{authority_of(host, port, 'ssh')}/", path, text)
 
 
 def _scp(text: str, user: str, authority: str, path: str) -> GitRef:
     checked_characters(text)
-    host, _ = _host_and_port(authority, text, _PORTS["ssh"])
+    host, _ = host_and_port(authority, text, PORTS["ssh"])
     return _by_ssh(f"{_checked_user(user, text)}@{host}:", path, text)
 
 
@@ -578,7 +512,7 @@ def _joined(names: Sequence[str], text: str) -> str:
 
 def _decoded(text: str, whole: str) -> str:
     """The text without percent-encoding."""
-    if _BAD_PERCENT.search(text) or "?" in text or "#" in text or " " in text:
+    if BAD_PERCENT.search(text) or "?" in text or "#" in text or " " in text:
         raise SourceRejected("url", whole, "it holds characters that are written with % in paths")
     try:
         decoded = unquote_to_bytes(text).decode("utf-8")

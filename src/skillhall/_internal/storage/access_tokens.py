@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.background_watching import Watch
+from skillhall._internal.background import Watch
 from skillhall._internal.skill.bundle import sha256_of
-from skillhall._internal.storage.ports_shared_port import DATABASE_RESTORED, TOKENS_CHANGED
+from skillhall._internal.storage.ports import DATABASE_RESTORED, TOKENS_CHANGED
 from skillhall._internal.storage.records import StoredToken
 from skillhall.errors import FieldRefused, TokenNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillhall._internal.storage.ports_shared_port import StoredTokens
+    from skillhall._internal.storage.ports import StoredTokens
     from skillhall._internal.storage.records import Event
 
 Token: TypeAlias = StoredToken

@@ -9,7 +9,7 @@ import nh3
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from skillhall._internal.cache_kept import Kept
+from skillhall._internal.cache import Kept
 from skillhall._internal.skill.bundle import RelativePath, sha256_of
 from skillhall._internal.web.highlight import highlight, mark_unseen, shown
 from skillhall.errors import UnsafePath

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from skillhall._internal.http.blocking import Blocking
     from skillhall._internal.http.credentials import Keys
+    from skillhall._internal.http.thread_pool import Blocking
     from skillhall._internal.prompts.prompt_model import Counter
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill_store.collection import Collection
     from skillhall._internal.web.page_request import Visit
     from skillhall._internal.web.site import Call
-    from skillhall._internal.workspace.workspace_doors import Door
+    from skillhall._internal.workspace.workspace import Door
 
     Respond: TypeAlias = Callable[[Request], Awaitable[Response]]
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from skillhall._internal.http.errors import status_of
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.request import Exchange
-from skillhall._internal.rest.endpoint import Ready
+from skillhall._internal.http.response import Ready
 from skillhall._internal.skill_store.import_reviews import Reviews
 from skillhall._internal.web.forms import Form, read_form
 from skillhall._internal.web.markdown_html import MarkdownPages
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall._internal.agents.collection_skills import CollectionSkills
-    from skillhall._internal.http.blocking import Blocking
     from skillhall._internal.http.credentials import Keys
     from skillhall._internal.http.response import Answer
+    from skillhall._internal.http.thread_pool import Blocking
     from skillhall._internal.prompts.prompt_model import Counter
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.workspace.workspace_doors import Door
+    from skillhall._internal.workspace.workspace import Door
 
     Call: TypeAlias = Callable[[Visit], Answer]
 

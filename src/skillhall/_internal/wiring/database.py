@@ -14,7 +14,7 @@ from skillhall._internal.prompts.uploads.database_uploads import SharedUploads
 from skillhall._internal.skill.bundle import sha256_of
 from skillhall._internal.skill_store.database_store import SharedSkills
 from skillhall._internal.skill_store.mirror import Mirror
-from skillhall._internal.storage.access_tokens import TokenRing, Tokens
+from skillhall._internal.storage.access_tokens import Token, TokenRing, Tokens
 from skillhall._internal.storage.sql.backup import read_backup, write_backup
 from skillhall._internal.storage.sql.engine import Database, file_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
@@ -23,7 +23,7 @@ from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
 from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokens
 from skillhall._internal.storage.sql.upload_rows import SqlUploads
 from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace.export_files import write_file
+from skillhall._internal.workspace.export import write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.storage.sql.backup import BackupReport
 
+__all__ = [
+    "Shared",
+    "Token",
+    "Tokens",
+    "make_backup",
+    "new_id",
+    "open_database",
+    "open_shared",
+    "open_tokens",
+    "restore_backup",
+    "utc_now",
+]
 DATABASE = "skillhall.db"  # the file in the data folder
 
 

@@ -20,7 +20,6 @@ def open_counter(
 
     Raises: ConfigInvalid.
     """
-
     supply = read_supply(settings)
     if shared is None or shared.uploads is None:
         return PromptCounter(supply, watch=watch)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.storage.records import Block, Content, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.ordering import END, find_spot
-from skillhall._internal.workspace.ordering_positions import after_each_other
+from skillhall._internal.workspace.ordering import END, after_each_other, find_spot
 from skillhall._internal.workspace.unit_of_work import compare, found_block, found_session, known_id
 from skillhall._internal.workspace.validation import checked_type, make_content
 from skillhall.errors import RecordNotFound

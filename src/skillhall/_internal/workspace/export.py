@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
 from skillhall._internal.workspace.session_archive import pack_session
+from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
     from skillhall._internal.workspace.context import Context
@@ -22,3 +25,16 @@ def export_session(context: Context) -> Exported:
     """The session's files; the same session gives the same bytes. Raises: TooLarge."""
     bundle = pack_session(context)
     return Exported(f"{bundle.folder}.zip", pack_bundle(bundle))
+
+
+_FILE = 0o600  # what was written in sessions is its owner's
+
+
+def write_file(path: str, data: bytes, *, overwrite: bool) -> None:
+    """Write the file in one step. Raises: Conflict, OSError."""
+    goal = Path(path).absolute()
+    name = goal.name
+    with WritableFolder(str(goal.parent)) as base:
+        if not overwrite and base.kind(name) is not None:
+            raise Conflict(name, "use --overwrite, or choose another name")
+        base.put(name, data, _FILE)

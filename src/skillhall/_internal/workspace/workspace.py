@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import Event
     from skillhall._internal.workspace.importer import Imports
     from skillhall._internal.workspace.unit_of_work import Desk
+
 
 PAGE = 500  # events that are read at once
 
@@ -75,3 +77,26 @@ class Workspace:
         if self.feed is not None:
             self.feed.close()
         self._close()
+
+
+class Door:
+    """Opens the workspace when it is first needed, and tries again if that failed."""
+
+    def __init__(self, make: Callable[[], Workspace]) -> None:
+        self._make = make
+        self._made: Workspace | None = None
+        self._lock = threading.Lock()
+
+    def open(self) -> Workspace:
+        """The workspace. Raises: DatabaseUnavailable, DatabaseNewer, ConfigInvalid."""
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    def close(self) -> None:
+        """Let go of it, if it was opened."""
+        with self._lock:
+            if self._made is not None:
+                self._made.close()
+                self._made = None

@@ -8,8 +8,8 @@ from skillhall._internal import web
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.sessions.board_pages import SHOWN, View, title_of
 from skillhall._internal.web.translations import texts_in
+from skillhall._internal.workspace import Block, SkillOrigin, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.model import Block, SkillOrigin, Zone
 from skillhall._internal.workspace.validation import make_content
 
 FOLDER = Path(web.__file__).parent

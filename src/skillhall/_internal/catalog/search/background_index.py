@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.reader import read_body
+from skillhall._internal.catalog.reader import read_raw_body
 from skillhall._internal.catalog.search.search_index import SearchIndex
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ class _Outdated(Exception):
 class Searching:
     """The indexes of the last state; safe to use from several threads."""
 
-    def __init__(self, read: Callable[[Skill], str] = read_body, at_most: int = MAX_BODIES) -> None:
+    def __init__(
+        self, read: Callable[[Skill], str] = read_raw_body, at_most: int = MAX_BODIES
+    ) -> None:
         self._read = read
         self._at_most = at_most
         self._gate = threading.Lock()

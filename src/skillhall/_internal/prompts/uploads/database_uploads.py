@@ -16,7 +16,7 @@ from skillhall._internal.prompts.folder_reader import read_folder
 from skillhall._internal.prompts.prompt_model import Ingested
 from skillhall._internal.prompts.uploads.folder_uploads import MAX_SOURCES
 from skillhall._internal.prompts.uploads.rules import checked_upload, stored_name
-from skillhall._internal.storage.ports_shared_port import (
+from skillhall._internal.storage.ports import (
     DATABASE_RESTORED,
     UPLOAD_CHANGED,
     UPLOAD_DELETED,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.prompts.prompt_model import Upload
     from skillhall._internal.sources.repo_layout import Tree
-    from skillhall._internal.storage.ports_shared_port import StoredUploads
+    from skillhall._internal.storage.ports import StoredUploads
     from skillhall._internal.storage.records import Event, StoredUpload
 
 LOOK = 30.0  # seconds between looks at a source that no event asks for; each counts as a use

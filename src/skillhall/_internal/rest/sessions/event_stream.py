@@ -15,7 +15,7 @@ from skillhall._internal.http.request import HEAD, Exchange
 from skillhall._internal.http.response import encoded
 from skillhall._internal.http.streaming import while_wanted
 from skillhall._internal.rest.sessions.handlers import DeskCalls
-from skillhall._internal.workspace.serializers_desk_texts import event_data
+from skillhall._internal.workspace.serializers import event_data
 from skillhall._internal.workspace.unit_of_work import is_id
 from skillhall.errors import SkillhallError
 
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from skillhall._internal.http.blocking import Blocking
-    from skillhall._internal.workspace.model import Event
-    from skillhall._internal.workspace.workspace import Workspace
-    from skillhall._internal.workspace.workspace_doors import Door
+    from skillhall._internal.http.thread_pool import Blocking
+    from skillhall._internal.workspace import Event
+    from skillhall._internal.workspace.workspace import Door, Workspace
 
 HEARTBEAT = 15.0  # seconds; proxies cut lines on which nothing is said
 _WAITING = 10_000  # events that a slow reader may be behind; it connects again then

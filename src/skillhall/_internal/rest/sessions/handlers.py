@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.response import JSON, Answer, encoded, success
 from skillhall._internal.rest.downloads import download_of
-from skillhall._internal.rest.endpoint_paging import page_limit
+from skillhall._internal.rest.endpoint import page_limit
 from skillhall._internal.rest.etag import matches, optional_version, version_in
 from skillhall._internal.rest.requests import checked
 from skillhall._internal.rest.sessions.requests import (
@@ -25,12 +25,13 @@ from skillhall._internal.rest.sessions.requests import (
 )
 from skillhall._internal.workspace.blocks import Filter
 from skillhall._internal.workspace.export import export_session
-from skillhall._internal.workspace.serializers import block_data, session_data
-from skillhall._internal.workspace.serializers_desk_texts import (
+from skillhall._internal.workspace.serializers import (
     arrangement_data,
+    block_data,
     context_data,
     overview_data,
     saved_session_data,
+    session_data,
     snapshot_data,
     template_data,
     types_data,
@@ -44,12 +45,11 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from skillhall._internal.http.blocking import Blocking
     from skillhall._internal.http.request import Exchange
     from skillhall._internal.http.response import Headers
-    from skillhall._internal.workspace.model import Block, Session, Template
-    from skillhall._internal.workspace.workspace import Workspace
-    from skillhall._internal.workspace.workspace_doors import Door
+    from skillhall._internal.http.thread_pool import Blocking
+    from skillhall._internal.workspace import Block, Session, Template
+    from skillhall._internal.workspace.workspace import Door, Workspace
 
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound="BaseModel")

@@ -10,11 +10,11 @@ from skillhall._internal.rest.requests import checked
 from skillhall._internal.rest.sessions.handlers import DeskCalls
 from skillhall._internal.rest.sessions.requests import SkillImportBody
 from skillhall._internal.workspace.importer import SameName, Wish
-from skillhall._internal.workspace.serializers import session_data
-from skillhall._internal.workspace.serializers_desk_texts import (
+from skillhall._internal.workspace.serializers import (
     candidates_data,
     imported_data,
     scan_data,
+    session_data,
 )
 from skillhall._internal.workspace.validation import checked_zone
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from skillhall._internal.workspace.model import Budgets, Zone
+from skillhall._internal.workspace import Budgets, Zone
 from skillhall._internal.workspace.ordering import Place
 from skillhall._internal.workspace.validation import (
     MAX_BUDGET,

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from skillhall._internal.http.blocking import Blocking
+    from skillhall._internal.http.thread_pool import Blocking
     from skillhall._internal.rest.endpoint import Call
-    from skillhall._internal.workspace.workspace_doors import Door
+    from skillhall._internal.workspace.workspace import Door
 
 API = "/api/v1"
 SESSIONS, TEMPLATES = f"{API}/sessions", f"{API}/templates"

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.net.addresses import PUBLIC, checked_addresses, look_up, parse_host
 from skillhall._internal.net.connection import Network, bounded
 from skillhall._internal.net.fetch import fetch
-from skillhall._internal.sources.ref import GITHUB, GitRef, WebUrl, checked_characters
+from skillhall._internal.net.url import WebUrl, checked_characters
+from skillhall._internal.sources.ref import GITHUB, GitRef
 from skillhall.errors import SourceRejected, SourceUnavailable
 
 if TYPE_CHECKING:

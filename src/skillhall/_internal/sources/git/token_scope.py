@@ -9,9 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.net.url import WebUrl
 from skillhall._internal.sources.git.remote import parse_endpoint
 from skillhall._internal.sources.git.source import as_git
-from skillhall._internal.sources.ref import GitHubRef, GitRef, WebUrl, parse_reference
+from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_reference
 from skillhall.errors import ConfigInvalid, SourceRejected
 
 if TYPE_CHECKING:

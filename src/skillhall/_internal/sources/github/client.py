@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from skillhall._internal.net.addresses import PUBLIC
 from skillhall._internal.net.connection import OVERALL, Network
 from skillhall._internal.net.fetch import Fetched, Request, fetch, open_stream
+from skillhall._internal.net.url import WebUrl
 from skillhall._internal.sources.archive.source import REPOSITORY, Intake
 from skillhall._internal.sources.archive.tar_format import walk_tar
-from skillhall._internal.sources.ref import WebUrl
 from skillhall.errors import (
     NoSkillThere,
     RateLimited,

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable, Iterator, Mapping
 
+    from skillhall._internal.net.url import WebUrl
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.mcp.transport import Message
-    from skillhall._internal.sources.ref import WebUrl
 
 _HERE = AddressPolicy.allowing("127.0.0.0/8", "::1/128").allowed
 _JSON, _EVENTS = "application/json", "text/event-stream"

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from skillhall._internal.fs.handles import open_root, read_beneath
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.net.addresses import address_policy
+from skillhall._internal.net.url import WebUrl
 from skillhall._internal.settings import environment_with, secret_in
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.sources.mcp.client import SkillServer, open_skill_server
 from skillhall._internal.sources.mcp.http_transport import HttpLine
 from skillhall._internal.sources.mcp.stdio_transport import StdioLine
 from skillhall._internal.sources.mcp.transport import TIMING, Timing
-from skillhall._internal.sources.ref import WebUrl, checked_label
+from skillhall._internal.sources.ref import checked_label
 from skillhall._internal.strict_json import NotJson, parse_json, render_json
 from skillhall.errors import (
     ConfigInvalid,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from skillhall._internal.net.connection import Patience
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.selection_exposing import shown_to_models
+from skillhall._internal.policy.selection import shown_to_models
 from skillhall._internal.render.activation import render_activation
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, sha256_of

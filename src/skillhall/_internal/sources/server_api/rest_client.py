@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from skillhall._internal.net.addresses import AddressPolicy, is_loopback
 from skillhall._internal.net.connection import Call, Network, Patience, Wire, open_line, told_of
-from skillhall._internal.sources.ref import WebUrl
+from skillhall._internal.net.url import WebUrl
 from skillhall._version import VERSION
 from skillhall.errors import (
     ConfigInvalid,

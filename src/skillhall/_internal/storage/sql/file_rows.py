@@ -13,7 +13,7 @@ from skillhall._internal.storage.sql.tables import blobs, shared_skill_files, up
 if TYPE_CHECKING:
     from sqlalchemy import Column, Connection, Table
 
-    from skillhall._internal.storage.ports_shared_port import Files
+    from skillhall._internal.storage.ports import Files
 
 # Whoever waits here changes files alone: bytes that one needs are not forgotten by another.
 _LOCK = "SELECT pg_advisory_xact_lock(7223446120933)"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import insert, select, update
 
-from skillhall._internal.storage.ports_shared_port import SKILL_CHANGED, SKILL_DELETED
+from skillhall._internal.storage.ports import SKILL_CHANGED, SKILL_DELETED
 from skillhall._internal.storage.records import Event, SharedSkill
 from skillhall._internal.storage.sql.file_rows import (
     drop_owner,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.ports_shared_port import Files, SharedReading, SharedWriting
+    from skillhall._internal.storage.ports import Files, SharedReading, SharedWriting
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")

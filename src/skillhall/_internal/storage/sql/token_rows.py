@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.storage.ports_shared_port import TOKENS_CHANGED
+from skillhall._internal.storage.ports import TOKENS_CHANGED
 from skillhall._internal.storage.records import Event, StoredToken
 from skillhall._internal.storage.sql.tables import tokens
 from skillhall._internal.storage.sql.workspace_writes import SqlWriting

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select, update
 
-from skillhall._internal.storage.ports_shared_port import UPLOAD_CHANGED, UPLOAD_DELETED
+from skillhall._internal.storage.ports import UPLOAD_CHANGED, UPLOAD_DELETED
 from skillhall._internal.storage.records import Event, StoredUpload
 from skillhall._internal.storage.sql.file_rows import (
     drop_owner,
@@ -22,7 +22,7 @@ from skillhall._internal.storage.sql.workspace_writes import SqlWriting
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.ports_shared_port import Files
+    from skillhall._internal.storage.ports import Files
     from skillhall._internal.storage.sql.engine import Database
 
 _OWNER = upload_files.c.source

@@ -9,15 +9,14 @@ from fastapi import Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.agent_skills import DEFAULT_AGENT, AgentSkills
+from skillhall._internal.agents.chat import INSTALL, chat_class
 from skillhall._internal.agents.chat.conversations import MAX_MESSAGE, Conversation, Conversations
-from skillhall._internal.agents.chat_opening import INSTALL, chat_class
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.http.credentials import cookie_in
 from skillhall._internal.http.errors import status_of
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.request import Exchange
-from skillhall._internal.http.response import Answer
-from skillhall._internal.rest.endpoint import Ready
+from skillhall._internal.http.response import Answer, Ready
 from skillhall._internal.web.forms import Form, read_form
 from skillhall._internal.web.page_request import Visit
 from skillhall._internal.web.playground.chat_stream import STREAM, Talk, Talking, TurnRow

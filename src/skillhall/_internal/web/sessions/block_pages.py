@@ -17,8 +17,8 @@ from skillhall._internal.web.sessions.session_page import (
     told,
 )
 from skillhall._internal.web.skills.edit_pages import Clash
+from skillhall._internal.workspace import Block, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES, SKILL
-from skillhall._internal.workspace.model import Block, Zone
 from skillhall._internal.workspace.validation import checked_zone, make_content
 from skillhall.errors import RecordNotFound, SkillhallError, VersionConflict
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from skillhall._internal.http.response import Answer
     from skillhall._internal.web.page_request import Visit
     from skillhall._internal.web.site import Problem
+    from skillhall._internal.workspace import Session
     from skillhall._internal.workspace.block_types import BlockType
-    from skillhall._internal.workspace.model import Session
 
 NEW = "new"  # in place of a block's id
 

@@ -15,9 +15,9 @@ from skillhall._internal.web.sessions.session_page import (
     status_for,
     told,
 )
+from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall._internal.workspace.context import spend
-from skillhall._internal.workspace.model import Zone
 from skillhall._internal.workspace.ordering import Place
 from skillhall._internal.workspace.validation import checked_zone
 from skillhall.errors import SkillhallError
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from skillhall._internal.http.response import Answer
     from skillhall._internal.web.page_request import Visit
     from skillhall._internal.web.site import Problem
+    from skillhall._internal.workspace import Block, Session
     from skillhall._internal.workspace.block_types import BlockType
     from skillhall._internal.workspace.context import Spending
-    from skillhall._internal.workspace.model import Block, Session
 
 SHOWN = 20  # cards of a zone, until somebody asks for more
 _STEP = 100  # more of them, then

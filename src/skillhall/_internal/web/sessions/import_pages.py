@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.cache_waiting import Waiting
-from skillhall._internal.sources.opener import open_upload
+from skillhall._internal.cache import Waiting
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
 from skillhall._internal.web.sessions.session_page import (
@@ -16,8 +15,9 @@ from skillhall._internal.web.sessions.session_page import (
     told,
 )
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER
+from skillhall._internal.wiring.sources import open_upload
+from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.importer import Found, SameName, Wish
-from skillhall._internal.workspace.model import Zone
 from skillhall._internal.workspace.skill_blocks import LOCAL, UPLOAD, Provenance
 from skillhall._internal.workspace.validation import checked_zone
 from skillhall.errors import SkillhallError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from skillhall._internal.http.response import Answer
     from skillhall._internal.web.page_request import Visit
     from skillhall._internal.web.site import Problem, Site
-    from skillhall._internal.workspace.model import Session
+    from skillhall._internal.workspace import Session
 
 OFFERED = 200  # skills of the server that are offered at once
 

@@ -14,8 +14,8 @@ from skillhall._internal.web.sessions.session_page import (
     status_for,
     told,
 )
+from skillhall._internal.workspace import Budgets, Session, Zone
 from skillhall._internal.workspace.context import spend
-from skillhall._internal.workspace.model import Budgets, Session, Zone
 from skillhall.errors import FieldRefused, SkillhallError, VersionConflict
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from skillhall._internal.http.response import Answer
     from skillhall._internal.web.page_request import Visit
     from skillhall._internal.web.site import Problem
+    from skillhall._internal.workspace import Template
     from skillhall._internal.workspace.context import Context, Spending
-    from skillhall._internal.workspace.model import Template
     from skillhall._internal.workspace.sessions import Overview
 
 PAGE = 50  # sessions

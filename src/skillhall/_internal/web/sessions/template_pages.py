@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillhall._internal.http.response import Answer
     from skillhall._internal.web.page_request import Visit
     from skillhall._internal.web.site import Problem
-    from skillhall._internal.workspace.model import Block, Session, Snapshot, Template
+    from skillhall._internal.workspace import Block, Session, Snapshot, Template
 
 
 @dataclass(frozen=True, slots=True)

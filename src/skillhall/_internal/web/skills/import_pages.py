@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.http.errors import status_of
-from skillhall._internal.sources.opener import open_upload
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
 from skillhall._internal.web.site import Problem, problem_of
+from skillhall._internal.wiring.sources import open_upload
 from skillhall.errors import SkillhallError, without_credentials
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ def _open(skills: AgentSkills, model: str) -> Chat:
             "no model is chosen",
             "name one with --model or SKILLHALL_MODEL: openai-chat:gpt-5, ollama:qwen3, …",
         )
-    from skillhall._internal.agents.chat_opening import INSTALL, chat_class
+    from skillhall._internal.agents.chat import INSTALL, chat_class
 
     opened = chat_class()
     if opened is None:

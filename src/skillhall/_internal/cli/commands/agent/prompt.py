@@ -119,7 +119,7 @@ def _render(form: str, catalog: Catalog) -> str:
 
 
 def _bodies(skills: Sequence[Skill], catalog: Catalog) -> Iterator[Inlined]:
-    from skillhall._internal.catalog.reader_reading import read_body
+    from skillhall._internal.catalog.reader import read_body
     from skillhall._internal.render.inline import Inlined
     from skillhall.errors import SkillhallError
 

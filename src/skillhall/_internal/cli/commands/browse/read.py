@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 
 def _print_activation(skill: Skill, catalog: Catalog, *, is_json: bool) -> None:
-    from skillhall._internal.catalog.reader_activation import activate
+    from skillhall._internal.catalog.reader import activate
     from skillhall._internal.cli.terminal import print_text
 
     text = activate(skill, catalog.profile)

@@ -64,10 +64,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 
 def _index(catalog: Catalog, *, with_bodies: bool) -> SearchIndex:
-    from skillhall._internal.catalog.reader import read_body
+    from skillhall._internal.catalog.reader import read_raw_body
     from skillhall._internal.catalog.search.search_index import SearchIndex
 
-    return SearchIndex.build(catalog, read_body if with_bodies else None)
+    return SearchIndex.build(catalog, read_raw_body if with_bodies else None)
 
 
 def _print_text(found: SearchResult) -> None:

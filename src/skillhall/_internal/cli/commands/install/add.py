@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.installer.preflight import AddReport
     from skillhall._internal.installer.project import Shelf
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.sources.opener import Opened
+    from skillhall._internal.wiring.sources import Opened
 
 EVERY = "*"
 
@@ -100,7 +100,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     skill is ever run.
     """  # noqa: D301 - click wants the character, not a backslash and a letter
     from skillhall._internal.cli.progress import transfer_progress
-    from skillhall._internal.sources.opener import open_source, other_meaning
+    from skillhall._internal.wiring.sources import open_source, other_meaning
 
     if directory is not None and (agents or is_user):
         raise click.UsageError(

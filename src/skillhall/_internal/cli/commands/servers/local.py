@@ -89,7 +89,7 @@ def import_(  # noqa: PLR0913 - one parameter for each option
 
     Everything is checked before anything is written.
     """
-    from skillhall._internal.sources.opener import open_source
+    from skillhall._internal.wiring.sources import open_source
 
     can_ask = not as_json and is_attended()
     bundles = open_source(source, read_settings()).bundles

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.sources.mcp.servers_file import McpServer
-    from skillhall._internal.sources.mcp.source import ServedSkill
+    from skillhall._internal.wiring.sources import McpServer, ServedSkill
 
 SKILL_MD = "SKILL.md"
 
@@ -37,7 +36,7 @@ def command(ctx: click.Context) -> None:
 @json_option
 def list_servers(*, as_json: bool) -> int:
     """List the servers that you named."""
-    from skillhall._internal.sources.mcp.servers_file import read_servers
+    from skillhall._internal.wiring.sources import read_servers
 
     servers = [one for _, one in sorted(read_servers(read_settings()).items())]
     if as_json:
@@ -80,8 +79,8 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
     Nothing is asked of it yet. A command is started when you use its skills, and at no other time;
     it sees no variables but the usual ones and those that you name.
     """
-    from skillhall._internal.sources.mcp.servers_file import add_server as note_server
-    from skillhall._internal.sources.mcp.servers_file import parse_server
+    from skillhall._internal.wiring.sources import add_server as note_server
+    from skillhall._internal.wiring.sources import parse_server
 
     settings = read_settings()
     server = parse_server(label, words, token_variable, variables, settings.working_directory)
@@ -98,7 +97,7 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
 @json_option
 def remove_server(*, label: str, as_json: bool) -> int:
     """Forget a server, and what was kept of its skills. Skills that you added stay."""
-    from skillhall._internal.sources.mcp.servers_file import remove_server as forget_server
+    from skillhall._internal.wiring.sources import remove_server as forget_server
 
     forget_server(read_settings(), label)
     if as_json:
@@ -113,7 +112,7 @@ def remove_server(*, label: str, as_json: bool) -> int:
 @json_option
 def list_skills(*, label: str, as_json: bool) -> int:
     """List the skills that a server offers; none of their files is fetched."""
-    from skillhall._internal.sources.mcp.source import open_served
+    from skillhall._internal.wiring.sources import open_served
 
     with open_served(label, read_settings()) as served:
         skills = served.list()
@@ -141,7 +140,7 @@ def read_skill(*, label: str, skill: str, path: str, activate: bool, as_json: bo
     SKILL is a URI, a path or a name. Each file is checked against what the server announced.
     """
     from skillhall._internal.cli.file_output import content_as_json, print_content
-    from skillhall._internal.sources.mcp.source import open_served
+    from skillhall._internal.wiring.sources import open_served
 
     with open_served(label, read_settings()) as served:
         found = served.find(_with_own_file(skill))

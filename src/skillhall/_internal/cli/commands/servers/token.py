@@ -17,7 +17,7 @@ from skillhall._internal.cli.terminal import clean, print_rows, say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.storage.access_tokens import Token, Tokens
+    from skillhall._internal.wiring.database import Token, Tokens
 
 
 @click.group("token", invoke_without_command=True, epilog="Example: skillhall token new laptop")

@@ -19,7 +19,7 @@ from skillhall._internal.cli.terminal import say
 from skillhall._internal.workspace.serializers import block_data
 
 if TYPE_CHECKING:
-    from skillhall._internal.workspace.model import Session
+    from skillhall._internal.workspace import Session
     from skillhall._internal.workspace.workspace import Workspace
 
 _STDIN = "-"

@@ -126,8 +126,7 @@ def scan(*, folder: str, as_json: bool) -> int:
 @json_option
 def export(*, session: str, file: Path | None, overwrite: bool, as_json: bool) -> int:
     """Write SESSION as a skill folder into the zip file FILE; 'open' makes it a session again."""
-    from skillhall._internal.workspace.export import export_session
-    from skillhall._internal.workspace.export_files import write_file
+    from skillhall._internal.workspace.export import export_session, write_file
 
     with opened_workspace() as desk:
         name, data = export_session(desk.contexts.compile(find_session(desk, session).id))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.workspace.model import Block, Session
+    from skillhall._internal.workspace import Block, Session
     from skillhall._internal.workspace.workspace import Workspace
 
 _SHOWN = 60  # characters of a block in a list

@@ -53,7 +53,7 @@ def list_sessions(*, as_json: bool) -> int:
 @json_option
 def new(*, name: str, template: str | None, budget: int | None, as_json: bool) -> int:
     """Make the session NAME."""
-    from skillhall._internal.workspace.model import Budgets
+    from skillhall._internal.workspace import Budgets
 
     with opened_workspace() as desk:
         if template is None:

@@ -17,7 +17,7 @@ from skillhall._internal.cli.terminal import print_rows, say
 from skillhall._internal.workspace.serializers import session_data
 
 if TYPE_CHECKING:
-    from skillhall._internal.workspace.model import Snapshot, Template
+    from skillhall._internal.workspace import Snapshot, Template
 
 
 @click.group("template", invoke_without_command=True)

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.workspace.ordering_positions import (
+from skillhall._internal.workspace.ordering import (
     LONGEST,
     after_each_other,
     between,

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from skillhall._internal.background_gently import run_gently
+from skillhall._internal.background import run_gently
 
 
 def test_what_the_work_returns_comes_back() -> None:

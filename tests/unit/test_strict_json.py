@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.http.http_error import Refused
-from skillhall._internal.strict_json_json_text import parse_json
+from skillhall._internal.strict_json import NotJson, parse_request_json
 
 
 @pytest.mark.parametrize(
@@ -18,17 +17,17 @@ from skillhall._internal.strict_json_json_text import parse_json
     ],
 )
 def test_ordinary_json_is_read(body: bytes, value: object) -> None:
-    parsed = parse_json(body)
+    parsed = parse_request_json(body)
     assert value is None or parsed == value
 
 
 @pytest.mark.parametrize("body", [b"[" * 33 + b"]" * 33, b'{"a":' * 33 + b"1" + b"}" * 33])
 def test_json_that_is_too_deep_is_refused(body: bytes) -> None:
-    with pytest.raises(Refused, match="32 levels"):
-        parse_json(body)
+    with pytest.raises(NotJson, match="32 levels"):
+        parse_request_json(body)
 
 
 @given(st.binary(max_size=200) | st.text('[]{}",:\\0au').map(str.encode))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    with suppress(Refused):
-        parse_json(body)
+    with suppress(NotJson):
+        parse_request_json(body)
