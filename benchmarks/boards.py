@@ -15,9 +15,9 @@ from skillhall._internal.storage.sql.workspace_writes import SqlStore
 from skillhall._internal.workspace import Content, Zone
 from skillhall._internal.workspace.validation import make_content
 from skillhall._internal.workspace.workspace import Workspace
-from tests.support.boards import Board
 from tests.support.browsers import Visitor, launch, serving
 from tests.support.databases import AT
+from tests.support.session_boards import Board
 from tests.support.workspaces import make_workspace
 
 FEW, MANY = 50, 500  # blocks, for the server

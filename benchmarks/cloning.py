@@ -11,7 +11,7 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Judged, Report, Row
 from benchmarks.texts import name_at
 from benchmarks.trees import TreeSpec, ensure_tree
-from tests.support.git_site import GitSite, git_site
+from tests.support.git_server import GitSite, git_site
 
 SKILLS = 60
 BASELINE = "git clone --depth 1"

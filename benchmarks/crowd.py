@@ -4,8 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.support.databases import make_postgres_database
-from tests.support.desk_hammer import check, hammer, open_desk
 from tests.support.postgres import shared_server
+from tests.support.session_concurrency import check, hammer, open_desk
 
 PROCESSES, CHANGES = 4, 500
 BLOCKS = 40  # that are there before

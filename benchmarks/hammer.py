@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.hammer import CLIENTS, Tally, hammer, hammered
+from tests.support.server_concurrency import CLIENTS, Tally, hammer, hammered
 
 _SHOWN = 5  # of the answers that were wrong
 

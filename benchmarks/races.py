@@ -5,7 +5,7 @@ Not a ratio, but a count that must be zero; the controls show that the race coul
 
 from collections.abc import Iterator
 
-from tests.support.races import Race, Score, quick_folder, run_race
+from tests.support.symlink_races import Race, Score, quick_folder, run_race
 
 HEADER = ("name", "tries", "inside", "refused", "leaks")
 

@@ -11,7 +11,7 @@ from skillhall._internal.http.response import success
 from skillhall._internal.prompts.prompt_model import Prompt
 from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
 from skillhall._internal.wiring.prompts import open_counter
-from tests.support.counters import ReadyCounter, ReadySnapshot, make_prompt
+from tests.support.prompt_services import ReadyCounter, ReadySnapshot, make_prompt
 
 BODY = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
 JSON = "application/json"

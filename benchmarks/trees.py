@@ -17,7 +17,7 @@ from random import Random
 from typing import Literal
 
 from benchmarks.texts import SUBJECTS, VERBS, draw_kind, make_bodies, name_at, skill_text
-from tests.support.git_site import GitRepo
+from tests.support.git_server import GitRepo
 
 GENERATOR = 1  # raise it when the same parameters would give other files
 CLUTTER_PER_SKILL = 9  # entries that are neither a skill's folder nor its SKILL.md

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import HOSTILE
-from tests.support.boards import Board, card, carry, grab, order, sent
 from tests.support.browsers import Hall, Visitor
+from tests.support.session_boards import Board, card, carry, grab, order, sent
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.support.archives import zip_of
-from tests.support.boards import Board
 from tests.support.browsers import ROOT, Hall, Visitor, serving
 from tests.support.model_server import Call, model_server
+from tests.support.session_boards import Board
 from tests.support.skills import make_skill, make_skill_md
 
 PLACE = ROOT / "docs" / "images"

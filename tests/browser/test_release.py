@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support.boards import Board, card, carry, grab, order, sent
 from tests.support.browsers import Visitor, serving
 from tests.support.releases import build, export_checkout, find_python, install
+from tests.support.session_boards import Board, card, carry, grab, order, sent
 
 
 @pytest.fixture(scope="module")

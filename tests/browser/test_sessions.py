@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.archives import zip_of
-from tests.support.boards import Board
 from tests.support.browsers import Hall, Visitor
+from tests.support.session_boards import Board
 from tests.support.skills import make_skill, make_skill_md
 
 

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.archives import zip_of
 from tests.support.browsers import Hall, Visitor, serving
-from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
-from tests.support.http_site import Site, answer, http_site
+from tests.support.git_server import GitRepo, GitSite, git_repo, git_site
+from tests.support.http_server import Site, answer, http_site
 from tests.support.skills import make_skill, make_skill_md
 
 # Browsers give folders only to drags of people; this is one with the same shape.

@@ -23,7 +23,7 @@ SCRIPT = (
     ANSWER,
 )
 ADK_SAYS = 'You are an agent. Your internal name is "a".\n\n'  # before every instruction
-FRAMEWORKS = ["pydantic_ai", "openai_agents", "langchain", "anthropic", "google_adk", "by_hand"]
+FRAMEWORKS = ["pydantic_ai", "openai_agents", "langchain", "anthropic", "google_adk", "json_schema"]
 
 
 CONFIG = """
@@ -69,7 +69,7 @@ def prompt(
 
 
 def ask(framework: str, skills: AgentSkills, server: ModelServer) -> str:
-    module = import_module(f"tests.support.asking.{framework}")
+    module = import_module(f"tests.support.framework_agents.{framework}")
     return str(module.ask(skills, server, QUESTION))
 
 

@@ -23,8 +23,8 @@ from skillhall._internal.sources.github.source import read_github, read_github_l
 from skillhall._internal.sources.ref import GitHubRef, GitRef
 from skillhall._internal.sources.repo_layout import Snapshot, Tree
 from skillhall.errors import NoSkillThere, SkillhallError, SkillNotFound, SourceNotFound
-from tests.support.git_site import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, git_site
-from tests.support.github_site import github_site, repository_of_git
+from tests.support.git_server import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, git_site
+from tests.support.github_api_server import github_site, repository_of_git
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")

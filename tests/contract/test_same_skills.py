@@ -20,7 +20,7 @@ from skillhall._internal.sources.git.source import GitAccess, read_git
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.ref import GitRef
 from skillhall._internal.wiring.catalog import load_catalog
-from tests.support.git_site import GitRepo, git_site
+from tests.support.git_server import GitRepo, git_site
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")

@@ -12,7 +12,7 @@ from skillhall._internal.prompts.uploads.folder_uploads import FolderUploads, Up
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.upload_rows import SqlUploads
 from skillhall.errors import SourceUnknown, TooLarge, UploadRejected
-from tests.support.prompts import make_upload
+from tests.support.prompt_sources import make_upload
 from tests.support.skills import make_skill_md
 
 HELLO = make_skill_md("hello")

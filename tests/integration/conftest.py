@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sandbox import Sandbox
+from tests.support.cli_sandbox import Sandbox
 
 
 @pytest.fixture

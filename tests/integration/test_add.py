@@ -15,8 +15,8 @@ from skillhall._internal.installer.preflight import AddReport, add, choose, fold
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import ArchiveRejected, SkillFileNotFound, SkillNotFound, SourceRejected
-from tests.support.http_site import Site, answer, http_site
-from tests.support.shelves import LOOPBACK, tree
+from tests.support.http_server import Site, answer, http_site
+from tests.support.projects import LOOPBACK, tree
 from tests.support.skills import make_skill, make_skill_md
 
 PICTURE = bytes(range(256))

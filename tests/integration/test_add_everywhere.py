@@ -20,10 +20,10 @@ from skillhall._internal.installer.update import outdated
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
-from tests.support.github_host import GitHubHost, github_host
-from tests.support.github_site import EXECUTABLE, RepoFile
-from tests.support.http_site import answer
-from tests.support.shelves import tree
+from tests.support.github_api_server import EXECUTABLE, RepoFile
+from tests.support.github_server import GitHubHost, github_host
+from tests.support.http_server import answer
+from tests.support.projects import tree
 from tests.support.skills import make_skill_md
 
 PDF = ".agents/skills/pdf"

@@ -10,9 +10,9 @@ from skillhall._internal.installer.lock import read_lock
 from skillhall._internal.installer.project import Shelf
 from skillhall._internal.installer.update import Status, update
 from skillhall._internal.installer.verify import verify
-from tests.support.crowd import SKILLS, VERSIONS, prepare, run_crowd, shelf_in
-from tests.support.races import quick_folder
-from tests.support.shelves import tree
+from tests.support.installer_concurrency import SKILLS, VERSIONS, prepare, run_crowd, shelf_in
+from tests.support.projects import tree
+from tests.support.symlink_races import quick_folder
 
 WORKERS, ROUNDS = 8, 3
 OWN = {f"own-{worker}-{at}" for worker in range(WORKERS) for at in range(ROUNDS)}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import empty
-from tests.support.desk_hammer import check, hammer, open_desk
+from tests.support.session_concurrency import check, hammer, open_desk
 
 PROCESSES, CHANGES = 4, 25
 

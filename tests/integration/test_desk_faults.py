@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import empty
-from tests.support.desk_faults import CASES, run_faults
+from tests.support.session_faults import CASES, run_faults
 
 
 @pytest.mark.parametrize("case", CASES)

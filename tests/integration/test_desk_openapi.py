@@ -14,7 +14,7 @@ from skillhall._internal.asgi import Services
 from skillhall._internal.http.errors import STATUS
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.wiring.workspace import workspace_door
-from tests.support.counters import MemoryCounter
+from tests.support.prompt_services import MemoryCounter
 from tests.support.servers import TOKEN, Running, running
 
 ROOT = Path(__file__).resolve().parents[2]

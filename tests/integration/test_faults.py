@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.faults import run_faults
+from tests.support.fault_injection import run_faults
 
 CASES = [
     *("Add", "Replace", "Update", "Remove", "Rollback"),
@@ -12,9 +12,9 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_process_killed_at_any_step_leaves_a_whole_skill(case: str) -> None:
-    assert run_faults("tests.support.fault_cases", case, "kill") > 5
+    assert run_faults("tests.support.installer_fault_cases", case, "kill") > 5
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_disk_that_is_full_at_any_step_leaves_a_whole_skill(case: str) -> None:
-    assert run_faults("tests.support.fault_cases", case, "full") > 5
+    assert run_faults("tests.support.installer_fault_cases", case, "full") > 5

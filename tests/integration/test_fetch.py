@@ -24,7 +24,7 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from tests.support.http_site import (
+from tests.support.http_server import (
     Site,
     Talk,
     answer,

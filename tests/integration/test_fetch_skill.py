@@ -17,7 +17,7 @@ from skillhall.errors import (
     SourceNotFound,
     SourceRejected,
 )
-from tests.support.github_site import LINK, GitHubSite, RepoFile, Repository, github_site
+from tests.support.github_api_server import LINK, GitHubSite, RepoFile, Repository, github_site
 from tests.support.skills import make_skill_md
 
 TOKEN = "s3cr3t-t0ken"  # noqa: S105 - no secret of anyone

@@ -29,8 +29,8 @@ from skillhall.errors import (
     SkillhallError,
     SourceRejected,
 )
-from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
-from tests.support.prompts import BUILT_IN, StandingClock
+from tests.support.git_server import GitRepo, GitSite, git_repo, git_site
+from tests.support.prompt_sources import BUILT_IN, StandingClock
 from tests.support.replicas import until
 from tests.support.servers import Reply, Running, make_settings, running
 from tests.support.skills import make_skill_md

@@ -11,6 +11,7 @@ import pytest
 from skillhall._internal.cli.runner import run
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.skill.parser import parse_skill
+from tests.support.projects import tree
 from tests.support.prompt_server import (
     PROMPTS,
     PromptSite,
@@ -22,7 +23,6 @@ from tests.support.prompt_server import (
     prompt_site,
     raw,
 )
-from tests.support.shelves import tree
 
 MARK = ".skillhall-generated.json"
 BYTES = bytes(range(256))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.faults import run_faults
+from tests.support.fault_injection import run_faults
 
 CASES = ["First", "Again", "Gone"]
 
@@ -11,11 +11,11 @@ CASES = ["First", "Again", "Gone"]
 def test_a_process_killed_at_any_step_leaves_whole_skills_that_are_known_to_be_ours(
     case: str,
 ) -> None:
-    assert run_faults("tests.support.generate_cases", case, "kill") > 5
+    assert run_faults("tests.support.generate_fault_cases", case, "kill") > 5
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_disk_that_is_full_at_any_step_leaves_whole_skills_that_are_known_to_be_ours(
     case: str,
 ) -> None:
-    assert run_faults("tests.support.generate_cases", case, "full") > 5
+    assert run_faults("tests.support.generate_fault_cases", case, "full") > 5

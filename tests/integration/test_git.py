@@ -39,7 +39,7 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-from tests.support.git_site import (
+from tests.support.git_server import (
     EXECUTABLE,
     FOLDER,
     LINK,
@@ -49,7 +49,7 @@ from tests.support.git_site import (
     git_repo,
     git_site,
 )
-from tests.support.http_site import make_certificate
+from tests.support.http_server import make_certificate
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")

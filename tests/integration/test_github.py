@@ -32,7 +32,7 @@ from skillhall.errors import (
     TooLarge,
 )
 from tests.support.archives import TarEntry, make_tar, make_tgz, pax
-from tests.support.github_site import (
+from tests.support.github_api_server import (
     EXECUTABLE,
     FILE,
     LINK,
@@ -45,7 +45,7 @@ from tests.support.github_site import (
     repository_of_git,
     tree_of,
 )
-from tests.support.http_site import Route, answer, endless, silent
+from tests.support.http_server import Route, answer, endless, silent
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")

@@ -17,7 +17,7 @@ from skillhall._internal.asgi import Services, listen
 from skillhall._internal.http.credentials import MAX_FAILURES
 from skillhall._internal.settings import Secret
 from skillhall.errors import ConfigInvalid
-from tests.support.counters import MemoryCounter, make_prompt
+from tests.support.prompt_services import MemoryCounter, make_prompt
 from tests.support.servers import (
     DEADLINE,
     TOKEN,

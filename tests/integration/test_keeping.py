@@ -29,8 +29,8 @@ from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.ref import GitHubRef
 from skillhall.errors import LockInvalid, NotASkill, UnsafePath, WouldLose
 from tests.support.archives import zip_of
-from tests.support.http_site import Route, Talk, answer, http_site
-from tests.support.shelves import Workbench, tree, workbench
+from tests.support.http_server import Route, Talk, answer, http_site
+from tests.support.projects import Workbench, tree, workbench
 from tests.support.skills import make_skill_md
 
 PDF, CLAUDE, WINDSURF = ".agents/skills/pdf", ".claude/skills/pdf", ".windsurf/skills/pdf"

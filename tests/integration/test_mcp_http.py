@@ -16,7 +16,6 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall.errors import ConfigInvalid
-from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.mcp_clients import (
     DEADLINE,
     ERAS,
@@ -29,6 +28,7 @@ from tests.support.mcp_clients import (
     send,
     talk_by_http,
 )
+from tests.support.prompt_services import MemoryCounter, make_prompt
 from tests.support.servers import TOKEN, Running, make_settings, running, with_token
 from tests.support.skills import make_skill
 from tests.support.trees import write_skill

@@ -13,7 +13,8 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.sources.mcp.servers_file import read_servers
 from skillhall._internal.sources.mcp.source import open_served
 from skillhall.errors import ServedSkillRejected
-from tests.support.mcp_script import Script
+from tests.support.cli_sandbox import Sandbox, snapshot
+from tests.support.mcp_scripted_server import Script
 from tests.support.mcp_servers import (
     LABEL,
     PDF,
@@ -27,7 +28,6 @@ from tests.support.mcp_servers import (
     name_server,
     plain_skill,
 )
-from tests.support.sandbox import Sandbox, snapshot
 from tests.support.skills import make_skill, make_skill_md
 
 SKILLS = ".agents/skills"

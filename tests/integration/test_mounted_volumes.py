@@ -22,9 +22,9 @@ from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import UnsafePath, WouldLose
-from tests.support.shelves import workbench
+from tests.support.kubernetes_volumes import mount
+from tests.support.projects import workbench
 from tests.support.skills import make_skill, make_skill_md
-from tests.support.volumes import mount
 
 FILES = {"SKILL.md": make_skill_md("pdf"), "notes.md": b"notes", "docs/a.md": b"a", ".env": b"x"}
 NEW = {**FILES, "notes.md": b"new notes"}

@@ -18,7 +18,7 @@ from skillhall._internal.wiring.server_skills import open_collection
 from skillhall.errors import SkillhallError
 from tests.support.servers import Running, running
 from tests.support.skills import make_skill_md
-from tests.support.teams import team_settings
+from tests.support.team_server import team_settings
 
 PAGES = [
     "/api/v1/skills",

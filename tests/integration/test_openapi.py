@@ -16,7 +16,7 @@ from skillhall._internal.prompts.prompt_model import Argument, Prompt
 from skillhall._internal.settings import Secret, Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
-from tests.support.counters import MemoryCounter, make_prompt
+from tests.support.prompt_services import MemoryCounter, make_prompt
 from tests.support.servers import Running, running, with_token
 from tests.support.skills import make_skill
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_site import GitRepo, GitSite, git_repo, git_site
+from tests.support.git_server import GitRepo, GitSite, git_repo, git_site
 from tests.support.original_client import (
     API,
     INGEST,
@@ -19,7 +19,7 @@ from tests.support.original_client import (
     check_meta,
     is_forgotten,
 )
-from tests.support.prompts import BUILT_IN
+from tests.support.prompt_sources import BUILT_IN
 from tests.support.replicas import Replica
 from tests.support.skills import make_skill_md
 

@@ -17,8 +17,8 @@ from skillhall._internal.cli.runner import run
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
-from tests.support.counters import MemoryCounter
 from tests.support.model_server import Call, ModelServer, model_server
+from tests.support.prompt_services import MemoryCounter
 from tests.support.servers import DEADLINE, Reply, Running, make_settings, running, with_token
 from tests.support.skills import make_skill, make_skill_md
 

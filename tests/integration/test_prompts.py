@@ -27,8 +27,8 @@ from skillhall.errors import (
     SourceRejected,
     SourceUnknown,
 )
-from tests.support.git_site import LINK, GitRepo, GitSite, git_repo, git_site
-from tests.support.prompts import (
+from tests.support.git_server import LINK, GitRepo, GitSite, git_repo, git_site
+from tests.support.prompt_sources import (
     BUILT_IN,
     StandingClock,
     got,

@@ -16,8 +16,9 @@ from skillhall._internal.settings import Secret, Settings
 from skillhall._internal.sources.server_api.prompt_client import PromptServer
 from skillhall._internal.sources.server_api.rest_client import Patient, Server
 from skillhall.errors import ConfigInvalid, SourceTimedOut, SourceUnavailable
-from tests.support.http_site import answer as plain_answer
-from tests.support.http_site import http_site, make_certificate
+from tests.support.http_server import answer as plain_answer
+from tests.support.http_server import http_site, make_certificate
+from tests.support.projects import tree
 from tests.support.prompt_server import (
     PROMPTS,
     PromptSite,
@@ -27,7 +28,6 @@ from tests.support.prompt_server import (
     prompt_site,
     raw,
 )
-from tests.support.shelves import tree
 
 EMPTY = b'{"success": true, "data": {"prompts": [], "source": "x"}}'
 

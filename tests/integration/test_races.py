@@ -1,6 +1,6 @@
 """What is swapped for a link while it is used never leads out; `benchmarks races` has more."""
 
-from tests.support.races import quick_folder, run_race
+from tests.support.symlink_races import quick_folder, run_race
 
 ROUNDS = 12  # about two seconds
 

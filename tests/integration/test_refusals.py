@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.archives import SKILL, zip_of
-from tests.support.hostile import Hostile, hostile_archives
-from tests.support.sandbox import ADD, IMPORT, PASSWORD, Sandbox, snapshot
+from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, Sandbox, snapshot
+from tests.support.hostile_archives import Hostile, hostile_archives
 
 ARCHIVES = dict(hostile_archives())
 

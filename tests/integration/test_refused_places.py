@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.support.sandbox import ADD, IMPORT, SECRET_TEXT, Sandbox, snapshot
+from tests.support.cli_sandbox import ADD, IMPORT, SECRET_TEXT, Sandbox, snapshot
 from tests.support.skills import make_skill, make_skill_md
 
 Build: TypeAlias = Callable[[Path, Path], object]  # of a place, and of what lies outside

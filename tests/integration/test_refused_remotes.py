@@ -17,9 +17,10 @@ from skillhall._internal.sources import opener as intake
 from skillhall._internal.sources.archive.source import LIMITS
 from skillhall._internal.sources.git.source import GitAccess, GitLimits
 from tests.support.archives import SKILL, zip_of
-from tests.support.git_site import FOLDER, LINK, GitRepo, GitSite, git_repo, git_site
-from tests.support.github_site import GitHubSite, RepoFile, Repository, github_site
-from tests.support.http_site import (
+from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, SECRETS, Sandbox
+from tests.support.git_server import FOLDER, LINK, GitRepo, GitSite, git_repo, git_site
+from tests.support.github_api_server import GitHubSite, RepoFile, Repository, github_site
+from tests.support.http_server import (
     Route,
     Site,
     answer,
@@ -30,7 +31,6 @@ from tests.support.http_site import (
     redirect,
     silent,
 )
-from tests.support.sandbox import ADD, IMPORT, PASSWORD, SECRETS, Sandbox
 
 HONEST = zip_of({"SKILL.md": SKILL})
 HASTY = Network(overall=0.5, idle=0.2)

@@ -14,7 +14,8 @@ from skillhall._internal.sources.mcp import client as mcp_client
 from skillhall._internal.sources.mcp import source as served_skills
 from skillhall._internal.sources.mcp.servers_file import connect
 from skillhall._internal.sources.mcp.transport import Timing
-from tests.support.mcp_script import Script
+from tests.support.cli_sandbox import PASSWORD, Sandbox
+from tests.support.mcp_scripted_server import Script
 from tests.support.mcp_servers import (
     DEADLINE,
     LABEL,
@@ -29,7 +30,6 @@ from tests.support.mcp_servers import (
     name_server,
     plain_skill,
 )
-from tests.support.sandbox import PASSWORD, Sandbox
 from tests.support.skills import make_skill_md
 
 ADD = ("add", "--yes")

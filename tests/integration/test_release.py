@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import dev
+from tests.support.projects import tree
 from tests.support.releases import ROOT, build, export_checkout, uv
-from tests.support.shelves import tree
 
 VENDOR = dev.VENDOR.relative_to(ROOT)
 

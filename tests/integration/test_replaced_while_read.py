@@ -15,8 +15,8 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from tests.support.bundles import make_bundle
-from tests.support.races import quick_folder
 from tests.support.skills import make_skill_md
+from tests.support.symlink_races import quick_folder
 
 SWAPS = 80
 MOST_FILES = 12

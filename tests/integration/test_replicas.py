@@ -21,7 +21,7 @@ from mcp_types import TextContent
 
 from skillhall._internal.cli.runner import run
 from tests.support.databases import make_postgres_database
-from tests.support.git_site import GitRepo, git_site
+from tests.support.git_server import GitRepo, git_site
 from tests.support.mcp_clients import talk_by_http
 from tests.support.postgres import PostgresServer
 from tests.support.replicas import (

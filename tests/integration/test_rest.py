@@ -11,7 +11,7 @@ import pytest
 from skillhall._internal.asgi import Services
 from skillhall._internal.prompts.prompt_model import Argument, Stale
 from skillhall.errors import RateLimited, SourceRejected, SourceTimedOut, TooLarge
-from tests.support.counters import MemoryCounter, make_prompt
+from tests.support.prompt_services import MemoryCounter, make_prompt
 from tests.support.servers import Reply, Running, make_settings, running
 
 TOPIC = Argument("topic", "What about.", required=True)

@@ -15,7 +15,7 @@ import pytest
 
 from skillhall._internal.cli.app import cli
 from skillhall._internal.cli.runner import run
-from tests.support.github_site import Repository, github_site
+from tests.support.github_api_server import Repository, github_site
 from tests.support.model_server import model_server
 from tests.support.skills import make_skill, make_skill_md
 
@@ -28,7 +28,9 @@ NEED_A_HOST = (["local", "share"],)  # the rest of these groups does not
 ANSWER = "Here is the report."
 DEADLINE = 300
 # What a reader of the guides has already: a chat model for LangChain.
-MODEL = "from tests.support.asking.langchain import OpenAIWire\nmodel = OpenAIWire(url='')\n"
+MODEL = (
+    "from tests.support.framework_agents.langchain import OpenAIWire\nmodel = OpenAIWire(url='')\n"
+)
 
 
 def blocks(document: str, *languages: str) -> list[str]:

@@ -20,7 +20,7 @@ SERVE = """
 import sys
 from skillhall._internal import wiring
 from skillhall._internal.cli.runner import run
-from tests.support.counters import MemoryCounter, make_prompt
+from tests.support.prompt_services import MemoryCounter, make_prompt
 wiring.open_counter = lambda settings, **_: MemoryCounter(
     [make_prompt()], source=settings.prompts.repo or "built-in", commit=settings.prompts.branch
 )

@@ -12,7 +12,7 @@ from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall._internal.web.rendering import POLICY
 from skillhall._internal.wiring.workspace import workspace_door
-from tests.support.counters import MemoryCounter
+from tests.support.prompt_services import MemoryCounter
 from tests.support.servers import Reply, Running, make_settings, running
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}

@@ -12,8 +12,8 @@ import pytest
 from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.wiring.workspace import workspace_door
-from tests.support.counters import MemoryCounter
 from tests.support.databases import empty
+from tests.support.prompt_services import MemoryCounter
 from tests.support.servers import DEADLINE, Running, running
 from tests.support.skills import make_skill
 from tests.support.workspaces import skill_md

@@ -15,8 +15,8 @@ from skillhall._internal.installer.update import Status, outdated, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import Edited, NotOurs, SkillNotFound, UnsafePath, WouldLose
-from tests.support.http_site import Talk, answer, http_site
-from tests.support.shelves import Workbench, tree, workbench
+from tests.support.http_server import Talk, answer, http_site
+from tests.support.projects import Workbench, tree, workbench
 from tests.support.skills import make_skill_md
 
 PDF = ".agents/skills/pdf"

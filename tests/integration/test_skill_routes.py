@@ -16,14 +16,14 @@ from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall._internal.sources.archive.source import read_archive
 from tests.support.archives import tgz_of, zip_of
-from tests.support.counters import MemoryCounter
+from tests.support.catalogs import wait_for_bodies
 from tests.support.forms import FORM, make_form
-from tests.support.http_site import answer, http_site
-from tests.support.searching import wait_for_bodies
+from tests.support.http_server import answer, http_site
+from tests.support.projects import LOOPBACK
+from tests.support.prompt_services import MemoryCounter
 from tests.support.servers import Running, make_settings, running, with_token
-from tests.support.shelves import LOOPBACK
 from tests.support.skills import make_skill, make_skill_md
-from tests.support.teams import team_server, team_settings
+from tests.support.team_server import team_server, team_settings
 
 SKILLS = "/api/v1/skills"
 FORMER = "/.well-known/skills"

@@ -20,8 +20,8 @@ from skillhall._internal.prompts.service import PromptCounter
 from skillhall._internal.prompts.source_settings import read_supply
 from skillhall._internal.settings import PromptSettings, Settings
 from skillhall._internal.wiring.server_skills import open_collection
-from tests.support.git_site import LINK, GitRepo, GitSite, git_repo, git_site
-from tests.support.prompts import StandingClock, make_upload
+from tests.support.git_server import LINK, GitRepo, GitSite, git_repo, git_site
+from tests.support.prompt_sources import StandingClock, make_upload
 from tests.support.servers import Running, make_settings, running
 from tests.support.skills import make_skill, make_skill_md
 

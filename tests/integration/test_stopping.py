@@ -12,9 +12,9 @@ from skillhall._internal import asgi as serving
 from skillhall._internal.asgi import Services
 from skillhall._internal.wiring.prompts import open_counter
 from skillhall._internal.wiring.server_skills import open_collection
-from tests.support.git_site import git_repo, git_site
+from tests.support.git_server import git_repo, git_site
 from tests.support.servers import DEADLINE, Reply, running
-from tests.support.teams import numbered, team_settings
+from tests.support.team_server import numbered, team_settings
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

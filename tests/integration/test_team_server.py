@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE
-from tests.support.git_site import (
+from tests.support.git_server import (
     FOLDER,
     LINK,
     PLAIN,
@@ -24,11 +24,11 @@ from tests.support.git_site import (
     git_repo,
     git_site,
 )
-from tests.support.hammer import hammer, hammered
-from tests.support.prompts import BUILT_IN
+from tests.support.prompt_sources import BUILT_IN
+from tests.support.server_concurrency import hammer, hammered
 from tests.support.servers import DEADLINE, Reply, Running
 from tests.support.skills import make_skill_md
-from tests.support.teams import (
+from tests.support.team_server import (
     LIST,
     files_in,
     numbered,

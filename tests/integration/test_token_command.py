@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.cli.runner import run
+from tests.support.cli_sandbox import Sandbox
 from tests.support.replicas import SKILLS, Replica, until
-from tests.support.sandbox import Sandbox
 
 
 def test_a_token_is_made_listed_and_revoked(sandbox: Sandbox) -> None:

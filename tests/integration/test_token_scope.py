@@ -12,9 +12,9 @@ from skillhall._internal.wiring.prompts import open_counter
 from skillhall._internal.wiring.server_skills import open_collection
 from skillhall._internal.wiring.workspace import workspace_door
 from skillhall.errors import SkillhallError
-from tests.support.git_site import GitSite, git_repo, git_site
+from tests.support.git_server import GitSite, git_repo, git_site
 from tests.support.servers import Reply, Running, running
-from tests.support.teams import LIST, numbered, team_settings
+from tests.support.team_server import LIST, numbered, team_settings
 
 GIT_TOKEN = "git-token-of-the-operator"  # noqa: S105 - of nobody
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -15,9 +15,9 @@ from skillhall._internal.installer.targets import place_for_agents
 from skillhall._internal.installer.update import Status, outdated, update
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import SkillNotFound
-from tests.support.git_site import GitRepo, git_site
-from tests.support.github_site import GitHubSite, github_site, repository_of_git
-from tests.support.shelves import settings_in, tree
+from tests.support.git_server import GitRepo, git_site
+from tests.support.github_api_server import GitHubSite, github_site, repository_of_git
+from tests.support.projects import settings_in, tree
 from tests.support.skills import make_skill_md
 
 PDF = ".agents/skills/pdf-tools"  # as its frontmatter calls it

@@ -15,7 +15,7 @@ from skillhall._internal.wiring.prompts import open_counter
 from skillhall._internal.wiring.server_skills import open_collection
 from skillhall._internal.wiring.workspace import workspace_door
 from tests.support.servers import DEADLINE, TOKEN, Running, running
-from tests.support.teams import team_settings
+from tests.support.team_server import team_settings
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

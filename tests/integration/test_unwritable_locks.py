@@ -13,8 +13,8 @@ from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import past_changes, undo
 from skillhall._internal.installer.update import update
 from skillhall._internal.installer.verify import verify
-from tests.support.faults import run_faults
-from tests.support.shelves import Workbench, tree, workbench
+from tests.support.fault_injection import run_faults
+from tests.support.projects import Workbench, tree, workbench
 
 LARGEST = 64 * 1024  # bytes that a file may have while the lock cannot be written
 PDF, LINK, ANOTHER = ".agents/skills/pdf", ".claude/skills/pdf", ".windsurf/skills/pdf"

@@ -16,7 +16,7 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall._internal.web.rendering import POLICY, environment
-from tests.support.counters import MemoryCounter
+from tests.support.prompt_services import MemoryCounter
 from tests.support.servers import TOKEN, Reply, Running, make_settings, running, with_token
 from tests.support.skills import make_skill, make_skill_md
 

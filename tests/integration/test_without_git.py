@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from skillhall._internal.settings import Settings
-from tests.support.github_host import GitHubHost, github_host
-from tests.support.http_site import answer
-from tests.support.prompts import BUILT_IN
+from tests.support.github_server import GitHubHost, github_host
+from tests.support.http_server import answer
+from tests.support.prompt_sources import BUILT_IN
 from tests.support.servers import Running
 from tests.support.skills import make_skill_md
-from tests.support.teams import LIST, numbered, said_by_list, said_by_prompt, team_server
-from tests.support.teams import team_settings as settings_of_a_team
+from tests.support.team_server import LIST, numbered, said_by_list, said_by_prompt, team_server
+from tests.support.team_server import team_settings as settings_of_a_team
 
 NAME = "acme/prompts"
 TOKEN = "per-request-t0ken-AAAAAA"  # noqa: S105 - planted, of nobody

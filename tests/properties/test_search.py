@@ -8,7 +8,7 @@ from skillhall._internal.catalog.catalog import Skill
 from skillhall._internal.catalog.search.fts import FullText
 from skillhall._internal.catalog.search.linear_scan import PlainScan
 from skillhall._internal.catalog.search.search_index import SearchIndex
-from tests.support.searching import ENGINES, make_catalog, make_found
+from tests.support.catalogs import ENGINES, make_catalog, make_found
 from tests.support.strategies import any_text, texts
 
 words = st.sampled_from(

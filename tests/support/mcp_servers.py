@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
-from tests.support import mcp_script
-from tests.support.mcp_script import Script, answer
-from tests.support.sandbox import Sandbox
+from tests.support import mcp_scripted_server as mcp_script
+from tests.support.cli_sandbox import Sandbox
+from tests.support.mcp_scripted_server import Script, answer
 from tests.support.skills import make_skill_md
 
 DEADLINE = 120  # seconds

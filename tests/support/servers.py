@@ -13,7 +13,7 @@ from skillhall._internal.asgi import Server, Services, listen
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill.bundle import sha256_of
 from skillhall._internal.storage.records import StoredToken
-from tests.support.counters import MemoryCounter
+from tests.support.prompt_services import MemoryCounter
 
 DEADLINE = 120  # seconds; whatever takes longer hangs
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone

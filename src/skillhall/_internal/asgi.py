@@ -22,7 +22,7 @@ from skillhall._internal.http.credentials import AcceptedTokens, Keys, NoTokens
 from skillhall._internal.http.errors import internal_answer, stopping_answer
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Scrubber
-from skillhall._internal.http.request_log import Observed
+from skillhall._internal.http.request_middleware import Observed
 from skillhall._internal.http.thread_pool import Blocking
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpFront, SessionLimits

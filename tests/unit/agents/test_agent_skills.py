@@ -10,7 +10,7 @@ from skillhall._internal.agents.agent_skills import AgentSkills, load_tokens
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
 from skillhall._internal.policy.selection import Globs
-from skillhall._internal.render.context_plan import HOW_TO_USE, Shown
+from skillhall._internal.render.prompt_plan import HOW_TO_USE, Shown
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import ConfigInvalid

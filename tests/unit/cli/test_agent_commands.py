@@ -10,7 +10,7 @@ import pytest
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.cli.runner import run
-from skillhall._internal.render.context_plan import HOW_TO_USE
+from skillhall._internal.render.prompt_plan import HOW_TO_USE
 from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
 

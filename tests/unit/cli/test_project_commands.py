@@ -13,7 +13,7 @@ from prompt_toolkit.output import DummyOutput
 from skillhall._internal.cli.checklist import Row, choose_rows
 from skillhall._internal.cli.runner import run
 from skillhall._internal.installer.lock import PROJECT_LOCK
-from tests.support.shelves import Workbench, workbench
+from tests.support.projects import Workbench, workbench
 
 PDF = ".agents/skills/pdf"
 

@@ -1,4 +1,4 @@
-"""The locks of `npx skills`; those in `support/foreign` were written by its version 1.5.18."""
+"""The locks of `npx skills`; those in `support/npx_locks` were written by its version 1.5.18."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from skillhall._internal.installer.npx_lock import (
 )
 from skillhall._internal.sources.ref import parse_reference
 
-THEIRS = Path(__file__).parents[2] / "support" / "foreign"
+THEIRS = Path(__file__).parents[2] / "support" / "npx_locks"
 NOW = datetime(2027, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)
 NOTES = "---\nname: notes\ndescription: Keeps notes.\n---\nWrite it down.\n"
 # What the skills held when the other tool wrote its locks.

@@ -10,7 +10,6 @@ from mcp_types import BlobResourceContents, TextContent, TextResourceContents
 
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.prompts.prompt_model import Argument
-from tests.support.counters import MemoryCounter, make_prompt
 from tests.support.mcp_clients import (
     ERAS,
     MODERN,
@@ -21,6 +20,7 @@ from tests.support.mcp_clients import (
     send,
     talk,
 )
+from tests.support.prompt_services import MemoryCounter, make_prompt
 from tests.support.skills import make_skill, make_skill_md
 
 INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skillhall._internal import prompts
 from skillhall._internal.prompts.prompt_model import BUILT_IN
-from skillhall._internal.prompts.snapshot import Contents
+from skillhall._internal.prompts.prompt_snapshot import Contents
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
 

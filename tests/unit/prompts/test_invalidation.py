@@ -12,7 +12,7 @@ from skillhall._internal.storage.sql.engine import file_url
 from skillhall._internal.storage.sql.token_rows import SqlOutbox
 from skillhall._internal.storage.sql.workspace_writes import SqlStore
 from tests.support.databases import AT
-from tests.support.outages import Switched
+from tests.support.switchable_database import Switched
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 
 from skillhall._internal.prompts.checkout import Copies
 from skillhall._internal.prompts.prompt_model import Stale
+from skillhall._internal.prompts.prompt_snapshot import Contents
 from skillhall._internal.prompts.refreshing_source import Feed, Looked
-from skillhall._internal.prompts.snapshot import Contents
 from skillhall._internal.sources.repo_layout import Tree
 from skillhall.errors import SkillhallError, SourceUnavailable
-from tests.support.prompts import StandingClock
+from tests.support.prompt_sources import StandingClock
 
 DEADLINE = 120  # seconds
 

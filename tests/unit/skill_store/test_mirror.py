@@ -16,9 +16,9 @@ from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
 from skillhall._internal.storage.sql.tables import shared_skills
 from skillhall.errors import DatabaseUnavailable
 from tests.support.databases import AT
-from tests.support.outages import Switched
 from tests.support.replicas import until
 from tests.support.skills import make_skill_md
+from tests.support.switchable_database import Switched
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from skillhall._internal.storage.sql.engine import file_url
 from skillhall._internal.storage.sql.token_rows import SqlTokens
 from skillhall.errors import Conflict, FieldRefused, TokenNotFound
 from tests.support.databases import AT
-from tests.support.outages import Switched
 from tests.support.replicas import DEADLINE, until
+from tests.support.switchable_database import Switched
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from skillhall._internal.agents.local_host import LocalHost
 from skillhall._internal.catalog.reader import activate
 from skillhall._internal.catalog.skill_view import Offer
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
-from skillhall._internal.render.context_plan import Plan, Wanted, plan_prompt
+from skillhall._internal.render.prompt_plan import Plan, Wanted, plan_prompt
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import SkillhallError

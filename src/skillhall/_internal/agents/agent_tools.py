@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.agents.chat.events import FileRead, SkillLoaded, ToolFailed
+from skillhall._internal.agents.file_resolver import ToldFiles
 from skillhall._internal.agents.file_tools import AT_LOCATION, ReadTools
-from skillhall._internal.agents.listed_files import ToldFiles
 from skillhall._internal.agents.skill_tools import Conversation, SkillTools
 from skillhall._internal.agents.tool_protocol import Answer, Around
 from skillhall._internal.agents.tracing import span

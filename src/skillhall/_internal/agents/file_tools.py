@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.listed_files import ToldFiles
+from skillhall._internal.agents.file_resolver import ToldFiles
 from skillhall._internal.agents.tool_protocol import Answer
 from skillhall._internal.catalog.reader import activate, bundle_of
 from skillhall._internal.catalog.skill_view import Offer
@@ -39,7 +39,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.agents.listed_files import ToldFile
+    from skillhall._internal.agents.file_resolver import ToldFile
     from skillhall._internal.catalog.catalog import Catalog, Skill
 
 MAX_ANSWER = 1024 * 1024  # bytes of one file

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.terminal import is_decorated, print_rows, print_table, say
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.catalog_loader import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from skillhall._internal.prompts.generate.server_connection import PromptServer
+    from skillhall._internal.prompts.generate.prompt_server import PromptServer
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _OPTIONS = (
@@ -57,6 +57,6 @@ def _asked_of(repo: str, branch: str, prompt_path: str, source: str) -> Mapping[
 
 def open_server(server: str, asked: Mapping[str, str] | None = None) -> PromptServer:
     """The server that a command asks. Raises: SourceRejected, ConfigInvalid."""
-    from skillhall._internal.prompts.generate.server_connection import open_prompt_server
+    from skillhall._internal.prompts.generate.prompt_server import open_prompt_server
 
     return open_prompt_server(read_settings(), server, asked)

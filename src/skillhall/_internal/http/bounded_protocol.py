@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from skillhall._internal.http.request import HEAD_TOO_LARGE, LARGEST_HEAD, OVERSIZED
-from skillhall._internal.http.request_log import new_request_id
+from skillhall._internal.http.request_middleware import new_request_id
 from skillhall._internal.http.response import failure
 
 if TYPE_CHECKING:

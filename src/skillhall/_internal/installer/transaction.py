@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer import npx_lock as foreign_locks
-from skillhall._internal.installer.garbage_collection import sweep_when_due
+from skillhall._internal.installer.data_cleanup import sweep_when_due
 from skillhall._internal.installer.lock import (
     Lock,
     LockEntry,

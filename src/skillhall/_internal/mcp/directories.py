@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from skillhall._internal.catalog.skill_paths import SCHEME, segment_of, split_uri
 from skillhall._internal.mcp.cursors import AFTER, position, shown
 from skillhall._internal.mcp.errors import invalid
-from skillhall._internal.mcp.wire_format import directory, page, resource
+from skillhall._internal.mcp.serializers import directory, page, resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skillhall._internal.mcp.serializers import Wire
     from skillhall._internal.mcp.skill_index import View
-    from skillhall._internal.mcp.wire_format import Wire
 
 CHILDREN_IN_PAGE = 500
 

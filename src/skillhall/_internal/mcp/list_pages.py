@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.catalog.manifests import left_out
 from skillhall._internal.mcp.cursors import AFTER
-from skillhall._internal.mcp.wire_format import page, resource, skill_entry
+from skillhall._internal.mcp.serializers import page, resource, skill_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.manifests import Manifest
     from skillhall._internal.catalog.skill_view import Offered
-    from skillhall._internal.mcp.wire_format import Wire
+    from skillhall._internal.mcp.serializers import Wire
     from skillhall._internal.skill.finding import Finding
 
     Chosen: TypeAlias = tuple[Offered, Manifest]

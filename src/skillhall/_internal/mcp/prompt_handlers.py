@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Protocol
 
 from skillhall._internal.mcp.cursors import AFTER, position
-from skillhall._internal.mcp.wire_format import complete, page
+from skillhall._internal.mcp.serializers import complete, page
 from skillhall._internal.prompts.skill_prompts import SkillPrompts
 from skillhall.errors import PromptNotFound
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillhall._internal.catalog.skill_view import Offering
-    from skillhall._internal.mcp.wire_format import Wire
+    from skillhall._internal.mcp.serializers import Wire
     from skillhall._internal.prompts.prompt_model import Prompt
 
 PROMPTS_IN_PAGE = 200

@@ -30,10 +30,10 @@ from skillhall._internal.mcp.change_poller import INTERVAL, Watch
 from skillhall._internal.mcp.directories import read_directory
 from skillhall._internal.mcp.errors import failure_of
 from skillhall._internal.mcp.prompt_handlers import SkillPromptSupply, get_prompt, prompts_page
+from skillhall._internal.mcp.serializers import LIST_TTL, fresh
 from skillhall._internal.mcp.skill_index import Stock
 from skillhall._internal.mcp.subscriptions import News
 from skillhall._internal.mcp.tool_handlers import call_tool, list_tools
-from skillhall._internal.mcp.wire_format import LIST_TTL, fresh
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.skill_view import Offering
     from skillhall._internal.mcp.prompt_handlers import PromptList, PromptSupply
-    from skillhall._internal.mcp.wire_format import Wire
+    from skillhall._internal.mcp.serializers import Wire
 
     Context = ServerRequestContext[Any, Any]
 

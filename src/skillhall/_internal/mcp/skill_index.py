@@ -11,14 +11,14 @@ from skillhall._internal.catalog.skill_paths import split_uri
 from skillhall._internal.mcp.cursors import position, shown
 from skillhall._internal.mcp.errors import LOG, invalid
 from skillhall._internal.mcp.list_pages import Page
-from skillhall._internal.mcp.wire_format import contents, fresh, skill_entry
+from skillhall._internal.mcp.serializers import contents, fresh, skill_entry
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall.errors import SkillFileNotFound
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.manifests import Manifest
     from skillhall._internal.catalog.skill_view import Offer, Offered, Offering
-    from skillhall._internal.mcp.wire_format import Wire
+    from skillhall._internal.mcp.serializers import Wire
     from skillhall._internal.skill.finding import Finding
 
 # Seconds for which the digests in a page are not compared with the disk. A skill that came, went or

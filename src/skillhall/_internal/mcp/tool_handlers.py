@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.mcp.errors import invalid
-from skillhall._internal.mcp.wire_format import LIST_TTL, complete, fresh
+from skillhall._internal.mcp.serializers import LIST_TTL, complete, fresh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillhall._internal.agents.tool_protocol import Answer, Tool
+    from skillhall._internal.mcp.serializers import Wire
     from skillhall._internal.mcp.skill_index import Stock
-    from skillhall._internal.mcp.wire_format import Wire
 
 _TITLES = {
     "list_skills": "List skills",

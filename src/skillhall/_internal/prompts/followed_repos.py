@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Skill
     from skillhall._internal.prompts.checkout import Copies
     from skillhall._internal.prompts.prompt_model import Asked, Followed
+    from skillhall._internal.prompts.prompt_snapshot import Contents
     from skillhall._internal.prompts.refreshing_source import Looked
     from skillhall._internal.prompts.service import Supply
-    from skillhall._internal.prompts.snapshot import Contents
 
     Discard: TypeAlias = Callable[[Iterable[str]], None]  # what git's own copies are kept under
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from skillhall._internal.background import run_gently
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.prompts.prompt_model import Stale
-from skillhall._internal.prompts.snapshot import Snapshot
+from skillhall._internal.prompts.prompt_snapshot import Snapshot
 from skillhall._internal.sources.folder.candidate import reason
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall._internal.prompts.snapshot import Contents
+    from skillhall._internal.prompts.prompt_snapshot import Contents
 
     # What is there now; given what was there, which is returned if nothing is new.
     Look: TypeAlias = Callable[[Contents | None], "Looked"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.prompts.folder_reader import read_folder
+from skillhall._internal.prompts.prompt_snapshot import Contents
 from skillhall._internal.prompts.refreshing_source import Looked
-from skillhall._internal.prompts.snapshot import Contents
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.git.remote import cache_key, parse_endpoint

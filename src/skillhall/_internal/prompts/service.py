@@ -13,6 +13,7 @@ from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.prompts.checkout import Copies
 from skillhall._internal.prompts.followed_repos import Following, Stock
 from skillhall._internal.prompts.prompt_model import BUILT_IN, Asked, SourceStatus, Stale
+from skillhall._internal.prompts.prompt_snapshot import ANSWERS, Contents, Snapshot
 from skillhall._internal.prompts.refreshing_source import Clock, Feed, Looked, words
 from skillhall._internal.prompts.repo_reader import GitHubReader, GitReader
 from skillhall._internal.prompts.repo_source import (
@@ -21,7 +22,6 @@ from skillhall._internal.prompts.repo_source import (
     Repository,
     asked_repository,
 )
-from skillhall._internal.prompts.snapshot import ANSWERS, Contents, Snapshot
 from skillhall._internal.prompts.uploads.folder_uploads import MAX_SOURCES, FolderUploads
 from skillhall._internal.prompts.uploads.rules import stored_name
 from skillhall._internal.sources.git.clone_cache import discard_copy

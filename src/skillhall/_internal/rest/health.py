@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.metrics import CONTENT_TYPE
-from skillhall._internal.http.request_log import ERRORS
+from skillhall._internal.http.request_middleware import ERRORS
 from skillhall._internal.http.response import Answer, encoded, success
 from skillhall._internal.http.thread_pool import Blocking
 from skillhall.errors import SkillhallError

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer.garbage_collection import sweep_when_due
+from skillhall._internal.installer.data_cleanup import sweep_when_due
 from skillhall._internal.installer.preflight import bundle_of, digest_of
 from skillhall._internal.policy.readable_files import published
 from skillhall._internal.skill.edit import edited

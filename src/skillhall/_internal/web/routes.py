@@ -11,7 +11,7 @@ from skillhall._internal.http.auth_middleware import SIGN_IN
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.request import ROUTE
 from skillhall._internal.http.response import Answer
-from skillhall._internal.skill_store.import_reviews import Reviews
+from skillhall._internal.skill_store.pending_imports import Reviews
 from skillhall._internal.web.assets import STATIC, assets
 from skillhall._internal.web.playground.playground_pages import PLAYGROUND, PlaygroundPages
 from skillhall._internal.web.rendering import redirect

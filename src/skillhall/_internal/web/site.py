@@ -12,7 +12,7 @@ from skillhall._internal.http.errors import status_of
 from skillhall._internal.http.http_error import Refused
 from skillhall._internal.http.request import Exchange
 from skillhall._internal.http.response import Ready
-from skillhall._internal.skill_store.import_reviews import Reviews
+from skillhall._internal.skill_store.pending_imports import Reviews
 from skillhall._internal.web.forms import Form, read_form
 from skillhall._internal.web.markdown_html import MarkdownPages
 from skillhall._internal.web.page_request import NOTICE, Notice, Visit

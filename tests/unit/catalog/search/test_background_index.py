@@ -3,7 +3,7 @@ from threading import Event
 from skillhall._internal.catalog.catalog import Skill
 from skillhall._internal.catalog.search.background_index import Searching, State
 from skillhall.errors import SkillFileNotFound
-from tests.support.searching import make_catalog, make_found, wait_for_bodies
+from tests.support.catalogs import make_catalog, make_found, wait_for_bodies
 
 DEADLINE = 120  # seconds; whatever takes longer hangs
 CATALOG = make_catalog([make_found("pdf", "Reads files."), make_found("notes", "Takes notes.")])

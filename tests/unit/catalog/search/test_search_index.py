@@ -11,7 +11,7 @@ from skillhall._internal.catalog.search.fts import FullText
 from skillhall._internal.catalog.search.linear_scan import PlainScan
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall.errors import SkillFileNotFound
-from tests.support.searching import (
+from tests.support.catalogs import (
     ENGINES,
     make_catalog,
     make_found,

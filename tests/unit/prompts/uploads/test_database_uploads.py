@@ -12,9 +12,9 @@ from skillhall._internal.storage.sql.engine import file_url
 from skillhall._internal.storage.sql.upload_rows import SqlUploads
 from skillhall.errors import DatabaseUnavailable, SourceUnknown
 from tests.support.databases import AT
-from tests.support.outages import Switched
-from tests.support.prompts import StandingClock, make_upload
+from tests.support.prompt_sources import StandingClock, make_upload
 from tests.support.skills import make_skill_md
+from tests.support.switchable_database import Switched
 
 OTHER = {"bye.md": make_skill_md("bye")}
 

@@ -7,7 +7,7 @@ import pytest
 from skillhall._internal.prompts.prompt_model import Upload, UploadedFile
 from skillhall._internal.prompts.uploads.folder_uploads import FolderUploads
 from skillhall.errors import SkillhallError, SourceUnknown, TooLarge, UploadRejected
-from tests.support.prompts import make_upload
+from tests.support.prompt_sources import make_upload
 from tests.support.skills import make_skill_md
 
 HELLO = make_skill_md("hello")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from skillhall._internal.sources.git.commit_tree import Entry
+from skillhall._internal.sources.commit_tree import Entry
 from skillhall._internal.sources.github.tree import dump_tree, is_blob, load_tree, parse_tree
 
 # `printf hello | git hash-object --stdin`, and the same in a repository with SHA-256

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall._internal.agents.file_resolver import ToldFiles
 from skillhall._internal.agents.file_tools import ReadTools
-from skillhall._internal.agents.listed_files import ToldFiles
 from skillhall._internal.agents.tool_protocol import Answer, Around
 from skillhall._internal.api.compat.skill_tool import SkillTool, create_skill_tool
 from skillhall._internal.api.compat.skills_module import discover_skills

@@ -10,24 +10,27 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter import is_skill_md
 from skillhall._internal.skill.risks.base64_rules import find_encoded
-from skillhall._internal.skill.risks.clickfix_rules import find_pasting
-from skillhall._internal.skill.risks.command_rules import COMMANDS
-from skillhall._internal.skill.risks.control_rules import find_controls
-from skillhall._internal.skill.risks.exfiltration_rules import find_archives_sent
-from skillhall._internal.skill.risks.hidden_comments import find_hidden_comments
-from skillhall._internal.skill.risks.lines import Hit, Lines, words
-from skillhall._internal.skill.risks.mentions import Surroundings
-from skillhall._internal.skill.risks.package_rules import (
+from skillhall._internal.skill.risks.bundle_rules import (
     SCRIPTS,
     check_package,
     is_dropped_link,
     named,
 )
+from skillhall._internal.skill.risks.command_rules import COMMANDS
+from skillhall._internal.skill.risks.exfiltration_rules import find_archives_sent
+from skillhall._internal.skill.risks.hidden_comments import find_hidden_comments
+from skillhall._internal.skill.risks.lines import Hit, Lines, words
+from skillhall._internal.skill.risks.mentions import Surroundings
 from skillhall._internal.skill.risks.phrase_rules import LINKS, PHRASES
 from skillhall._internal.skill.risks.remote_instruction_rules import find_remote_instructions
 from skillhall._internal.skill.risks.secret_rules import find_secrets
+from skillhall._internal.skill.risks.terminal_paste_rules import find_pasting
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
-from skillhall._internal.skill.risks.unicode_rules import find_unseen, find_written_out
+from skillhall._internal.skill.risks.unicode_rules import (
+    find_controls,
+    find_unseen,
+    find_written_out,
+)
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall._internal.sources.git.commit_tree import Entry
+from skillhall._internal.sources.commit_tree import Entry
 from skillhall._internal.sources.git.failures import GitFailed
 from skillhall._internal.sources.git.process import (
     OLDEST,

@@ -16,14 +16,14 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillhall._internal.sources.git.clone_cache import file_name, is_cached, opened_cache
-from skillhall._internal.sources.git.commit_tree import (
+from skillhall._internal.sources.commit_tree import (
     draft_level,
     draft_skills,
     files_of,
     level_of,
     searchable_paths,
 )
+from skillhall._internal.sources.git.clone_cache import file_name, is_cached, opened_cache
 from skillhall._internal.sources.git.failures import GitFailed, Trouble, explained
 from skillhall._internal.sources.git.object_store import Damaged, Store
 from skillhall._internal.sources.git.process import has_git
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.skill.finding import Finding
+    from skillhall._internal.sources.commit_tree import Draft, Entry
     from skillhall._internal.sources.git.clone_cache import Cache, Seen
-    from skillhall._internal.sources.git.commit_tree import Draft, Entry
 
     # What of a commit's tree is wanted at a path, and what was noticed on the way.
     Choice = Callable[[list[Entry], str], tuple[list[Draft], list[Finding]]]

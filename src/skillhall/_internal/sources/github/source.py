@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from skillhall._internal.net.fetch import Request
 from skillhall._internal.sources.archive.source import LIMITS
-from skillhall._internal.sources.git.commit_tree import (
+from skillhall._internal.sources.commit_tree import (
     EXECUTABLE,
     LINK,
     PLAIN,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.sources.archive.tar_format import Member
-    from skillhall._internal.sources.git.commit_tree import Draft
+    from skillhall._internal.sources.commit_tree import Draft
     from skillhall._internal.sources.github.client import GitHubAccess
     from skillhall._internal.sources.ref import GitHubRef
 

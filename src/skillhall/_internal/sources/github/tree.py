@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.sources.git.commit_tree import FOLDER, Entry
+from skillhall._internal.sources.commit_tree import FOLDER, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

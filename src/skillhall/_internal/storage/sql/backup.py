@@ -22,7 +22,7 @@ from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, Programmin
 
 from skillhall._internal.storage.ports import DATABASE_RESTORED
 from skillhall._internal.storage.records import Event
-from skillhall._internal.storage.sql.backup_rows import check_row
+from skillhall._internal.storage.sql.backup_validation import check_row
 from skillhall._internal.storage.sql.migrations import (
     LATEST,
     current_version,

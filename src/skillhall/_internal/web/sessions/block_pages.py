@@ -9,7 +9,7 @@ from skillhall._internal.skill.edit import plain_lines
 from skillhall._internal.skill_store.version_diff import compare_texts
 from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
 from skillhall._internal.web.sessions.board_pages import title_of
-from skillhall._internal.web.sessions.session_page import (
+from skillhall._internal.web.sessions.page_base import (
     DeskPages,
     number_in,
     session_address,

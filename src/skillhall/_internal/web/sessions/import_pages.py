@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.cache import Waiting
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
-from skillhall._internal.web.sessions.session_page import (
+from skillhall._internal.web.sessions.page_base import (
     DeskPages,
     session_address,
     status_for,

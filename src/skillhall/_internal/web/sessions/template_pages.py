@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
 from skillhall._internal.web.sessions.board_pages import title_of
-from skillhall._internal.web.sessions.session_page import (
+from skillhall._internal.web.sessions.page_base import (
     DeskPages,
     number_in,
     session_address,

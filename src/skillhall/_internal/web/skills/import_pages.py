@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.http.response import Answer
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.import_reviews import Review
+    from skillhall._internal.skill_store.pending_imports import Review
     from skillhall._internal.web.page_request import Visit
     from skillhall._internal.web.site import Site
 

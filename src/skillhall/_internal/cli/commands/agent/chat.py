@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted, read_settings
-from skillhall._internal.cli.completion_types import ConfiguredAgent
+from skillhall._internal.cli.catalog_loader import counted, read_settings
 from skillhall._internal.cli.errors import CommandFailed, failure_of, tell_failure
 from skillhall._internal.cli.options import config_option, json_option, roots_option
+from skillhall._internal.cli.param_types import ConfiguredAgent
 from skillhall._internal.cli.terminal import clean, is_attended, print_text, say
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     The model may be of any provider that Pydantic AI knows; its key stands in the environment, as
     the provider wants it. Skills that come, change or go are seen at the next message.
     """
-    from skillhall._internal.cli.agent_options import agent_skills
+    from skillhall._internal.cli.agent_selection import agent_skills
 
     settings = read_settings()
     skills = agent_skills(config, agent, roots, settings)
@@ -122,7 +122,7 @@ def _answer_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
 
 
 def _greet(chat: Chat) -> None:
-    from skillhall._internal.cli.agent_options import cut_of
+    from skillhall._internal.cli.agent_selection import cut_of
 
     built = chat.skills.current()
     count = counted(len(built.offer), "skill")

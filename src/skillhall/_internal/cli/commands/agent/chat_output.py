@@ -12,7 +12,7 @@ from skillhall._internal.agents.chat.events import (
     TextDelta,
     ToolFailed,
 )
-from skillhall._internal.cli.catalog_options import counted
+from skillhall._internal.cli.catalog_loader import counted
 from skillhall._internal.cli.json_output import print_report
 from skillhall._internal.cli.terminal import print_text, say
 

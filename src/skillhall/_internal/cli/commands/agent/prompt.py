@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import (
+from skillhall._internal.cli.catalog_loader import (
     Search,
     counted,
     load,
     read_settings,
     tell_what_was_left_out,
 )
-from skillhall._internal.cli.completion_types import ConfiguredAgent
 from skillhall._internal.cli.options import (
     config_option,
     no_index_option,
     profile_option,
     search_options,
 )
+from skillhall._internal.cli.param_types import ConfiguredAgent
 from skillhall._internal.cli.terminal import print_text, say
 
 if TYPE_CHECKING:
@@ -141,12 +141,12 @@ def _print_schema() -> None:
 def _print_instructions(
     path: str | None, agent: str | None, *, is_json: bool, follow_links: bool
 ) -> None:
-    from skillhall._internal.cli.agent_options import agent_skills, cut_of
+    from skillhall._internal.cli.agent_selection import agent_skills, cut_of
 
     skills = agent_skills(path, agent, (), read_settings(follow_links=follow_links))
     text, built = skills.text(), skills.current()
     if is_json:
-        from skillhall._internal.cli.agent_options import built_as_json
+        from skillhall._internal.cli.agent_selection import built_as_json
         from skillhall._internal.cli.json_output import print_report
 
         data = {"agent": skills.agent.id, "text": text, **built_as_json(built)}

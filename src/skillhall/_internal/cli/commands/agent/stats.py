@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from skillhall._internal.cli.catalog_options import read_settings
-from skillhall._internal.cli.completion_types import ConfiguredAgent
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.param_types import ConfiguredAgent
 from skillhall._internal.cli.project_options import print_shelf_rows
 from skillhall._internal.cli.terminal import say
 

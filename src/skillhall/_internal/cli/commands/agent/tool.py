@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import read_settings
-from skillhall._internal.cli.completion_types import ConfiguredAgent
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.errors import FAILED, CommandFailed
 from skillhall._internal.cli.options import json_option, run_directory_option, show_help
+from skillhall._internal.cli.param_types import ConfiguredAgent
 from skillhall._internal.cli.terminal import clean, print_text
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _tools_of(root: str, agent: str) -> Mapping[str, Tool]:
     from pathlib import Path
 
     from skillhall._internal.agents.agent_tools import AgentTools
-    from skillhall._internal.cli.agent_options import agent_skills
+    from skillhall._internal.cli.agent_selection import agent_skills
 
     settings = read_settings()._replace(working_directory=str(Path(root).absolute()))
     skills = agent_skills(None, agent, (), settings._replace(log_usage=False))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted, read_settings
+from skillhall._internal.cli.catalog_loader import counted, read_settings
 from skillhall._internal.cli.options import profile_option, search_options
 from skillhall._internal.cli.terminal import clean, is_coloured, print_lines, print_text, say
 from skillhall._internal.policy.effects import Effect

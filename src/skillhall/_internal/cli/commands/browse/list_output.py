@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cli.catalog_options import Search, load, tell_what_was_left_out
+from skillhall._internal.cli.catalog_loader import Search, load, tell_what_was_left_out
 from skillhall._internal.cli.terminal import is_decorated, print_rows, print_table, say
 
 if TYPE_CHECKING:

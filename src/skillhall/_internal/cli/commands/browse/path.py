@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.catalog_options import load, read_settings
+from skillhall._internal.cli.catalog_loader import load, read_settings
 from skillhall._internal.cli.options import json_option, profile_option
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _places(catalog: Catalog) -> list[_Place]:
 
 
 def _print_text(places: list[_Place], index: str) -> None:
-    from skillhall._internal.cli.catalog_options import counted
+    from skillhall._internal.cli.catalog_loader import counted
     from skillhall._internal.cli.terminal import print_rows
 
     rows = [

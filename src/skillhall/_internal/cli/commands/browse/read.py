@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import Search, find, load
+from skillhall._internal.cli.catalog_loader import Search, find, load
 from skillhall._internal.cli.options import (
     SkillName,
     json_option,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import Search, counted, load, tell_what_was_left_out
+from skillhall._internal.cli.catalog_loader import Search, counted, load, tell_what_was_left_out
 from skillhall._internal.cli.errors import FAILED, OK
 from skillhall._internal.cli.options import (
     json_option,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted
-from skillhall._internal.cli.completion_types import CodingAgent
+from skillhall._internal.cli.catalog_loader import counted
 from skillhall._internal.cli.errors import CONFLICT, REFUSED
 from skillhall._internal.cli.options import follow_links_option, json_option
+from skillhall._internal.cli.param_types import CodingAgent
 from skillhall._internal.cli.project_options import global_option, open_shelf, print_shelf_rows
 from skillhall._internal.cli.terminal import clean, is_attended, say
 

@@ -10,8 +10,8 @@ from skillhall._internal.cli.commands.install.update_output import (
     print_results,
     tell_details,
 )
-from skillhall._internal.cli.completion_types import InstalledSkill
 from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.param_types import InstalledSkill
 from skillhall._internal.cli.project_options import global_option, open_shelf
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from skillhall._internal.cli.completion_types import InstalledSkill
 from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.param_types import InstalledSkill
 from skillhall._internal.cli.project_options import global_option, open_shelf
 from skillhall._internal.cli.terminal import clean, is_attended, print_lines
 

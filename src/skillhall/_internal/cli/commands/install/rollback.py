@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.completion_types import ChangedSkill
 from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.param_types import ChangedSkill
 from skillhall._internal.cli.project_options import global_option, open_shelf, print_shelf_rows
 from skillhall._internal.cli.terminal import say
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted
+from skillhall._internal.cli.catalog_loader import counted
 from skillhall._internal.cli.commands.install.update_output import as_json as results_as_json
 from skillhall._internal.cli.commands.install.update_output import (
     exit_code,
     print_results,
     tell_details,
 )
-from skillhall._internal.cli.completion_types import InstalledSkill
 from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.param_types import InstalledSkill
 from skillhall._internal.cli.project_options import global_option, open_shelf
 from skillhall._internal.cli.terminal import say
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted
-from skillhall._internal.cli.completion_types import InstalledSkill
+from skillhall._internal.cli.catalog_loader import counted
 from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.param_types import InstalledSkill
 from skillhall._internal.cli.project_options import global_option, open_shelf, print_shelf_rows
 from skillhall._internal.cli.terminal import say
 

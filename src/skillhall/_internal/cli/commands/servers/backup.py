@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted, read_settings
+from skillhall._internal.cli.catalog_loader import counted, read_settings
 from skillhall._internal.cli.commands.session.lookup import missing_package
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.terminal import say

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted
-from skillhall._internal.cli.completion_types import CodingAgent
+from skillhall._internal.cli.catalog_loader import counted
 from skillhall._internal.cli.errors import CommandFailed, failure_of
 from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.param_types import CodingAgent
 from skillhall._internal.cli.project_options import global_option, open_shelf, tell_failures
 from skillhall._internal.cli.server_options import asked_options, open_server, server_option
 from skillhall._internal.cli.terminal import clean, say
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.cli.errors import Failure
     from skillhall._internal.installer.project import Shelf
     from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.prompts.generate.session_hook import HookReport
+    from skillhall._internal.prompts.generate.claude_hook import HookReport
     from skillhall._internal.prompts.generate.writer import Done, GenerateReport, Target
 
 _HOOKS = {
@@ -129,7 +129,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 def _generate(shelf: Shelf, words: Words, *, dry_run: bool) -> GenerateReport:
     from skillhall._internal.cli.progress import transfer_progress
     from skillhall._internal.prompts.generate.convert import Wanted, fetch_skills
-    from skillhall._internal.prompts.generate.server_connection import origin_of
+    from skillhall._internal.prompts.generate.prompt_server import origin_of
     from skillhall._internal.prompts.generate.writer import GenerateReport, Wish, generate
 
     targets = _targets(shelf, words)
@@ -168,7 +168,7 @@ def _targets(shelf: Shelf, words: Words) -> Sequence[Target]:
 
 
 def _change_hook(shelf: Shelf, words: Words, hook: str) -> HookReport:
-    from skillhall._internal.prompts.generate.session_hook import install_hook, remove_hook
+    from skillhall._internal.prompts.generate.claude_hook import install_hook, remove_hook
 
     if hook == "remove":
         return remove_hook(shelf, words.agents)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted, read_settings
+from skillhall._internal.cli.catalog_loader import counted, read_settings
 from skillhall._internal.cli.options import json_option, run_directory_option, show_help
 from skillhall._internal.cli.terminal import clean, is_attended, print_rows, say
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import counted
+from skillhall._internal.cli.catalog_loader import counted
 from skillhall._internal.cli.errors import OK, UPSTREAM
 from skillhall._internal.cli.options import json_option, show_help
 from skillhall._internal.cli.server_options import asked_options, open_server, server_option
@@ -16,7 +16,7 @@ from skillhall._internal.cli.terminal import clean, print_rows, print_text, say
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.prompts.generate.server_connection import NotServed, Packed, Refreshed
+    from skillhall._internal.prompts.generate.prompt_server import NotServed, Packed, Refreshed
 
     Files = Mapping[str, bytes]
 
@@ -81,7 +81,7 @@ def get_prompt(  # noqa: PLR0913 - one parameter for each option
     """Print the text of the prompt NAME."""
     given = open_server(server, asked).fetch(name, _read_arguments(arguments))
     if directory is not None and given.files:
-        from skillhall._internal.prompts.generate.server_connection import write_files
+        from skillhall._internal.prompts.generate.prompt_server import write_files
 
         write_files(directory, given.files)
     if as_json:
@@ -126,7 +126,7 @@ def upload(*, folder: str, source: str, server: str, as_json: bool) -> int:
 
     At most 100 files and 256 KiB; hidden files and links stay behind.
     """
-    from skillhall._internal.prompts.generate.server_connection import pack
+    from skillhall._internal.prompts.generate.prompt_server import pack
 
     packed = pack(folder)
     _tell_left_behind(packed)

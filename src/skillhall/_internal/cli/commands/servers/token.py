@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.json_output import print_report
 from skillhall._internal.cli.options import json_option, show_help

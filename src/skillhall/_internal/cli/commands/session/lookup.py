@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_options import read_settings
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.terminal import clean, is_attended
 

@@ -10,7 +10,7 @@ from google.genai import types
 
 from skillhall._internal.agents.adapters.google_adk import SkillsToolset
 from skillhall._internal.agents.agent_skills import AgentSkills
-from tests.support.asking import KEY
+from tests.support.framework_agents import KEY
 from tests.support.model_server import ModelServer
 
 

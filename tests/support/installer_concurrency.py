@@ -1,6 +1,6 @@
 """A crowd around one shelf: processes that add, update, remove and roll back one skill at once.
 
-`python -m tests.support.crowd ROLE FOLDER SCOPE [NUMBER ROUNDS]` is one of them. It begins when
+`python -m tests.support.installer_concurrency ROLE FOLDER SCOPE [NUMBER ROUNDS]` is one of them. It begins when
 its standard input ends, and says on its last line what it saw, as JSON.
 """
 
@@ -25,7 +25,7 @@ from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.bundle_reader import in_memory, open_bundle, read_bundle
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import SkillFileNotFound, SkillhallError
-from tests.support.shelves import settings_in
+from tests.support.projects import settings_in
 from tests.support.skills import make_skill_md
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def run_crowd(folder: Path, scope: str, workers: int, rounds: int) -> list[dict[
 
 def _start(*words: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.crowd", *map(str, words)],
+        [sys.executable, "-m", "tests.support.installer_concurrency", *map(str, words)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ from skillhall._internal.cli.errors import CommandFailed
 if TYPE_CHECKING:
     from skillhall._internal.agents.agent_skills import AgentSkills, Built
     from skillhall._internal.agents.config.agent_config import AgentConfig, AgentDefinition
-    from skillhall._internal.render.context_plan import Plan
+    from skillhall._internal.render.prompt_plan import Plan
     from skillhall._internal.settings import Settings
 
 
@@ -63,7 +63,7 @@ def _only_agent(config: AgentConfig) -> AgentDefinition:
 
 def cut_of(plan: Plan) -> str:
     """How many skills were shortened or left out to fit the budget; "" if none."""
-    from skillhall._internal.cli.catalog_options import counted
+    from skillhall._internal.cli.catalog_loader import counted
 
     if not plan.cut:
         return ""

@@ -8,10 +8,10 @@ import pytest
 
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.prompts.prompt_model import Argument, PromptFile
-from skillhall._internal.prompts.snapshot import Contents, Snapshot
+from skillhall._internal.prompts.prompt_snapshot import Contents, Snapshot
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall.errors import MissingArguments, PromptNotFound, PromptsSourceError
-from tests.support.prompts import BUILT_IN, copied, got, listed, make_snapshot, text_of
+from tests.support.prompt_sources import BUILT_IN, copied, got, listed, make_snapshot, text_of
 from tests.support.skills import make_skill_md
 
 FLAT = make_skill_md("hello", "Says hello.", "\nHello {{who}}!\n\n", arguments="[{name: who}]")

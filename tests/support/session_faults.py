@@ -1,6 +1,6 @@
 """Work on a session that is killed at every statement: the session is as before, or as after.
 
-`python -m tests.support.desk_faults URL CASE` does it in a process of its own, which holds no
+`python -m tests.support.session_faults URL CASE` does it in a process of its own, which holds no
 connection while it forks.
 """
 
@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Callable[[Workspace, str], None], list[str]]] = {
 def run_faults(url: str, case: str) -> int:
     """At how many statements the work was killed. Fails with what went wrong."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.desk_faults", url, case],
+        [sys.executable, "-m", "tests.support.session_faults", url, case],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         capture_output=True,

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.git_site import GitRepo, GitSite, git_site
-from tests.support.github_site import GitHubSite, RepoFile, Repository
-from tests.support.http_site import Asked, Route, Site, answer
+from tests.support.git_server import GitRepo, GitSite, git_site
+from tests.support.github_api_server import GitHubSite, RepoFile, Repository
+from tests.support.http_server import Asked, Route, Site, answer
 
 _API = "/api/v3"
 

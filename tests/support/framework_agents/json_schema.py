@@ -7,7 +7,7 @@ import openai
 from skillhall._internal.agents.adapters.json_schema import call_tool, tool_schemas
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.agent_tools import AgentTools
-from tests.support.asking import KEY
+from tests.support.framework_agents import KEY
 from tests.support.model_server import ModelServer
 
 

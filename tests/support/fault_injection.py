@@ -1,6 +1,6 @@
 """Faults at every step of a piece of work: killed there, or told there that the disk is full.
 
-`python -m tests.support.faults MODULE CASE KIND` runs in one process of its own: for each step it
+`python -m tests.support.fault_injection MODULE CASE KIND` runs in one process of its own: for each step it
 lets a forked child do the work, which is killed or fails there, and then checks what is left. A
 case is a class in MODULE with `prepare()`, `work()` and `check(failed: bool)`.
 """
@@ -49,7 +49,7 @@ class Case(Protocol):
 
 def run_faults(module: str, case: str, kind: str) -> int:
     """How many steps the work has; each of them was a fault once. Fails with what went wrong."""
-    command = [sys.executable, "-m", "tests.support.faults", module, case, kind]
+    command = [sys.executable, "-m", "tests.support.fault_injection", module, case, kind]
     ended = subprocess.run(
         command, cwd=ROOT, check=False, timeout=240, capture_output=True, text=True
     )

@@ -12,7 +12,7 @@ from skillhall._internal.installer.rollback import undo
 from skillhall._internal.installer.update import update
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall._internal.sources.opener import open_source
-from tests.support.shelves import Workbench, tree, workbench
+from tests.support.projects import Workbench, tree, workbench
 
 Tree: TypeAlias = dict[str, tuple[bytes, bool]]
 

@@ -9,7 +9,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from skillhall._internal.agents.adapters.pydantic_ai import SkillsToolset
 from skillhall._internal.agents.agent_skills import AgentSkills
-from tests.support.asking import KEY
+from tests.support.framework_agents import KEY
 from tests.support.model_server import ModelServer
 
 

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.http_site import Asked, Route, Talk
+from tests.support.http_server import Asked, Route, Talk
 
 DEADLINE = 120  # seconds; an answer that takes longer hangs
 LINK, SUBMODULE, EXECUTABLE, PLAIN, FOLDER = "120000", "160000", "100755", "100644", "40000"

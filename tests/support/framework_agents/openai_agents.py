@@ -8,7 +8,7 @@ from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 
 from skillhall._internal.agents.adapters.openai_agents import with_skills
 from skillhall._internal.agents.agent_skills import AgentSkills
-from tests.support.asking import KEY
+from tests.support.framework_agents import KEY
 from tests.support.model_server import ModelServer
 
 

@@ -5,13 +5,7 @@ import pytest
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.sources.folder.bundle_reader import (
-    MAX_DEPTH,
-    MAX_FILE,
-    MAX_FILES,
-    MAX_TOTAL,
-)
-from skillhall._internal.sources.git.commit_tree import (
+from skillhall._internal.sources.commit_tree import (
     EXECUTABLE,
     LINK,
     PLAIN,
@@ -22,6 +16,12 @@ from skillhall._internal.sources.git.commit_tree import (
     draft_skills,
     files_of,
     searchable_paths,
+)
+from skillhall._internal.sources.folder.bundle_reader import (
+    MAX_DEPTH,
+    MAX_FILE,
+    MAX_FILES,
+    MAX_TOTAL,
 )
 
 

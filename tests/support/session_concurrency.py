@@ -1,6 +1,6 @@
 """Several processes that change one session at once, and the proof that nothing was lost.
 
-`python -m tests.support.desk_hammer URL SESSION WORKER CHANGES` is one of them. It prints what it
+`python -m tests.support.session_concurrency URL SESSION WORKER CHANGES` is one of them. It prints what it
 was told about each change, as JSON.
 """
 
@@ -55,7 +55,7 @@ def hammer(url: str, session: str, processes: int, changes: int) -> Told:
     running = [
         subprocess.Popen(
             [
-                *(sys.executable, "-m", "tests.support.desk_hammer"),
+                *(sys.executable, "-m", "tests.support.session_concurrency"),
                 *(url, session, f"w{number}", str(changes)),
             ],
             cwd=ROOT,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.support.archives import TarEntry, make_tar, pax
-from tests.support.http_site import Asked, Route, Site, answer, http_site, redirect
+from tests.support.http_server import Asked, Route, Site, answer, http_site, redirect
 
 FILE, EXECUTABLE, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 RESET = 1_900_000_000

@@ -7,7 +7,7 @@ from skillhall._internal.prompts.generate.convert import Batch, PromptSkill
 from skillhall._internal.prompts.generate.marker import Origin
 from skillhall._internal.prompts.generate.writer import Target, Wish, generate
 from skillhall._internal.skill.merge import FileState
-from tests.support.shelves import settings_in, tree
+from tests.support.projects import settings_in, tree
 from tests.support.skills import make_skill_md
 
 SKILLS = ".claude/skills"

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from skillhall._internal.agents.adapters.langchain import SkillsMiddleware
 from skillhall._internal.agents.agent_skills import AgentSkills
-from tests.support.asking import KEY
+from tests.support.framework_agents import KEY
 from tests.support.model_server import ModelServer
 
 

@@ -5,7 +5,7 @@ import anthropic
 from skillhall._internal.agents.adapters.anthropic import skill_tools
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.agent_tools import AgentTools
-from tests.support.asking import KEY
+from tests.support.framework_agents import KEY
 from tests.support.model_server import ModelServer
 
 

@@ -1,6 +1,6 @@
 """Readers and writers below a root, while a process swaps what lies there for links outwards.
 
-`python -m tests.support.races FOLDER` is that process. Nothing from outside may ever be read, and
+`python -m tests.support.symlink_races FOLDER` is that process. Nothing from outside may ever be read, and
 nothing be written there; a reader and a writer that check first and open then show that it matters.
 """
 
@@ -126,7 +126,7 @@ def _rename(handle: int, old: str, new: str) -> None:
 @contextmanager
 def swapping(scene: Scene) -> Iterator[Callable[[], int]]:
     """A process that swaps meanwhile; what is yielded ends it, and says how often it did."""
-    command = [sys.executable, "-m", "tests.support.races", str(scene.folder)]
+    command = [sys.executable, "-m", "tests.support.symlink_races", str(scene.folder)]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         try:
             while not (scene.folder / _READY).exists() and process.poll() is None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.support.git_site import GitRepo, git_repo, git_site
+from tests.support.git_server import GitRepo, git_repo, git_site
 from tests.support.servers import Reply, Running
-from tests.support.teams import (
+from tests.support.team_server import (
     LIST,
     numbered,
     said_by_list,

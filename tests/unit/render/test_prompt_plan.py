@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhall._internal.agents.config.agent_config import TOOLS
-from skillhall._internal.render.context_plan import (
+from skillhall._internal.render.inline import Inlined, render_inline, render_instructions
+from skillhall._internal.render.prompt_plan import (
     LONGEST,
     Plan,
     Shown,
@@ -13,7 +14,6 @@ from skillhall._internal.render.context_plan import (
     plan_prompt,
     shortened,
 )
-from skillhall._internal.render.inline import Inlined, render_inline, render_instructions
 from skillhall._internal.skill.token_count import estimate_tokens
 
 

@@ -6,7 +6,7 @@ from shutil import rmtree
 
 import pytest
 
-from skillhall._internal.installer.garbage_collection import (
+from skillhall._internal.installer.data_cleanup import (
     EVERY,
     FORGOTTEN,
     GRACE,
@@ -19,7 +19,7 @@ from skillhall._internal.installer.rollback import undo
 from skillhall._internal.skill_store.changes import LocalChanges
 from skillhall._internal.skill_store.folder_store import LocalSkills
 from skillhall._internal.storage.content_store import ContentStore
-from tests.support.shelves import Workbench, workbench
+from tests.support.projects import Workbench, workbench
 from tests.support.skills import make_skill
 
 PDF = ".agents/skills/pdf/SKILL.md"

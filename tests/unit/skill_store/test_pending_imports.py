@@ -7,7 +7,7 @@ import pytest
 from skillhall._internal.cache import MAX_WAITING, PATIENCE, Waiting
 from skillhall._internal.skill_store.changes import LocalChanges
 from skillhall._internal.skill_store.folder_store import LocalSkills
-from skillhall._internal.skill_store.import_reviews import Reviews
+from skillhall._internal.skill_store.pending_imports import Reviews
 from skillhall.errors import ChangedMeanwhile, ReviewGone
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md

@@ -7,8 +7,8 @@ from typing import Any
 
 from skillhall._internal.prompts.checkout import Copies, Copy
 from skillhall._internal.prompts.prompt_model import PromptSnapshot, Upload, UploadedFile
+from skillhall._internal.prompts.prompt_snapshot import Contents, Snapshot
 from skillhall._internal.prompts.refreshing_source import Clock
-from skillhall._internal.prompts.snapshot import Contents, Snapshot
 from skillhall._internal.sources.repo_layout import Tree
 from tests.support.skills import make_skill_md
 

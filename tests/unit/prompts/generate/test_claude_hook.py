@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from skillhall._internal.installer.project import Shelf
-from skillhall._internal.prompts.generate.session_hook import (
+from skillhall._internal.prompts.generate.claude_hook import (
     hook_command,
     install_hook,
     remove_hook,
 )
 from skillhall.errors import ConfigInvalid, UnsafePath
-from tests.support.shelves import settings_in
+from tests.support.projects import settings_in
 
 OPTIONS = ["--agent=claude-code", "--server=http://127.0.0.1:1"]
 OTHERS = {
