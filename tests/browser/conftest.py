@@ -11,7 +11,7 @@ from tests.support.browsers import PATIENCE, Hall, Visitor, launch, serving
 from tests.support.skills import make_skill, make_skill_md
 
 # They write into the guides, for whoever asks for it; there is nothing to compare.
-collect_ignore = [] if os.environ.get("UPDATE_SCREENSHOTS") else ["test_pictures.py"]
+collect_ignore = [] if os.environ.get("UPDATE_SCREENSHOTS") else ["test_screenshots.py"]
 
 HOSTILE = (
     "# Title <script>window.hit=1</script>\n\n<img src=x onerror=window.hit=1>\n\n"

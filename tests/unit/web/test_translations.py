@@ -33,7 +33,7 @@ def test_a_translation_is_translated(language: str) -> None:
 
 
 def test_templates_ask_only_for_texts_that_exist_and_for_all_of_them() -> None:
-    sources = [*FOLDER.glob("templates/*.html"), *FOLDER.glob("*.py")]
+    sources = [*FOLDER.glob("templates/*.html"), *FOLDER.rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     asked = set(re.findall(r"""(?:\bt|texts)\(["']([a-z_]+\.[a-z_]+)["'][,)]""", code))
     families = set(

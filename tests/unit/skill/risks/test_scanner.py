@@ -447,7 +447,7 @@ def test_any_bytes_can_be_scanned(data: bytes) -> None:
 
 def test_every_quantifier_of_a_rule_is_bounded() -> None:
     source = Path(sys.modules[scan_bundle.__module__].__file__ or "").parent
-    for name in ("commands.py", "phrases.py", "exfiltration.py"):
+    for name in ("command_rules.py", "phrase_rules.py", "exfiltration_rules.py"):
         text = (source / name).read_text(encoding="utf-8")
         patterns = [line for line in text.splitlines() if 'r"' in line or 'rf"' in line]
         assert patterns

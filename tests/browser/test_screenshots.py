@@ -1,4 +1,4 @@
-"""The pictures of the guide: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_pictures.py`."""
+"""The pictures of the guide: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_screenshots.py`."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
