@@ -11,13 +11,13 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks.harness import DISCARDED_ROUNDS
 from benchmarks.report import Bar, Judged, Row
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace import Content, Zone
-from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.workspace import BlockContent, Zone
+from skillhall._internal.workspace.validation import build_content
 from skillhall._internal.workspace.workspace import Workspace
-from tests.support.browsers import Visitor, launch, serving
-from tests.support.databases import AT
-from tests.support.session_boards import Board
+from tests.support.browsers import BrowserSession, launch, run_server
+from tests.support.databases import TIMESTAMP
+from tests.support.session_boards import SessionBoard
 from tests.support.workspaces import make_workspace
 
 FEW, MANY = 50, 500  # blocks, for the server
@@ -59,8 +59,8 @@ _WATCH = """() => {
 def desk_of() -> Iterator[Workspace]:
     """A workspace on SQLite."""
     with TemporaryDirectory() as folder:
-        database = Database(f"sqlite:///{folder}/bench.db", AT)
-        yield make_workspace(SqlStore(database), "b")
+        database = Database(f"sqlite:///{folder}/bench.db", TIMESTAMP)
+        yield make_workspace(SqlWorkspaceStore(database), "b")
         database.close()
 
 
@@ -71,9 +71,9 @@ def session_of(desk: Workspace, size: int) -> str:
 
 def move_row(rounds: int) -> Row:
     """A block that is moved by a key, until the answer is on the screen."""
-    with TemporaryDirectory() as folder, serving(Path(folder)) as hall, sync_playwright() as kit:
+    with TemporaryDirectory() as folder, run_server(Path(folder)) as hall, sync_playwright() as kit:
         browser = launch(kit)
-        pages = [_opened(Visitor.enter(browser, hall.url), size) for size in (SHORT, MANY)]
+        pages = [_opened(BrowserSession.open(browser, hall.url), size) for size in (SHORT, MANY)]
         timed = [[_moved(page) for page in pages] for _ in range(rounds + DISCARDED_ROUNDS)]
         browser.close()
     kept = timed[DISCARDED_ROUNDS:]
@@ -84,11 +84,11 @@ def move_row(rounds: int) -> Row:
 
 def seen_row(rounds: int) -> Row:
     """A block that is moved by a key, until another browser shows it; in units of a second."""
-    with TemporaryDirectory() as folder, serving(Path(folder)) as hall, sync_playwright() as kit:
+    with TemporaryDirectory() as folder, run_server(Path(folder)) as hall, sync_playwright() as kit:
         browser = launch(kit)
-        one, other = (Visitor.enter(browser, hall.url) for _ in range(2))
+        one, other = (BrowserSession.open(browser, hall.url) for _ in range(2))
         mover, board = _opened(one, MANY), one.page.url.removeprefix(hall.url)
-        watcher = other.go(board)
+        watcher = other.open_page(board)
         watcher.wait_for_selector('#live[data-state="open"]', state="attached")
         waits = [_seen(mover, watcher) for _ in range(rounds + DISCARDED_ROUNDS)]
         browser.close()
@@ -103,18 +103,18 @@ def _seen(mover: Page, watcher: Page) -> float:
     return float(watcher.evaluate("() => window.seen")) - start
 
 
-def _opened(visitor: Visitor, size: int) -> Page:
-    board = Board.make(visitor.url)
+def _opened(visitor: BrowserSession, size: int) -> Page:
+    board = SessionBoard.create(visitor.url)
     for content in _contents(size):
         board.add(content.text, content.type)
-    return visitor.go(board.path)
+    return visitor.open_page(board.path)
 
 
 def _moved(page: Page) -> float:
     return float(median(page.evaluate(_MOVE) for _ in range(5)))
 
 
-def _contents(size: int) -> list[Content]:
+def _contents(size: int) -> list[BlockContent]:
     zones: list[Zone] = [*Zone]
     wanted = (zones[number % len(zones)] for number in range(size))
-    return [make_content(_KINDS[zone], zone, TEXT) for zone in wanted]
+    return [build_content(_KINDS[zone], zone, TEXT) for zone in wanted]

@@ -11,7 +11,7 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Judged, Report, Row
 from benchmarks.texts import name_at
 from benchmarks.trees import TreeSpec, ensure_tree
-from tests.support.git_server import GitSite, git_site
+from tests.support.git_server import GitServer, run_git_server
 
 SKILLS = 60
 BASELINE = "git clone --depth 1"
@@ -36,7 +36,10 @@ def run(plan: Plan) -> Iterator[Report]:
     if shutil.which("git") is None:
         raise BenchmarkError("there is no git")
     tree = ensure_tree(plan.data, TreeSpec("git", SKILLS))
-    with git_site(tree.root) as site, tempfile.TemporaryDirectory(prefix="skillhall-git-") as work:
+    with (
+        run_git_server(tree.root) as site,
+        tempfile.TemporaryDirectory(prefix="skillhall-git-") as work,
+    ):
         contenders = _contenders(site.url("skills.git"), work)
         moved = {one.name: _moved(one, site, Path(work) / "output") for one in contenders}
         rounds = run_rounds(contenders, plan.rounds, "cloning")
@@ -59,7 +62,7 @@ def _anew(folder: str, *command: str, last: tuple[str, ...] = ()) -> tuple[str, 
     return ("sh", "-c", 'rm -rf "$0" && exec "$@"', folder, *command, folder, *last)
 
 
-def _moved(contender: Contender, site: GitSite, output: Path) -> float:
+def _moved(contender: Contender, site: GitServer, output: Path) -> float:
     """Megabytes that one run is sent; a first run fills what it keeps."""
     run_to_file(contender, output)
     before = site.bytes_sent

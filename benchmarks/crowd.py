@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from tests.support.databases import make_postgres_database
 from tests.support.postgres import shared_server
-from tests.support.session_concurrency import check, hammer, open_desk
+from tests.support.session_concurrency import check_nothing_lost, open_workspace, run_workers
 
 PROCESSES, CHANGES = 4, 500
 BLOCKS = 40  # that are there before
@@ -20,17 +20,17 @@ def run(_: float) -> bool:
 
 
 def _crowd(name: str, url: str) -> bool:
-    database, desk = open_desk(url, "start")
+    database, desk = open_workspace(url, "start")
     session = desk.sessions.create("crowd").id
     before = [desk.blocks.add(session, "note", str(number)) for number in range(BLOCKS)]
-    told = hammer(url, session, PROCESSES, CHANGES)
+    told = run_workers(url, session, PROCESSES, CHANGES)
     try:
-        check(desk, session, told, before)
+        check_nothing_lost(desk, session, told, before)
     except AssertionError as error:
         print(f"{name}: {error} FAIL")
         return False
     finally:
         database.close()
     accepted = told.accepted.total()
-    print(f"{name}: {accepted} changes accepted, {told.refused} conflicts told, PASS", flush=True)
+    print(f"{name}: {accepted} changes accepted, {told.rejected} conflicts told, PASS", flush=True)
     return True

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.server_concurrency import CLIENTS, Tally, hammer, hammered
+from tests.support.server_concurrency import CLIENTS, LoadResult, run_clients, run_loaded_server
 
 _SHOWN = 5  # of the answers that were wrong
 
@@ -17,20 +17,20 @@ def run(seconds: float) -> bool:
     """Whether every answer was right; the figures are printed."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        hammered(Path(folder)) as (server, stocks),
+        run_loaded_server(Path(folder)) as (server, stocks),
     ):
         end = time.monotonic() + seconds
-        tally = hammer(server, stocks, lambda _: time.monotonic() < end)
+        tally = run_clients(server, stocks, lambda _: time.monotonic() < end)
     print("\n".join(_lines(tally, seconds)), flush=True)
     return tally.passed
 
 
-def _lines(tally: Tally, seconds: float) -> Iterator[str]:
-    total = tally.answers.total()
+def _lines(tally: LoadResult, seconds: float) -> Iterator[str]:
+    total = tally.responses.total()
     yield f"hammer, {seconds:g} s: {CLIENTS} clients, {total} requests, {tally.pushes} pushes"
-    for (kind, status), count in sorted(tally.answers.items()):
+    for (kind, status), count in sorted(tally.responses.items()):
         yield f"  {kind:<16} {status}  {count:>7}"
-    for problem in (*tally.torn[:_SHOWN], *tally.unexpected[:_SHOWN]):
+    for problem in (*tally.inconsistent[:_SHOWN], *tally.unexpected[:_SHOWN]):
         yield f"  {problem}"
     verdict = "PASS" if tally.passed else "FAIL"
-    yield f"torn answers: {len(tally.torn)}, unexpected: {len(tally.unexpected)} {verdict}"
+    yield f"torn answers: {len(tally.inconsistent)}, unexpected: {len(tally.unexpected)} {verdict}"

@@ -21,7 +21,7 @@ from benchmarks.trees import TreeSpec, ensure_tree
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.settings import Settings
-from skillhall._internal.wiring.skill_provider import open_folders
+from skillhall._internal.wiring.skill_provider import open_folder_provider
 
 BAR = Bar(2.0)
 METHOD = "skills/list"
@@ -59,7 +59,7 @@ def run(plan: Plan) -> Iterator[Report]:
 
 
 async def _report(root: str, rounds: int) -> Report:
-    offering = open_folders([root], LENIENT, Settings(".", ".", use_index=False))
+    offering = open_folder_provider([root], LENIENT, Settings(".", ".", use_head_cache=False))
     ours = StreamableHTTPSessionManager(SkillServer(offering), json_response=True)
     async with ours.run():
         first = await _pass(ours)

@@ -5,31 +5,31 @@ Not a ratio, but a count that must be zero; the controls show that the race coul
 
 from collections.abc import Iterator
 
-from tests.support.symlink_races import Race, Score, quick_folder, run_race
+from tests.support.symlink_races import AttemptCounts, RaceResult, make_memory_folder, run_race
 
 HEADER = ("name", "tries", "inside", "refused", "leaks")
 
 
 def run(seconds: float) -> bool:
     """Whether nobody came outside; the figures are printed."""
-    with quick_folder() as folder:
+    with make_memory_folder() as folder:
         race = run_race(folder, seconds=seconds, naive=True)
     print("\n".join(_lines(race, seconds)), flush=True)
     return race.leaks == 0
 
 
-def _lines(race: Race, seconds: float) -> Iterator[str]:
-    rows = [HEADER, *(_cells(score) for score in race.scores)]
+def _lines(race: RaceResult, seconds: float) -> Iterator[str]:
+    rows = [HEADER, *(_cells(score) for score in race.counts)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
-    reads = sum(score.tries for score in race.scores)
+    reads = sum(score.attempts for score in race.counts)
     yield f"races, {seconds:g} s: {reads} reads and writes against {race.swaps} swaps"
     for name, *figures in rows:
         cells = (cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True))
         yield f"  {name.ljust(widths[0])}  {'  '.join(cells)}"
-    for score in race.controls:
-        yield f"control: {score.leaks} leaks of a naive {score.name} in {score.tries} tries"
+    for score in race.naive_counts:
+        yield f"control: {score.leaks} leaks of a naive {score.name} in {score.attempts} tries"
     yield f"leaks: {race.leaks} {'FAIL' if race.leaks else 'PASS'}"
 
 
-def _cells(score: Score) -> tuple[str, ...]:
-    return (score.name, *map(str, (score.tries, score.reached, score.refused, score.leaks)))
+def _cells(score: AttemptCounts) -> tuple[str, ...]:
+    return (score.name, *map(str, (score.attempts, score.succeeded, score.rejected, score.leaks)))

@@ -13,8 +13,8 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from benchmarks.trees import TreeSpec, ensure_tree
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.search.fts import FullText
-from skillhall._internal.catalog.search.linear_scan import Row as Texts
+from skillhall._internal.catalog.search.fts import FtsEngine
+from skillhall._internal.catalog.search.linear_scan import SearchRow as Texts
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import load_catalog
@@ -34,17 +34,17 @@ Statement: TypeAlias = tuple[str, tuple[str | int, ...]]
 Cost: TypeAlias = tuple[float, float]  # seconds of wall clock, seconds of CPU
 
 
-class _Recording(FullText):
+class _Recording(FtsEngine):
     """The full-text index, which also notes what it is asked."""
 
     def __init__(self, rows: Iterable[Texts], hidden: Iterable[int]) -> None:
         super().__init__(rows, hidden)
         self.statements: list[Statement] = []
 
-    def run(self, sql: str, values: tuple[str | int, ...]) -> list[tuple[int, float]]:
+    def execute(self, sql: str, values: tuple[str | int, ...]) -> list[tuple[int, float]]:
         """The rows; the statement is kept."""
         self.statements.append((sql, values))
-        return super().run(sql, values)
+        return super().execute(sql, values)
 
     @property
     def database(self) -> sqlite3.Connection:
@@ -80,7 +80,7 @@ def run(plan: Plan) -> Iterator[Report]:
 
 
 def _load(root: str) -> Catalog:
-    return load_catalog([root], settings=Settings(".", ".", use_index=False))
+    return load_catalog([root], settings=Settings(".", ".", use_head_cache=False))
 
 
 def _statements(catalog: Catalog) -> tuple[sqlite3.Connection, list[list[Statement]]]:
@@ -91,7 +91,7 @@ def _statements(catalog: Catalog) -> tuple[sqlite3.Connection, list[list[Stateme
         made.append(_Recording(rows, hidden))
         return made[0]
 
-    index = SearchIndex.build(catalog, make=make)
+    index = SearchIndex.build(catalog, make_engine=make)
     asked = []
     for text in QUERIES:
         made[0].statements.clear()

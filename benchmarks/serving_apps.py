@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from skillhall._internal.asgi import Server, Services, listen, log_to_stderr
-from skillhall._internal.http.response import success
+from skillhall._internal.asgi import ServerProcess, Services, listen, log_to_stderr
+from skillhall._internal.http.response import success_response
 from skillhall._internal.prompts.prompt_model import Prompt
 from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
-from skillhall._internal.wiring.prompts import open_counter
-from tests.support.prompt_services import ReadyCounter, ReadySnapshot, make_prompt
+from skillhall._internal.wiring.prompts import open_prompt_service
+from tests.support.prompt_services import PreparedPromptService, PreparedSnapshot, make_prompt
 
 BODY = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
 JSON = "application/json"
@@ -19,30 +19,30 @@ JSON = "application/json"
 
 def serve(name: str, prompts: int) -> None:
     """Serve that many prompts by the server of that name; the port goes to stdout."""
-    counter = ReadyCounter([_prompt(number) for number in range(prompts)])
+    counter = PreparedPromptService([_prompt(number) for number in range(prompts)])
     settings = Settings(".", ".", server=ServerSettings(port="0"))
     log_to_stderr("INFO")
     listening = listen(settings.server)
     print(listening.getsockname()[1], flush=True)
     if name == "starlette":
-        _bare_server(ReadySnapshot(counter.source, {p.name: p for p in counter.prompts})).run(
+        _bare_server(PreparedSnapshot(counter.source, {p.name: p for p in counter.prompts})).run(
             [listening]
         )
     else:
-        Server(Services(counter), settings).run([listening])
+        ServerProcess(Services(counter), settings).run([listening])
 
 
 def serve_folder(folder: str) -> None:
     """Serve the skills of a folder as our users do; the port goes to stdout."""
     asked = PromptSettings(repo=folder)
     settings = Settings(folder, folder, prompts=asked, server=ServerSettings(port="0"))
-    counter = open_counter(settings, watch=False)
+    counter = open_prompt_service(settings, poll=False)
     try:
         counter.snapshot()
         log_to_stderr("INFO")
         listening = listen(settings.server)
         print(listening.getsockname()[1], flush=True)
-        Server(Services(counter), settings).run([listening])
+        ServerProcess(Services(counter), settings).run([listening])
     finally:
         counter.close()
 
@@ -52,10 +52,10 @@ def _prompt(number: int) -> Prompt:
     return make_prompt(f"prompt-{number}", BODY, description=told)
 
 
-def _bare_server(snapshot: ReadySnapshot) -> uvicorn.Server:
+def _bare_server(snapshot: PreparedSnapshot) -> uvicorn.Server:
     """The least that a framework does for the same bytes, in the same server."""
-    listed = b"".join(success(snapshot.list_data(), "0" * 24).parts)
-    one = b"".join(success(snapshot.get_data("prompt-7"), "0" * 24).parts)
+    listed = b"".join(success_response(snapshot.list_json(), "0" * 24).parts)
+    one = b"".join(success_response(snapshot.prompt_json("prompt-7"), "0" * 24).parts)
 
     async def list_prompts(request: Request) -> Response:
         if request.headers.get("if-none-match"):

@@ -16,12 +16,12 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from benchmarks.trees import TreeSpec, ensure_tree
 from skillhall._internal.asgi import Services, build_app
-from skillhall._internal.prompts.service import PromptCounter
-from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.prompts.service import PromptService
+from skillhall._internal.prompts.source_settings import read_prompt_sources
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import LocalSkills
-from skillhall._internal.workspace.workspace import Door
+from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.workspace.workspace import LazyWorkspace
 
 BAR = Bar(3.0)
 FEW, MANY = 50, 5_000
@@ -38,7 +38,7 @@ def run(plan: Plan) -> Iterator[Report]:
     )
     yield Report(f"web page: {MANY:,} skills against {FEW}", rows)
     with boards.desk_of() as desk:
-        hall = _Hall.open(plan.data, FEW, Door(lambda: desk))
+        hall = _Hall.open(plan.data, FEW, LazyWorkspace(lambda: desk))
         short, long = (
             _Asked(hall, f"/session/{boards.session_of(desk, size)}")
             for size in (boards.FEW, boards.MANY)
@@ -59,7 +59,7 @@ class _Hall:
     now: float = 0.0
 
     @classmethod
-    def open(cls, data: Path, number: int, workspace: Door | None = None) -> "_Hall":
+    def open(cls, data: Path, number: int, workspace: LazyWorkspace | None = None) -> "_Hall":
         tree = ensure_tree(data, TreeSpec("flat", number)).root
         run_directory = data / f"web-{number}"
         (run_directory / ".agents").mkdir(parents=True, exist_ok=True)
@@ -67,15 +67,15 @@ class _Hall:
         if not link.is_symlink():
             link.symlink_to(tree, target_is_directory=True)
         settings = Settings(str(run_directory), str(data / "web-cache"))
-        collection = Collection(LocalSkills(run_directory), settings)
-        services = Services(PromptCounter(read_supply(settings)), collection, workspace)
+        collection = Collection(FolderStore(run_directory), settings)
+        services = Services(PromptService(read_prompt_sources(settings)), collection, workspace)
         hall = cls(build_app(services, settings), collection)
         collection.clock = lambda: hall.now
         return hall
 
     def wait(self, seconds: float) -> None:
         """Let time pass in which nobody asks, and nothing is under way."""
-        self.collection.looks.wait()
+        self.collection.revision_poller.wait()
         self.now += seconds
 
 

@@ -12,12 +12,12 @@ from benchmarks.harness import DISCARDED_ROUNDS
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
 from skillhall._internal.workspace import Zone
-from skillhall._internal.workspace.ordering import Place
-from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.workspace.ordering import BlockPlacement
+from skillhall._internal.workspace.validation import build_content
 from skillhall._internal.workspace.workspace import Workspace
-from tests.support.databases import AT, make_postgres_database
+from tests.support.databases import TIMESTAMP, make_postgres_database
 from tests.support.postgres import shared_server
 from tests.support.workspaces import make_workspace
 
@@ -43,8 +43,8 @@ def _postgres() -> Iterator[str]:
 
 
 def _report(name: str, url: str, plan: Plan) -> Iterator[Report]:
-    database = Database(url, AT)
-    desk = make_workspace(SqlStore(database), "b")
+    database = Database(url, TIMESTAMP)
+    desk = make_workspace(SqlWorkspaceStore(database), "b")
     sessions = {size: _session(desk, size) for size in (SMALL, LARGE)}
     total = plan.rounds + DISCARDED_ROUNDS
     rounds = [_round(desk, sessions) for _ in range(total)][DISCARDED_ROUNDS:]
@@ -64,7 +64,7 @@ def _report(name: str, url: str, plan: Plan) -> Iterator[Report]:
 
 def _session(desk: Workspace, size: int) -> str:
     zones = [*Zone]
-    contents = [make_content("note", zones[n % 3], f"{n} {TEXT}") for n in range(size)]
+    contents = [build_content("note", zones[n % 3], f"{n} {TEXT}") for n in range(size)]
     return desk.sessions.create(f"{size} blocks", contents=contents).id
 
 
@@ -86,7 +86,7 @@ def _edit(desk: Workspace, session: str, ids: list[str], versions: dict[str, int
 
 def _move(desk: Workspace, session: str, ids: list[str], versions: dict[str, int]) -> None:
     for identity in ids:
-        zone, place = Zone.STABLE, Place(first=True)
+        zone, place = Zone.STABLE, BlockPlacement(first=True)
         made = desk.blocks.move(session, identity, versions[identity], zone, place)
         versions[identity] = made.version
 

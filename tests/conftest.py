@@ -26,10 +26,10 @@ settings.register_profile("quick", QUICK)
 settings.register_profile("deep", QUICK, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-HERE = ("127.", "::1", "localhost")  # how the names of this machine begin
+LOCAL_HOST_PREFIXES = ("127.", "::1", "localhost")  # how the names of this machine begin
 
 
-def stay_here(event: str, arguments: tuple[object, ...]) -> None:
+def reject_remote_hosts(event: str, arguments: tuple[object, ...]) -> None:
     """Refuse to look up or to call any other machine, whatever a test or a fault would do."""
     if event == "socket.getaddrinfo":
         host = arguments[0]
@@ -38,14 +38,14 @@ def stay_here(event: str, arguments: tuple[object, ...]) -> None:
     else:
         return
     name = host.decode() if isinstance(host, bytes) else host
-    if isinstance(name, str) and not name.startswith(HERE):
+    if isinstance(name, str) and not name.startswith(LOCAL_HOST_PREFIXES):
         raise PermissionError(f"tests stay on this machine; not {name!r}")
 
 
-sys.addaudithook(stay_here)
+sys.addaudithook(reject_remote_hosts)
 
 # Where programs look for a person's own files and for our settings.
-PERSONAL = ("XDG_", "SKILLHALL_", "DOT_AI_")
+PERSONAL_VARIABLE_PREFIXES = ("XDG_", "SKILLHALL_", "DOT_AI_")
 
 
 def pytest_collection_finish() -> None:
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty home folder in place of the person's own, whatever the environment says."""
     folder = tmp_path_factory.mktemp("home")
-    for variable in [name for name in os.environ if name.startswith(PERSONAL)]:
+    for variable in [name for name in os.environ if name.startswith(PERSONAL_VARIABLE_PREFIXES)]:
         monkeypatch.delenv(variable)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("HOME", str(folder))

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from skillhall._internal.api.compat.toolbox import tools_for
     from skillhall._internal.catalog.catalog import Catalog, Skill
     from skillhall._internal.catalog.reader import activate, read_skill, read_skill_file
-    from skillhall._internal.policy.effects import Effect, Judged
+    from skillhall._internal.policy.effects import Effect
+    from skillhall._internal.policy.effects import JudgedFinding as Judged
     from skillhall._internal.policy.profiles import PROFILES, Profile
     from skillhall._internal.policy.selection import Globs
     from skillhall._internal.render.inline import render_inline
@@ -52,8 +53,16 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.parsed import Frontmatter, ParsedSkill
     from skillhall._internal.skill.parser import parse_skill
     from skillhall._internal.skill.token_count import estimate_tokens
-    from skillhall._internal.skill_store.folder_store import LocalSkills
-    from skillhall._internal.sources.mcp.source import ServedSkill, ServedSkills, open_served
+    from skillhall._internal.skill_store.folder_store import FolderStore as LocalSkills
+    from skillhall._internal.sources.mcp.source import (
+        McpSkill as ServedSkill,
+    )
+    from skillhall._internal.sources.mcp.source import (
+        McpSkillSource as ServedSkills,
+    )
+    from skillhall._internal.sources.mcp.source import (
+        open_mcp_source as open_served,
+    )
     from skillhall._internal.wiring.catalog import load_catalog
     from skillhall.errors import (
         EditRefused,
@@ -63,7 +72,7 @@ if TYPE_CHECKING:
         SkillRejected,
     )
 
-_HOMES = {
+_NAMES_BY_MODULE = {
     "_internal.agents.agent_skills": ("AgentSkills",),
     "_internal.agents.agent_tools": ("AgentTools",),
     "_internal.agents.file_tools": ("ReadTools",),
@@ -114,7 +123,15 @@ _HOMES = {
     "_internal.skill.token_count": ("estimate_tokens",),
     "_internal.wiring.catalog": ("load_catalog",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+# Public names whose implementation has another name.
+_IMPLEMENTED_AS = {
+    "Judged": "JudgedFinding",
+    "LocalSkills": "FolderStore",
+    "ServedSkill": "McpSkill",
+    "ServedSkills": "McpSkillSource",
+    "open_served": "open_mcp_source",
+}
+_MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names}
 
 __all__ = [
     "PROFILES",
@@ -177,10 +194,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
+    home = _MODULE_BY_NAME.get(name)
     if home is None:
         raise AttributeError(f"module 'skillhall' has no attribute {name!r}")
-    value: object = getattr(import_module(f"skillhall.{home}"), name)
+    value: object = getattr(import_module(f"skillhall.{home}"), _IMPLEMENTED_AS.get(name, name))
     globals()[name] = value
     return value
 

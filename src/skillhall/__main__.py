@@ -1,5 +1,5 @@
 """`python -m skillhall` is the command line."""
 
-from skillhall._internal.cli.main import start
+from skillhall._internal.cli.main import run_and_exit
 
-start()
+run_and_exit()

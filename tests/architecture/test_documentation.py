@@ -11,7 +11,7 @@ import pytest
 
 import skillhall
 from skillhall._internal.policy.profiles import PROFILES
-from skillhall._internal.skill.code_descriptions import MEANINGS
+from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.skill.finding import Code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,8 +31,8 @@ def findings_reference() -> str:
         f"|---|---|{'---|' * len(names)}",
     ]
     for code in Code:
-        effects = [SHORT[PROFILES[name].load.effect(code)] for name in names]
-        lines.append(f"| `{code}` | {MEANINGS[code]} | {' | '.join(effects)} |")
+        effects = [SHORT[PROFILES[name].load_policy.get_effect(code)] for name in names]
+        lines.append(f"| `{code}` | {CODE_DESCRIPTIONS[code]} | {' | '.join(effects)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -43,7 +43,7 @@ def test_the_reference_of_findings_is_what_the_profiles_do() -> None:
 
 
 def test_every_code_has_a_meaning() -> None:
-    assert set(MEANINGS) == set(Code)
+    assert set(CODE_DESCRIPTIONS) == set(Code)
 
 
 def test_every_setting_is_documented() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.support.browsers import PATIENCE, Hall, Visitor, launch, serving
+from tests.support.browsers import TIMEOUT_MS, BrowserSession, ServeProcess, launch, run_server
 from tests.support.skills import make_skill, make_skill_md
 
 # They write into the guides, for whoever asks for it; there is nothing to compare.
@@ -23,7 +23,7 @@ HOSTILE = (
 # Its event loop is in the way of all other tests, so it ends with the last of this folder.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         one = launch(playwright)
         yield one
@@ -31,13 +31,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     """A server with a few skills, one of them hostile. Tests add their own under other ids."""
     folder = tmp_path_factory.mktemp("hall")
     shipped = make_skill_md("shipped", "Comes with the product.")
     make_skill(folder / ".agents/sys.skills", "shipped", data=shipped)
     fill(folder / ".agents/skills")
-    with serving(folder, SKILLHALL_FOLDER_SCAN="on") as one:
+    with run_server(folder, SKILLHALL_FOLDER_SCAN="on") as one:
         yield one
 
 
@@ -61,26 +61,26 @@ def fill(skills: Path) -> None:
 
 
 @pytest.fixture
-def visitor(browser: Browser, hall: Hall) -> Iterator[Visitor]:
-    one = Visitor.enter(browser, hall.url)
+def visitor(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
+    one = BrowserSession.open(browser, hall.url)
     yield one
-    one.leave()
+    one.close()
 
 
 @pytest.fixture
-def plain_visitor(browser: Browser, hall: Hall) -> Iterator[Visitor]:
+def plain_visitor(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
     """A visitor whose browser runs no scripts, on a dark and narrow screen."""
     narrow = {"width": 390, "height": 800}
-    one = Visitor.enter(
+    one = BrowserSession.open(
         browser, hall.url, java_script_enabled=False, viewport=narrow, color_scheme="dark"
     )
     yield one
-    one.leave()
+    one.close()
 
 
 @pytest.fixture
-def looker(browser: Browser, hall: Hall) -> Iterator[Visitor]:
+def looker(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
     """A visitor whose pages can be looked at by axe-core, which no policy lets in."""
-    one = Visitor.enter(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
+    one = BrowserSession.open(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
     yield one
-    one.leave()
+    one.close()

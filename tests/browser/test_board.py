@@ -7,14 +7,21 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import HOSTILE
-from tests.support.browsers import Hall, Visitor
-from tests.support.session_boards import Board, card, carry, grab, order, sent
+from tests.support.browsers import BrowserSession, ServeProcess
+from tests.support.session_boards import (
+    SessionBoard,
+    card,
+    drag_over,
+    start_drag,
+    wait_for_moves,
+    zone_titles,
+)
 
 
 @pytest.fixture
-def board(hall: Hall) -> Board:
+def board(hall: ServeProcess) -> SessionBoard:
     """Three notes and a system prompt."""
-    one = Board.make(hall.url)
+    one = SessionBoard.create(hall.url)
     one.add("Rule", "system_prompt")
     for text in ("One", "Two", "Three"):
         one.add(text)
@@ -22,17 +29,17 @@ def board(hall: Hall) -> Board:
 
 
 @pytest.fixture
-def other(browser: Browser, hall: Hall) -> Iterator[Visitor]:
+def other(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
     """A second person."""
-    one = Visitor.enter(browser, hall.url)
+    one = BrowserSession.open(browser, hall.url)
     yield one
-    one.leave()
+    one.close()
 
 
 @pytest.fixture(params=["with scripts", "without scripts"])
-def either(request: pytest.FixtureRequest) -> Visitor:
+def either(request: pytest.FixtureRequest) -> BrowserSession:
     name = "visitor" if request.param == "with scripts" else "plain_visitor"
-    found: Visitor = request.getfixturevalue(name)
+    found: BrowserSession = request.getfixturevalue(name)
     return found
 
 
@@ -48,51 +55,55 @@ def watching(page: Page) -> None:
     expect(page.locator("#live")).to_have_attribute("data-state", "open")
 
 
-def test_cards_show_what_blocks_are_and_cost(visitor: Visitor, board: Board) -> None:
-    board.ask(
+def test_cards_show_what_blocks_are_and_cost(visitor: BrowserSession, board: SessionBoard) -> None:
+    board.request(
         "POST",
         "/blocks",
         {"type": "guideline", "content": "# Style\n\nShort sentences.", "zone": "STABLE"},
     )
-    page = visitor.go(board.path)
+    page = visitor.open_page(board.path)
     one = card(page, "Style")
     expect(one).to_contain_text("Short sentences.")
     expect(one).to_contain_text("Guideline")
     expect(one).to_contain_text(re.compile(r"\d+ tokens"))
-    expect(order(page)).to_have_text(["One", "Two", "Three"])
-    expect(order(page, "permanent")).to_have_text(["Rule"])
+    expect(zone_titles(page)).to_have_text(["One", "Two", "Three"])
+    expect(zone_titles(page, "permanent")).to_have_text(["Rule"])
 
 
-def test_a_menu_moves_a_block_up_down_and_to_another_zone(either: Visitor, board: Board) -> None:
-    page = either.go(board.path)
+def test_a_menu_moves_a_block_up_down_and_to_another_zone(
+    either: BrowserSession, board: SessionBoard
+) -> None:
+    page = either.open_page(board.path)
     choose(page, "Three", "Move up")
-    expect(order(page)).to_have_text(["One", "Three", "Two"])
+    expect(zone_titles(page)).to_have_text(["One", "Three", "Two"])
     choose(page, "One", "Move down")
-    expect(order(page)).to_have_text(["Three", "One", "Two"])
+    expect(zone_titles(page)).to_have_text(["Three", "One", "Two"])
     choose(page, "Two", "Move to Permanent")
-    expect(order(page, "permanent")).to_have_text(["Rule", "Two"])
-    assert board.texts() == ["Three", "One"]
+    expect(zone_titles(page, "permanent")).to_have_text(["Rule", "Two"])
+    assert board.list_texts() == ["Three", "One"]
 
 
-def test_keys_alone_move_a_block(visitor: Visitor, board: Board) -> None:
-    page = visitor.go(board.path)
+def test_keys_alone_move_a_block(visitor: BrowserSession, board: SessionBoard) -> None:
+    page = visitor.open_page(board.path)
     page.get_by_role("link", name="Three").focus()
     page.keyboard.press("Alt+ArrowUp")
     page.keyboard.press("Alt+ArrowUp")
-    expect(order(page)).to_have_text(["Three", "One", "Two"])
+    expect(zone_titles(page)).to_have_text(["Three", "One", "Two"])
     expect(page.locator("#spoken")).to_have_text("Three: 1 of 3 in Working")
     page.keyboard.press("Alt+ArrowLeft")
     page.keyboard.press("Alt+ArrowLeft")
     page.keyboard.press("Alt+ArrowUp")
-    expect(order(page, "permanent")).to_have_text(["Three", "Rule"])
+    expect(zone_titles(page, "permanent")).to_have_text(["Three", "Rule"])
     expect(page.get_by_role("link", name="Three")).to_be_focused()
-    sent(page)
-    assert board.texts("PERMANENT") == ["Three", "Rule"]
-    assert board.texts() == ["One", "Two"]
+    wait_for_moves(page)
+    assert board.list_texts("PERMANENT") == ["Three", "Rule"]
+    assert board.list_texts() == ["One", "Two"]
 
 
-def test_keys_alone_open_the_menu_write_and_save(visitor: Visitor, board: Board) -> None:
-    page = visitor.go(board.path)
+def test_keys_alone_open_the_menu_write_and_save(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(board.path)
     page.get_by_role("link", name="One").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -106,62 +117,66 @@ def test_keys_alone_open_the_menu_write_and_save(visitor: Visitor, board: Board)
     page.keyboard.type(" more")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(order(page)).to_have_text(["One more", "Two", "Three"])
+    expect(zone_titles(page)).to_have_text(["One more", "Two", "Three"])
     expect(page.get_by_role("link", name="One more")).to_be_focused()
 
 
-def test_a_card_is_dragged_to_another_zone(visitor: Visitor, board: Board) -> None:
-    page = visitor.go(board.path)
-    grab(page, "Two")
-    carry(page, card(page, "Rule"))
+def test_a_card_is_dragged_to_another_zone(visitor: BrowserSession, board: SessionBoard) -> None:
+    page = visitor.open_page(board.path)
+    start_drag(page, "Two")
+    drag_over(page, card(page, "Rule"))
     page.mouse.up()
-    expect(order(page, "permanent")).to_have_count(2)
-    sent(page)
-    assert sorted(board.texts("PERMANENT")) == ["Rule", "Two"]
-    assert board.texts() == ["One", "Three"]
+    expect(zone_titles(page, "permanent")).to_have_count(2)
+    wait_for_moves(page)
+    assert sorted(board.list_texts("PERMANENT")) == ["Rule", "Two"]
+    assert board.list_texts() == ["One", "Three"]
 
 
-def test_two_people_see_each_others_changes(visitor: Visitor, other: Visitor, board: Board) -> None:
-    mine, theirs = visitor.go(board.path), other.go(board.path)
+def test_two_people_see_each_others_changes(
+    visitor: BrowserSession, other: BrowserSession, board: SessionBoard
+) -> None:
+    mine, theirs = visitor.open_page(board.path), other.open_page(board.path)
     watching(mine)
     watching(theirs)
     choose(mine, "Three", "Move up")
-    expect(order(theirs)).to_have_text(["One", "Three", "Two"])
+    expect(zone_titles(theirs)).to_have_text(["One", "Three", "Two"])
     choose(theirs, "One", "Delete")
-    expect(order(mine)).to_have_text(["Three", "Two"])
+    expect(zone_titles(mine)).to_have_text(["Three", "Two"])
     theirs.get_by_role("button", name="Undo").click()
-    expect(order(mine)).to_have_text(["One", "Three", "Two"])
+    expect(zone_titles(mine)).to_have_text(["One", "Three", "Two"])
 
 
 def test_a_change_that_comes_during_a_drag_waits_and_nothing_is_lost(
-    visitor: Visitor, board: Board
+    visitor: BrowserSession, board: SessionBoard
 ) -> None:
-    page = visitor.go(board.path)
+    page = visitor.open_page(board.path)
     watching(page)
-    grab(page, "Three")
+    start_drag(page, "Three")
     page.evaluate(
         """() => { window.heard = new Promise((done) =>
              document.addEventListener("htmx:sse:after:message", done, {once: true})); }"""
     )
     board.add("Four")
     page.evaluate("() => window.heard.then(() => true)")
-    expect(order(page).filter(has_text="Four")).to_have_count(0)
-    carry(page, card(page, "Rule"))
+    expect(zone_titles(page).filter(has_text="Four")).to_have_count(0)
+    drag_over(page, card(page, "Rule"))
     page.mouse.up()
-    expect(order(page)).to_have_text(["One", "Two", "Four"])
-    expect(order(page, "permanent")).to_have_count(2)
-    assert board.texts() == ["One", "Two", "Four"]
-    assert sorted(board.texts("PERMANENT")) == ["Rule", "Three"]
+    expect(zone_titles(page)).to_have_text(["One", "Two", "Four"])
+    expect(zone_titles(page, "permanent")).to_have_count(2)
+    assert board.list_texts() == ["One", "Two", "Four"]
+    assert sorted(board.list_texts("PERMANENT")) == ["Rule", "Three"]
 
 
-def test_who_writes_keeps_the_text_while_the_board_changes(visitor: Visitor, board: Board) -> None:
-    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
-    page = visitor.go(board.path)
+def test_who_writes_keeps_the_text_while_the_board_changes(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    page = visitor.open_page(board.path)
     watching(page)
     page.get_by_role("link", name="One").click()
     page.get_by_label("Text (Markdown)").fill("Half a thou")
     board.move(one, zone="STABLE")
-    expect(order(page, "stable")).to_have_text(["One"])
+    expect(zone_titles(page, "stable")).to_have_text(["One"])
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
     board.delete(one)
     expect(page.get_by_role("alert")).to_contain_text("deleted elsewhere")
@@ -173,14 +188,14 @@ def test_who_writes_keeps_the_text_while_the_board_changes(visitor: Visitor, boa
 
 
 def test_a_new_block_is_focused_although_the_stream_told_of_it_first(
-    visitor: Visitor, board: Board
+    visitor: BrowserSession, board: SessionBoard
 ) -> None:
-    page = visitor.go(board.path)
+    page = visitor.open_page(board.path)
     watching(page)
 
     def answer_late(route: Route) -> None:
         answer = route.fetch()
-        expect(order(page)).to_have_text(["One", "Two", "Three", "Late"])
+        expect(zone_titles(page)).to_have_text(["One", "Two", "Three", "Late"])
         route.fulfill(response=answer)
 
     page.locator("#add-menu summary").click()
@@ -192,95 +207,101 @@ def test_a_new_block_is_focused_although_the_stream_told_of_it_first(
 
 
 def test_a_block_is_written_with_a_preview_that_shows_how_it_reads(
-    visitor: Visitor, board: Board
+    visitor: BrowserSession, board: SessionBoard
 ) -> None:
-    page = visitor.go(board.path)
+    page = visitor.open_page(board.path)
     page.locator("summary", has_text="Add block").click()
     page.get_by_role("link", name="Guideline").click()
     page.get_by_label("Text (Markdown)").fill("# Tone\n\nBe **kind**.")
     preview = page.get_by_role("region", name="Preview")
     expect(preview.locator("strong")).to_have_text("kind")
     page.get_by_role("button", name="Add to the board").click()
-    expect(order(page, "permanent")).to_have_text(["Rule", "Tone"])
+    expect(zone_titles(page, "permanent")).to_have_text(["Rule", "Tone"])
     expect(page.get_by_role("link", name="Tone")).to_be_focused()
 
 
-def test_without_scripts_a_block_is_written_on_a_page(plain_visitor: Visitor, board: Board) -> None:
-    page = plain_visitor.go(board.path)
+def test_without_scripts_a_block_is_written_on_a_page(
+    plain_visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = plain_visitor.open_page(board.path)
     page.locator("summary", has_text="Add block").click()
     page.get_by_role("link", name="Note", exact=True).click()
     page.get_by_label("Text (Markdown)").fill("Plainly **said**.")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("region", name="Preview").locator("strong")).to_have_text("said")
     page.get_by_role("button", name="Add to the board").click()
-    expect(order(page)).to_have_text(["One", "Two", "Three", "Plainly **said**."])
+    expect(zone_titles(page)).to_have_text(["One", "Two", "Three", "Plainly **said**."])
     page.get_by_role("link", name="One").click()
     page.get_by_label("Text (Markdown)").fill("Uno")
     page.get_by_role("button", name="Save").click()
-    expect(order(page).first).to_have_text("Uno")
+    expect(zone_titles(page).first).to_have_text("Uno")
 
 
-def test_an_edit_against_an_older_version_shows_both(either: Visitor, board: Board) -> None:
-    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
-    page = either.go(f"{board.path}/blocks/{one}/edit")
+def test_an_edit_against_an_older_version_shows_both(
+    either: BrowserSession, board: SessionBoard
+) -> None:
+    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    page = either.open_page(f"{board.path}/blocks/{one}/edit")
     page.get_by_label("Text (Markdown)").fill("Mine.")
     board.edit(one, "Theirs.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Somebody changed this block")).to_be_visible()
     expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
     expect(page.get_by_label("Your version")).to_have_text("Mine.")
-    assert "Theirs." in board.texts()
+    assert "Theirs." in board.list_texts()
     page.get_by_role("button", name="Save my version").click()
     expect(card(page, "Mine.")).to_be_visible()
-    assert "Mine." in board.texts()
+    assert "Mine." in board.list_texts()
 
 
-def test_a_conflict_on_the_board_is_settled_where_it_stands(visitor: Visitor, board: Board) -> None:
-    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
-    page = visitor.go(board.path)
+def test_a_conflict_on_the_board_is_settled_where_it_stands(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    page = visitor.open_page(board.path)
     watching(page)
     page.get_by_role("link", name="One").click()
     page.get_by_label("Text (Markdown)").fill("Mine.")
     board.edit(one, "Theirs.")
-    expect(order(page).first).to_have_text("Theirs.")
+    expect(zone_titles(page).first).to_have_text("Theirs.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
     page.get_by_role("link", name="Take theirs").click()
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Theirs.")
     page.get_by_role("link", name="Cancel").click()
     expect(page.get_by_label("Text (Markdown)")).to_have_count(0)
-    assert board.texts() == ["Theirs.", "Two", "Three"]
+    assert board.list_texts() == ["Theirs.", "Two", "Three"]
 
 
 def test_a_move_that_is_too_late_is_told_beside_its_card(
-    plain_visitor: Visitor, board: Board
+    plain_visitor: BrowserSession, board: SessionBoard
 ) -> None:
-    page = plain_visitor.go(board.path)
-    [one] = [b["id"] for b in board.ask("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    page = plain_visitor.open_page(board.path)
+    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
     board.edit(one, "Changed")
     choose(page, "One", "Move down")
     expect(card(page, "Changed").get_by_role("alert")).to_contain_text("changed meanwhile")
-    assert board.texts() == ["Changed", "Two", "Three"]
+    assert board.list_texts() == ["Changed", "Two", "Three"]
 
 
-def test_a_deleted_block_is_brought_back(either: Visitor, board: Board) -> None:
-    page = either.go(board.path)
+def test_a_deleted_block_is_brought_back(either: BrowserSession, board: SessionBoard) -> None:
+    page = either.open_page(board.path)
     choose(page, "Two", "Delete")
-    expect(order(page)).to_have_text(["One", "Three"])
+    expect(zone_titles(page)).to_have_text(["One", "Three"])
     expect(page.get_by_role("status").first).to_contain_text("Deleted Two")
     page.get_by_role("button", name="Undo").click()
-    expect(order(page)).to_have_text(["One", "Two", "Three"])
+    expect(zone_titles(page)).to_have_text(["One", "Two", "Three"])
 
 
 def test_a_type_is_filtered_and_the_choice_stays_while_blocks_move(
-    either: Visitor, board: Board
+    either: BrowserSession, board: SessionBoard
 ) -> None:
-    page = either.go(board.path)
+    page = either.open_page(board.path)
     page.get_by_role("navigation", name="Type").get_by_role("link", name="Note").click()
-    expect(order(page, "permanent")).to_have_count(0)
+    expect(zone_titles(page, "permanent")).to_have_count(0)
     choose(page, "Three", "Move up")
-    expect(order(page)).to_have_text(["One", "Three", "Two"])
-    expect(order(page, "permanent")).to_have_count(0)
+    expect(zone_titles(page)).to_have_text(["One", "Three", "Two"])
+    expect(zone_titles(page, "permanent")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -288,39 +309,39 @@ def test_a_type_is_filtered_and_the_choice_stays_while_blocks_move(
     [(100, "fine", "79%"), (98, "warning", "81% Nearly"), (82, "danger", "96% Almost")],
 )
 def test_a_meter_warns_before_a_budget_is_spent(
-    plain_visitor: Visitor, hall: Hall, budget: int, level: str, told: str
+    plain_visitor: BrowserSession, hall: ServeProcess, budget: int, level: str, told: str
 ) -> None:
-    board = Board.make(hall.url, working=budget)
+    board = SessionBoard.create(hall.url, working=budget)
     board.add("x" * 336)
-    assert board.ask("GET", "/context")["total"]["tokens"] == 79
-    page = plain_visitor.go(board.path)
+    assert board.request("GET", "/context")["total"]["tokens"] == 79
+    page = plain_visitor.open_page(board.path)
     meter = page.locator("#zone-working .meter")
     expect(meter).to_have_class(f"meter is-{level}")
     expect(meter).to_contain_text(f"79 of {budget} tokens · {told}")
 
 
-def test_a_long_zone_is_shown_in_parts(either: Visitor, hall: Hall) -> None:
-    board = Board.make(hall.url)
+def test_a_long_zone_is_shown_in_parts(either: BrowserSession, hall: ServeProcess) -> None:
+    board = SessionBoard.create(hall.url)
     for number in range(22):
         board.add(f"Note {number}")
-    page = either.go(board.path)
-    expect(order(page)).to_have_count(20)
+    page = either.open_page(board.path)
+    expect(zone_titles(page)).to_have_count(20)
     page.get_by_role("link", name="Show 2 more").click()
-    expect(order(page)).to_have_count(22)
+    expect(zone_titles(page)).to_have_count(22)
     choose(page, "Note 21", "Move up")
-    expect(order(page).nth(20)).to_have_text("Note 21")
+    expect(zone_titles(page).nth(20)).to_have_text("Note 21")
 
 
-def test_hostile_blocks_stay_text(visitor: Visitor, hall: Hall) -> None:
-    board = Board.make(hall.url, '"><script>window.hit=1</script>')
+def test_hostile_blocks_stay_text(visitor: BrowserSession, hall: ServeProcess) -> None:
+    board = SessionBoard.create(hall.url, '"><script>window.hit=1</script>')
     for text in (HOSTILE, '"><img src=x onerror=window.hit=1>', "{{ 7*7 }}"):
         board.add(text)
-    page = visitor.go(board.path)
-    expect(order(page)).to_have_count(3)
+    page = visitor.open_page(board.path)
+    expect(zone_titles(page)).to_have_count(3)
     page.locator(".block h3 a").first.click()
     page.get_by_label("Text (Markdown)").press("End")
     page.keyboard.type(" ")
     expect(page.get_by_role("region", name="Preview")).to_contain_text("<script>")
-    visitor.go(f"{board.path}/context")
+    visitor.open_page(f"{board.path}/context")
     expect(page.locator("#context")).to_contain_text("<script>")
     assert page.evaluate("window.hit") is None

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.archives import zip_of
-from tests.support.browsers import Hall, Visitor, serving
-from tests.support.git_server import GitRepo, GitSite, git_repo, git_site
-from tests.support.http_server import Site, answer, http_site
+from tests.support.browsers import BrowserSession, ServeProcess, run_server
+from tests.support.git_server import GitRepo, GitServer, git_repo, run_git_server
+from tests.support.http_server import HttpServer, respond, run_http_server
 from tests.support.skills import make_skill, make_skill_md
 
 # Browsers give folders only to drags of people; this is one with the same shape.
@@ -34,22 +34,22 @@ folder => {
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with http_site() as one:
+def site() -> Iterator[HttpServer]:
+    with run_http_server() as one:
         for name in ("from-web", "typed"):
             data = zip_of({f"{name}/SKILL.md": make_skill_md(name)})
-            one.routes[f"/{name}.zip"] = answer(body=data)
+            one.routes[f"/{name}.zip"] = respond(body=data)
         yield one
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitSite]:
-    with git_site(tmp_path_factory.mktemp("hub")) as one:
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    with run_git_server(tmp_path_factory.mktemp("hub")) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def repo(hub: GitSite) -> GitRepo:
+def repo(hub: GitServer) -> GitRepo:
     files = {"skills/from-git/SKILL.md": make_skill_md("from-git")}
     return git_repo(hub.root / "team.git", files)
 
@@ -57,11 +57,11 @@ def repo(hub: GitSite) -> GitRepo:
 @pytest.fixture(scope="module")
 def open_hall(
     tmp_path_factory: pytest.TempPathFactory,
-    hub: GitSite,
+    hub: GitServer,
     repo: GitRepo,
-) -> Iterator[Hall]:
+) -> Iterator[ServeProcess]:
     """A server that may fetch from this machine, and serves a repository."""
-    with serving(
+    with run_server(
         tmp_path_factory.mktemp("open"),
         SKILLHALL_ALLOW_NETWORKS="127.0.0.0/8",
         SKILLHALL_PROMPTS_REPO=hub.url("team.git"),
@@ -71,10 +71,10 @@ def open_hall(
 
 
 @pytest.fixture
-def guest(browser: Browser, open_hall: Hall) -> Iterator[Visitor]:
-    one = Visitor.enter(browser, open_hall.url)
+def guest(browser: Browser, open_hall: ServeProcess) -> Iterator[BrowserSession]:
+    one = BrowserSession.open(browser, open_hall.url)
     yield one
-    one.leave()
+    one.close()
 
 
 def take(page: Page, name: str) -> None:
@@ -88,34 +88,38 @@ def fetch(page: Page, address: str) -> None:
     page.get_by_role("button", name="Fetch").click()
 
 
-def test_a_folder_that_is_dropped_comes_whole(guest: Visitor, open_hall: Hall) -> None:
-    page = guest.go("/skills/import")
+def test_a_folder_that_is_dropped_comes_whole(
+    guest: BrowserSession, open_hall: ServeProcess
+) -> None:
+    page = guest.open_page("/skills/import")
     text = make_skill_md("dropped-whole").decode()
     page.evaluate(_DROP, {"name": "dropped-whole", "text": text})
     take(page, "dropped-whole")
-    assert (open_hall.skills / "dropped-whole/references/more.md").read_bytes() == b"# More"
+    assert (open_hall.user_skills / "dropped-whole/references/more.md").read_bytes() == b"# More"
 
 
-def test_skills_of_a_web_address_are_imported(guest: Visitor, open_hall: Hall, site: Site) -> None:
-    fetch(guest.go("/skills/import"), f"http://127.0.0.1:{site.port}/from-web.zip")
+def test_skills_of_a_web_address_are_imported(
+    guest: BrowserSession, open_hall: ServeProcess, site: HttpServer
+) -> None:
+    fetch(guest.open_page("/skills/import"), f"http://127.0.0.1:{site.port}/from-web.zip")
     take(guest.page, "from-web")
-    assert (open_hall.skills / "from-web/SKILL.md").exists()
+    assert (open_hall.user_skills / "from-web/SKILL.md").exists()
 
 
 def test_skills_of_a_repository_are_imported(
-    guest: Visitor, open_hall: Hall, hub: GitSite, repo: GitRepo
+    guest: BrowserSession, open_hall: ServeProcess, hub: GitServer, repo: GitRepo
 ) -> None:
     other = git_repo(hub.root / "other.git", {"mine/SKILL.md": make_skill_md("mine")})
     assert other.folder.exists()
-    fetch(guest.go("/skills/import"), hub.url("other.git"))
+    fetch(guest.open_page("/skills/import"), hub.url("other.git"))
     take(guest.page, "mine")
-    assert (open_hall.skills / "mine/SKILL.md").exists()
+    assert (open_hall.user_skills / "mine/SKILL.md").exists()
 
 
 def test_the_page_of_sources_tells_how_fresh_a_repository_is(
-    guest: Visitor, hub: GitSite, repo: GitRepo
+    guest: BrowserSession, hub: GitServer, repo: GitRepo
 ) -> None:
-    page = guest.go("/sources")
+    page = guest.open_page("/sources")
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="team.git"))
     expect(row).to_contain_text(repo.git("rev-parse", "main")[:12])
     added = {f"skills/{name}/SKILL.md": make_skill_md(name) for name in ("from-git", "later")}
@@ -127,8 +131,8 @@ def test_the_page_of_sources_tells_how_fresh_a_repository_is(
     try:
         page.get_by_role("button", name="Refresh").click()
         expect(page.get_by_role("alert")).to_contain_text("The source cannot be read")
-        assert "502" in guest.faults.pop()  # the browser says so too
-        guest.go("/sources")
+        assert "502" in guest.problems.pop()  # the browser says so too
+        guest.open_page("/sources")
         expect(page.get_by_text("An older copy is served:")).to_be_visible()
         expect(row).to_contain_text(commit[:12])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -140,43 +144,43 @@ def test_the_page_of_sources_tells_how_fresh_a_repository_is(
 
 
 def test_a_repository_is_added_and_removed_with_the_keyboard_alone(
-    browser: Browser, open_hall: Hall, hub: GitSite
+    browser: Browser, open_hall: ServeProcess, hub: GitServer
 ) -> None:
     git_repo(hub.root / "added.git", {"skills/joined/SKILL.md": make_skill_md("joined")})
-    one = Visitor.enter(browser, open_hall.url, bypass_csp=True, reduced_motion="reduce")
-    page = one.go("/sources")
+    one = BrowserSession.open(browser, open_hall.url, bypass_csp=True, reduced_motion="reduce")
+    page = one.open_page("/sources")
     press_tab_and_type(page, "Repository", hub.url("added.git"))
     page.keyboard.press("Enter")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("name the folder")
-    assert one.barriers() == []
+    assert one.find_accessibility_problems() == []
     expect(page.get_by_label("Repository")).to_have_value(hub.url("added.git"))
     press_tab_and_type(page, "Folder in it", "skills")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("Added")
-    assert one.barriers() == []
-    one.go("/skills")
+    assert one.find_accessibility_problems() == []
+    one.open_page("/skills")
     expect(page.get_by_role("link", name="joined")).to_be_visible()
-    one.go("/sources")
+    one.open_page("/sources")
     removal = f"Remove {hub.url('added.git')}"
     for button, told in ((removal, "Removed"), ("Undo", "Added"), (removal, "Removed")):
         press_until(page, button)
         expect(page.get_by_role("status").first).to_contain_text(told)
-    one.leave()
+    one.close()
 
 
 def test_a_repository_is_added_and_removed_without_scripts(
-    browser: Browser, open_hall: Hall, hub: GitSite
+    browser: Browser, open_hall: ServeProcess, hub: GitServer
 ) -> None:
     git_repo(hub.root / "plain.git", {"plain/SKILL.md": make_skill_md("plain")})
-    one = Visitor.enter(browser, open_hall.url, java_script_enabled=False)
-    page = one.go("/sources")
+    one = BrowserSession.open(browser, open_hall.url, java_script_enabled=False)
+    page = one.open_page("/sources")
     page.get_by_label("Repository").fill(hub.url("plain.git"))
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_role("status").first).to_contain_text("Added")
     page.get_by_role("button", name=f"Remove {hub.url('plain.git')}").click()
     expect(page.get_by_role("status").first).to_contain_text("Removed")
-    one.leave()
+    one.close()
 
 
 def press_until(page: Page, name: str, role: str = "button") -> None:
@@ -190,8 +194,10 @@ def press_until(page: Page, name: str, role: str = "button") -> None:
     raise AssertionError(name)
 
 
-def test_the_keyboard_alone_adds_edits_and_deletes(guest: Visitor, open_hall: Hall) -> None:
-    page = guest.go("/skills")
+def test_the_keyboard_alone_adds_edits_and_deletes(
+    guest: BrowserSession, open_hall: ServeProcess
+) -> None:
+    page = guest.open_page("/skills")
     press_until(page, "Add skill", "link")
     expect(page.get_by_role("heading", name="Add a skill")).to_be_visible()
     page.get_by_label("Name", exact=True).focus()
@@ -204,7 +210,7 @@ def test_the_keyboard_alone_adds_edits_and_deletes(guest: Visitor, open_hall: Ha
     press_tab_and_type(page, "Instructions", "Do it well.")
     press_until(page, "Save")
     expect(page.get_by_role("status").first).to_contain_text("Saved")
-    assert b"Do it well." in (open_hall.skills / "by-hand/SKILL.md").read_bytes()
+    assert b"Do it well." in (open_hall.user_skills / "by-hand/SKILL.md").read_bytes()
     press_until(page, "Delete", "link")
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("link", name="Cancel")).to_be_focused()
@@ -212,7 +218,7 @@ def test_the_keyboard_alone_adds_edits_and_deletes(guest: Visitor, open_hall: Ha
     expect(dialog.get_by_role("button", name="Delete")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("Deleted")
-    assert not (open_hall.skills / "by-hand").exists()
+    assert not (open_hall.user_skills / "by-hand").exists()
 
 
 def press_tab_and_type(page: Page, label: str, text: str) -> None:
@@ -225,22 +231,24 @@ def press_tab_and_type(page: Page, label: str, text: str) -> None:
     raise AssertionError(label)
 
 
-def test_the_keyboard_alone_imports(guest: Visitor, open_hall: Hall, site: Site) -> None:
-    page = guest.go("/skills/import")
+def test_the_keyboard_alone_imports(
+    guest: BrowserSession, open_hall: ServeProcess, site: HttpServer
+) -> None:
+    page = guest.open_page("/skills/import")
     press_tab_and_type(page, "Repository or web address", f"http://127.0.0.1:{site.port}/typed.zip")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Look before you import")).to_be_visible()
     press_until(page, "Import selected")
     expect(page.get_by_role("status").first).to_contain_text("typed")
-    assert (open_hall.skills / "typed").exists()
+    assert (open_hall.user_skills / "typed").exists()
 
 
 def test_a_deletion_that_cannot_be_taken_back_says_so(
-    guest: Visitor, open_hall: Hall, tmp_path: Path
+    guest: BrowserSession, open_hall: ServeProcess, tmp_path: Path
 ) -> None:
-    kept = make_skill(open_hall.skills, "with-link")
+    kept = make_skill(open_hall.user_skills, "with-link")
     (kept / "link.md").symlink_to(kept / "SKILL.md")
-    page = guest.go("/skill/with-link/delete")
+    page = guest.open_page("/skill/with-link/delete")
     expect(page.get_by_text("This cannot be taken back")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status").first).to_contain_text("Deleted")
@@ -248,11 +256,11 @@ def test_a_deletion_that_cannot_be_taken_back_says_so(
     assert not kept.exists()
 
 
-def test_the_longest_skills_come_first(guest: Visitor, open_hall: Hall) -> None:
+def test_the_longest_skills_come_first(guest: BrowserSession, open_hall: ServeProcess) -> None:
     for name, words in (("brief", 10), ("vast", 5000)):
         text = make_skill_md(name, body="word " * words)
-        make_skill(open_hall.skills, name, data=text)
-    page = guest.go("/skills")
+        make_skill(open_hall.user_skills, name, data=text)
+    page = guest.open_page("/skills")
     page.get_by_role("navigation", name="Source").get_by_role("link", name="Tokens").click()
     names = page.locator(".about .name")
     expect(names.first).to_have_text("vast")

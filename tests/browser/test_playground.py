@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browsers import Hall, Visitor, serving
-from tests.support.model_server import Call, ModelServer, model_server
+from tests.support.browsers import BrowserSession, ServeProcess, run_server
+from tests.support.model_server import ModelServer, ToolCall, model_server
 from tests.support.skills import make_skill, make_skill_md
 
 ANSWER = "Totals come **first**, then the rows.\n\n<script>window.hit=1</script>"
 SCRIPT = (
-    Call("load_skill", {"name": "csv-report"}),
-    Call("read_skill_file", {"name": "csv-report", "path": "layout.md"}),
-    Call("load_skill", {"name": "no-such"}),
+    ToolCall("load_skill", {"name": "csv-report"}),
+    ToolCall("read_skill_file", {"name": "csv-report", "path": "layout.md"}),
+    ToolCall("load_skill", {"name": "no-such"}),
     ANSWER,
 )
 
@@ -27,10 +27,10 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[Hall]:
+def stage(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[ServeProcess]:
     folder = tmp_path_factory.mktemp("stage")
     fill(folder)
-    with serving(
+    with run_server(
         folder,
         SKILLHALL_MODEL="openai-chat:scripted",
         OPENAI_BASE_URL=f"{model.url}/v1",
@@ -53,12 +53,12 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
 def guest(
-    request: pytest.FixtureRequest, browser: Browser, stage: Hall, model: ModelServer
-) -> Iterator[Visitor]:
-    model.asked.clear()
-    one = Visitor.enter(browser, stage.url, java_script_enabled=request.param)
+    request: pytest.FixtureRequest, browser: Browser, stage: ServeProcess, model: ModelServer
+) -> Iterator[BrowserSession]:
+    model.requests.clear()
+    one = BrowserSession.open(browser, stage.url, java_script_enabled=request.param)
     yield one
-    one.leave()
+    one.close()
 
 
 def say(page: Page, text: str) -> None:
@@ -67,9 +67,9 @@ def say(page: Page, text: str) -> None:
 
 
 def test_an_answer_comes_with_every_skill_and_file_that_it_took(
-    guest: Visitor, model: ModelServer
+    guest: BrowserSession, model: ModelServer
 ) -> None:
-    page = guest.go("/skills")
+    page = guest.open_page("/skills")
     page.get_by_role("link", name="Playground").click()
     say(page, "Summarise sales.csv.")
     turn = page.get_by_role("article")
@@ -82,50 +82,50 @@ def test_an_answer_comes_with_every_skill_and_file_that_it_took(
     expect(turn.locator("strong")).to_have_text("first")
     expect(turn.locator(".prose")).to_contain_text("<script>")
     expect(page.get_by_label("Message")).to_have_value("")
-    assert [len(one.results) for one in model.asked] == [0, 1, 2, 3]
-    assert "<name>csv-report</name>" in model.asked[0].system
-    assert "# Read the layout" in model.asked[1].results[0]
-    assert model.asked[2].results[1] == "Totals on top."
+    assert [len(one.tool_results) for one in model.requests] == [0, 1, 2, 3]
+    assert "<name>csv-report</name>" in model.requests[0].system
+    assert "# Read the layout" in model.requests[1].tool_results[0]
+    assert model.requests[2].tool_results[1] == "Totals on top."
 
 
 def test_the_next_message_knows_the_conversation_and_a_skill_that_another_program_added(
-    guest: Visitor, model: ModelServer, stage: Hall, request: pytest.FixtureRequest
+    guest: BrowserSession, model: ModelServer, stage: ServeProcess, request: pytest.FixtureRequest
 ) -> None:
-    page = guest.go("/playground")
+    page = guest.open_page("/playground")
     say(page, "First.")
     expect(page.locator(".usage")).to_have_count(1)
     added = f"later-{'plain' if 'without' in request.node.name else 'full'}"
-    make_skill(stage.skills, added)
-    model.asked.clear()
+    make_skill(stage.user_skills, added)
+    model.requests.clear()
     say(page, "Second.")
     expect(page.locator(".usage")).to_have_count(2)
-    assert f"<name>{added}</name>" in model.asked[0].system
-    assert model.asked[0].said == ["First.", "Second."]
-    guest.go("/playground")
+    assert f"<name>{added}</name>" in model.requests[0].system
+    assert model.requests[0].user_messages == ["First.", "Second."]
+    guest.open_page("/playground")
     expect(page.get_by_role("article")).to_have_count(2)
     page.get_by_role("button", name="New conversation").click()
     expect(page.get_by_role("article")).to_have_count(0)
 
 
 def test_an_agent_of_the_config_is_talked_to_with_its_own_skills_and_model(
-    guest: Visitor, model: ModelServer
+    guest: BrowserSession, model: ModelServer
 ) -> None:
-    page = guest.go("/playground")
+    page = guest.open_page("/playground")
     page.get_by_label("Agent", exact=True).select_option(label="The poet")
     say(page, "Write.")
     expect(page.locator(".usage")).to_be_visible()
-    assert model.asked[0].system.startswith("Rhyme.")
-    assert "<name>poems</name>" in model.asked[0].system
-    assert "csv-report" not in model.asked[0].system
-    guest.go("/playground")
+    assert model.requests[0].system.startswith("Rhyme.")
+    assert "<name>poems</name>" in model.requests[0].system
+    assert "csv-report" not in model.requests[0].system
+    guest.open_page("/playground")
     expect(page.get_by_label("Agent", exact=True)).to_have_value("poet")
     expect(page.get_by_label("Model")).to_have_value("openai-chat:other")
 
 
 def test_a_provider_that_refuses_is_told_and_the_message_stays(
-    guest: Visitor, model: ModelServer
+    guest: BrowserSession, model: ModelServer
 ) -> None:
-    page = guest.go("/playground")
+    page = guest.open_page("/playground")
     model.status = 401
     try:
         say(page, "Is anybody there?")
@@ -139,11 +139,11 @@ def test_a_provider_that_refuses_is_told_and_the_message_stays(
 
 
 def test_an_answer_streams_and_can_be_stopped(
-    browser: Browser, stage: Hall, model: ModelServer
+    browser: Browser, stage: ServeProcess, model: ModelServer
 ) -> None:
-    one = Visitor.enter(browser, stage.url)
-    page = one.go("/playground")
-    with model.held() as hold:
+    one = BrowserSession.open(browser, stage.url)
+    page = one.open_page("/playground")
+    with model.pause_replies() as hold:
         say(page, "Slowly.")
         expect(page.locator(".coming")).to_have_text("Totals")
         page.get_by_role("button", name="Stop").click()
@@ -152,20 +152,20 @@ def test_an_answer_streams_and_can_be_stopped(
     expect(page.get_by_label("Message")).to_have_value("Slowly.")
     page.get_by_label("Message").press("Control+Enter")
     expect(page.locator(".usage")).to_be_visible()
-    one.leave()
+    one.close()
 
 
-def test_the_playground_keeps_nobody_out(browser: Browser, stage: Hall) -> None:
-    one = Visitor.enter(browser, stage.url, bypass_csp=True, reduced_motion="reduce")
-    page = one.go("/playground")
-    assert one.barriers() == []
+def test_the_playground_keeps_nobody_out(browser: Browser, stage: ServeProcess) -> None:
+    one = BrowserSession.open(browser, stage.url, bypass_csp=True, reduced_motion="reduce")
+    page = one.open_page("/playground")
+    assert one.find_accessibility_problems() == []
     say(page, "Summarise sales.csv.")
     expect(page.locator(".usage")).to_be_visible()
-    assert one.barriers() == []
-    one.leave()
+    assert one.find_accessibility_problems() == []
+    one.close()
 
 
-def test_without_a_model_the_page_says_how_to_name_one(visitor: Visitor) -> None:
-    page = visitor.go("/playground")
+def test_without_a_model_the_page_says_how_to_name_one(visitor: BrowserSession) -> None:
+    page = visitor.open_page("/playground")
     expect(page.get_by_role("heading", name="No model is configured")).to_be_visible()
     expect(page.get_by_role("button", name="Send")).to_have_count(0)

@@ -5,9 +5,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support.browsers import Visitor, serving
+from tests.support.browsers import BrowserSession, run_server
 from tests.support.releases import build, export_checkout, find_python, install
-from tests.support.session_boards import Board, card, carry, grab, order, sent
+from tests.support.session_boards import (
+    SessionBoard,
+    card,
+    drag_over,
+    start_drag,
+    wait_for_moves,
+    zone_titles,
+)
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +32,16 @@ def test_a_card_can_be_dragged_on_a_server_installed_from_a_wheel(
     program = install(wheel, "server", python, tmp_path / "environment")
     folder = tmp_path / "hall"
     folder.mkdir()
-    with serving(folder, program=[str(program)]) as hall:
-        board = Board.make(hall.url)
+    with run_server(folder, program=[str(program)]) as hall:
+        board = SessionBoard.create(hall.url)
         board.add("Rule", "system_prompt")
         board.add("Note")
-        visitor = Visitor.enter(browser, hall.url)
-        page = visitor.go(board.path)
-        grab(page, "Note")
-        carry(page, card(page, "Rule"))
+        visitor = BrowserSession.open(browser, hall.url)
+        page = visitor.open_page(board.path)
+        start_drag(page, "Note")
+        drag_over(page, card(page, "Rule"))
         page.mouse.up()
-        expect(order(page, "permanent")).to_have_count(2)
-        sent(page)
-        assert sorted(board.texts("PERMANENT")) == ["Note", "Rule"]
-        visitor.leave()
+        expect(zone_titles(page, "permanent")).to_have_count(2)
+        wait_for_moves(page)
+        assert sorted(board.list_texts("PERMANENT")) == ["Note", "Rule"]
+        visitor.close()

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.support.archives import zip_of
-from tests.support.browsers import ROOT, Hall, Visitor, serving
-from tests.support.model_server import Call, model_server
-from tests.support.session_boards import Board
+from tests.support.browsers import ROOT, BrowserSession, ServeProcess, run_server
+from tests.support.model_server import ToolCall, model_server
+from tests.support.session_boards import SessionBoard
 from tests.support.skills import make_skill, make_skill_md
 
 PLACE = ROOT / "docs" / "images"
@@ -30,14 +30,14 @@ ANSWER = """**Sales rose by 12 %** in the third quarter.
 | South | 3,905 |
 """
 SCRIPT = (
-    Call("load_skill", {"name": "csv-report"}),
-    Call("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
+    ToolCall("load_skill", {"name": "csv-report"}),
+    ToolCall("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
     ANSWER,
 )
 
 
 @pytest.fixture(scope="module")
-def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
+def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     folder = tmp_path_factory.mktemp("show")
     files = {"references/layout.md": b"Totals first, then one row for each region.\n"}
     for name, description in SKILLS.items():
@@ -47,7 +47,7 @@ def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
     make_skill(folder / ".agents/sys.skills", "skill-writing", data=shipped)
     with (
         model_server(*SCRIPT) as model,
-        serving(
+        run_server(
             folder,
             SKILLHALL_MODEL="openai-chat:gpt-5",
             OPENAI_BASE_URL=f"{model.url}/v1",
@@ -81,7 +81,7 @@ def talk(page: Page) -> None:
 
 def arrange(page: Page) -> None:
     server = page.url.partition("/sessions")[0]
-    board = Board.make(server, "Quarterly report", working=400, total=4000)
+    board = SessionBoard.create(server, "Quarterly report", working=400, total=4000)
     board.add("You are a careful analyst. Ask before you guess.", "system_prompt")
     board.add("Write for people who have two minutes.", "guideline")
     board.add("# csv-report\n\nTotals first, then one row for each region.", "reference")
@@ -110,7 +110,7 @@ PICTURES = [
 @pytest.mark.parametrize(("name", "path", "act", "width", "scheme"), PICTURES)
 def test_a_picture_is_written(  # noqa: PLR0913, PLR0917 - what a picture shows
     browser: Browser,
-    show: Hall,
+    show: ServeProcess,
     name: str,
     path: str,
     act: Callable[[Page], None],
@@ -118,10 +118,10 @@ def test_a_picture_is_written(  # noqa: PLR0913, PLR0917 - what a picture shows
     scheme: Literal["light", "dark"],
 ) -> None:
     size: ViewportSize = {"width": width, "height": 760}
-    one = Visitor.enter(browser, show.url, viewport=size, color_scheme=scheme)
-    act(one.go(path))
+    one = BrowserSession.open(browser, show.url, viewport=size, color_scheme=scheme)
+    act(one.open_page(path))
     PLACE.mkdir(exist_ok=True)
     file: Path = PLACE / f"{name}.png"
     one.page.screenshot(path=file, animations="disabled")
-    one.leave()
+    one.close()
     assert file.stat().st_size < LARGEST

@@ -7,21 +7,21 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.archives import zip_of
-from tests.support.browsers import Hall, Visitor
-from tests.support.session_boards import Board
+from tests.support.browsers import BrowserSession, ServeProcess
+from tests.support.session_boards import SessionBoard
 from tests.support.skills import make_skill, make_skill_md
 
 
 @pytest.fixture(params=["with scripts", "without scripts"])
-def either(request: pytest.FixtureRequest) -> Visitor:
+def either(request: pytest.FixtureRequest) -> BrowserSession:
     name = "visitor" if request.param == "with scripts" else "plain_visitor"
-    found: Visitor = request.getfixturevalue(name)
+    found: BrowserSession = request.getfixturevalue(name)
     return found
 
 
 @pytest.fixture
-def board(hall: Hall) -> Board:
-    one = Board.make(hall.url, "Reading", working=10, total=4000)
+def board(hall: ServeProcess) -> SessionBoard:
+    one = SessionBoard.create(hall.url, "Reading", working=10, total=4000)
     one.add("You review papers.", "system_prompt")
     one.add("A note.\n\nWith more.")
     return one
@@ -39,25 +39,25 @@ def send(page: Page, name: str, data: bytes) -> None:
 
 
 def test_no_page_of_sessions_has_a_fault_that_keeps_people_out(
-    looker: Visitor, board: Board, hall: Hall
+    looker: BrowserSession, board: SessionBoard, hall: ServeProcess
 ) -> None:
-    board.ask("POST", "/snapshots", {"name": "Before"})
-    empty = Board.make(hall.url, "Empty")
-    [block, *_] = board.ask("GET", "/blocks")["blocks"]
+    board.request("POST", "/snapshots", {"name": "Before"})
+    empty = SessionBoard.create(hall.url, "Empty")
+    [block, *_] = board.request("GET", "/blocks")["blocks"]
     paths = ["", "?type=note", "/context", "/keep", "/settings", "/import", "/delete", "/add"]
     pages = ["/sessions", "/templates", empty.path, f"{empty.path}/context", "/session/none"]
     edit = f"{board.path}/blocks/{block['id']}/edit"
     for path in (*pages, *(board.path + one for one in paths), edit):
-        looker.go(path)
-        assert looker.barriers() == [], path
-    page = looker.go(board.path)
+        looker.open_page(path)
+        assert looker.find_accessibility_problems() == [], path
+    page = looker.open_page(board.path)
     page.get_by_role("link", name="A note.").click()
     expect(page.get_by_label("Text (Markdown)")).to_be_focused()
-    assert looker.barriers() == []
+    assert looker.find_accessibility_problems() == []
 
 
-def test_a_session_is_made_renamed_copied_and_deleted(either: Visitor) -> None:
-    page = either.go("/sessions")
+def test_a_session_is_made_renamed_copied_and_deleted(either: BrowserSession) -> None:
+    page = either.open_page("/sessions")
     page.get_by_label("Name", exact=True).fill("First try")
     page.get_by_role("button", name="Create session").click()
     expect(page.get_by_role("heading", name="First try")).to_be_visible()
@@ -77,10 +77,12 @@ def test_a_session_is_made_renamed_copied_and_deleted(either: Visitor) -> None:
     expect(page.get_by_role("link", name="Second try (copy)", exact=True)).to_have_count(0)
 
 
-def test_settings_that_somebody_else_changed_show_both(visitor: Visitor, board: Board) -> None:
-    page = visitor.go(f"{board.path}/settings")
+def test_settings_that_somebody_else_changed_show_both(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(f"{board.path}/settings")
     page.get_by_label("Name", exact=True).fill("Mine")
-    board.ask("PATCH", "", {"name": "Theirs"}, **{"If-Match": '"1"'})
+    board.request("PATCH", "", {"name": "Theirs"}, **{"If-Match": '"1"'})
     page.get_by_role("button", name="Save").click()
     region = page.get_by_role("region", name="Somebody changed these settings")
     expect(region).to_contain_text("Theirs")
@@ -89,16 +91,18 @@ def test_settings_that_somebody_else_changed_show_both(visitor: Visitor, board: 
     expect(page.get_by_role("heading", name="Mine")).to_be_visible()
 
 
-def test_a_budget_that_is_no_number_is_told_beside_the_form(either: Visitor, board: Board) -> None:
-    page = either.go(f"{board.path}/settings")
+def test_a_budget_that_is_no_number_is_told_beside_the_form(
+    either: BrowserSession, board: SessionBoard
+) -> None:
+    page = either.open_page(f"{board.path}/settings")
     page.get_by_label("Stable").fill("plenty")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("'plenty' is no number of tokens")
     expect(page.get_by_label("Stable")).to_have_value("plenty")
 
 
-def test_a_skill_md_becomes_a_block_at_once(either: Visitor, board: Board) -> None:
-    page = either.go(f"{board.path}/import")
+def test_a_skill_md_becomes_a_block_at_once(either: BrowserSession, board: SessionBoard) -> None:
+    page = either.open_page(f"{board.path}/import")
     send(page, "SKILL.md", make_skill_md("csv-tools", "Reads CSV.", "Read it.\n"))
     expect(page.get_by_role("status").first).to_contain_text("Imported csv-tools")
     card = page.locator(".block").filter(has_text="csv-tools")
@@ -106,25 +110,27 @@ def test_a_skill_md_becomes_a_block_at_once(either: Visitor, board: Board) -> No
     expect(card).to_contain_text("uploaded: SKILL.md")
 
 
-def test_a_skill_that_is_there_is_asked_about(either: Visitor, board: Board) -> None:
-    page = either.go(f"{board.path}/import")
+def test_a_skill_that_is_there_is_asked_about(either: BrowserSession, board: SessionBoard) -> None:
+    page = either.open_page(f"{board.path}/import")
     send(page, "SKILL.md", make_skill_md("twice", "Old.", "Old body.\n"))
     expect(page.get_by_role("status").first).to_contain_text("Imported")
-    either.go(f"{board.path}/import")
+    either.open_page(f"{board.path}/import")
     send(page, "SKILL.md", make_skill_md("twice", "New.", "New body.\n"))
     expect(page.get_by_text("Already here")).to_be_visible()
     page.get_by_role("radio", name="Keep both").check()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["twice", "twice"])
-    either.go(f"{board.path}/import")
+    either.open_page(f"{board.path}/import")
     send(page, "SKILL.md", make_skill_md("twice", "Newest.", "Newest body.\n"))
     expect(page.get_by_role("radio", name="Replace")).to_be_checked()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["twice", "twice"])
-    assert [text.strip() for text in board.texts("STABLE")] == ["Newest body.", "New body."]
+    assert [text.strip() for text in board.list_texts("STABLE")] == ["Newest body.", "New body."]
 
 
-def test_several_skills_of_a_zip_are_chosen_from(either: Visitor, board: Board) -> None:
+def test_several_skills_of_a_zip_are_chosen_from(
+    either: BrowserSession, board: SessionBoard
+) -> None:
     archive = zip_of(
         {
             "one/SKILL.md": make_skill_md("one"),
@@ -132,7 +138,7 @@ def test_several_skills_of_a_zip_are_chosen_from(either: Visitor, board: Board) 
             "bad/SKILL.md": b"no frontmatter",
         }
     )
-    page = either.go(f"{board.path}/import")
+    page = either.open_page(f"{board.path}/import")
     send(page, "some.zip", archive)
     expect(page.get_by_role("checkbox")).to_have_count(3)
     expect(page.get_by_role("checkbox", name="bad")).to_be_disabled()
@@ -145,21 +151,23 @@ def test_several_skills_of_a_zip_are_chosen_from(either: Visitor, board: Board) 
 
 
 def test_skills_of_the_server_and_of_a_folder_come_in(
-    either: Visitor, board: Board, hall: Hall
+    either: BrowserSession, board: SessionBoard, hall: ServeProcess
 ) -> None:
     make_skill(hall.folder / f"home/{board.id}", "at-home-too")
-    page = either.go(f"{board.path}/import")
+    page = either.open_page(f"{board.path}/import")
     page.get_by_role("checkbox", name="shipped").check()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped"])
-    either.go(f"{board.path}/import")
+    either.open_page(f"{board.path}/import")
     page.get_by_label("Folder").fill(f"~/{board.id}")
     page.get_by_role("button", name="Scan").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "at-home-too"])
 
 
-def test_what_is_refused_is_told_beside_its_field(either: Visitor, board: Board) -> None:
-    page = either.go(f"{board.path}/import")
+def test_what_is_refused_is_told_beside_its_field(
+    either: BrowserSession, board: SessionBoard
+) -> None:
+    page = either.open_page(f"{board.path}/import")
     page.get_by_label("Repository or web address").fill("http://127.0.0.1/SKILL.md")
     page.get_by_role("button", name="Fetch").click()
     expect(page.get_by_role("alert")).to_contain_text("That source is refused")
@@ -168,10 +176,10 @@ def test_what_is_refused_is_told_beside_its_field(either: Visitor, board: Board)
 
 
 def test_a_template_is_saved_started_applied_renamed_and_deleted(
-    either: Visitor, board: Board, request: pytest.FixtureRequest
+    either: BrowserSession, board: SessionBoard, request: pytest.FixtureRequest
 ) -> None:
     name = f"Review {'plain' if 'without' in request.node.name else 'full'}"
-    page = either.go(f"{board.path}/keep")
+    page = either.open_page(f"{board.path}/keep")
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Save template").click()
     expect(page.get_by_role("status").first).to_contain_text(f"Template saved: {name}")
@@ -179,7 +187,7 @@ def test_a_template_is_saved_started_applied_renamed_and_deleted(
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Save template").click()
     expect(page.get_by_role("alert")).to_contain_text("It is there already")
-    either.go("/templates")
+    either.open_page("/templates")
     mine = page.get_by_role("region", name=name)
     mine.get_by_role("button", name="Start session").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
@@ -194,7 +202,7 @@ def test_a_template_is_saved_started_applied_renamed_and_deleted(
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
     page.get_by_role("link", name="Templates and snapshots").click()
     expect(page.get_by_text("automatic")).to_be_visible()
-    either.go("/templates")
+    either.open_page("/templates")
     mine.locator("summary").click()
     mine.get_by_label("Name", exact=True).fill(f"{name} 2")
     mine.get_by_role("button", name="Save").click()
@@ -205,8 +213,8 @@ def test_a_template_is_saved_started_applied_renamed_and_deleted(
     expect(renamed).to_have_count(0)
 
 
-def test_a_snapshot_is_saved_and_restored(either: Visitor, board: Board) -> None:
-    page = either.go(f"{board.path}/keep")
+def test_a_snapshot_is_saved_and_restored(either: BrowserSession, board: SessionBoard) -> None:
+    page = either.open_page(f"{board.path}/keep")
     page.get_by_label("Name of the snapshot").fill("Before lunch")
     page.get_by_role("button", name="Save snapshot").click()
     board.add("Afternoon")
@@ -217,18 +225,20 @@ def test_a_snapshot_is_saved_and_restored(either: Visitor, board: Board) -> None
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
 
 
-def test_a_deleted_block_waits_to_be_brought_back(plain_visitor: Visitor, board: Board) -> None:
-    [block] = board.ask("GET", "/blocks?zone=WORKING")["blocks"]
+def test_a_deleted_block_waits_to_be_brought_back(
+    plain_visitor: BrowserSession, board: SessionBoard
+) -> None:
+    [block] = board.request("GET", "/blocks?zone=WORKING")["blocks"]
     board.delete(block["id"])
-    page = plain_visitor.go(f"{board.path}/keep")
+    page = plain_visitor.open_page(f"{board.path}/keep")
     page.get_by_role("button", name="Bring back A note.").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
 
 
-def test_the_context_is_what_a_model_reads(visitor: Visitor, board: Board) -> None:
+def test_the_context_is_what_a_model_reads(visitor: BrowserSession, board: SessionBoard) -> None:
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = visitor.go(f"{board.path}/context")
-    expected = board.ask("GET", "/context")["text"]
+    page = visitor.open_page(f"{board.path}/context")
+    expected = board.request("GET", "/context")["text"]
     assert page.locator("#context").text_content() == expected
     page.get_by_role("button", name="Copy").click()
     expect(page.locator("#spoken")).to_have_text("Copied")
@@ -238,14 +248,14 @@ def test_the_context_is_what_a_model_reads(visitor: Visitor, board: Board) -> No
     assert waited.value.path().read_text(encoding="utf-8") == expected
 
 
-def test_an_exported_session_opens_again(either: Visitor, board: Board) -> None:
-    page = either.go(board.path)
+def test_an_exported_session_opens_again(either: BrowserSession, board: SessionBoard) -> None:
+    page = either.open_page(board.path)
     with page.expect_download() as waited:
         page.get_by_role("link", name="Export as skill").click()
     data = waited.value.path().read_bytes()
     names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     assert any(name.endswith("SKILL.md") for name in names)
-    either.go("/sessions")
+    either.open_page("/sessions")
     page.get_by_label("A zip that was exported here").set_input_files(
         {"name": "reading.zip", "mimeType": "application/zip", "buffer": data}
     )

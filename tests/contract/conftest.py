@@ -6,10 +6,10 @@ from typing import TypeAlias
 import pytest
 from sqlalchemy import make_url
 
-from skillhall._internal.storage.ports import Store
-from skillhall._internal.storage.sql.engine import Database, file_url
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from tests.support.databases import AT, empty
+from skillhall._internal.storage.ports import WorkspaceStore
+from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from tests.support.databases import TIMESTAMP, truncate_tables
 from tests.support.memory_store import MemoryStore
 
 OpensDatabase: TypeAlias = Callable[[str], Database]
@@ -21,11 +21,11 @@ def database_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open
     with ExitStack() as opened:
 
         def open_database(kind: str) -> Database:
-            url = file_url(str(tmp_path / "test.db"))
+            url = build_sqlite_url(str(tmp_path / "test.db"))
             if kind == "postgres":
                 url = make_url(request.getfixturevalue("postgres"))
-                empty(url.render_as_string(hide_password=False))
-            return opened.enter_context(closing(Database(url, AT)))
+                truncate_tables(url.render_as_string(hide_password=False))
+            return opened.enter_context(closing(Database(url, TIMESTAMP)))
 
         yield open_database
 
@@ -37,6 +37,10 @@ def database(request: pytest.FixtureRequest, database_of: OpensDatabase) -> Data
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, database_of: OpensDatabase) -> Store:
+def store(request: pytest.FixtureRequest, database_of: OpensDatabase) -> WorkspaceStore:
     """An empty store of each kind."""
-    return MemoryStore() if request.param == "memory" else SqlStore(database_of(request.param))
+    return (
+        MemoryStore()
+        if request.param == "memory"
+        else SqlWorkspaceStore(database_of(request.param))
+    )

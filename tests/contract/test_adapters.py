@@ -9,17 +9,17 @@ import pytest
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.cli.runner import run
 from tests.support.agents import make_agent, make_settings
-from tests.support.model_server import Call, ModelServer, model_server
+from tests.support.model_server import ModelServer, ToolCall, model_server
 from tests.support.skills import make_skill, make_skill_md
 
 BODY = "# Read the layout first\n"
 QUESTION = "Summarise the sales."
 ANSWER = "Totals come first."
 SCRIPT = (
-    Call("load_skill", {"name": "csv-report"}),
-    Call("load_skill", {"name": "csv-report"}),
-    Call("load_skill", {"name": "csv-rapport"}),
-    Call("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
+    ToolCall("load_skill", {"name": "csv-report"}),
+    ToolCall("load_skill", {"name": "csv-report"}),
+    ToolCall("load_skill", {"name": "csv-rapport"}),
+    ToolCall("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
     ANSWER,
 )
 ADK_SAYS = 'You are an agent. Your internal name is "a".\n\n'  # before every instruction
@@ -85,22 +85,22 @@ def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
     assert ask(framework, skills, server) == ANSWER
     check_whole_conversation(skills, server)
     own = ADK_SAYS if framework == "google_adk" else ""
-    assert {one.system.removeprefix(own) for one in server.asked} == {prompt()}
-    server.script, server.asked = (ANSWER,), []
+    assert {one.system.removeprefix(own) for one in server.requests} == {prompt()}
+    server.script, server.requests = (ANSWER,), []
     without = make_agent(tmp_path / "nothing", tools=("load_skill",))
     assert ask(framework, without, server) == ANSWER
-    (asked,) = server.asked
+    (asked,) = server.requests
     assert "skill" not in asked.system
     assert asked.tools == {}
 
 
 def check_whole_conversation(skills: AgentSkills, server: ModelServer) -> None:
-    first, last = server.asked[0], server.asked[-1]
+    first, last = server.requests[0], server.requests[-1]
     assert "<name>csv-report</name>" in first.system
     assert set(first.tools) == set(skills.agent.tools)
     assert first.tools["load_skill"]["properties"]["name"]["enum"] == ["csv-report"]
-    assert [one.said for one in server.asked] == [[QUESTION]] * len(SCRIPT)
-    loaded, again, wrong, read = last.results
+    assert [one.user_messages for one in server.requests] == [[QUESTION]] * len(SCRIPT)
+    loaded, again, wrong, read = last.tool_results
     assert loaded.startswith('<skill_content name="csv-report">\n# Read the layout first\n')
     assert "<file>references/layout.md</file>" in loaded
     assert again == "The skill 'csv-report' is already loaded; its instructions were given before."

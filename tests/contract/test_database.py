@@ -12,25 +12,25 @@ import pytest
 from sqlalchemy import Connection, inspect
 
 from skillhall._internal.storage.records import Event, StoredToken
-from skillhall._internal.storage.sql.backup import read_backup, write_backup
-from skillhall._internal.storage.sql.engine import Database, file_url
+from skillhall._internal.storage.sql.backup import create_backup, restore_backup
+from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_watch
+from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.migrations import (
-    LATEST,
+    LATEST_VERSION,
     current_version,
-    drop_everything,
+    drop_all_tables,
     migrate,
 )
-from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import METADATA, migrations
-from skillhall._internal.storage.sql.token_rows import SqlTokens
-from skillhall._internal.storage.sql.upload_rows import SqlUploads
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.storage.sql.token_rows import SqlTokenTable
+from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
 from skillhall.errors import BackupRejected, Conflict, DatabaseNewer
-from tests.support.databases import AT
+from tests.support.databases import TIMESTAMP
 from tests.support.servers import DEADLINE
-from tests.support.workspaces import make_workspace, skill_md, texts
+from tests.support.workspaces import list_texts, make_workspace, skill_md
 
 
 def tables(database: Database) -> dict[str, object]:
@@ -54,61 +54,61 @@ def tables(database: Database) -> dict[str, object]:
     return database.read(work)
 
 
-@pytest.mark.parametrize("version", range(LATEST))
+@pytest.mark.parametrize("version", range(LATEST_VERSION))
 def test_every_earlier_version_becomes_the_newest_one(database: Database, version: int) -> None:
     newest = tables(database)
-    database.write(drop_everything)
+    database.write(drop_all_tables)
     if version:
-        database.write(lambda connection: migrate(connection, AT, version))
+        database.write(lambda connection: migrate(connection, TIMESTAMP, version))
         assert database.read(current_version) == version
-    database.write(lambda connection: migrate(connection, AT))
-    assert database.read(current_version) == LATEST
+    database.write(lambda connection: migrate(connection, TIMESTAMP))
+    assert database.read(current_version) == LATEST_VERSION
     assert tables(database) == newest
 
 
 def test_the_migrations_make_the_tables_that_the_statements_know(database: Database) -> None:
     made = tables(database)
-    database.write(drop_everything)
+    database.write(drop_all_tables)
     database.write(METADATA.create_all)
     assert tables(database) == made
-    database.write(drop_everything)
-    database.write(lambda connection: migrate(connection, AT))
+    database.write(drop_all_tables)
+    database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 
 def test_what_an_earlier_version_kept_is_there_afterwards(database: Database) -> None:
-    database.write(drop_everything)
-    database.write(lambda connection: migrate(connection, AT, 1))
+    database.write(drop_all_tables)
+    database.write(lambda connection: migrate(connection, TIMESTAMP, 1))
     row = "INSERT INTO sessions VALUES ('s1', 'old', NULL, NULL, NULL, 5, 1, 1, 'c', 'u')"
     database.write(lambda connection: connection.exec_driver_sql(row))
-    database.write(lambda connection: migrate(connection, AT))
-    workspace = make_workspace(SqlStore(database))
+    database.write(lambda connection: migrate(connection, TIMESTAMP))
+    workspace = make_workspace(SqlWorkspaceStore(database))
     assert workspace.sessions.find("s1").budgets.total == 5
     workspace.snapshots.save("s1", "works")
 
 
 def test_a_newer_database_is_refused_and_left_as_it_is(database: Database) -> None:
-    newer = {"version": LATEST + 1, "applied_at": AT}
+    newer = {"version": LATEST_VERSION + 1, "applied_at": TIMESTAMP}
     database.write(lambda connection: connection.execute(migrations.insert(), newer))
     before = tables(database)
-    with pytest.raises(DatabaseNewer, match=f"it has version {LATEST + 1}"):
-        database.write(lambda connection: migrate(connection, AT))
+    with pytest.raises(DatabaseNewer, match=f"it has version {LATEST_VERSION + 1}"):
+        database.write(lambda connection: migrate(connection, TIMESTAMP))
     assert tables(database) == before
-    database.write(drop_everything)
-    database.write(lambda connection: migrate(connection, AT))
+    database.write(drop_all_tables)
+    database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 
 def filled(database: Database) -> str:
     """A database with something in every table; the id of its session."""
-    workspace = make_workspace(SqlStore(database))
+    workspace = make_workspace(SqlWorkspaceStore(database))
     session = workspace.sessions.create("Größe").id
     workspace.blocks.add(session, "note", "a 🙂\r\n\x1b")
-    workspace.imports.import_upload(session, skill_md("pdf", "body"), "pdf.md")
+    workspace.importer.import_upload(session, skill_md("pdf", "body"), "pdf.md")
     workspace.templates.save(session, "T")
     workspace.snapshots.save(session, "s")
     skill = {"SKILL.md": (b"\0\xff", 0o644)}
-    SqlSharedSkills(database).change(lambda write: write.put("pdf", skill, "o"), AT)
-    SqlUploads(database).put("up", {"a/b": (b"x", 0o755)}, "h", AT, 5)
-    SqlTokens(database).add(StoredToken("1", "laptop", "digest", AT))
+    SqlSharedSkillTable(database).write(lambda write: write.put("pdf", skill, "o"), TIMESTAMP)
+    SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
+    SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
     return session
 
 
@@ -127,21 +127,21 @@ def test_a_backup_moves_everything_to_the_other_kind_of_database(
     database: Database, tmp_path: Path
 ) -> None:
     session = filled(database)
-    data, report = write_backup(database, AT)
-    assert report.version == LATEST
+    data, report = create_backup(database, TIMESTAMP)
+    assert report.version == LATEST_VERSION
     assert all(rows(database).values())
-    other = Database(file_url(str(tmp_path / "other.db")), AT)
+    other = Database(build_sqlite_url(str(tmp_path / "other.db")), TIMESTAMP)
     try:
-        assert read_backup(other, data, AT, overwrite=False) == report
+        assert restore_backup(other, data, TIMESTAMP, overwrite=False) == report
         assert rows(other) == rows(database)
-        there = make_workspace(SqlStore(other), "n")
+        there = make_workspace(SqlWorkspaceStore(other), "n")
         there.blocks.add(session, "note", "more")
-        back, _ = write_backup(other, AT)
+        back, _ = create_backup(other, TIMESTAMP)
         with pytest.raises(Conflict):
-            read_backup(database, back, AT, overwrite=False)
-        read_backup(database, back, AT, overwrite=True)
+            restore_backup(database, back, TIMESTAMP, overwrite=False)
+        restore_backup(database, back, TIMESTAMP, overwrite=True)
         assert rows(database) == rows(other)
-        assert texts(make_workspace(SqlStore(database)), session)[-1] == "more"
+        assert list_texts(make_workspace(SqlWorkspaceStore(database)), session)[-1] == "more"
     finally:
         other.close()
 
@@ -149,17 +149,17 @@ def test_a_backup_moves_everything_to_the_other_kind_of_database(
 def test_a_restored_database_tells_of_it_with_a_number_that_nobody_has_seen(
     database: Database,
 ) -> None:
-    data, _ = write_backup(database, AT)
+    data, _ = create_backup(database, TIMESTAMP)
     filled(database)
-    store = SqlStore(database)
+    store = SqlWorkspaceStore(database)
     last = store.read(lambda read: read.event_range())[1]
-    read_backup(database, data, AT, overwrite=True)
+    restore_backup(database, data, TIMESTAMP, overwrite=True)
     [told] = store.read(lambda read: read.events(last, 10))
     assert told.kind == "database-restored"
     make_workspace(store).sessions.create("goes on")
 
 
-OURS = b'"version":%d' % LATEST
+OURS = b'"version":%d' % LATEST_VERSION
 
 
 def repacked(data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
@@ -186,21 +186,23 @@ def test_a_damaged_backup_changes_nothing(
 ) -> None:
     filled(database)
     before = rows(database)
-    data, _ = write_backup(database, AT)
+    data, _ = create_backup(database, TIMESTAMP)
     with pytest.raises(BackupRejected):
-        read_backup(database, damage(data), AT, overwrite=True)
+        restore_backup(database, damage(data), TIMESTAMP, overwrite=True)
     assert rows(database) == before
 
 
 def test_a_backup_that_names_foreign_tables_changes_nothing(database: Database) -> None:
     filled(database)
     before = rows(database)
-    head = json.dumps({"format": "skillhall.backup/1", "version": LATEST, "at": AT}).encode()
+    head = json.dumps(
+        {"format": "skillhall.backup/1", "version": LATEST_VERSION, "at": TIMESTAMP}
+    ).encode()
     lines = [head + b"\n", b'{"table":"schema_migrations","columns":["version"]}\n', b"[9]\n"]
     check = hashlib.sha256(b"".join(lines)).hexdigest()
     lines.append(json.dumps({"rows": 1, "sha256": check}).encode() + b"\n")
     with pytest.raises(BackupRejected):
-        read_backup(database, gzip.compress(b"".join(lines)), AT, overwrite=True)
+        restore_backup(database, gzip.compress(b"".join(lines)), TIMESTAMP, overwrite=True)
     assert rows(database) == before
 
 
@@ -220,7 +222,7 @@ def forged(data: bytes, change: Callable[[Lines], object]) -> bytes:
 def refusal(database: Database, data: bytes) -> str:
     """Why a backup is not taken; "" if it is."""
     try:
-        read_backup(database, data, AT, overwrite=True)
+        restore_backup(database, data, TIMESTAMP, overwrite=True)
     except BackupRejected as error:
         return str(error)
     return ""
@@ -297,12 +299,12 @@ FORGED = {
 def test_a_forged_backup_is_a_clear_error_and_changes_nothing(database: Database) -> None:
     filled(database)
     before = rows(database)
-    data, report = write_backup(database, AT)
+    data, report = create_backup(database, TIMESTAMP)
     told = {name: refusal(database, forged(data, change)) for name, change in FORGED.items()}
     taken = {name for name, text in told.items() if "the backup cannot be used: " not in text}
     assert taken == set()
     assert rows(database) == before
-    assert read_backup(database, forged(data, len), AT, overwrite=True) == report
+    assert restore_backup(database, forged(data, len), TIMESTAMP, overwrite=True) == report
 
 
 def test_a_backup_with_damaged_bytes_is_a_clear_error_and_changes_nothing(
@@ -310,29 +312,31 @@ def test_a_backup_with_damaged_bytes_is_a_clear_error_and_changes_nothing(
 ) -> None:
     filled(database)
     before = rows(database)
-    data, _ = write_backup(database, AT)
+    data, _ = create_backup(database, TIMESTAMP)
     damaged = [data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :] for at in (12, 40, 200)]
     for one in (*damaged, gzip.compress(gzip.decompress(data) + b"[1]\n")):
         with pytest.raises(BackupRejected):
-            read_backup(database, one, AT, overwrite=True)
+            restore_backup(database, one, TIMESTAMP, overwrite=True)
     assert rows(database) == before
 
 
 def test_uploads_that_nobody_used_longest_make_room(database: Database) -> None:
-    uploads = SqlUploads(database)
+    uploads = SqlUploadTable(database)
     for name in ("a", "b", "c"):
-        assert uploads.put(name, {"f": (name.encode(), 0o644)}, f"hash-{name}", AT, keep=3)
-    assert not uploads.put("b", {}, "hash-b", AT, keep=3)
+        assert uploads.put(
+            name, {"f": (name.encode(), 0o644)}, f"hash-{name}", TIMESTAMP, max_uploads=3
+        )
+    assert not uploads.put("b", {}, "hash-b", TIMESTAMP, max_uploads=3)
     assert uploads.find("a") is not None
-    uploads.put("d", {"f": (b"d", 0o644)}, "", AT, keep=3)
+    uploads.put("d", {"f": (b"d", 0o644)}, "", TIMESTAMP, max_uploads=3)
     assert [one.source for one in uploads.list()] == ["d", "a", "b"]
     assert uploads.find("c") is None
     assert len(rows(database)["blobs"]) == 3
-    assert uploads.put("d", {"f": (b"d2", 0o644)}, "", AT, keep=3)
+    assert uploads.put("d", {"f": (b"d2", 0o644)}, "", TIMESTAMP, max_uploads=3)
 
 
 def test_events_are_handed_on_as_they_come_and_each_once(database: Database) -> None:
-    store = SqlStore(database)
+    store = SqlWorkspaceStore(database)
     workspace = make_workspace(store)
     workspace.sessions.create("before")
     heard: queue.Queue[Event] = queue.Queue()
@@ -341,7 +345,7 @@ def test_events_are_handed_on_as_they_come_and_each_once(database: Database) -> 
         for event in events:
             heard.put(event)
 
-    feed = EventFeed(store, open_watch(database))
+    feed = EventFeed(store, open_event_signal(database))
     try:
         stop = feed.subscribe(hear)
         session = workspace.sessions.create("after").id

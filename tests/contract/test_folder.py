@@ -11,9 +11,9 @@ import pytest
 
 from skillhall._internal.fs.handles import (
     HAS_HANDLES,
+    DescriptorFolder,
+    EntryKind,
     Folder,
-    HandleFolder,
-    Kind,
     PathFolder,
     open_root,
 )
@@ -26,7 +26,7 @@ Opener: TypeAlias = Callable[[Path], Folder]
 def by_handle(path: Path) -> Folder:
     if not HAS_HANDLES:
         pytest.skip("this system has no folder handles")
-    return HandleFolder(os.open(path, os.O_RDONLY))
+    return DescriptorFolder(os.open(path, os.O_RDONLY))
 
 
 def by_path(path: Path) -> Folder:
@@ -42,7 +42,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Folder]:
 
 
 def test_an_empty_folder_has_no_entries(folder: Folder) -> None:
-    assert folder.entries() == []
+    assert folder.list_entries() == []
 
 
 def test_entries_tell_names_and_kinds_without_following_links(
@@ -54,40 +54,40 @@ def test_entries_tell_names_and_kinds_without_following_links(
     (tmp_path / "to-folder").symlink_to("sub")
     (tmp_path / "nowhere").symlink_to("missing")
     os.mkfifo(tmp_path / "pipe")
-    assert sorted(folder.entries()) == [
-        ("file", Kind.FILE),
-        ("nowhere", Kind.LINK),
-        ("pipe", Kind.OTHER),
-        ("sub", Kind.FOLDER),
-        ("to-file", Kind.LINK),
-        ("to-folder", Kind.LINK),
+    assert sorted(folder.list_entries()) == [
+        ("file", EntryKind.FILE),
+        ("nowhere", EntryKind.LINK),
+        ("pipe", EntryKind.OTHER),
+        ("sub", EntryKind.FOLDER),
+        ("to-file", EntryKind.LINK),
+        ("to-folder", EntryKind.LINK),
     ]
 
 
 def test_entries_can_be_asked_for_twice(folder: Folder, tmp_path: Path) -> None:
-    first = folder.entries()
+    first = folder.list_entries()
     (tmp_path / "later").touch()
     assert first == []
-    assert folder.entries() == [("later", Kind.FILE)]
+    assert folder.list_entries() == [("later", EntryKind.FILE)]
 
 
 def test_a_name_that_is_not_utf8_is_still_an_entry(folder: Folder, tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).touch()
-    assert folder.entries() == [("\udcff", Kind.FILE)]
+    assert folder.list_entries() == [("\udcff", EntryKind.FILE)]
 
 
 def test_a_folder_below_opens_and_lists(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub" / "deeper").mkdir(parents=True)
-    below = folder.folder("sub")
+    below = folder.open_folder("sub")
     try:
-        assert below.entries() == [("deeper", Kind.FOLDER)]
+        assert below.list_entries() == [("deeper", EntryKind.FOLDER)]
     finally:
         below.close()
 
 
 def test_a_file_opens_with_its_stat(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"four")
-    descriptor, stat = folder.file("file")
+    descriptor, stat = folder.open_file("file")
     try:
         assert os.read(descriptor, 100) == b"four"
         assert stat.st_size == 4
@@ -99,25 +99,25 @@ def test_peek_tells_the_stat_of_what_stands_below(folder: Folder, tmp_path: Path
     (tmp_path / "sub").mkdir()
     file = tmp_path / "sub" / "file"
     file.write_bytes(b"seven b")
-    assert folder.peek("sub/file") == file.lstat()
+    assert folder.stat("sub/file") == file.lstat()
 
 
 def test_peek_tells_about_a_link_not_about_its_target(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x" * 100)
     (tmp_path / "link").symlink_to("file")
-    assert folder.peek("link") == (tmp_path / "link").lstat()
+    assert folder.stat("link") == (tmp_path / "link").lstat()
 
 
 def test_two_ways_to_one_folder_have_one_identity(folder: Folder, tmp_path: Path) -> None:
     again, other = by_path(tmp_path), by_path(tmp_path.parent)
-    assert folder.identity() == again.identity()
-    assert folder.identity() != other.identity()
+    assert folder.device_and_inode() == again.device_and_inode()
+    assert folder.device_and_inode() != other.device_and_inode()
 
 
 @pytest.mark.parametrize("name", ["absent", "sub/absent"])
 def test_what_is_absent_is_not_found(folder: Folder, tmp_path: Path, name: str) -> None:
     (tmp_path / "sub").mkdir()
-    for ask in (folder.file, folder.folder, folder.peek):
+    for ask in (folder.open_file, folder.open_folder, folder.stat):
         with pytest.raises(FileNotFoundError):
             ask(name)
 
@@ -126,7 +126,7 @@ def test_a_link_is_not_opened_as_a_folder(folder: Folder, tmp_path: Path) -> Non
     (tmp_path / "sub").mkdir()
     (tmp_path / "link").symlink_to("sub")
     with pytest.raises(OSError, match=r"."):
-        folder.folder("link")
+        folder.open_folder("link")
 
 
 @pytest.mark.parametrize("target", ["file", "missing", "link"])
@@ -134,26 +134,26 @@ def test_a_link_is_not_opened_as_a_file(folder: Folder, tmp_path: Path, target: 
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(target)
     with pytest.raises(OSError, match=r".") as caught:
-        folder.file("link")
+        folder.open_file("link")
     assert caught.value.errno == errno.ELOOP
 
 
 def test_a_file_is_not_opened_as_a_folder(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
-        folder.folder("file")
+        folder.open_folder("file")
 
 
 def test_a_folder_is_not_opened_as_a_file(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with pytest.raises(NotAFile):
-        folder.file("sub")
+        folder.open_file("sub")
 
 
 def test_a_pipe_is_refused_without_waiting_for_a_writer(folder: Folder, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(NotAFile):
-        folder.file("pipe")
+        folder.open_file("pipe")
 
 
 def test_a_socket_is_refused(
@@ -163,7 +163,7 @@ def test_a_socket_is_refused(
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
     with pytest.raises((OSError, NotAFile)):
-        folder.file("socket")
+        folder.open_file("socket")
 
 
 def test_refusals_and_closing_leave_no_descriptor_open(folder: Folder, tmp_path: Path) -> None:
@@ -171,19 +171,19 @@ def test_refusals_and_closing_leave_no_descriptor_open(folder: Folder, tmp_path:
     (tmp_path / "link").symlink_to("sub")
     os.mkfifo(tmp_path / "pipe")
     before = open_descriptors()
-    folder.entries()
-    folder.folder("sub").close()
+    folder.list_entries()
+    folder.open_folder("sub").close()
     for name in ("sub", "link", "pipe", "absent"):
         with pytest.raises((OSError, NotAFile)):
-            folder.file(name)
+            folder.open_file(name)
     with pytest.raises(OSError, match=r"."):
-        folder.folder("link")
+        folder.open_folder("link")
     assert open_descriptors() == before
 
 
 def test_a_link_tells_its_text(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("../some/where")
-    assert folder.link("link") == "../some/where"
+    assert folder.read_link("link") == "../some/where"
 
 
 def test_what_is_no_link_has_no_text(folder: Folder, tmp_path: Path) -> None:
@@ -191,4 +191,4 @@ def test_what_is_no_link_has_no_text(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     for name in ("file", "sub", "absent"):
         with pytest.raises(OSError, match=r"."):
-            folder.link(name)
+            folder.read_link(name)

@@ -11,7 +11,7 @@ from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.sources.folder.bundle_reader import MAX_DEPTH, MAX_FILE, MAX_FILES
+from skillhall._internal.sources.folder.bundle_reader import MAX_DEPTH, MAX_FILE_SIZE, MAX_FILES
 from skillhall._internal.sources.git.source import (
     GitAccess,
     read_git,
@@ -19,15 +19,19 @@ from skillhall._internal.sources.git.source import (
     resolve_commit,
 )
 from skillhall._internal.sources.github.client import GitHubAccess
-from skillhall._internal.sources.github.source import read_github, read_github_level, resolve_github
+from skillhall._internal.sources.github.source import (
+    read_github,
+    read_github_level,
+    resolve_github_commit,
+)
 from skillhall._internal.sources.ref import GitHubRef, GitRef
-from skillhall._internal.sources.repo_layout import Snapshot, Tree
+from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills
 from skillhall.errors import NoSkillThere, SkillhallError, SkillNotFound, SourceNotFound
-from tests.support.git_server import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, git_site
-from tests.support.github_api_server import github_site, repository_of_git
+from tests.support.git_server import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, run_git_server
+from tests.support.github_api_server import load_git_repository, run_github_api_server
 from tests.support.skills import make_skill_md
 
-LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")
+LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
 TEXT = "acme/skills"
 SKILL = make_skill_md("pdf")
 FINE = {
@@ -61,8 +65,8 @@ ODD = {
     "skills/pdf/con.txt": b"x",
     "skills/pdf/ends ": b"x",
     "skills/pdf/nul/link": b"/etc/passwd",
-    "skills/pdf/huge": bytes(MAX_FILE + 1),
-    "skills/pdf/large": bytes(MAX_FILE),
+    "skills/pdf/huge": bytes(MAX_FILE_SIZE + 1),
+    "skills/pdf/large": bytes(MAX_FILE_SIZE),
 }
 MODES = {
     "skills/pdf/run.sh": EXECUTABLE,
@@ -89,7 +93,7 @@ def told(bundle: Bundle) -> Told:
     return bundle.folder, files, bundle.findings
 
 
-def answer(read: Callable[[], Snapshot]) -> Answer:
+def answer(read: Callable[[], RepositorySkills]) -> Answer:
     try:
         found = read()
     except SkillhallError as error:
@@ -98,19 +102,19 @@ def answer(read: Callable[[], Snapshot]) -> Answer:
 
 
 def by_git(repo: GitRepo, path: str, cache: Path) -> Answer:
-    with git_site(repo.folder.parents[1]) as site:
+    with run_git_server(repo.folder.parents[1]) as site:
         reference = GitRef(site.url(f"{TEXT}.git"), path)
         access = GitAccess(str(cache), LOOPBACK)
-        return answer(lambda: read_git(reference, access, text=TEXT))
+        return answer(lambda: read_git(reference, access, source_text=TEXT))
 
 
 def by_github(repo: GitRepo, path: str, cache: Path, *, truncated: bool = False) -> Answer:
-    with github_site() as site:
-        site.repositories[TEXT] = repository_of_git(repo.folder, TEXT)
-        site.repositories[TEXT].truncated = truncated
+    with run_github_api_server() as site:
+        site.repositories[TEXT] = load_git_repository(repo.folder, TEXT)
+        site.repositories[TEXT].is_truncated = truncated
         reference = GitHubRef("acme", "skills", path)
         access = GitHubAccess(site.api_url, LOOPBACK, cache_directory=str(cache))
-        return answer(lambda: read_github(reference, access, text=TEXT))
+        return answer(lambda: read_github(reference, access, source_text=TEXT))
 
 
 @pytest.fixture
@@ -211,7 +215,7 @@ def test_what_is_not_there(
 
 
 def test_more_files_than_a_skill_may_have(repo: GitRepo, tmp_path: Path) -> None:
-    huge, small = repo.blob(bytes(MAX_FILE + 1)), repo.blob(b"x")
+    huge, small = repo.blob(bytes(MAX_FILE_SIZE + 1)), repo.blob(b"x")
     names = [f"{number:04}" for number in range(MAX_FILES)]
     many = repo.tree([("100644", huge if name == "0000" else small, name) for name in names])
     skill = repo.tree([("100644", repo.blob(SKILL), "SKILL.md"), (FOLDER, many, "many")])
@@ -221,21 +225,21 @@ def test_more_files_than_a_skill_may_have(repo: GitRepo, tmp_path: Path) -> None
     assert noted(found) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
 
 
-def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> list[Tree]:
+def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> list[FileTree]:
     """The level below a path, by git and by GitHub; when it was read is no part of it."""
-    scan = PROMPT_REPOSITORY.scan
-    with git_site(repo.folder.parents[1]) as site, github_site() as github:
-        github.repositories[TEXT] = repository_of_git(repo.folder, TEXT)
+    scan = PROMPT_REPOSITORY.scan_policy
+    with run_git_server(repo.folder.parents[1]) as site, run_github_api_server() as github:
+        github.repositories[TEXT] = load_git_repository(repo.folder, TEXT)
         by_url = GitRef(site.url(f"{TEXT}.git"), path, ref)
         by_name = GitHubRef("acme", "skills", path, ref)
         git = GitAccess(str(cache), LOOPBACK)
         api = GitHubAccess(github.api_url, LOOPBACK, cache_directory=str(cache))
         trees = [
-            read_git_level(by_url, git, scan, text=TEXT),
-            read_github_level(by_name, api, scan, text=TEXT),
+            read_git_level(by_url, git, scan, source_text=TEXT),
+            read_github_level(by_name, api, scan, source_text=TEXT),
         ]
-        assert resolve_commit(by_url, git) == resolve_github(by_name, api) == trees[0].commit
-    return [tree._replace(seen=0.0) for tree in trees]
+        assert resolve_commit(by_url, git) == resolve_github_commit(by_name, api) == trees[0].commit
+    return [tree._replace(checked_at=0.0) for tree in trees]
 
 
 @pytest.mark.parametrize("path", ["", "skills"])
@@ -249,13 +253,13 @@ def test_a_level_of_prompts_is_the_same_by_both(repo: GitRepo, tmp_path: Path, p
 
 def test_a_level_that_is_not_there_is_the_same_error_by_both(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit(FINE, MODES)
-    with github_site() as github, git_site(repo.folder.parents[1]) as site:
-        github.repositories[TEXT] = repository_of_git(repo.folder, TEXT)
+    with run_github_api_server() as github, run_git_server(repo.folder.parents[1]) as site:
+        github.repositories[TEXT] = load_git_repository(repo.folder, TEXT)
         api = GitHubAccess(github.api_url, LOOPBACK)
-        git, scan = GitAccess(str(tmp_path / "cache"), LOOPBACK), PROMPT_REPOSITORY.scan
+        git, scan = GitAccess(str(tmp_path / "cache"), LOOPBACK), PROMPT_REPOSITORY.scan_policy
         for path, ref in (("nowhere", ""), ("", "nowhere")):
             named, placed = GitHubRef("acme", "skills", path, ref), site.url(f"{TEXT}.git")
             with pytest.raises(SourceNotFound):
-                read_github_level(named, api, scan, text=TEXT)
+                read_github_level(named, api, scan, source_text=TEXT)
             with pytest.raises(SourceNotFound):
-                read_git_level(GitRef(placed, path, ref), git, scan, text=TEXT)
+                read_git_level(GitRef(placed, path, ref), git, scan, source_text=TEXT)

@@ -7,18 +7,18 @@ from contextlib import closing
 import pytest
 from sqlalchemy import func, select
 
-from skillhall._internal.storage.ports import SharedWriting
+from skillhall._internal.storage.ports import SharedSkillWriter
 from skillhall._internal.storage.records import Event, StoredToken
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_watch
-from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
+from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import blobs
-from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokens
-from skillhall._internal.storage.sql.upload_rows import SqlUploads
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokenTable
+from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
 from skillhall.errors import Conflict
-from tests.support.databases import AT
+from tests.support.databases import TIMESTAMP
 
 DEADLINE = 120  # seconds
 PLAIN, PROGRAM = 0o644, 0o755
@@ -26,8 +26,8 @@ ONE, OTHER = {"SKILL.md": (b"one", PLAIN)}, {"SKILL.md": (b"other", PLAIN)}
 
 
 @pytest.fixture
-def skills(database: Database) -> SqlSharedSkills:
-    return SqlSharedSkills(database)
+def skills(database: Database) -> SqlSharedSkillTable:
+    return SqlSharedSkillTable(database)
 
 
 class Heard:
@@ -49,7 +49,7 @@ class Heard:
 
 @pytest.fixture
 def heard(database: Database) -> Iterator[Heard]:
-    with closing(EventFeed(SqlStore(database), open_watch(database))) as feed:
+    with closing(EventFeed(SqlWorkspaceStore(database), open_event_signal(database))) as feed:
         listener = Heard()
         feed.subscribe(listener)
         yield listener
@@ -61,85 +61,85 @@ def kept(database: Database) -> int:
     return database.read(lambda connection: connection.execute(count).scalar_one())
 
 
-def test_a_skill_is_read_back(skills: SqlSharedSkills) -> None:
+def test_a_skill_is_read_back(skills: SqlSharedSkillTable) -> None:
     files = {"SKILL.md": (b"text", PLAIN), "a/run.sh": (bytes(range(256)), PROGRAM)}
-    skills.change(lambda write: write.put("pdf", files, "added"), AT)
-    found = skills.look(lambda read: read.find("pdf"))
+    skills.write(lambda write: write.put("pdf", files, "added"), TIMESTAMP)
+    found = skills.read(lambda read: read.find("pdf"))
     assert found is not None
-    assert (found.origin, found.updated) == ("added", AT)
+    assert (found.origin, found.updated) == ("added", TIMESTAMP)
     kept_files = found.files
-    read = skills.look(
-        lambda read: {path: (read.read(f.digest), f.mode) for path, f in kept_files.items()}
+    read = skills.read(
+        lambda read: {path: (read.read_blob(f.digest), f.mode) for path, f in kept_files.items()}
     )
     assert read == files
-    assert skills.look(lambda read: read.find("csv")) is None
-    assert skills.look(lambda read: read.read("0" * 64)) is None
+    assert skills.read(lambda read: read.find("csv")) is None
+    assert skills.read(lambda read: read.read_blob("0" * 64)) is None
 
 
-def test_a_version_never_comes_back(skills: SqlSharedSkills) -> None:
+def test_a_version_never_comes_back(skills: SqlSharedSkillTable) -> None:
     seen: list[int] = []
     for _ in range(3):
-        skills.change(lambda write: write.put("pdf", ONE, ""), AT)
-        seen.append(skills.look(lambda read: read.versions())["pdf"])
-        skills.change(lambda write: write.drop("pdf"), AT)
-        assert skills.look(lambda read: read.versions()) == {}
+        skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP)
+        seen.append(skills.read(lambda read: read.versions())["pdf"])
+        skills.write(lambda write: write.delete("pdf"), TIMESTAMP)
+        assert skills.read(lambda read: read.versions()) == {}
     assert seen == sorted(set(seen))
 
 
 def test_equal_bytes_are_kept_once_and_as_long_as_somebody_needs_them(
-    skills: SqlSharedSkills, database: Database
+    skills: SqlSharedSkillTable, database: Database
 ) -> None:
     same = {"a": (b"same", PLAIN), "b": (b"same", PROGRAM)}
-    skills.change(lambda write: write.put("one", same, ""), AT)
-    skills.change(lambda write: write.put("other", same, ""), AT)
-    uploads = SqlUploads(database)
-    uploads.put("team", same, "", AT, keep=50)
+    skills.write(lambda write: write.put("one", same, ""), TIMESTAMP)
+    skills.write(lambda write: write.put("other", same, ""), TIMESTAMP)
+    uploads = SqlUploadTable(database)
+    uploads.put("team", same, "", TIMESTAMP, max_uploads=50)
     assert kept(database) == 1
-    skills.change(lambda write: write.put("one", ONE, ""), AT)
-    skills.change(lambda write: write.drop("other"), AT)
+    skills.write(lambda write: write.put("one", ONE, ""), TIMESTAMP)
+    skills.write(lambda write: write.delete("other"), TIMESTAMP)
     assert kept(database) == 2
-    uploads.put("team", ONE, "", AT, keep=50)
+    uploads.put("team", ONE, "", TIMESTAMP, max_uploads=50)
     assert kept(database) == 1
 
 
 def test_a_change_that_fails_changes_and_tells_nothing(
-    skills: SqlSharedSkills, database: Database, heard: Heard
+    skills: SqlSharedSkillTable, database: Database, heard: Heard
 ) -> None:
-    skills.change(lambda write: write.put("pdf", ONE, ""), AT)
+    skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP)
 
-    def work(write: SharedWriting) -> None:
+    def work(write: SharedSkillWriter) -> None:
         write.put("pdf", OTHER, "")
         write.put("csv", OTHER, "")
-        write.drop("pdf")
+        write.delete("pdf")
         raise Conflict("csv")
 
-    before = skills.look(lambda read: (read.versions(), read.find("pdf")))
+    before = skills.read(lambda read: (read.versions(), read.find("pdf")))
     with pytest.raises(Conflict):
-        skills.change(work, AT)
-    assert skills.look(lambda read: (read.versions(), read.find("pdf"))) == before
+        skills.write(work, TIMESTAMP)
+    assert skills.read(lambda read: (read.versions(), read.find("pdf"))) == before
     assert kept(database) == 1
-    SqlOutbox(database).note("last", {}, AT)
+    SqlOutbox(database).publish("last", {}, TIMESTAMP)
     heard.wait_for(("skill-changed", "pdf"), ("last", ""))
 
 
 def test_all_servers_hear_what_one_does(
-    skills: SqlSharedSkills, database: Database, heard: Heard
+    skills: SqlSharedSkillTable, database: Database, heard: Heard
 ) -> None:
-    uploads, tokens = SqlUploads(database), SqlTokens(database)
+    uploads, tokens = SqlUploadTable(database), SqlTokenTable(database)
 
-    def put_both(write: SharedWriting) -> None:
+    def put_both(write: SharedSkillWriter) -> None:
         write.put("pdf", ONE, "")
         write.put("csv", ONE, "")
 
-    skills.change(put_both, AT)
-    skills.change(lambda write: write.drop("pdf"), AT)
-    skills.change(lambda write: write.versions(), AT)
-    uploads.put("a", ONE, "1", AT, keep=1)
-    uploads.put("a", ONE, "1", AT, keep=1)
-    uploads.put("b", ONE, "1", AT, keep=1)
-    tokens.add(StoredToken("1", "laptop", "digest", AT))
-    tokens.drop("nobody", AT)
-    tokens.drop("laptop", AT)
+    skills.write(put_both, TIMESTAMP)
+    skills.write(lambda write: write.delete("pdf"), TIMESTAMP)
+    skills.write(lambda write: write.versions(), TIMESTAMP)
+    uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1)
+    uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1)
+    uploads.put("b", ONE, "1", TIMESTAMP, max_uploads=1)
+    tokens.add(StoredToken("1", "laptop", "digest", TIMESTAMP))
+    tokens.delete("nobody", TIMESTAMP)
+    tokens.delete("laptop", TIMESTAMP)
     heard.wait_for(
         ("skill-changed", "pdf"),
         ("skill-changed", "csv"),
@@ -152,17 +152,17 @@ def test_all_servers_hear_what_one_does(
     )
 
 
-def test_of_many_changes_at_once_each_sees_those_before_it(skills: SqlSharedSkills) -> None:
+def test_of_many_changes_at_once_each_sees_those_before_it(skills: SqlSharedSkillTable) -> None:
     taken: list[str] = []
 
     def take(name: str) -> None:
-        def work(write: SharedWriting) -> bool:
+        def work(write: SharedSkillWriter) -> bool:
             is_free = "pdf" not in write.versions()
             if is_free:
                 write.put("pdf", {"SKILL.md": (name.encode(), PLAIN)}, "")
             return is_free
 
-        if skills.change(work, AT):
+        if skills.write(work, TIMESTAMP):
             taken.append(name)
 
     crowd = [threading.Thread(target=take, args=[f"{number}"]) for number in range(8)]
@@ -174,14 +174,21 @@ def test_of_many_changes_at_once_each_sees_those_before_it(skills: SqlSharedSkil
 
 
 def test_a_token_is_found_by_id_and_by_label_which_is_there_once(database: Database) -> None:
-    tokens = SqlTokens(database)
-    laptop, phone = StoredToken("1", "laptop", "a", AT), StoredToken("2", "phone", "b", AT)
+    tokens = SqlTokenTable(database)
+    laptop, phone = (
+        StoredToken("1", "laptop", "a", TIMESTAMP),
+        StoredToken("2", "phone", "b", TIMESTAMP),
+    )
     tokens.add(laptop)
     tokens.add(phone)
     with pytest.raises(Conflict):
-        tokens.add(StoredToken("3", "laptop", "c", AT))
+        tokens.add(StoredToken("3", "laptop", "c", TIMESTAMP))
     assert tokens.list() == [laptop, phone]
-    assert [tokens.drop("1", AT), tokens.drop("1", AT), tokens.drop("phone", AT)] == [
+    assert [
+        tokens.delete("1", TIMESTAMP),
+        tokens.delete("1", TIMESTAMP),
+        tokens.delete("phone", TIMESTAMP),
+    ] == [
         True,
         False,
         True,

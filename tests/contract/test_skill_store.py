@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.catalog.reader import bundle_of
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.catalog.reader import open_skill_bundle
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.skill.bundle import Bundle
-from skillhall._internal.skill_store.database_store import SharedSkills
-from skillhall._internal.skill_store.folder_store import EVERY_FILE, LocalSkills
-from skillhall._internal.skill_store.mirror import Mirror
-from skillhall._internal.skill_store.store import OwnSkills
+from skillhall._internal.skill_store.database_store import DatabaseStore
+from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN, FolderStore
+from skillhall._internal.skill_store.mirror import SkillMirror
+from skillhall._internal.skill_store.store import SkillStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.sources.opener import bundle_of_files
+from skillhall._internal.sources.opener import build_single_bundle
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall.errors import (
     Conflict,
     ReadOnly,
@@ -32,14 +32,14 @@ from tests.support.skills import make_skill, make_skill_md
 @pytest.fixture(params=["folders", "sqlite", "postgres"])
 def own(
     request: pytest.FixtureRequest, database_of: Callable[[str], Database], tmp_path: Path
-) -> Iterator[OwnSkills]:
+) -> Iterator[SkillStore]:
     (tmp_path / "run").mkdir()
     if request.param == "folders":
-        yield LocalSkills(tmp_path / "run")
+        yield FolderStore(tmp_path / "run")
         return
-    store = SqlSharedSkills(database_of(request.param))
-    with closing(Mirror(store, str(tmp_path / "mirror"))) as mirror:
-        yield SharedSkills(str(tmp_path / "run"), store, mirror)
+    store = SqlSharedSkillTable(database_of(request.param))
+    with closing(SkillMirror(store, str(tmp_path / "mirror"))) as mirror:
+        yield DatabaseStore(str(tmp_path / "run"), store, mirror)
 
 
 @pytest.fixture
@@ -50,20 +50,20 @@ def system(tmp_path: Path) -> Path:
 def bundle(name: str = "pdf", body: str = "Read.", **files: bytes) -> Bundle:
     named = {path.replace("__", "/").replace("_", "."): data for path, data in files.items()}
     skill_md = make_skill_md(name, "Reads.", body)
-    return bundle_of_files({"SKILL.md": skill_md, **named}, name)
+    return build_single_bundle({"SKILL.md": skill_md, **named}, name)
 
 
-def listed(own: OwnSkills) -> list[tuple[str, str]]:
+def listed(own: SkillStore) -> list[tuple[str, str]]:
     return [(skill.id, skill.source) for skill in own.catalog()]
 
 
-def files_of(own: OwnSkills, identity: str) -> dict[str, tuple[bytes, bool]]:
+def files_of(own: SkillStore, identity: str) -> dict[str, tuple[bytes, bool]]:
     skill = next(skill for skill in own.catalog() if skill.id == identity)
-    files = bundle_of(skill, EVERY_FILE).files
+    files = open_skill_bundle(skill, ALL_FILES_SCAN).files
     return {path: (file.read(), file.executable) for path, file in files.items()}
 
 
-def test_a_new_skill_is_there_at_once(own: OwnSkills) -> None:
+def test_a_new_skill_is_there_at_once(own: SkillStore) -> None:
     before = own.revision()
     item = own.add(" My Notes!", "My notes", 'Takes "notes": all.', "Write.\n")
     assert (item.id, item.name, item.source) == ("my-notes", "My notes", "user")
@@ -72,25 +72,25 @@ def test_a_new_skill_is_there_at_once(own: OwnSkills) -> None:
     assert own.revision() != before
 
 
-def test_bytes_and_executable_bits_arrive_intact(own: OwnSkills, tmp_path: Path) -> None:
+def test_bytes_and_executable_bits_arrive_intact(own: SkillStore, tmp_path: Path) -> None:
     script = b"#!/bin/sh\n"
     source = make_skill(tmp_path, "pdf", files={"run.sh": script, ".a/b": bytes(range(256))})
     (source / "run.sh").chmod(0o755)
-    own.import_(open_bundle(Place(str(tmp_path), "pdf"), EVERY_FILE))
+    own.import_(open_bundle(FolderHandle(str(tmp_path), "pdf"), ALL_FILES_SCAN))
     found = files_of(own, "pdf")
     assert found["run.sh"] == (script, True)
     assert found[".a/b"] == (bytes(range(256)), False)
 
 
 @pytest.mark.parametrize("identity", ["", "..", "a/b", "nul\0", "con", "new\nline"])
-def test_an_id_that_is_no_safe_name_is_refused(own: OwnSkills, identity: str) -> None:
+def test_an_id_that_is_no_safe_name_is_refused(own: SkillStore, identity: str) -> None:
     with pytest.raises(UnsafePath):
         own.add(identity, "Name", "Description.")
     assert listed(own) == []
 
 
 @pytest.mark.parametrize("other", ["pdf", "PDF", " Pdf "])
-def test_an_id_that_is_taken_is_refused(own: OwnSkills, other: str) -> None:
+def test_an_id_that_is_taken_is_refused(own: SkillStore, other: str) -> None:
     own.add("pdf", "pdf", "Reads.")
     before = files_of(own, "pdf")
     with pytest.raises(Conflict):
@@ -100,7 +100,7 @@ def test_an_id_that_is_taken_is_refused(own: OwnSkills, other: str) -> None:
     assert files_of(own, "pdf") == before
 
 
-def test_ids_that_are_one_on_some_system_are_one(own: OwnSkills) -> None:
+def test_ids_that_are_one_on_some_system_are_one(own: SkillStore) -> None:
     own.add("straße", "Road", "Leads.")
     with pytest.raises(Conflict):
         own.add("strasse", "Road", "Leads.")
@@ -109,7 +109,7 @@ def test_ids_that_are_one_on_some_system_are_one(own: OwnSkills) -> None:
     assert listed(own) == [("straße", "user")]
 
 
-def test_a_replaced_skill_is_wholly_another_one(own: OwnSkills) -> None:
+def test_a_replaced_skill_is_wholly_another_one(own: SkillStore) -> None:
     own.import_(bundle(old_txt=b"old"))
     before = own.revision()
     report = own.import_(bundle(body="Other.", new_txt=b"new"), replace=True)
@@ -123,12 +123,12 @@ def test_a_replaced_skill_is_wholly_another_one(own: OwnSkills) -> None:
     [
         (bundle("taken"), Conflict),
         (bundle("csv"), Conflict),
-        (bundle_of_files({"SKILL.md": b"# Nothing\n"}, "broken"), SkillRejected),
+        (build_single_bundle({"SKILL.md": b"# Nothing\n"}, "broken"), SkillRejected),
     ],
     ids=["taken", "twice", "broken"],
 )
 def test_of_several_all_are_imported_or_none(
-    own: OwnSkills, second: Bundle, error: type[SkillhallError]
+    own: SkillStore, second: Bundle, error: type[SkillhallError]
 ) -> None:
     own.add("taken", "Taken", "Is there.")
     with pytest.raises(error):
@@ -136,7 +136,7 @@ def test_of_several_all_are_imported_or_none(
     assert listed(own) == [("taken", "user")]
 
 
-def test_system_skills_are_read_only_and_their_ids_taken(own: OwnSkills, system: Path) -> None:
+def test_system_skills_are_read_only_and_their_ids_taken(own: SkillStore, system: Path) -> None:
     make_skill(system, "pdf")
     with pytest.raises(Conflict):
         own.add("pdf", "pdf", "Mine.")
@@ -147,7 +147,7 @@ def test_system_skills_are_read_only_and_their_ids_taken(own: OwnSkills, system:
     assert listed(own) == [("pdf", "system")]
 
 
-def test_a_user_skill_comes_after_the_system_skill_of_its_id(own: OwnSkills, system: Path) -> None:
+def test_a_user_skill_comes_after_the_system_skill_of_its_id(own: SkillStore, system: Path) -> None:
     own.add("pdf", "pdf", "Mine.")
     before = own.revision()
     make_skill(system, "pdf")
@@ -157,7 +157,7 @@ def test_a_user_skill_comes_after_the_system_skill_of_its_id(own: OwnSkills, sys
     assert own.catalog().shadowed == ()
 
 
-def test_a_deleted_skill_is_gone(own: OwnSkills) -> None:
+def test_a_deleted_skill_is_gone(own: SkillStore) -> None:
     own.import_([bundle("pdf"), bundle("csv")])
     before = own.revision()
     own.delete("pdf")
@@ -171,7 +171,7 @@ def test_a_deleted_skill_is_gone(own: OwnSkills) -> None:
 Files = dict[str, tuple[bytes, int]]
 
 
-def test_files_are_put_where_others_stand_and_taken_away(own: OwnSkills) -> None:
+def test_files_are_put_where_others_stand_and_taken_away(own: SkillStore) -> None:
     own.import_([bundle("pdf", old_txt=b"old"), bundle("csv")])
     skill_md = make_skill_md("pdf", "Reads.", "Other.")
 
@@ -189,7 +189,7 @@ def test_files_are_put_where_others_stand_and_taken_away(own: OwnSkills) -> None
     assert own.revision() != before
 
 
-def test_who_decides_may_refuse_and_nothing_changes(own: OwnSkills) -> None:
+def test_who_decides_may_refuse_and_nothing_changes(own: SkillStore) -> None:
     own.import_(bundle("pdf"))
     before = own.revision(), files_of(own, "pdf")
 
@@ -201,7 +201,7 @@ def test_who_decides_may_refuse_and_nothing_changes(own: OwnSkills) -> None:
     assert (own.revision(), files_of(own, "pdf")) == before
 
 
-def test_of_many_who_decide_each_sees_what_the_one_before_left(own: OwnSkills) -> None:
+def test_of_many_who_decide_each_sees_what_the_one_before_left(own: SkillStore) -> None:
     own.import_(bundle("pdf", count_txt=b"0"))
 
     def count(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
@@ -217,7 +217,7 @@ def test_of_many_who_decide_each_sees_what_the_one_before_left(own: OwnSkills) -
 
 
 def test_deleting_the_id_of_a_system_skill_leaves_the_user_skill_that_it_shadows(
-    own: OwnSkills, system: Path
+    own: SkillStore, system: Path
 ) -> None:
     own.import_(bundle(body="Mine."))
     make_skill(system, "pdf", data=make_skill_md("pdf", "Shipped."))
@@ -231,7 +231,7 @@ def test_deleting_the_id_of_a_system_skill_leaves_the_user_skill_that_it_shadows
         own.delete("pdf", shadowed=True)
 
 
-def test_only_a_shadowed_skill_is_deleted_as_one(own: OwnSkills) -> None:
+def test_only_a_shadowed_skill_is_deleted_as_one(own: SkillStore) -> None:
     own.import_(bundle())
     with pytest.raises(SkillNotFound):
         own.delete("pdf", shadowed=True)

@@ -20,10 +20,10 @@ from skillhall._internal.sources.git.source import GitAccess, read_git
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.ref import GitRef
 from skillhall._internal.wiring.catalog import load_catalog
-from tests.support.git_server import GitRepo, git_site
+from tests.support.git_server import GitRepo, run_git_server
 from tests.support.skills import make_skill_md
 
-LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")
+LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
 WRAPPER = "skills-4f2a9c1"  # GitHub puts all files of a tarball into such a folder
 
 COLLECTION = {
@@ -67,7 +67,7 @@ def files_of(tree: Mapping[str, bool]) -> dict[str, bytes]:
 
 
 def settings_for(folder: Path) -> Settings:
-    return Settings(str(folder), str(folder / "cache"), use_index=False)
+    return Settings(str(folder), str(folder / "cache"), use_head_cache=False)
 
 
 def written(tmp_path: Path, files: Mapping[str, bytes]) -> Path:
@@ -99,7 +99,7 @@ def by_scan(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
 
 def by_add(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     opened = open_source(str(written(tmp_path, files)), settings_for(tmp_path))
-    return [opened.path_of(bundle) for bundle in opened.bundles]
+    return [opened.get_bundle_path(bundle) for bundle in opened.bundles]
 
 
 def by_tarball(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
@@ -122,10 +122,10 @@ def by_zip(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
 def by_git(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     repo = GitRepo(tmp_path / "served/acme/skills.git")
     repo.commit(files)
-    with git_site(tmp_path / "served") as site:
+    with run_git_server(tmp_path / "served") as site:
         reference = GitRef(site.url("acme/skills.git"))
         access = GitAccess(str(tmp_path / "cache"), LOOPBACK)
-        found = read_git(reference, access, text="acme/skills")
+        found = read_git(reference, access, source_text="acme/skills")
     return [bundle.folder for bundle in found.bundles]
 
 

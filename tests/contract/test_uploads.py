@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 import pytest
 
-from skillhall._internal.prompts.prompt_model import Ingested, Upload, UploadedFile
-from skillhall._internal.prompts.uploads.database_uploads import SharedUploads
+from skillhall._internal.prompts.prompt_model import IngestResult, Upload, UploadedFile
+from skillhall._internal.prompts.uploads.database_uploads import DatabaseUploads
 from skillhall._internal.prompts.uploads.folder_uploads import FolderUploads, Uploads
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.upload_rows import SqlUploads
+from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall.errors import SourceUnknown, TooLarge, UploadRejected
 from tests.support.prompt_sources import make_upload
 from tests.support.skills import make_skill_md
@@ -26,9 +26,9 @@ def opens(
 ) -> Opens:
     """Opens the uploads of one place, as several processes would."""
     if request.param == "folders":
-        return lambda: FolderUploads(str(tmp_path), at_most=3)
-    store = SqlUploads(database_of(request.param))
-    return lambda: SharedUploads(store, str(tmp_path), at_most=3)
+        return lambda: FolderUploads(str(tmp_path), max_sources=3)
+    store = SqlUploadTable(database_of(request.param))
+    return lambda: DatabaseUploads(store, str(tmp_path), max_sources=3)
 
 
 def files_of(uploads: Uploads, source: str = "team") -> dict[str, bytes]:
@@ -38,7 +38,7 @@ def files_of(uploads: Uploads, source: str = "team") -> dict[str, bytes]:
 def test_an_upload_is_read_back(opens: Opens) -> None:
     uploads = opens()
     files = {"hello.md": HELLO, "pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.bin": b"\x00\xff"}
-    assert uploads.ingest(make_upload(files=files)) == Ingested("team", "", 3, "ingested")
+    assert uploads.ingest(make_upload(files=files)) == IngestResult("team", "", 3, "ingested")
     assert files_of(uploads) == files
     assert files_of(opens()) == files
 

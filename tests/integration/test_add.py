@@ -11,12 +11,18 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.cli.runner import run
-from skillhall._internal.installer.preflight import AddReport, add, choose, folder_of, name_of
+from skillhall._internal.installer.preflight import (
+    AddReport,
+    add_to_folder,
+    choose_folder_name,
+    read_bundle_name,
+    select_bundles,
+)
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import ArchiveRejected, SkillFileNotFound, SkillNotFound, SourceRejected
-from tests.support.http_server import Site, answer, http_site
-from tests.support.projects import LOOPBACK, tree
+from tests.support.http_server import HttpServer, respond, run_http_server
+from tests.support.projects import LOOPBACK, read_tree
 from tests.support.skills import make_skill, make_skill_md
 
 PICTURE = bytes(range(256))
@@ -41,8 +47,8 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with http_site() as running:
+def site() -> Iterator[HttpServer]:
+    with run_http_server() as running:
         yield running
 
 
@@ -67,38 +73,38 @@ def test_bytes_and_executable_bits_arrive_intact(
     form: str, source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     place = source if form == "folder" else packed(source, form)
-    report = add(open_source(str(place), settings).bundles, str(tmp_path / "target"))
+    report = add_to_folder(open_source(str(place), settings).bundles, str(tmp_path / "target"))
     assert added(report) == ["notes", "pdf-tools"]
-    assert tree(tmp_path / "target") == tree(source)
+    assert read_tree(tmp_path / "target") == read_tree(source)
 
 
 def test_one_skill_by_its_own_folder_keeps_its_name(
     source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     bundles = open_source(str(source / "pdf-tools"), settings).bundles
-    assert [folder_of(bundle) for bundle in bundles] == ["pdf-tools"]
-    assert added(add(bundles, str(tmp_path / "target"))) == ["pdf-tools"]
+    assert [choose_folder_name(bundle) for bundle in bundles] == ["pdf-tools"]
+    assert added(add_to_folder(bundles, str(tmp_path / "target"))) == ["pdf-tools"]
 
 
 def test_a_markdown_file_by_its_address_is_named_after_its_frontmatter(
-    site: Site, settings: Settings, tmp_path: Path
+    site: HttpServer, settings: Settings, tmp_path: Path
 ) -> None:
-    site.routes["/raw/SKILL.md"] = answer(body=make_skill_md(name="from-the-web"))
+    site.routes["/raw/SKILL.md"] = respond(body=make_skill_md(name="from-the-web"))
     bundles = open_source(
         site.url("/raw/SKILL.md"), settings._replace(allowed_networks=LOOPBACK)
     ).bundles
-    assert added(add(bundles, str(tmp_path / "target"))) == ["from-the-web"]
+    assert added(add_to_folder(bundles, str(tmp_path / "target"))) == ["from-the-web"]
 
 
 def test_an_archive_by_its_address_is_unpacked(
-    site: Site, source: Path, settings: Settings, tmp_path: Path
+    site: HttpServer, source: Path, settings: Settings, tmp_path: Path
 ) -> None:
-    site.routes["/skills.zip"] = answer(body=packed(source, "skills.zip").read_bytes())
+    site.routes["/skills.zip"] = respond(body=packed(source, "skills.zip").read_bytes())
     bundles = open_source(
         site.url("/skills.zip"), settings._replace(allowed_networks=LOOPBACK)
     ).bundles
-    add(bundles, str(tmp_path / "target"))
-    assert tree(tmp_path / "target") == tree(source)
+    add_to_folder(bundles, str(tmp_path / "target"))
+    assert read_tree(tmp_path / "target") == read_tree(source)
 
 
 def test_a_loopback_address_is_refused_for_a_person(settings: Settings) -> None:
@@ -111,16 +117,18 @@ def test_a_skill_that_is_there_stays_unless_it_may_be_overwritten(
 ) -> None:
     target = tmp_path / "target"
     make_skill(target, "notes", data=make_skill_md("notes", "Mine."))
-    before = tree(target / "notes")
-    report = add(open_source(str(source), settings).bundles, str(target))
+    before = read_tree(target / "notes")
+    report = add_to_folder(open_source(str(source), settings).bundles, str(target))
     assert [(one.id, one.reason) for one in report.skipped] == [("notes", "exists")]
-    assert tree(target / "notes") == before
-    add(open_source(str(source), settings).bundles, str(target), overwrite=True)
-    assert tree(target) == tree(source)
+    assert read_tree(target / "notes") == before
+    add_to_folder(open_source(str(source), settings).bundles, str(target), overwrite=True)
+    assert read_tree(target) == read_tree(source)
 
 
 def test_a_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Path) -> None:
-    report = add(open_source(str(source), settings).bundles, str(tmp_path / "target"), dry_run=True)
+    report = add_to_folder(
+        open_source(str(source), settings).bundles, str(tmp_path / "target"), dry_run=True
+    )
     assert added(report) == ["notes", "pdf-tools"]
     assert not (tmp_path / "target").exists()
 
@@ -128,7 +136,7 @@ def test_a_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Pa
 def test_a_broken_skill_is_left_out_with_its_findings(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "SKILL.md").write_bytes(b"no frontmatter")
-    report = add(open_source("./broken", settings).bundles, str(tmp_path / "target"))
+    report = add_to_folder(open_source("./broken", settings).bundles, str(tmp_path / "target"))
     assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
     assert [one.finding.code for one in report.findings] == ["no-frontmatter"]
     assert not (tmp_path / "target").exists()
@@ -138,10 +146,10 @@ def test_a_hostile_archive_leaves_the_disk_as_it_was(settings: Settings, tmp_pat
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
         archive.writestr("pdf/SKILL.md", make_skill_md(name="pdf"))
         archive.writestr("../outside", b"x")
-    before = tree(tmp_path)
+    before = read_tree(tmp_path)
     with pytest.raises(ArchiveRejected):
         open_source("./evil.zip", settings)
-    assert tree(tmp_path) == before
+    assert read_tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("text", ["./missing", "./missing.zip"])
@@ -162,7 +170,7 @@ def test_a_broken_skill_among_others_is_named(
     source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     make_skill(source, "broken", data=b"no frontmatter")
-    report = add(open_source(str(source), settings).bundles, str(tmp_path / "target"))
+    report = add_to_folder(open_source(str(source), settings).bundles, str(tmp_path / "target"))
     assert added(report) == ["notes", "pdf-tools"]
     assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
 
@@ -174,7 +182,7 @@ def test_two_skills_of_one_folder_name_do_not_overwrite_each_other(
     for place, text in (("a", "First."), ("b", "Second.")):
         make_skill(tmp_path / "source" / place, "pdf", data=make_skill_md("pdf", text))
     bundles = open_source("./source", settings).bundles
-    report = add(bundles, str(tmp_path / "target"), overwrite=True, dry_run=dry_run)
+    report = add_to_folder(bundles, str(tmp_path / "target"), overwrite=True, dry_run=dry_run)
     assert (added(report), [one.reason for one in report.skipped]) == (["pdf"], ["exists"])
     assert [one.finding.code for one in report.findings] == ["shadowed"]
     if not dry_run:
@@ -183,9 +191,11 @@ def test_two_skills_of_one_folder_name_do_not_overwrite_each_other(
 
 def test_skills_are_chosen_by_name(source: Path, settings: Settings) -> None:
     bundles = open_source(str(source), settings).bundles
-    assert [name_of(bundle) for bundle in choose(bundles, ["pdf-tools"])] == ["pdf-tools"]
+    assert [read_bundle_name(bundle) for bundle in select_bundles(bundles, ["pdf-tools"])] == [
+        "pdf-tools"
+    ]
     with pytest.raises(SkillNotFound):
-        choose(bundles, ["pdf"])
+        select_bundles(bundles, ["pdf"])
 
 
 def test_several_skills_are_not_added_unasked(
@@ -215,4 +225,4 @@ def test_eight_processes_that_add_the_same_skill_tear_nothing(source: Path, tmp_
     command = [sys.executable, "-c", EIGHT, str(source), str(target)]
     processes = [subprocess.Popen(command) for _ in range(8)]
     assert [process.wait(60) for process in processes] == [0] * 8
-    assert tree(target) == tree(source)
+    assert read_tree(target) == read_tree(source)

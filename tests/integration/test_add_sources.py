@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.installer.npx_hashes import computed_hash
-from skillhall._internal.installer.project import Shelf
-from skillhall._internal.installer.update import outdated
+from skillhall._internal.installer.npx_hashes import compute_npx_hash
+from skillhall._internal.installer.project import Project
+from skillhall._internal.installer.update import find_outdated
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
 from tests.support.github_api_server import EXECUTABLE, RepoFile
-from tests.support.github_server import GitHubHost, github_host
-from tests.support.http_server import answer
-from tests.support.projects import tree
+from tests.support.github_server import GitHubServer, run_github_server
+from tests.support.http_server import respond
+from tests.support.projects import read_tree
 from tests.support.skills import make_skill_md
 
 PDF = ".agents/skills/pdf"
@@ -68,9 +68,9 @@ class Person:
         return self.run(*words, exits=exits, **more).stderr
 
     @property
-    def shelf(self) -> Shelf:
+    def shelf(self) -> Project:
         settings = Settings.read(self.environment)
-        return Shelf.of(settings._replace(working_directory=str(self.project)))
+        return Project.from_settings(settings._replace(working_directory=str(self.project)))
 
     def entry(self, key: str = PDF) -> dict[str, object]:
         """What our lock says, but for the files."""
@@ -87,23 +87,23 @@ class Person:
 
     def check_pdf(self) -> None:
         """The skill is there, whole, and as locked."""
-        assert tree(self.project / PDF) == SKILL
-        assert [one.is_right for one in verify(self.shelf)] == [True]
+        assert read_tree(self.project / PDF) == SKILL
+        assert [one.is_intact for one in verify(self.shelf)] == [True]
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[GitHubHost]:
+def host(tmp_path: Path) -> Iterator[GitHubServer]:
     (tmp_path / "repos").mkdir()
-    with github_host(tmp_path / "repos") as host:
+    with run_github_server(tmp_path / "repos") as host:
         yield host
 
 
 @pytest.fixture
-def person(tmp_path: Path, host: GitHubHost) -> Person:
+def person(tmp_path: Path, host: GitHubServer) -> Person:
     return somebody(tmp_path / "person", host)
 
 
-def somebody(folder: Path, host: GitHubHost) -> Person:
+def somebody(folder: Path, host: GitHubServer) -> Person:
     (folder / "project").mkdir(parents=True)
     own = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return Person(folder, own | host.environment() | {"HOME": str(folder)})
@@ -154,7 +154,7 @@ def tarred(top: str = "pdf/") -> bytes:
 
 def noted(source: str, kind: str, **more: str) -> dict[str, dict[str, str]]:
     """What `npx skills` would write for the skill."""
-    entry = {"source": source, **more, "sourceType": kind, "computedHash": computed_hash(FILES)}
+    entry = {"source": source, **more, "sourceType": kind, "computedHash": compute_npx_hash(FILES)}
     return {"pdf": entry}
 
 
@@ -214,23 +214,23 @@ def test_an_installed_wheel(person: Person, tmp_path: Path) -> None:
 # The web
 
 
-def test_a_raw_url(person: Person, host: GitHubHost) -> None:
+def test_a_raw_url(person: Person, host: GitHubServer) -> None:
     host.files["/raw/SKILL.md"] = FILES["SKILL.md"]
     person.run("add", host.url("raw/SKILL.md"))
-    assert tree(person.project / PDF) == {"SKILL.md": (FILES["SKILL.md"], False)}
+    assert read_tree(person.project / PDF) == {"SKILL.md": (FILES["SKILL.md"], False)}
     assert person.entry()["source"] == host.url("raw/SKILL.md")
     assert person.foreign() == {}
 
 
-def test_a_skill_md_by_url_is_as_small_as_any_other(person: Person, host: GitHubHost) -> None:
-    host.files["/raw/SKILL.md"] = FILES["SKILL.md"] + b"x" * MAX_SKILL_MD
+def test_a_skill_md_by_url_is_as_small_as_any_other(person: Person, host: GitHubServer) -> None:
+    host.files["/raw/SKILL.md"] = FILES["SKILL.md"] + b"x" * MAX_SKILL_MD_BYTES
     refused = person.run("add", host.url("raw/SKILL.md"), "--json", exits=3)
     assert json.loads(refused.stdout)["error"]["code"] == "too_large"
     assert not (person.project / PDF).exists()
 
 
 @pytest.mark.parametrize("name", ["skills.zip", "skills.tar.gz"])
-def test_an_archive_by_url(person: Person, host: GitHubHost, name: str) -> None:
+def test_an_archive_by_url(person: Person, host: GitHubServer, name: str) -> None:
     host.files[f"/{name}"] = zipped() if name.endswith(".zip") else tarred()
     person.run("add", host.url(name))
     person.check_pdf()
@@ -250,7 +250,9 @@ def test_an_archive_by_url(person: Person, host: GitHubHost, name: str) -> None:
         ("https://github.com/acme/skills/blob/feat/x/skills/pdf/SKILL.md", "feat/x"),
     ],
 )
-def test_a_place_on_github(person: Person, host: GitHubHost, text: str, ref: str, git: str) -> None:
+def test_a_place_on_github(
+    person: Person, host: GitHubServer, text: str, ref: str, git: str
+) -> None:
     for name in ("heads/main", "tags/v1", "heads/feat/x"):
         commit = host.commit("acme/skills", repository(), f"refs/{name}")
     person.environment["SKILLHALL_GIT"] = git
@@ -267,11 +269,13 @@ def test_a_place_on_github(person: Person, host: GitHubHost, text: str, ref: str
     assert person.foreign() == noted(
         "acme/skills", "github", **named, skillPath="skills/pdf/SKILL.md"
     )
-    assert [one.status for one in outdated(person.shelf)] == ["current"]
+    assert [one.status for one in find_outdated(person.shelf)] == ["current"]
 
 
 @WITH_AND_WITHOUT_GIT
-def test_a_repository_that_is_the_skill_itself(person: Person, host: GitHubHost, git: str) -> None:
+def test_a_repository_that_is_the_skill_itself(
+    person: Person, host: GitHubServer, git: str
+) -> None:
     whole = {path: file for path, file in repository("").items() if path != "README.md"}
     commit = host.commit("acme/pdf", whole)
     person.environment["SKILLHALL_GIT"] = git
@@ -282,11 +286,11 @@ def test_a_repository_that_is_the_skill_itself(person: Person, host: GitHubHost,
     host.commit("acme/pdf", whole | {"more.md": b"More."})
     assert "outdated" in person.run("outdated", exits=1).stdout
     person.run("update")
-    assert tree(person.project / PDF) == SKILL | {"more.md": (b"More.", False)}
+    assert read_tree(person.project / PDF) == SKILL | {"more.md": (b"More.", False)}
 
 
 def test_a_skill_called_like_its_repository_is_not_taken_for_all_of_it(
-    person: Person, host: GitHubHost
+    person: Person, host: GitHubServer
 ) -> None:
     host.commit("acme/pdf", repository("pdf/"))
     person.run("add", "acme/pdf")
@@ -296,7 +300,7 @@ def test_a_skill_called_like_its_repository_is_not_taken_for_all_of_it(
 
 
 @pytest.mark.parametrize("text", ["team/tools.git/skills/pdf", "team/tools/tree/main/skills/pdf"])
-def test_a_repository_on_any_host(person: Person, host: GitHubHost, text: str) -> None:
+def test_a_repository_on_any_host(person: Person, host: GitHubServer, text: str) -> None:
     commit = host.commit("team/tools", repository())
     person.run("add", host.url(text))
     person.check_pdf()
@@ -306,7 +310,7 @@ def test_a_repository_on_any_host(person: Person, host: GitHubHost, text: str) -
 
 
 def test_a_listing_names_the_skills_of_a_source_and_adds_none(
-    person: Person, host: GitHubHost
+    person: Person, host: GitHubServer
 ) -> None:
     host.commit("acme/skills", repository())
     done = person.run("add", "acme/skills", "--list")
@@ -319,7 +323,7 @@ def test_a_listing_names_the_skills_of_a_source_and_adds_none(
 
 @WITH_AND_WITHOUT_GIT
 def test_a_new_commit_is_merged_with_an_edit_of_ones_own(
-    person: Person, host: GitHubHost, git: str
+    person: Person, host: GitHubServer, git: str
 ) -> None:
     host.commit("acme/skills", repository())
     person.environment["SKILLHALL_GIT"] = git
@@ -336,7 +340,7 @@ def test_a_new_commit_is_merged_with_an_edit_of_ones_own(
 
 @WITH_AND_WITHOUT_GIT
 def test_a_lock_brings_back_what_was_locked_though_upstream_moved_on(
-    person: Person, host: GitHubHost, tmp_path: Path, git: str
+    person: Person, host: GitHubServer, tmp_path: Path, git: str
 ) -> None:
     host.commit("acme/skills", repository())
     person.environment["SKILLHALL_GIT"] = git
@@ -354,23 +358,23 @@ def test_a_lock_brings_back_what_was_locked_though_upstream_moved_on(
 
 @WITH_AND_WITHOUT_GIT
 def test_a_host_that_is_down_gives_the_last_copy_and_a_warning(
-    person: Person, host: GitHubHost, git: str
+    person: Person, host: GitHubServer, git: str
 ) -> None:
     host.commit("acme/skills", repository())
     person.environment["SKILLHALL_GIT"] = git
     person.run("add", "acme/skills", "-s", "pdf", "--dir", "first")
-    host.down = answer("503 Service Unavailable")
+    host.outage_route = respond("503 Service Unavailable")
     said = person.said("add", "acme/skills/pdf")
     assert said.startswith("warning: ")
     assert said.count("\n") == 2
-    assert tree(person.project / PDF) == SKILL
+    assert read_tree(person.project / PDF) == SKILL
     shutil.rmtree(person.project / PDF)
     person.run("install", "--frozen")
-    assert tree(person.project / PDF) == SKILL
+    assert read_tree(person.project / PDF) == SKILL
 
 
 @WITH_AND_WITHOUT_GIT
-def test_a_private_repository_needs_the_token(person: Person, host: GitHubHost, git: str) -> None:
+def test_a_private_repository_needs_the_token(person: Person, host: GitHubServer, git: str) -> None:
     host.commit("acme/skills", repository())
     host.make_private("acme/skills", TOKEN)
     person.environment["SKILLHALL_GIT"] = git
@@ -383,9 +387,9 @@ def test_a_private_repository_needs_the_token(person: Person, host: GitHubHost, 
     assert "sesame" not in done.stdout + done.stderr + kept.decode("latin-1")
 
 
-def test_a_rate_limit_says_when_it_ends_and_what_helps(person: Person, host: GitHubHost) -> None:
+def test_a_rate_limit_says_when_it_ends_and_what_helps(person: Person, host: GitHubServer) -> None:
     host.commit("acme/skills", repository())
-    host.github.limited = True
+    host.github.is_rate_limited = True
     said = person.said("add", "acme/skills/pdf", exits=5, SKILLHALL_GIT="off")
     assert "error: " in said
     assert "hint: " in said
@@ -402,7 +406,7 @@ def test_a_rate_limit_says_when_it_ends_and_what_helps(person: Person, host: Git
     ],
 )
 def test_what_is_not_there_is_named_as_it_was_asked_for(  # noqa: PLR0913, PLR0917 - parametrized
-    person: Person, host: GitHubHost, text: str, named: str, hint: str, git: str
+    person: Person, host: GitHubServer, text: str, named: str, hint: str, git: str
 ) -> None:
     host.commit("acme/skills", repository())
     error, told = person.said("add", text, exits=4, SKILLHALL_GIT=git).splitlines()

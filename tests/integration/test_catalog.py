@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.reader import bundle_of, read_skill, read_skill_file
+from skillhall._internal.catalog.reader import open_skill_bundle, read_skill, read_skill_file
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
-from skillhall._internal.wiring.catalog import load_catalog, profile_named
+from skillhall._internal.wiring.catalog import find_profile, load_catalog
 from skillhall.errors import SkillFileNotFound, SkillhallError, SkillNotFound, UnknownProfile
 from tests.support.trees import (
     IN_MEMORY,
@@ -342,7 +342,7 @@ def test_a_skill_that_is_gone_is_not_found_when_it_is_read(tmp_path: Path) -> No
     with pytest.raises(SkillFileNotFound):
         read_skill(skill, LENIENT)
     with pytest.raises(SkillFileNotFound):
-        bundle_of(skill, LENIENT.scan)
+        open_skill_bundle(skill, LENIENT.scan_policy)
 
 
 def test_the_files_of_a_skill_behind_a_link_are_those_of_the_real_one(tmp_path: Path) -> None:
@@ -350,13 +350,13 @@ def test_the_files_of_a_skill_behind_a_link_are_those_of_the_real_one(tmp_path: 
     (real / "notes.txt").write_bytes(b"notes")
     (tmp_path / "pdf").symlink_to(".store/pdf")
     skill = load(tmp_path).find("pdf")
-    assert list(bundle_of(skill, LENIENT.scan).files) == ["SKILL.md", "notes.txt"]
+    assert list(open_skill_bundle(skill, LENIENT.scan_policy).files) == ["SKILL.md", "notes.txt"]
     assert read_skill_file(skill, "notes.txt") == b"notes"
     assert read_skill(skill, LENIENT).findings == ()
 
 
 def test_profiles_are_known_by_name(tmp_path: Path) -> None:
-    assert profile_named("lenient") is LENIENT
+    assert find_profile("lenient") is LENIENT
     with pytest.raises(UnknownProfile) as caught:
         load_catalog([], "strict", settings=settings_for(tmp_path))
     assert "lenient" in caught.value.hint
@@ -376,7 +376,7 @@ def test_the_files_of_a_skill_whose_file_is_a_link_are_its_own(tmp_path: Path) -
     (tmp_path / "pdf" / "own.txt").touch()
     (tmp_path / "pdf" / "SKILL.md").symlink_to("../.shared/text.md")
     [skill] = load(tmp_path)
-    files = bundle_of(skill, LENIENT.scan).files
+    files = open_skill_bundle(skill, LENIENT.scan_policy).files
     assert "own.txt" in files
     assert "foreign.txt" not in files
 
@@ -385,7 +385,7 @@ def test_a_flat_prompt_has_no_other_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.md").write_text(skill_text(name), encoding="utf-8")
     skill = load(tmp_path, profile="prompt-repository").find("one")
-    files = bundle_of(skill, PROFILES["prompt-repository"].scan)
+    files = open_skill_bundle(skill, PROFILES["prompt-repository"].scan_policy)
     assert list(files.files) == ["one.md"]
 
 

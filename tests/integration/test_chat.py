@@ -19,14 +19,14 @@ from skillhall._internal.agents.chat.events import ChatEvent, Done, SkillLoaded,
 from skillhall._internal.cli.runner import run
 from skillhall.errors import ModelUnavailable
 from tests.support.agents import make_settings
-from tests.support.model_server import Call, ModelServer, model_server
+from tests.support.model_server import ModelServer, ToolCall, model_server
 from tests.support.skills import make_skill, make_skill_md
 
 MODEL = "openai-chat:scripted"
 DEADLINE = 120
 SCRIPT = (
-    Call("load_skill", {"name": "csv-report"}),
-    Call("read_skill_file", {"name": "csv-report", "path": "layout.md"}),
+    ToolCall("load_skill", {"name": "csv-report"}),
+    ToolCall("read_skill_file", {"name": "csv-report", "path": "layout.md"}),
     "Totals come first.",
 )
 
@@ -77,9 +77,9 @@ def test_an_answer_comes_with_the_skills_that_it_took(chat: Chat, server: ModelS
     assert loaded.startswith("· loaded csv-report (")
     assert read == "· read csv-report/layout.md (1 token)"
     assert cost == "· 3 requests, 30 tokens in, 15 out"
-    assert "<name>csv-report</name>" in server.asked[0].system
-    assert [len(one.results) for one in server.asked] == [0, 1, 2]
-    assert server.asked[2].results[1] == "Top."
+    assert "<name>csv-report</name>" in server.requests[0].system
+    assert [len(one.tool_results) for one in server.requests] == [0, 1, 2]
+    assert server.requests[2].tool_results[1] == "Top."
 
 
 def test_scripts_get_the_answer_and_how_it_came_about(chat: Chat, server: ModelServer) -> None:
@@ -88,7 +88,7 @@ def test_scripts_get_the_answer_and_how_it_came_about(chat: Chat, server: ModelS
     assert answer["data"]["answer"] == "Totals come first."
     assert [one["event"] for one in answer["data"]["events"]] == ["loaded", "read"]
     assert answer["data"]["usage"] == {"requests": 3, "inputTokens": 30, "outputTokens": 15}
-    assert server.asked[0].said == ["Summarise it."]
+    assert server.requests[0].user_messages == ["Summarise it."]
 
 
 def test_the_next_message_sees_what_another_process_added_and_deleted(
@@ -124,20 +124,20 @@ def test_the_next_message_sees_what_another_process_added_and_deleted(
         finally:
             process.kill()
     names = ["csv-report", "pdf"]
-    told = [[name for name in names if f"<name>{name}<" in one.system] for one in server.asked]
+    told = [[name for name in names if f"<name>{name}<" in one.system] for one in server.requests]
     assert told == [["csv-report"], ["csv-report", "pdf"], ["pdf"], ["pdf"]]
-    assert server.asked[2].system == server.asked[3].system
-    assert server.asked[3].said == ["One.", "Two.", "Three.", "Four."]
+    assert server.requests[2].system == server.requests[3].system
+    assert server.requests[3].user_messages == ["One.", "Two.", "Three.", "Four."]
 
 
 def test_a_person_calls_a_skill_and_lists_them(chat: Chat, server: ModelServer) -> None:
     server.script = ("Done.",)
     said = chat("--model", MODEL, typed="/skills\n/csv-report now\n/new\nhello\n/quit\nnever\n")
     assert said.out == "/csv-report\nDone.\nDone.\n"
-    first, second = server.asked
-    assert first.said[0].startswith('<skill_content name="csv-report">')
-    assert first.said[0].endswith("</skill_content>\n\nnow")
-    assert second.said == ["hello"]
+    first, second = server.requests
+    assert first.user_messages[0].startswith('<skill_content name="csv-report">')
+    assert first.user_messages[0].endswith("</skill_content>\n\nnow")
+    assert second.user_messages == ["hello"]
 
 
 def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
@@ -152,8 +152,8 @@ def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
     said = chat("Summarise it.", "--agent", "coding")
     assert said.code == 5
     assert "the budget for one message is used up" in said.err
-    assert server.asked[0].system.startswith("Be brief.\n\n")
-    assert [*server.asked[0].tools] == ["load_skill"]
+    assert server.requests[0].system.startswith("Be brief.\n\n")
+    assert [*server.requests[0].tools] == ["load_skill"]
 
 
 @pytest.mark.parametrize("agent", ["coding", "default"])
@@ -168,7 +168,7 @@ def test_chat_sends_byte_for_byte_what_prompt_prints(
     server.script = ("Yes.",)
     assert chat("Hello.", "--agent", agent, "--model", MODEL).code == 0
     assert run(["prompt", "--agent", agent]) == 0
-    assert capsys.readouterr().out == f"{server.asked[0].system}\n"
+    assert capsys.readouterr().out == f"{server.requests[0].system}\n"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,9 @@ def test_a_message_that_fails_leaves_the_conversation_as_it_was(
     events = asyncio.run(say("/csv-report two"))
     assert [type(event) for event in events] == [SkillLoaded, TextDelta, Done]
     assert events[-1] == Done("Fine.", 1, 10, 5)
-    (said,) = server.asked[0].said
+    (said,) = server.requests[0].user_messages
     assert said.endswith("</skill_content>\n\ntwo")
     asyncio.run(say("/csv-report three"))
-    assert server.asked[1].said[1].startswith("The skill 'csv-report' is already loaded")
+    assert (
+        server.requests[1].user_messages[1].startswith("The skill 'csv-report' is already loaded")
+    )

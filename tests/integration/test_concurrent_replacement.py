@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from skillhall import activate, load_catalog, load_skill_bundle, read_skill_file
-from skillhall._internal.catalog.manifests import Manifests
+from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.folder_store import FolderStore
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill_md
-from tests.support.symlink_races import quick_folder
+from tests.support.symlink_races import make_memory_folder
 
 SWAPS = 80
 MOST_FILES = 12
@@ -32,8 +32,8 @@ def version(number: int) -> dict[str, bytes]:
 
 @pytest.fixture
 def collection() -> Iterator[Collection]:
-    with quick_folder() as folder:
-        local = LocalSkills(folder)
+    with make_memory_folder() as folder:
+        local = FolderStore(folder)
         local.import_(make_bundle(version(0)), "pdf")
         yield Collection(local, Settings(str(folder), str(folder / "cache")))
 
@@ -46,7 +46,7 @@ def replacing(collection: Collection) -> Iterator[threading.Event]:
     def swap() -> None:
         try:
             for number in range(1, SWAPS):
-                collection.local.import_(make_bundle(version(number)), "pdf", replace=True)
+                collection.store.import_(make_bundle(version(number)), "pdf", replace=True)
         except BaseException as error:  # noqa: BLE001 - raised again by the test
             failed.append(error)
         finally:
@@ -72,35 +72,35 @@ def read_details(collection: Collection) -> set[object]:
 
 
 def read_manifest(collection: Collection) -> set[object]:
-    offer = collection.offer()
-    files = Manifests().of(offer, offer.find("pdf")).files
+    offer = collection.current_view()
+    files = ManifestCache().get(offer, offer.find("pdf")).files
     return {file.digest for file in files if file.path != "SKILL.md"}
 
 
 def read_by_tool(collection: Collection) -> set[object]:
-    offer = collection.offer()
+    offer = collection.current_view()
     row = offer.find("pdf")
     assert offer.read_file(row, "docs/0.md").isdigit()
-    assert offer.body(row).startswith("Version")
-    return {"docs/1.md" in offer.files(row)}
+    assert offer.read_body(row).startswith("Version")
+    return {"docs/1.md" in offer.list_files(row)}
 
 
 def read_published(collection: Collection) -> set[object]:
     assert collection.read_file("pdf", "docs/1.md").isdigit()
-    assert [one.listed.id for one in collection.outlines()] == ["pdf"]
-    assert [one.listed.id for one in collection.artifacts()] == ["pdf"]
-    return {collection.read_published("pdf", "docs/0.md").isdigit()}
+    assert [one.entry.id for one in collection.file_lists()] == ["pdf"]
+    assert [one.entry.id for one in collection.artifacts()] == ["pdf"]
+    return {collection.read_published_file("pdf", "docs/0.md").isdigit()}
 
 
 def read_by_library(collection: Collection) -> set[object]:
-    skill = load_catalog([f"{collection.local.place}/skills"]).find("pdf")
+    skill = load_catalog([f"{collection.store.location}/skills"]).find("pdf")
     assert "Version" in activate(skill)
     files = load_skill_bundle(skill.directory).files
     return {data for path, data in files.items() if path != "SKILL.md"}
 
 
 def list_local(collection: Collection) -> set[object]:
-    return {tuple(skill.id for skill in collection.local.catalog())}
+    return {tuple(skill.id for skill in collection.store.catalog())}
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_a_replaced_skill_is_always_there_and_of_one_version(
 
 def test_a_folder_put_aside_is_read_until_the_new_one_is_there(collection: Collection) -> None:
     """Where the system cannot exchange two names, a replacement takes two renames."""
-    skills = Path(collection.local.place) / "skills"
+    skills = Path(collection.store.location) / "skills"
     (skills / "pdf").rename(skills / ".skillhall-old-pdf")
     skill = load_catalog([str(skills)]).find("pdf")
     assert "Version 0" in activate(skill)
     assert read_skill_file(skill, "docs/0.md") == b"0"
-    assert [one.id for one in collection.local.catalog()] == ["pdf"]
+    assert [one.id for one in collection.store.catalog()] == ["pdf"]
     assert read_archive(collection) == {b"0"}
-    collection.local.import_(make_bundle(version(1)), "pdf", replace=True)
+    collection.store.import_(make_bundle(version(1)), "pdf", replace=True)
     assert read_archive(collection) == {b"1"}
     assert [path.name for path in skills.iterdir()] == ["pdf"]

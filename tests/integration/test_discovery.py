@@ -19,7 +19,7 @@ from tests.support.trees import (
     codes_at,
     crowded_root,
     load,
-    load_apart,
+    load_in_subprocess,
     names,
     open_descriptors,
     ordinary_user,
@@ -46,7 +46,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 def bounded(folders: int, profile: Profile = LENIENT) -> Profile:
-    return profile._replace(scan=profile.scan._replace(max_folders=folders))
+    return profile._replace(scan_policy=profile.scan_policy._replace(max_folders=folders))
 
 
 # D1. Links out of the root.
@@ -152,7 +152,7 @@ def test_a_linked_folder_of_skills_is_searched(root: Path) -> None:
     (root / "office").symlink_to(".store/office")
     [skill] = load(root)
     assert skill.location == str(root / "office" / "pdf" / "SKILL.md")
-    assert skill.place.path == str(root / ".store" / "office" / "pdf")
+    assert skill.folder_handle.path == str(root / ".store" / "office" / "pdf")
 
 
 def test_a_skill_file_linked_from_another_skill_gives_one_skill(root: Path) -> None:
@@ -410,7 +410,7 @@ def test_a_link_with_a_name_that_is_passed_over_is_not_followed(root: Path) -> N
 
 # D10. How far the search goes.
 
-DEPTHS = [(name, profile.scan.depth) for name, profile in sorted(PROFILES.items())]
+DEPTHS = [(name, profile.scan_policy.max_depth) for name, profile in sorted(PROFILES.items())]
 
 
 def test_the_depths_are_those_of_the_contract() -> None:
@@ -577,7 +577,7 @@ def test_relative_roots_and_the_tilde_are_understood(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     write_skill(tmp_path / "home" / "mine" / "one")
     write_skill(tmp_path / "work" / "here" / "two")
-    settings = Settings(str(tmp_path / "work"), str(tmp_path / "cache"), use_index=False)
+    settings = Settings(str(tmp_path / "work"), str(tmp_path / "cache"), use_head_cache=False)
     assert names(load_catalog(["~/mine", "here"], settings=settings)) == ["one", "two"]
 
 
@@ -700,7 +700,9 @@ def test_every_skipped_entry_leaves_exactly_one_finding(
     assert len(codes(catalog)) == len(skipped)
 
 
-@pytest.mark.parametrize("profile", [n for n, p in PROFILES.items() if p.scan.depth == 1])
+@pytest.mark.parametrize(
+    "profile", [n for n, p in PROFILES.items() if p.scan_policy.max_depth == 1]
+)
 def test_a_folder_without_a_skill_is_one_finding_where_skills_lie_one_level_deep(
     root: Path, profile: str
 ) -> None:
@@ -819,7 +821,7 @@ def test_a_root_whose_file_is_in_another_case_is_a_skill(root: Path) -> None:
 
 @pytest.mark.parametrize("profile", ["lenient", "instruction-skills"])
 def test_folders_below_the_depth_of_the_search_are_mentioned(root: Path, profile: str) -> None:
-    depth = PROFILES[profile].scan.depth
+    depth = PROFILES[profile].scan_policy.max_depth
     write_skill(root.joinpath(*["d"] * depth, "missed"))
     assert codes(load(root, profile=profile)) == ["bound-reached"]
 
@@ -860,14 +862,14 @@ def crowd() -> Iterator[Path]:
 
 
 def test_a_crowded_folder_gives_the_same_catalog_with_one_core_and_with_two(crowd: Path) -> None:
-    one, two = load_apart(crowd, ONE_CORE), load_apart(crowd)
+    one, two = load_in_subprocess(crowd, ONE_CORE), load_in_subprocess(crowd)
     assert (one.forks, two.forks) == (0, 1)
     assert two == one._replace(forks=1)
     assert len(two.skills) == 20
 
 
 def test_the_bound_on_folders_does_not_depend_on_the_number_of_cores(crowd: Path) -> None:
-    one, two = load_apart(crowd, ONE_CORE, 4), load_apart(crowd, max_folders=4)
+    one, two = load_in_subprocess(crowd, ONE_CORE, 4), load_in_subprocess(crowd, max_folders=4)
     assert two.skills == one.skills
     assert len([code for code, _ in two.findings if code == "bound-reached"]) == 1
 
@@ -876,7 +878,7 @@ def test_a_program_that_ignores_the_end_of_its_children_can_search_a_crowded_fol
     crowd: Path,
 ) -> None:
     before = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
-    assert load_apart(crowd, before).skills == load_apart(crowd, ONE_CORE).skills
+    assert load_in_subprocess(crowd, before).skills == load_in_subprocess(crowd, ONE_CORE).skills
 
 
 NO_PROCESS = """
@@ -888,4 +890,6 @@ sys.addaudithook(refuse)
 
 
 def test_a_person_who_may_start_no_process_can_search_a_crowded_folder(crowd: Path) -> None:
-    assert load_apart(crowd, NO_PROCESS).skills == load_apart(crowd, ONE_CORE).skills
+    assert (
+        load_in_subprocess(crowd, NO_PROCESS).skills == load_in_subprocess(crowd, ONE_CORE).skills
+    )

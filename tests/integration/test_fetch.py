@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.net.addresses import PUBLIC, AddressPolicy
-from skillhall._internal.net.connection import Network
-from skillhall._internal.net.fetch import Fetched, Request, fetch, open_stream
+from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
+from skillhall._internal.net.connection import NetworkSettings
+from skillhall._internal.net.fetch import FetchOptions, FetchResult, fetch, open_stream
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -25,33 +25,37 @@ from skillhall.errors import (
     TooLarge,
 )
 from tests.support.http_server import (
-    Site,
-    Talk,
-    answer,
-    chunked,
-    endless,
-    http_site,
+    HttpServer,
+    ResponseWriter,
+    build_head,
     make_certificate,
+    never_respond,
     redirect,
-    silent,
-    without_length,
-    written,
+    respond,
+    respond_chunked,
+    respond_endlessly,
+    respond_without_length,
+    run_http_server,
 )
 
-LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")
+LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
 LIMIT = 100_000
-HASTY = Network(overall=0.5, idle=0.2)
+HASTY = NetworkSettings(total=0.5, idle=0.2)
 TOKEN = "s3cr3t-t0ken"  # noqa: S105 - no secret of anyone
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with http_site() as running:
+def site() -> Iterator[HttpServer]:
+    with run_http_server() as running:
         yield running
 
 
-def get(site: Site, path: str = "/x", network: Network = Network()) -> Fetched:  # noqa: B008
-    return fetch(site.url(path), at_most=LIMIT, policy=LOOPBACK, network=network)
+def get(
+    site: HttpServer,
+    path: str = "/x",
+    network: NetworkSettings = NetworkSettings(),  # noqa: B008
+) -> FetchResult:
+    return fetch(site.url(path), max_bytes=LIMIT, policy=LOOPBACK, network=network)
 
 
 class Names:
@@ -66,49 +70,49 @@ class Names:
         return self.answers.pop(0)
 
 
-def test_bytes_arrive_as_they_are(site: Site) -> None:
+def test_bytes_arrive_as_they_are(site: HttpServer) -> None:
     data = bytes(range(256)) * 300
-    site.routes["/x"] = answer(
+    site.routes["/x"] = respond(
         body=data, headers={"ETag": '"1"', "Content-Type": "application/zip"}
     )
-    assert get(site) == Fetched(data, site.url("/x"), '"1"', "application/zip")
+    assert get(site) == FetchResult(data, site.url("/x"), '"1"', "application/zip")
 
 
-def test_a_request_says_who_asks_and_whom(site: Site) -> None:
-    site.routes["/x"] = answer()
+def test_a_request_says_who_asks_and_whom(site: HttpServer) -> None:
+    site.routes["/x"] = respond()
     get(site, "/x?a=b")
-    [asked] = site.asked
+    [asked] = site.requests
     assert asked.target == "/x?a=b"
     assert asked.headers["host"] == f"127.0.0.1:{site.port}"
     assert asked.headers["user-agent"].startswith("skillhall/")
     assert "authorization" not in asked.headers
 
 
-def test_a_body_in_chunks_arrives_whole(site: Site) -> None:
-    site.routes["/x"] = chunked(b"a" * 10, b"b" * 70_000)
+def test_a_body_in_chunks_arrives_whole(site: HttpServer) -> None:
+    site.routes["/x"] = respond_chunked(b"a" * 10, b"b" * 70_000)
     assert get(site).data == b"a" * 10 + b"b" * 70_000
 
 
-def test_a_body_without_a_length_ends_with_the_connection(site: Site) -> None:
-    site.routes["/x"] = without_length(b"abc")
+def test_a_body_without_a_length_ends_with_the_connection(site: HttpServer) -> None:
+    site.routes["/x"] = respond_without_length(b"abc")
     assert get(site).data == b"abc"
 
 
-def test_a_packed_body_is_unpacked(site: Site) -> None:
+def test_a_packed_body_is_unpacked(site: HttpServer) -> None:
     data = b"text " * 10_000
-    site.routes["/x"] = answer(body=gzip.compress(data), headers={"Content-Encoding": "gzip"})
+    site.routes["/x"] = respond(body=gzip.compress(data), headers={"Content-Encoding": "gzip"})
     assert get(site).data == data
 
 
-def test_a_copy_that_is_still_good_is_not_sent_again(site: Site) -> None:
-    site.routes["/x"] = answer("304 Not Modified", headers={"ETag": '"1"'})
-    found = fetch(site.url("/x"), at_most=9, policy=LOOPBACK, request=Request(etag='"1"'))
-    assert (found.unchanged, found.data, found.etag) == (True, b"", '"1"')
-    assert site.asked[0].headers["if-none-match"] == '"1"'
+def test_a_copy_that_is_still_good_is_not_sent_again(site: HttpServer) -> None:
+    site.routes["/x"] = respond("304 Not Modified", headers={"ETag": '"1"'})
+    found = fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=FetchOptions(etag='"1"'))
+    assert (found.is_not_modified, found.data, found.etag) == (True, b"", '"1"')
+    assert site.requests[0].headers["if-none-match"] == '"1"'
 
 
-def test_not_modified_is_no_answer_to_a_first_request(site: Site) -> None:
-    site.routes["/x"] = answer("304 Not Modified")
+def test_not_modified_is_no_answer_to_a_first_request(site: HttpServer) -> None:
+    site.routes["/x"] = respond("304 Not Modified")
     with pytest.raises(SourceUnavailable, match="status 304"):
         get(site)
 
@@ -116,55 +120,57 @@ def test_not_modified_is_no_answer_to_a_first_request(site: Site) -> None:
 # Streams
 
 
-def test_a_stream_gives_its_chunks_while_they_come(site: Site) -> None:
+def test_a_stream_gives_its_chunks_while_they_come(site: HttpServer) -> None:
     size, waiting = 65_536, threading.Event()
 
-    def send(talk: Talk) -> None:
-        talk.send(written("200 OK", {"Content-Length": str(size + 3), "ETag": '"1"'}))
+    def send(talk: ResponseWriter) -> None:
+        talk.send(build_head("200 OK", {"Content-Length": str(size + 3), "ETag": '"1"'}))
         talk.send(b"x" * size)
         waiting.wait(20)
         talk.send(b"end")
 
     site.routes["/x"] = send
-    with open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK) as stream:
+    with open_stream(site.url("/x"), max_bytes=LIMIT, policy=LOOPBACK) as stream:
         assert next(stream.chunks) == b"x" * size
         waiting.set()
         assert b"".join(stream.chunks) == b"end"
         assert (stream.etag, stream.length) == ('"1"', size + 3)
 
 
-def test_whoever_watches_a_stream_is_told_how_much_came_of_how_much(site: Site) -> None:
-    site.routes |= {"/x": answer(body=b"x" * 70_000), "/y": without_length(b"abc")}
+def test_whoever_watches_a_stream_is_told_how_much_came_of_how_much(site: HttpServer) -> None:
+    site.routes |= {"/x": respond(body=b"x" * 70_000), "/y": respond_without_length(b"abc")}
     told: list[tuple[int, int]] = []
     for path in ("/x", "/y"):
-        with open_stream(site.url(path), at_most=LIMIT, policy=LOOPBACK) as stream:
-            assert b"".join(stream.watched(lambda *counts: told.append(counts)))
+        with open_stream(site.url(path), max_bytes=LIMIT, policy=LOOPBACK) as stream:
+            assert b"".join(stream.iterate_with_progress(lambda *counts: told.append(counts)))
     assert told[-2:] == [(70_000, 70_000), (3, 0)]
 
 
-def test_a_stream_over_the_limit_ends_in_an_error_after_what_the_limit_allows(site: Site) -> None:
-    site.routes["/x"] = endless(b"HTTP/1.1 200 OK\r\n\r\n")
+def test_a_stream_over_the_limit_ends_in_an_error_after_what_the_limit_allows(
+    site: HttpServer,
+) -> None:
+    site.routes["/x"] = respond_endlessly(b"HTTP/1.1 200 OK\r\n\r\n")
     told = [0]
-    with open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK) as stream:
-        chunks = stream.watched(lambda count, _: told.append(count))
+    with open_stream(site.url("/x"), max_bytes=LIMIT, policy=LOOPBACK) as stream:
+        chunks = stream.iterate_with_progress(lambda count, _: told.append(count))
         with pytest.raises(TooLarge, match=str(LIMIT)):
             list(chunks)
     assert 0 < told[-1] <= LIMIT
 
 
-def test_a_stream_that_breaks_off_is_an_error_of_the_host(site: Site) -> None:
-    site.routes["/x"] = answer(body=b"abc", length=4)
-    with open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK) as stream:
+def test_a_stream_that_breaks_off_is_an_error_of_the_host(site: HttpServer) -> None:
+    site.routes["/x"] = respond(body=b"abc", length=4)
+    with open_stream(site.url("/x"), max_bytes=LIMIT, policy=LOOPBACK) as stream:
         assert next(stream.chunks) == b"abc"
         with pytest.raises(SourceUnavailable):
             next(stream.chunks)
 
 
-def test_a_fault_of_the_reader_is_not_blamed_on_the_host(site: Site) -> None:
-    site.routes["/x"] = answer(body=b"abc")
+def test_a_fault_of_the_reader_is_not_blamed_on_the_host(site: HttpServer) -> None:
+    site.routes["/x"] = respond(body=b"abc")
     with (
         pytest.raises(OSError, match="disk full"),
-        open_stream(site.url("/x"), at_most=LIMIT, policy=LOOPBACK),
+        open_stream(site.url("/x"), max_bytes=LIMIT, policy=LOOPBACK),
     ):
         raise OSError("disk full")
 
@@ -173,63 +179,63 @@ def test_a_fault_of_the_reader_is_not_blamed_on_the_host(site: Site) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"])
-def test_a_private_address_is_refused_before_connecting(site: Site, host: str) -> None:
+def test_a_private_address_is_refused_before_connecting(site: HttpServer, host: str) -> None:
     with pytest.raises(SourceRejected) as caught:
-        fetch(f"https://{host}:{site.port}/x", at_most=LIMIT)
+        fetch(f"https://{host}:{site.port}/x", max_bytes=LIMIT)
     assert caught.value.reason == "host"
-    assert site.asked == []
+    assert site.requests == []
 
 
-def test_a_name_for_a_private_address_is_refused_before_connecting(site: Site) -> None:
-    network = Network(resolve=Names(["127.0.0.1"]))
+def test_a_name_for_a_private_address_is_refused_before_connecting(site: HttpServer) -> None:
+    network = NetworkSettings(resolve=Names(["127.0.0.1"]))
     with pytest.raises(SourceRejected):
-        fetch(site.url("/x", "host.example"), at_most=LIMIT, policy=PUBLIC, network=network)
-    assert site.asked == []
+        fetch(site.url("/x", "host.example"), max_bytes=LIMIT, policy=PUBLIC_ONLY, network=network)
+    assert site.requests == []
 
 
-def test_a_host_that_changes_its_address_after_the_check_gains_nothing(site: Site) -> None:
-    site.routes["/x"] = answer(body=b"checked")
+def test_a_host_that_changes_its_address_after_the_check_gains_nothing(site: HttpServer) -> None:
+    site.routes["/x"] = respond(body=b"checked")
     names = Names(["127.0.0.1"], ["10.0.0.1"])
     url = site.url("/x", "host.example")
-    found = fetch(url, at_most=LIMIT, policy=LOOPBACK, network=Network(resolve=names))
+    found = fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=NetworkSettings(resolve=names))
     assert found.data == b"checked"
     assert names.asked == ["host.example"]
-    assert site.asked[0].headers["host"] == f"host.example:{site.port}"
+    assert site.requests[0].headers["host"] == f"host.example:{site.port}"
 
 
-def test_each_redirect_is_looked_up_and_checked_again(site: Site) -> None:
+def test_each_redirect_is_looked_up_and_checked_again(site: HttpServer) -> None:
     site.routes["/x"] = redirect("/y")
     names = Names(["127.0.0.1"], ["10.0.0.1"])
     with pytest.raises(SourceRejected, match="private network"):
         fetch(
             site.url("/x", "host.example"),
-            at_most=LIMIT,
+            max_bytes=LIMIT,
             policy=LOOPBACK,
-            network=Network(resolve=names),
+            network=NetworkSettings(resolve=names),
         )
-    assert [asked.target for asked in site.asked] == ["/x"]
+    assert [asked.target for asked in site.requests] == ["/x"]
 
 
 def test_http_is_spoken_only_to_addresses_allowed_by_name() -> None:
-    network = Network(resolve=Names(["8.8.8.8"]))
+    network = NetworkSettings(resolve=Names(["8.8.8.8"]))
     with pytest.raises(SourceRejected) as caught:
-        fetch("http://host.example/x", at_most=LIMIT, policy=LOOPBACK, network=network)
+        fetch("http://host.example/x", max_bytes=LIMIT, policy=LOOPBACK, network=network)
     assert caught.value.reason == "scheme"
 
 
-def test_the_second_address_is_tried_if_the_first_refuses(site: Site) -> None:
-    site.routes["/x"] = answer(body=b"second")
-    network = Network(resolve=Names(["127.0.0.2", "127.0.0.1"]))
+def test_the_second_address_is_tried_if_the_first_refuses(site: HttpServer) -> None:
+    site.routes["/x"] = respond(body=b"second")
+    network = NetworkSettings(resolve=Names(["127.0.0.2", "127.0.0.1"]))
     url = site.url("/x", "host.example")
-    assert fetch(url, at_most=LIMIT, policy=LOOPBACK, network=network).data == b"second"
+    assert fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=network).data == b"second"
 
 
 def test_proxies_of_the_environment_are_not_used(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    site.routes["/x"] = answer(body=b"direct")
+    site.routes["/x"] = respond(body=b"direct")
     assert get(site).data == b"direct"
 
 
@@ -237,11 +243,11 @@ def test_proxies_of_the_environment_are_not_used(
 
 
 @pytest.mark.parametrize("status", ["301 A", "302 B", "303 C", "307 D", "308 E"])
-def test_a_redirect_is_followed(site: Site, status: str) -> None:
-    site.routes |= {"/a/x": redirect("../y?z=1#f", status), "/y": answer(body=b"here")}
+def test_a_redirect_is_followed(site: HttpServer, status: str) -> None:
+    site.routes |= {"/a/x": redirect("../y?z=1#f", status), "/y": respond(body=b"here")}
     found = get(site, "/a/x")
     assert (found.data, found.url) == (b"here", site.url("/y"))
-    assert site.asked[1].target == "/y?z=1"
+    assert site.requests[1].target == "/y?z=1"
 
 
 @pytest.mark.parametrize(
@@ -262,7 +268,9 @@ def test_a_redirect_is_followed(site: Site, status: str) -> None:
         ("http://[::1/x", "url"),
     ],
 )
-def test_a_redirect_to_a_forbidden_place_is_refused(site: Site, place: str, reason: str) -> None:
+def test_a_redirect_to_a_forbidden_place_is_refused(
+    site: HttpServer, place: str, reason: str
+) -> None:
     site.routes["/x"] = redirect(place)
     with pytest.raises(SourceRejected) as caught:
         get(site)
@@ -270,54 +278,54 @@ def test_a_redirect_to_a_forbidden_place_is_refused(site: Site, place: str, reas
     assert TOKEN not in str(caught.value)
 
 
-def test_five_redirects_are_followed_and_six_are_not(site: Site) -> None:
+def test_five_redirects_are_followed_and_six_are_not(site: HttpServer) -> None:
     site.routes |= {f"/{n}": redirect(f"/{n - 1}") for n in range(1, 7)}
-    site.routes["/0"] = answer(body=b"end")
+    site.routes["/0"] = respond(body=b"end")
     assert get(site, "/5").data == b"end"
     with pytest.raises(SourceUnavailable, match="redirects more than 5 times"):
         get(site, "/6")
 
 
-def test_a_redirect_in_a_circle_ends(site: Site) -> None:
+def test_a_redirect_in_a_circle_ends(site: HttpServer) -> None:
     site.routes["/x"] = redirect("/x")
     with pytest.raises(SourceUnavailable, match="redirects"):
         get(site)
-    assert len(site.asked) == 6
+    assert len(site.requests) == 6
 
 
-def test_a_redirect_to_nowhere_is_an_error(site: Site) -> None:
-    site.routes["/x"] = answer("302 Found")
+def test_a_redirect_to_nowhere_is_an_error(site: HttpServer) -> None:
+    site.routes["/x"] = respond("302 Found")
     with pytest.raises(SourceUnavailable, match="nowhere"):
         get(site)
 
 
-def test_a_token_follows_a_redirect_on_its_own_host(site: Site) -> None:
-    site.routes |= {"/x": redirect("/y"), "/y": answer()}
-    fetch(site.url("/x"), at_most=9, policy=LOOPBACK, request=Request(token=TOKEN))
-    sent = [asked.headers["authorization"] for asked in site.asked]
+def test_a_token_follows_a_redirect_on_its_own_host(site: HttpServer) -> None:
+    site.routes |= {"/x": redirect("/y"), "/y": respond()}
+    fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=FetchOptions(token=TOKEN))
+    sent = [asked.headers["authorization"] for asked in site.requests]
     assert sent == [f"Bearer {TOKEN}"] * 2
 
 
-def test_a_token_stays_behind_when_the_host_changes_even_on_the_way_back(site: Site) -> None:
-    names = Network(resolve=Names(["127.0.0.1"], ["127.0.0.1"], ["127.0.0.1"]))
+def test_a_token_stays_behind_when_the_host_changes_even_on_the_way_back(site: HttpServer) -> None:
+    names = NetworkSettings(resolve=Names(["127.0.0.1"], ["127.0.0.1"], ["127.0.0.1"]))
     site.routes["/x"] = redirect(site.url("/y", "other.example"))
     site.routes["/y"] = redirect(site.url("/z", "host.example"))
-    site.routes["/z"] = answer()
+    site.routes["/z"] = respond()
     url = site.url("/x", "host.example")
-    fetch(url, at_most=9, policy=LOOPBACK, request=Request(token=TOKEN), network=names)
-    assert ["authorization" in asked.headers for asked in site.asked] == [True, False, False]
+    fetch(url, max_bytes=9, policy=LOOPBACK, options=FetchOptions(token=TOKEN), network=names)
+    assert ["authorization" in asked.headers for asked in site.requests] == [True, False, False]
 
 
 # Sizes and times
 
 
-def test_a_body_of_exactly_the_limit_arrives(site: Site) -> None:
-    site.routes["/x"] = answer(body=b"x" * LIMIT)
+def test_a_body_of_exactly_the_limit_arrives(site: HttpServer) -> None:
+    site.routes["/x"] = respond(body=b"x" * LIMIT)
     assert len(get(site).data) == LIMIT
 
 
-def test_an_announced_size_over_the_limit_is_not_read(site: Site) -> None:
-    site.routes["/x"] = answer(length=LIMIT + 1)
+def test_an_announced_size_over_the_limit_is_not_read(site: HttpServer) -> None:
+    site.routes["/x"] = respond(length=LIMIT + 1)
     with pytest.raises(TooLarge):
         get(site)
 
@@ -331,34 +339,34 @@ def test_an_announced_size_over_the_limit_is_not_read(site: Site) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
     ],
 )
-def test_an_endless_body_is_cut(site: Site, head: bytes) -> None:
-    site.routes["/x"] = endless(head)
+def test_an_endless_body_is_cut(site: HttpServer, head: bytes) -> None:
+    site.routes["/x"] = respond_endlessly(head)
     with pytest.raises(TooLarge):
         get(site)
-    assert site.talks[0].sent < 50_000_000  # what the system's own buffers hold
+    assert site.responses[0].bytes_sent < 50_000_000  # what the system's own buffers hold
 
 
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nA: "])
-def test_an_endless_head_is_an_error(site: Site, head: bytes) -> None:
-    site.routes["/x"] = endless(head)
+def test_an_endless_head_is_an_error(site: HttpServer, head: bytes) -> None:
+    site.routes["/x"] = respond_endlessly(head)
     with pytest.raises(SourceUnavailable, match="cannot be read"):
         get(site)
 
 
-def test_a_small_body_that_unpacks_to_a_huge_one_is_cut(site: Site) -> None:
+def test_a_small_body_that_unpacks_to_a_huge_one_is_cut(site: HttpServer) -> None:
     bomb = gzip.compress(bytes(50_000_000))
     assert len(bomb) < LIMIT
-    site.routes["/x"] = answer(body=bomb, headers={"Content-Encoding": "gzip"})
+    site.routes["/x"] = respond(body=bomb, headers={"Content-Encoding": "gzip"})
     with pytest.raises(TooLarge):
         get(site)
 
 
-def test_a_body_that_drips_runs_out_of_time(site: Site) -> None:
-    head = written("200 OK", {"Content-Length": "1000"})
+def test_a_body_that_drips_runs_out_of_time(site: HttpServer) -> None:
+    head = build_head("200 OK", {"Content-Length": "1000"})
 
-    def drip(talk: Talk) -> None:
+    def drip(talk: ResponseWriter) -> None:
         talk.send(head)
-        talk.drip(b"x" * 1000, 0.05)
+        talk.send_slowly(b"x" * 1000, 0.05)
 
     site.routes["/x"] = drip
     began = time.monotonic()
@@ -367,23 +375,23 @@ def test_a_body_that_drips_runs_out_of_time(site: Site) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_head_that_drips_runs_out_of_time(site: Site) -> None:
-    site.routes["/x"] = lambda talk: talk.drip(b"HTTP/1.1 200 OK\r\n" * 100, 0.05)
+def test_a_head_that_drips_runs_out_of_time(site: HttpServer) -> None:
+    site.routes["/x"] = lambda talk: talk.send_slowly(b"HTTP/1.1 200 OK\r\n" * 100, 0.05)
     with pytest.raises(SourceTimedOut):
         get(site, network=HASTY)
 
 
-def test_a_silent_host_runs_out_of_time(site: Site) -> None:
-    site.routes["/x"] = silent
+def test_a_silent_host_runs_out_of_time(site: HttpServer) -> None:
+    site.routes["/x"] = never_respond
     with pytest.raises(SourceTimedOut) as caught:
         get(site, network=HASTY)
     assert caught.value.code == "upstream_timeout"
 
 
-def test_redirects_share_one_deadline(site: Site) -> None:
-    def slow(talk: Talk) -> None:
+def test_redirects_share_one_deadline(site: HttpServer) -> None:
+    def slow(talk: ResponseWriter) -> None:
         talk.closed.wait(0.15)
-        talk.send(written("302 Found", {"Location": "/x"}))
+        talk.send(build_head("302 Found", {"Location": "/x"}))
 
     site.routes["/x"] = slow
     with pytest.raises(SourceTimedOut):
@@ -395,7 +403,7 @@ def test_a_host_that_is_not_known_is_an_error() -> None:
         raise socket.gaierror
 
     with pytest.raises(SourceUnavailable, match="address cannot be found"):
-        fetch("https://host.example/x", at_most=LIMIT, network=Network(resolve=resolve))
+        fetch("https://host.example/x", max_bytes=LIMIT, network=NetworkSettings(resolve=resolve))
 
 
 def test_a_look_up_that_hangs_runs_out_of_time() -> None:
@@ -405,9 +413,9 @@ def test_a_look_up_that_hangs_runs_out_of_time() -> None:
         over.wait(20)
         return []
 
-    network = Network(resolve=resolve, overall=0.2, idle=0.2)
+    network = NetworkSettings(resolve=resolve, total=0.2, idle=0.2)
     with pytest.raises(SourceTimedOut):
-        fetch("https://host.example/x", at_most=LIMIT, network=network)
+        fetch("https://host.example/x", max_bytes=LIMIT, network=network)
     over.set()
 
 
@@ -415,8 +423,8 @@ def test_a_look_up_that_hangs_runs_out_of_time() -> None:
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "410 Gone"])
-def test_nothing_there_is_not_found(site: Site, status: str) -> None:
-    site.routes["/x"] = answer(status)
+def test_nothing_there_is_not_found(site: HttpServer, status: str) -> None:
+    site.routes["/x"] = respond(status)
     with pytest.raises(SourceNotFound) as caught:
         get(site, "/x?token=s3cr3t-t0ken")
     assert TOKEN not in str(caught.value)
@@ -425,8 +433,8 @@ def test_nothing_there_is_not_found(site: Site, status: str) -> None:
 @pytest.mark.parametrize(
     "status", ["500 A", "502 B", "503 C", "401 D", "403 E", "204 F", "206 G", "300 H", "999 I"]
 )
-def test_any_other_status_is_an_error_of_the_host(site: Site, status: str) -> None:
-    site.routes["/x"] = answer(status)
+def test_any_other_status_is_an_error_of_the_host(site: HttpServer, status: str) -> None:
+    site.routes["/x"] = respond(status)
     with pytest.raises(SourceUnavailable, match=f"status {status[:3]}") as caught:
         get(site)
     assert caught.value.code == "upstream_error"
@@ -450,17 +458,17 @@ DATE = 1_900_000_000
     ],
 )
 def test_a_host_that_asks_to_wait_is_heard(
-    site: Site, status: str, headers: dict[str, str], seconds: int
+    site: HttpServer, status: str, headers: dict[str, str], seconds: int
 ) -> None:
-    site.routes["/x"] = answer(status, b"", {"Date": formatdate(DATE, usegmt=True), **headers})
+    site.routes["/x"] = respond(status, b"", {"Date": formatdate(DATE, usegmt=True), **headers})
     with pytest.raises(RateLimited) as caught:
         get(site)
     assert (caught.value.host, caught.value.seconds) == ("127.0.0.1", seconds)
 
 
-def test_forbidden_with_requests_left_is_not_a_rate_limit(site: Site) -> None:
+def test_forbidden_with_requests_left_is_not_a_rate_limit(site: HttpServer) -> None:
     headers = {"X-RateLimit-Reset": str(DATE), "X-RateLimit-Remaining": "59"}
-    site.routes["/x"] = answer("403 Forbidden", b"", headers)
+    site.routes["/x"] = respond("403 Forbidden", b"", headers)
     with pytest.raises(SourceUnavailable, match="status 403"):
         get(site)
 
@@ -471,22 +479,22 @@ PACKED = gzip.compress(b"abc")
 @pytest.mark.parametrize(
     "route",
     [
-        answer(body=b"abc", length=4),
-        chunked(b"abc", end=b""),
-        chunked(b"abc", end=b"5\r\nab"),
-        chunked(end=b"nonsense\r\n"),
-        chunked(end=b"-5\r\n"),
-        answer(body=PACKED[:-3], headers={"Content-Encoding": "gzip"}),
-        answer(body=PACKED + b"more", headers={"Content-Encoding": "gzip"}),
-        answer(body=b"no gzip at all", headers={"Content-Encoding": "gzip"}),
-        answer(body=b"abc", headers={"Content-Encoding": "br"}),
+        respond(body=b"abc", length=4),
+        respond_chunked(b"abc", end=b""),
+        respond_chunked(b"abc", end=b"5\r\nab"),
+        respond_chunked(end=b"nonsense\r\n"),
+        respond_chunked(end=b"-5\r\n"),
+        respond(body=PACKED[:-3], headers={"Content-Encoding": "gzip"}),
+        respond(body=PACKED + b"more", headers={"Content-Encoding": "gzip"}),
+        respond(body=b"no gzip at all", headers={"Content-Encoding": "gzip"}),
+        respond(body=b"abc", headers={"Content-Encoding": "br"}),
         lambda talk: talk.send(b"SSH-2.0-OpenSSH\r\n"),
         lambda talk: talk.send(b"HTTP/1.1 abc\r\n\r\n"),
         lambda talk: talk.send(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200 + b"\r\n"),
         lambda _: None,
     ],
 )
-def test_a_broken_answer_is_an_error_of_the_host(site: Site, route: object) -> None:
+def test_a_broken_answer_is_an_error_of_the_host(site: HttpServer, route: object) -> None:
     assert callable(route)
     site.routes["/x"] = route
     with pytest.raises(SourceUnavailable) as caught:
@@ -498,21 +506,21 @@ def test_a_host_that_nobody_serves_cannot_be_reached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(SourceUnavailable, match="cannot be reached"):
-        fetch(f"http://127.0.0.1:{port}/x", at_most=9, policy=LOOPBACK)
+        fetch(f"http://127.0.0.1:{port}/x", max_bytes=9, policy=LOOPBACK)
 
 
 @pytest.mark.parametrize("status", ["404 A", "429 B", "500 C"])
-def test_no_error_repeats_the_token(site: Site, status: str) -> None:
-    site.routes["/x"] = answer(status)
-    request = Request(token=TOKEN)
+def test_no_error_repeats_the_token(site: HttpServer, status: str) -> None:
+    site.routes["/x"] = respond(status)
+    request = FetchOptions(token=TOKEN)
     with pytest.raises(SkillhallError) as caught:
-        fetch(site.url("/x"), at_most=9, policy=LOOPBACK, request=request)
+        fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=request)
     assert TOKEN not in f"{caught.value!r} {caught.value.hint} {request!r}"
 
 
 def test_a_token_of_two_lines_is_refused_without_repeating_it() -> None:
     with pytest.raises(ValueError, match="the token is not a line") as caught:
-        Request(token=f"{TOKEN}\r\nX: y")
+        FetchOptions(token=f"{TOKEN}\r\nX: y")
     assert TOKEN not in str(caught.value)
 
 
@@ -520,7 +528,7 @@ def test_a_token_of_two_lines_is_refused_without_repeating_it() -> None:
 
 
 @pytest.fixture
-def trusted(tmp_path: Path) -> Iterator[tuple[Site, Network]]:
+def trusted(tmp_path: Path) -> Iterator[tuple[HttpServer, NetworkSettings]]:
     """A site that is host.example, and a network that finds and trusts it."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
@@ -528,45 +536,53 @@ def trusted(tmp_path: Path) -> Iterator[tuple[Site, Network]]:
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     serving.load_cert_chain(certificate, key)
     trusting = ssl.create_default_context(cafile=str(certificate))
-    with http_site(serving) as running:
-        yield running, Network(lambda *_: ["127.0.0.1"], trusting)
+    with run_http_server(serving) as running:
+        yield running, NetworkSettings(lambda *_: ["127.0.0.1"], trusting)
 
 
-def get_safely(trusted: tuple[Site, Network], host: str = "host.example") -> Fetched:
+def get_safely(
+    trusted: tuple[HttpServer, NetworkSettings], host: str = "host.example"
+) -> FetchResult:
     site, network = trusted
-    return fetch(site.url("/x", host), at_most=LIMIT, policy=LOOPBACK, network=network)
+    return fetch(site.url("/x", host), max_bytes=LIMIT, policy=LOOPBACK, network=network)
 
 
 def test_a_certificate_is_asked_for_by_name_though_the_address_is_dialled(
-    trusted: tuple[Site, Network],
+    trusted: tuple[HttpServer, NetworkSettings],
 ) -> None:
-    trusted[0].routes["/x"] = answer(body=b"safe")
+    trusted[0].routes["/x"] = respond(body=b"safe")
     assert get_safely(trusted).data == b"safe"
-    assert trusted[0].names == ["host.example"]
+    assert trusted[0].requested_names == ["host.example"]
 
 
-def test_the_certificate_of_another_host_is_refused(trusted: tuple[Site, Network]) -> None:
+def test_the_certificate_of_another_host_is_refused(
+    trusted: tuple[HttpServer, NetworkSettings],
+) -> None:
     with pytest.raises(SourceUnavailable, match="certificate"):
         get_safely(trusted, "other.example")
-    assert trusted[0].asked == []
+    assert trusted[0].requests == []
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(trusted: tuple[Site, Network]) -> None:
+def test_a_certificate_that_nobody_vouches_for_is_refused(
+    trusted: tuple[HttpServer, NetworkSettings],
+) -> None:
     site, network = trusted
     with pytest.raises(SourceUnavailable, match="certificate"):
-        get_safely((site, Network(network.resolve)))
-    assert site.asked == []
+        get_safely((site, NetworkSettings(network.resolve)))
+    assert site.requests == []
 
 
-def test_a_redirect_from_https_to_http_is_refused(trusted: tuple[Site, Network]) -> None:
+def test_a_redirect_from_https_to_http_is_refused(
+    trusted: tuple[HttpServer, NetworkSettings],
+) -> None:
     trusted[0].routes["/x"] = redirect(f"http://host.example:{trusted[0].port}/x")
     with pytest.raises(SourceRejected, match="from https to http") as caught:
         get_safely(trusted)
     assert caught.value.reason == "scheme"
 
 
-def test_a_body_cut_on_the_way_is_noticed(trusted: tuple[Site, Network]) -> None:
-    def cut(talk: Talk) -> None:
+def test_a_body_cut_on_the_way_is_noticed(trusted: tuple[HttpServer, NetworkSettings]) -> None:
+    def cut(talk: ResponseWriter) -> None:
         talk.send(b"HTTP/1.1 200 OK\r\n\r\nabc")
         raise ConnectionError
 
@@ -575,7 +591,7 @@ def test_a_body_cut_on_the_way_is_noticed(trusted: tuple[Site, Network]) -> None
         get_safely(trusted)
 
 
-def test_http_on_the_port_of_https_is_an_error(site: Site) -> None:
+def test_http_on_the_port_of_https_is_an_error(site: HttpServer) -> None:
     url = site.url("/x").replace("http:", "https:")
     with pytest.raises(SourceUnavailable):
-        fetch(url, at_most=9, policy=LOOPBACK, network=HASTY)
+        fetch(url, max_bytes=9, policy=LOOPBACK, network=HASTY)

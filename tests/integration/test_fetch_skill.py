@@ -17,15 +17,21 @@ from skillhall.errors import (
     SourceNotFound,
     SourceRejected,
 )
-from tests.support.github_api_server import LINK, GitHubSite, RepoFile, Repository, github_site
+from tests.support.github_api_server import (
+    LINK,
+    GitHubApiServer,
+    RepoFile,
+    Repository,
+    run_github_api_server,
+)
 from tests.support.skills import make_skill_md
 
 TOKEN = "s3cr3t-t0ken"  # noqa: S105 - no secret of anyone
 
 
 @pytest.fixture
-def github() -> Iterator[GitHubSite]:
-    with github_site() as site:
+def github() -> Iterator[GitHubApiServer]:
+    with run_github_api_server() as site:
         repository = site.repositories["acme/skills"] = Repository()
         names = [f"s{number}" for number in range(12)]
         files: dict[str, bytes | RepoFile] = {
@@ -41,7 +47,7 @@ def github() -> Iterator[GitHubSite]:
 
 
 @pytest.fixture
-def settings(github: GitHubSite, tmp_path: Path) -> Settings:
+def settings(github: GitHubApiServer, tmp_path: Path) -> Settings:
     return Settings(
         str(tmp_path),
         str(tmp_path / "cache"),
@@ -72,12 +78,12 @@ def test_no_refs_give_no_skills(settings: Settings) -> None:
 
 
 def test_the_first_that_fails_is_told_after_all_others_ended(
-    github: GitHubSite, settings: Settings
+    github: GitHubApiServer, settings: Settings
 ) -> None:
     refs = ["acme/skills/s1", "acme/nothing/x", "acme/skills/none", "acme/skills/s2"]
     with pytest.raises(SourceNotFound, match="acme/nothing"):
         skillhall.fetch_skills(refs, settings=settings)
-    assert len([target for target in github.targets if "blobs" in target]) == 3
+    assert len([target for target in github.requested_targets if "blobs" in target]) == 3
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_a_ref_of_several_skills_names_them(settings: Settings) -> None:
 
 
 def test_a_folder_whose_skill_md_is_a_link_is_no_skill(
-    github: GitHubSite, settings: Settings
+    github: GitHubApiServer, settings: Settings
 ) -> None:
     link = RepoFile(b"/etc/passwd", LINK)
     github.repositories["acme/skills"].commit({"x/SKILL.md": link, "x/README.md": b"x"})
@@ -129,7 +135,7 @@ def test_a_folder_whose_skill_md_is_a_link_is_no_skill(
 
 
 def test_a_skill_at_the_top_of_its_repository_arrives(
-    github: GitHubSite, settings: Settings
+    github: GitHubApiServer, settings: Settings
 ) -> None:
     repository = github.repositories["acme/pdf"] = Repository()
     repository.commit({"SKILL.md": make_skill_md("pdf"), "a/b": b"x"})
@@ -138,7 +144,7 @@ def test_a_skill_at_the_top_of_its_repository_arrives(
 
 
 def test_a_broken_skill_at_the_top_is_named_as_it_was_asked_for(
-    github: GitHubSite, settings: Settings
+    github: GitHubApiServer, settings: Settings
 ) -> None:
     github.repositories["acme/pdf"] = repository = Repository()
     repository.commit({"SKILL.md": b"no fences"})
@@ -147,19 +153,19 @@ def test_a_broken_skill_at_the_top_is_named_as_it_was_asked_for(
 
 
 def test_the_token_of_the_settings_is_sent_and_never_shown(
-    github: GitHubSite, settings: Settings
+    github: GitHubApiServer, settings: Settings
 ) -> None:
-    github.limited = True
+    github.is_rate_limited = True
     github.tokens.add(TOKEN)
     tokens = {f"127.0.0.1:{github.api.port}": Secret(TOKEN)}
     with pytest.raises(RateLimited) as caught:
         skillhall.fetch_skill("acme/skills/s1", settings=settings._replace(tokens=tokens))
-    assert github.api.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
+    assert github.api.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
     assert TOKEN not in f"{caught.value!r} {caught.value.hint}"
 
 
 def test_settings_come_from_the_environment_if_none_are_given(
-    github: GitHubSite, monkeypatch: pytest.MonkeyPatch
+    github: GitHubApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     github.tokens.add(TOKEN)
     monkeypatch.setenv("SKILLHALL_GIT", "off")
@@ -167,15 +173,15 @@ def test_settings_come_from_the_environment_if_none_are_given(
     monkeypatch.setenv("SKILLHALL_ALLOW_NETWORKS", "127.0.0.0/8")
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     assert skillhall.fetch_skill("acme/skills/s1").name == "s1"
-    assert github.api.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
+    assert github.api.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
 
 
 def test_a_private_address_is_refused_unless_its_network_is_allowed(
-    github: GitHubSite, settings: Settings
+    github: GitHubApiServer, settings: Settings
 ) -> None:
     with pytest.raises(SourceRejected):
         skillhall.fetch_skill("acme/skills/s1", settings=settings._replace(allowed_networks=()))
-    assert github.api.asked == []
+    assert github.api.requests == []
 
 
 def test_a_network_that_is_none_is_an_error_of_the_settings(settings: Settings) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.agents.file_tools import ReadTools
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.folder_store import FolderStore
 from tests.support.skills import make_skill_md
-from tests.support.trees import DEADLINE, running
+from tests.support.trees import DEADLINE, run_in_background
 
 ADD = """
 import sys
@@ -47,7 +47,7 @@ def test_of_four_processes_that_add_one_id_one_wins(tmp_path: Path) -> None:
     assert [process.returncode for process in processes] == [0] * 4
     winners = {identity: name for name, ids in zip("abcd", said, strict=True) for identity in ids}
     assert sum(map(len, said)) == len(winners) == 10
-    assert {item.id: item.name for item in LocalSkills(tmp_path).list().items} == winners
+    assert {item.id: item.name for item in FolderStore(tmp_path).list().items} == winners
 
 
 SWAP = """
@@ -76,7 +76,7 @@ def run_directory(tmp_path: Path) -> Path:
 
 def test_a_folder_swapped_for_a_link_lets_nothing_out(run_directory: Path, tmp_path: Path) -> None:
     tools = ReadTools(str(run_directory))
-    with running(SWAP, run_directory / "docs", tmp_path / "outside"):
+    with run_in_background(SWAP, run_directory / "docs", tmp_path / "outside"):
         seen = {tools.read_file(path) for _ in range(400) for path in ("docs/a.md", "link/a.md")}
     assert "open" in seen
     assert "SECRET" not in seen
@@ -85,14 +85,14 @@ def test_a_folder_swapped_for_a_link_lets_nothing_out(run_directory: Path, tmp_p
 @pytest.mark.parametrize("target", ["../outside", ".git"])
 def test_a_link_that_turns_lets_nothing_out(run_directory: Path, target: str) -> None:
     tools = ReadTools(str(run_directory))
-    with running(TURN, run_directory / "link", target, "docs"):
+    with run_in_background(TURN, run_directory / "link", target, "docs"):
         seen = {tools.read_file("link/a.md") for _ in range(800)}
     assert "open" in seen
     assert "SECRET" not in seen
 
 
 def test_an_agent_sees_a_change_of_another_process(tmp_path: Path) -> None:
-    local = LocalSkills(tmp_path)
+    local = FolderStore(tmp_path)
     before, block = local.revision(), local.prompt_block()
     command = [sys.executable, "-m", "skillhall", "local", "add", "pdf", "--description", "Reads."]
     subprocess.run([*command, "--root", tmp_path], check=True, capture_output=True)

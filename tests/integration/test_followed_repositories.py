@@ -13,10 +13,10 @@ import pytest
 
 from skillhall._internal.asgi import Services
 from skillhall._internal.prompts.followed_file import FILE
-from skillhall._internal.prompts.prompt_model import Asked, SourceStatus
-from skillhall._internal.prompts.refreshing_source import PATIENCE
-from skillhall._internal.prompts.service import PromptCounter
-from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.prompts.prompt_model import SourceSelector, SourceStatus
+from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL
+from skillhall._internal.prompts.service import PromptService
+from skillhall._internal.prompts.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill_store.collection import Collection
@@ -29,10 +29,10 @@ from skillhall.errors import (
     SkillhallError,
     SourceRejected,
 )
-from tests.support.git_server import GitRepo, GitSite, git_repo, git_site
-from tests.support.prompt_sources import BUILT_IN, StandingClock
-from tests.support.replicas import until
-from tests.support.servers import Reply, Running, make_settings, running
+from tests.support.git_server import GitRepo, GitServer, git_repo, run_git_server
+from tests.support.prompt_sources import BUILT_IN, ManualClock
+from tests.support.replicas import wait_until
+from tests.support.servers import HttpResponse, RunningServer, make_settings, run_server
 from tests.support.skills import make_skill_md
 
 DEADLINE = 120  # seconds
@@ -45,10 +45,10 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 class Hall:
     """A counter and its collection, over a site with three repositories."""
 
-    def __init__(self, folder: Path, site: GitSite) -> None:
+    def __init__(self, folder: Path, site: GitServer) -> None:
         self.folder = folder
         self.site = site
-        self.time = StandingClock()
+        self.time = ManualClock()
         self.team = site.url("team.git")
         self.other = site.url("other.git")
         self.settings = Settings(
@@ -58,21 +58,21 @@ class Hall:
             allowed_networks=("127.0.0.0/8",),
             prompts=PromptSettings(self.team, cache_ttl=str(TTL)),
         )
-        self.opened: list[PromptCounter] = []
+        self.opened: list[PromptService] = []
         self.counter, self.collection = self.open()
 
     @property
     def file(self) -> Path:
         return self.folder / "data" / FILE
 
-    def open(self, *, watch: bool = False) -> tuple[PromptCounter, Collection]:
-        supply = replace(read_supply(self.settings), clock=self.time.clock)
-        counter = PromptCounter(supply, watch=watch)
+    def open(self, *, watch: bool = False) -> tuple[PromptService, Collection]:
+        supply = replace(read_prompt_sources(self.settings), clock=self.time.clock)
+        counter = PromptService(supply, poll=watch)
         self.opened.append(counter)
         return counter, open_collection(self.settings, counter)
 
     def follow(self) -> SourceStatus:
-        return self.counter.follow(Asked(self.other, "skills"))
+        return self.counter.follow(SourceSelector(self.other, "skills"))
 
     def followed(self) -> list[SourceStatus]:
         return [one for one in self.counter.status() if one.followed is not None]
@@ -87,7 +87,7 @@ def other(tmp_path: Path) -> GitRepo:
 
 @pytest.fixture
 def hall(tmp_path: Path, other: GitRepo) -> Iterator[Hall]:
-    with git_site(other.folder.parent) as site:
+    with run_git_server(other.folder.parent) as site:
         made = Hall(tmp_path, site)
         yield made
         for counter in made.opened:
@@ -95,17 +95,17 @@ def hall(tmp_path: Path, other: GitRepo) -> Iterator[Hall]:
 
 
 def names(collection: Collection) -> list[str]:
-    return [*collection.show().ids]
+    return [*collection.snapshot().ids]
 
 
 def test_skills_of_a_followed_repository_come_after_those_of_the_configured_one(
     hall: Hall, other: GitRepo
 ) -> None:
-    before = hall.collection.show().revision
+    before = hall.collection.snapshot().revision
     status = hall.follow()
     assert (status.source, status.prompts) == (f"{hall.other}/skills", 2)
     assert status.commit == other.git("rev-parse", "main")
-    shown = hall.collection.show()
+    shown = hall.collection.snapshot()
     assert shown.revision != before
     assert {one: shown.skills[one].description for one in shown.ids} == {
         "a": "Of the team.",
@@ -152,7 +152,7 @@ def test_what_cannot_be_read_or_has_no_skill_is_not_kept(
     hall: Hall, asked: tuple[str, str], error: type[SkillhallError]
 ) -> None:
     with pytest.raises(error) as told:
-        hall.counter.follow(Asked(hall.site.url(asked[0]), asked[1]))
+        hall.counter.follow(SourceSelector(hall.site.url(asked[0]), asked[1]))
     assert told.value.hint
     assert not hall.file.exists()
     assert hall.followed() == []
@@ -191,7 +191,7 @@ def test_one_that_cannot_be_read_at_the_start_is_told_and_tried_again(hall: Hall
     assert status.stale.since == ""
     assert names(collection) == []
     hall.site.status = 0
-    hall.time.passed += PATIENCE
+    hall.time.seconds += RETRY_INTERVAL
     hall.counter.refresh_followed()
     assert "b" in names(collection)
 
@@ -199,12 +199,12 @@ def test_one_that_cannot_be_read_at_the_start_is_told_and_tried_again(hall: Hall
 def test_nobody_waits_while_one_is_read(hall: Hall) -> None:
     hall.follow()
     hall.settings = hall.settings._replace(prompts=PromptSettings())
-    hall.site.hold = threading.Event()
+    hall.site.release_event = threading.Event()
     _, collection = hall.open(watch=True)
-    assert hall.site.waiting.wait(DEADLINE)
+    assert hall.site.is_waiting.wait(DEADLINE)
     assert names(collection) == []
-    hall.site.hold.set()
-    until(lambda: names(collection) == ["a", "b"])
+    hall.site.release_event.set()
+    wait_until(lambda: names(collection) == ["a", "b"])
 
 
 def test_the_watch_reads_at_the_start_after_a_push_and_when_the_time_is_over(
@@ -212,16 +212,16 @@ def test_the_watch_reads_at_the_start_after_a_push_and_when_the_time_is_over(
 ) -> None:
     hall.follow()
     counter, collection = hall.open(watch=True)
-    until(lambda: names(collection) == ["a", "b"])
+    wait_until(lambda: names(collection) == ["a", "b"])
     other.commit({"skills/c/SKILL.md": make_skill_md("c")})
-    assert not counter.pushed([hall.site.url("unknown.git")], "refs/heads/main")
-    assert counter.pushed([hall.other], "refs/heads/main")
-    until(lambda: names(collection) == ["a", "c"])
+    assert not counter.handle_push([hall.site.url("unknown.git")], "refs/heads/main")
+    assert counter.handle_push([hall.other], "refs/heads/main")
+    wait_until(lambda: names(collection) == ["a", "c"])
     other.commit({"skills/d/SKILL.md": make_skill_md("d")})
     git_repo(hall.folder / "served/third.git", {"e/SKILL.md": make_skill_md("e")})
-    hall.time.passed += TTL
-    counter.follow(Asked(hall.site.url("third.git")))
-    until(lambda: names(collection) == ["a", "d", "e"])
+    hall.time.seconds += TTL
+    counter.follow(SourceSelector(hall.site.url("third.git")))
+    wait_until(lambda: names(collection) == ["a", "d", "e"])
     counter.close()
     assert not [one for one in threading.enumerate() if one.name == "skillhall-followed"]
 
@@ -229,9 +229,9 @@ def test_the_watch_reads_at_the_start_after_a_push_and_when_the_time_is_over(
 def test_what_a_cleared_cache_held_is_read_again_by_the_watch(hall: Hall) -> None:
     hall.follow()
     _, collection = hall.open(watch=True)
-    until(lambda: names(collection) == ["a", "b"])
+    wait_until(lambda: names(collection) == ["a", "b"])
     shutil.rmtree(hall.folder / "cache/prompts")
-    until(lambda: names(collection) == ["a", "b"])
+    wait_until(lambda: names(collection) == ["a", "b"])
     assert collection.details("b").body
 
 
@@ -239,12 +239,12 @@ def test_a_commit_elsewhere_in_the_repository_leaves_skills_as_they_are(
     hall: Hall, other: GitRepo
 ) -> None:
     hall.follow()
-    revision, offer = hall.collection.show().revision, hall.collection.offer()
+    revision, offer = hall.collection.snapshot().revision, hall.collection.current_view()
     files = {f"skills/{name}/SKILL.md": make_skill_md(name, "Of others.") for name in ("a", "b")}
     other.commit({**files, "elsewhere.txt": b"x"})
     hall.counter.refresh_followed()
-    assert hall.collection.show().revision == revision
-    assert hall.collection.offer() is offer
+    assert hall.collection.snapshot().revision == revision
+    assert hall.collection.current_view() is offer
     assert hall.collection.details("b").body
 
 
@@ -261,14 +261,14 @@ def test_a_broken_list_is_told_and_what_is_followed_stays(hall: Hall) -> None:
     hall.follow()
     hall.file.write_bytes(b"{")
     hall.counter.refresh_followed()
-    assert "followed.json" in str(hall.counter.why_not_followed)
+    assert "followed.json" in str(hall.counter.follow_error)
     assert names(hall.collection) == ["a", "b"]
     with pytest.raises(SkillhallError, match=FILE):
-        hall.counter.follow(Asked(hall.site.url("team.git"), "a"))
+        hall.counter.follow(SourceSelector(hall.site.url("team.git"), "a"))
     assert hall.file.read_bytes() == b"{"
     hall.file.unlink()
     hall.counter.refresh_followed()
-    assert hall.counter.why_not_followed is None
+    assert hall.counter.follow_error is None
     assert hall.followed() == []
 
 
@@ -292,9 +292,9 @@ def test_a_secret_that_somebody_wrote_into_the_list_is_not_told(hall: Hall) -> N
     [status] = hall.followed()
     assert status.stale is not None
     assert "s3cr3t" not in f"{status.source}{status.stale}"
-    with running(services=Services(hall.counter, hall.collection)) as server:
+    with run_server(services=Services(hall.counter, hall.collection)) as server:
         for place in ("/sources", "/readyz"):
-            assert b"s3cr3t" not in server.ask("GET", place).body
+            assert b"s3cr3t" not in server.request("GET", place).body
         assert status.followed is not None
         page = told(server, send(server, "/sources/unfollow", key=status.followed.key))
         assert "s3cr3t" not in page
@@ -305,7 +305,9 @@ def test_many_are_added_at_once_and_none_is_lost(hall: Hall) -> None:
         file = {f"s{number}/SKILL.md": make_skill_md(f"s{number}")}
         git_repo(hall.folder / f"served/{number}.git", file)
     threads = [
-        threading.Thread(target=hall.counter.follow, args=[Asked(hall.site.url(f"{number}.git"))])
+        threading.Thread(
+            target=hall.counter.follow, args=[SourceSelector(hall.site.url(f"{number}.git"))]
+        )
         for number in range(6)
     ]
     for thread in threads:
@@ -318,12 +320,12 @@ def test_many_are_added_at_once_and_none_is_lost(hall: Hall) -> None:
 
 def test_servers_that_share_a_database_follow_nothing(hall: Hall) -> None:
     hall.follow()
-    supply = replace(read_supply(hall.settings), can_follow=False)
-    with closing(PromptCounter(supply)) as counter:
-        assert isinstance(counter.why_not_followed, FollowingOff)
+    supply = replace(read_prompt_sources(hall.settings), can_follow=False)
+    with closing(PromptService(supply)) as counter:
+        assert isinstance(counter.follow_error, FollowingOff)
         assert [one.source for one in counter.status()] == [hall.team]
         with pytest.raises(FollowingOff):
-            counter.follow(Asked(hall.other, "skills"))
+            counter.follow(SourceSelector(hall.other, "skills"))
         with pytest.raises(FollowingOff):
             counter.unfollow("x")
 
@@ -332,25 +334,25 @@ def test_servers_that_share_a_database_follow_nothing(hall: Hall) -> None:
 
 
 @pytest.fixture
-def server(hall: Hall) -> Iterator[Running]:
+def server(hall: Hall) -> Iterator[RunningServer]:
     settings = make_settings()._replace(prompts=hall.settings.prompts)
-    with running(settings=settings, services=Services(hall.counter, hall.collection)) as one:
+    with run_server(settings=settings, services=Services(hall.counter, hall.collection)) as one:
         yield one
 
 
-def send(server: Running, place: str, /, **given: str) -> Reply:
-    return server.ask("POST", place, urlencode(given).encode(), FORM)
+def send(server: RunningServer, place: str, /, **given: str) -> HttpResponse:
+    return server.request("POST", place, urlencode(given).encode(), FORM)
 
 
-def told(server: Running, done: Reply) -> str:
+def told(server: RunningServer, done: HttpResponse) -> str:
     """The page that a form leads to."""
     assert done.status == 303, done.body
     cookie = done.headers["Set-Cookie"].partition(";")[0]
-    return server.ask("GET", done.headers["Location"], headers={"Cookie": cookie}).body.decode()
+    return server.request("GET", done.headers["Location"], headers={"Cookie": cookie}).body.decode()
 
 
 def test_a_repository_is_added_removed_and_brought_back_on_the_page(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     page = told(server, send(server, "/sources/follow", repo=hall.other, path="skills"))
     assert "Added" in page
@@ -358,19 +360,19 @@ def test_a_repository_is_added_removed_and_brought_back_on_the_page(
     assert status.followed is not None
     assert f"Remove {hall.other}" in page
     assert f"Remove {hall.team}" not in page
-    assert server.ask("GET", "/api/v1/skills/b").status == 200
-    listed = server.ask("GET", "/api/v1/prompts").json["data"]["prompts"]
+    assert server.request("GET", "/api/v1/skills/b").status == 200
+    listed = server.request("GET", "/api/v1/prompts").json["data"]["prompts"]
     assert "b" not in [one["name"] for one in listed]
     page = told(server, send(server, "/sources/unfollow", key=status.followed.key))
-    assert server.ask("GET", "/api/v1/skills/b").status == 404
+    assert server.request("GET", "/api/v1/skills/b").status == 404
     _, _, undo = page.partition('action="/sources/follow?')
     undo = undo.partition('"')[0].replace("&amp;", "&")
     assert "Added" in told(server, send(server, f"/sources/follow?{undo}"))
-    assert server.ask("GET", "/api/v1/skills/b").status == 200
+    assert server.request("GET", "/api/v1/skills/b").status == 200
 
 
 def test_what_cannot_be_added_is_told_beside_the_form_with_what_was_typed(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     reply = send(server, "/sources/follow", repo=hall.other, path="none", branch="v9")
     page = reply.body.decode()
@@ -384,12 +386,12 @@ def test_what_cannot_be_added_is_told_beside_the_form_with_what_was_typed(
     assert send(server, "/sources/unfollow", key="none").status == 404
     foreign = {**FORM, "Origin": "https://elsewhere.example"}
     body = urlencode({"repo": hall.other, "path": "skills"}).encode()
-    assert server.ask("POST", "/sources/follow", body, foreign).status == 403
+    assert server.request("POST", "/sources/follow", body, foreign).status == 403
     assert hall.followed() == []
 
 
 def test_a_refresh_on_the_page_looks_at_what_is_followed(
-    hall: Hall, server: Running, other: GitRepo
+    hall: Hall, server: RunningServer, other: GitRepo
 ) -> None:
     hall.follow()
     commit = other.commit({"skills/c/SKILL.md": make_skill_md("c")})
@@ -402,10 +404,10 @@ def test_a_refresh_on_the_page_looks_at_what_is_followed(
 def test_the_page_has_no_form_while_nothing_can_be_added(hall: Hall) -> None:
     hall.file.parent.mkdir(exist_ok=True)
     hall.file.write_bytes(b"{")
-    shared = PromptCounter(replace(read_supply(hall.settings), can_follow=False))
+    shared = PromptService(replace(read_prompt_sources(hall.settings), can_follow=False))
     hall.opened.append(shared)
     for counter, text in ((hall.open()[0], FILE), (shared, "Several servers share")):
-        with running(services=Services(counter, hall.collection)) as server:
-            page = server.ask("GET", "/sources").body.decode()
+        with run_server(services=Services(counter, hall.collection)) as server:
+            page = server.request("GET", "/sources").body.decode()
             assert text in page
             assert 'action="/sources/follow"' not in page

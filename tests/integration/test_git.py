@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.net.addresses import PUBLIC, AddressPolicy
+from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.settings import Secret
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.git.source import (
     GitAccess,
     GitLimits,
-    has_git,
+    is_git_available,
     read_git,
     resolve_commit,
 )
 from skillhall._internal.sources.ref import GitRef
-from skillhall._internal.sources.repo_layout import Snapshot
+from skillhall._internal.sources.repo_layout import RepositorySkills
 from skillhall.errors import (
     NoSkillThere,
     RateLimited,
@@ -45,14 +45,14 @@ from tests.support.git_server import (
     LINK,
     SUBMODULE,
     GitRepo,
-    GitSite,
+    GitServer,
     git_repo,
-    git_site,
+    run_git_server,
 )
 from tests.support.http_server import make_certificate
 from tests.support.skills import make_skill_md
 
-LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")
+LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
 TOKEN = "s3cr3t-t0ken-0123456789"  # noqa: S105 - no secret of anyone
 NOISE = random.Random(1).randbytes(1_000_000)  # noqa: S311 - bytes that do not shrink
 PDF = make_skill_md("pdf")
@@ -68,8 +68,8 @@ def served(tmp_path: Path) -> GitRepo:
 
 
 @pytest.fixture
-def site(served: GitRepo) -> Iterator[GitSite]:
-    with git_site(served.folder.parents[1]) as running:
+def site(served: GitRepo) -> Iterator[GitServer]:
+    with run_git_server(served.folder.parents[1]) as running:
         yield running
 
 
@@ -78,15 +78,15 @@ def access(tmp_path: Path) -> GitAccess:
     return GitAccess(str(tmp_path / "cache"), LOOPBACK)
 
 
-def with_token(access: GitAccess, site: GitSite, token: str = TOKEN) -> GitAccess:
+def with_token(access: GitAccess, site: GitServer, token: str = TOKEN) -> GitAccess:
     tokens = {f"127.0.0.1:{site.port}": Secret(token)}
     return GitAccess(access.cache_directory, LOOPBACK, tokens, access.limits)
 
 
 def read(
-    site: GitSite, access: GitAccess, path: str = "", ref: str = "", repo: str = "acme/skills.git"
-) -> Snapshot:
-    return read_git(GitRef(site.url(repo), path, ref), access, text="acme/skills")
+    site: GitServer, access: GitAccess, path: str = "", ref: str = "", repo: str = "acme/skills.git"
+) -> RepositorySkills:
+    return read_git(GitRef(site.url(repo), path, ref), access, source_text="acme/skills")
 
 
 def contents(bundle: Bundle) -> dict[str, bytes]:
@@ -99,7 +99,7 @@ def left_in(access: GitAccess) -> list[str]:
     return sorted(str(path) for path in found if path.is_file() and path.name != "lock")
 
 
-def running_on(site: GitSite) -> list[str]:
+def running_on(site: GitServer) -> list[str]:
     """The commands of processes that were sent to the site."""
     commands = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
@@ -110,7 +110,7 @@ def running_on(site: GitSite) -> list[str]:
     return [command for command in commands if f":{site.port}/" in command and "git" in command]
 
 
-def all_end_on(site: GitSite) -> bool:
+def all_end_on(site: GitServer) -> bool:
     """Whether none of them is left; the system takes a moment to end what was killed."""
     moment = threading.Event()
     return any(not running_on(site) or moment.wait(0.02) for _ in range(6000))
@@ -133,7 +133,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_skill_comes_without_the_rest_of_the_repository(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     found = read(site, access, "skills/pdf")
     assert found.commit == (served.folder / "refs/heads/main").read_text("ascii").strip()
@@ -142,15 +142,15 @@ def test_one_skill_comes_without_the_rest_of_the_repository(
     assert bundle.folder == "skills/pdf"
     assert contents(bundle) == {"SKILL.md": PDF}
     assert site.bytes_sent < 10_000
-    assert len(site.asked) == ONE_READING
+    assert len(site.requests) == ONE_READING
 
 
-def test_without_a_path_all_skills_come(site: GitSite, access: GitAccess) -> None:
+def test_without_a_path_all_skills_come(site: GitServer, access: GitAccess) -> None:
     assert [bundle.folder for bundle in read(site, access).bundles] == ["skills/csv", "skills/pdf"]
 
 
 def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"SKILL.md": PDF, "scripts/run.sh": b"#!/bin/sh\n"})
     [bundle] = read(site, access).bundles
@@ -159,7 +159,7 @@ def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
 
 
 def test_bytes_and_execute_bits_are_those_of_the_commit(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     odd = bytes(range(256)) + b"\r\n\0"
     files = {"a/SKILL.md": PDF, "a/.gitattributes": b"* text eol=crlf filter=lfs\n"}
@@ -171,7 +171,7 @@ def test_bytes_and_execute_bits_are_those_of_the_commit(
 
 
 def test_links_and_submodules_are_left_out_and_named(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     hooked = b'[submodule "x"]\n\tpath = x\n\turl = https://example.com/x.git\n'
     served.commit(
@@ -194,7 +194,7 @@ def test_links_and_submodules_are_left_out_and_named(
 
 
 def test_unsafe_names_are_left_out_and_shown_harmlessly(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     names = ["a\\b", "c:x", "end.", "con.txt", "x\x1b[31m", "caf\udce9"]
     served.commit({"a/SKILL.md": PDF, **{f"a/{name}": b"x" for name in names}})
@@ -205,7 +205,7 @@ def test_unsafe_names_are_left_out_and_shown_harmlessly(
 
 
 def test_names_that_are_one_name_elsewhere_are_reported(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF, "a/README": b"1", "a/readme": b"2", "a/Data/x": b"3"})
     [bundle] = read(site, access).bundles
@@ -214,7 +214,7 @@ def test_names_that_are_one_name_elsewhere_are_reported(
 
 
 def test_a_huge_file_is_left_out_and_its_skill_stays(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF, "a/huge": bytes(10 * 1024 * 1024 + 1)})
     [bundle] = read(site, access).bundles
@@ -223,7 +223,7 @@ def test_a_huge_file_is_left_out_and_its_skill_stays(
 
 
 def test_too_many_files_are_cut_and_counted(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     blob = served.blob(b"x")
     many = served.tree([("100644", blob, f"{number:04}") for number in range(2_000)])
@@ -234,7 +234,7 @@ def test_too_many_files_are_cut_and_counted(
     assert [f.code for f in bundle.findings] == [Code.TOO_MANY_FILES]
 
 
-def test_a_server_without_filters_gives_the_same(site: GitSite, access: GitAccess) -> None:
+def test_a_server_without_filters_gives_the_same(site: GitServer, access: GitAccess) -> None:
     site.filters = False
     [bundle] = read(site, access, "pdf").bundles
     assert contents(bundle) == {"SKILL.md": PDF}
@@ -242,14 +242,14 @@ def test_a_server_without_filters_gives_the_same(site: GitSite, access: GitAcces
 
 @pytest.mark.parametrize("filters", [True, False])
 def test_a_server_of_the_old_protocol_gives_the_same(
-    site: GitSite, access: GitAccess, filters: bool
+    site: GitServer, access: GitAccess, filters: bool
 ) -> None:
     site.filters, site.newest_protocol = filters, False
     [bundle] = read(site, access, "pdf").bundles
     assert contents(bundle) == {"SKILL.md": PDF}
 
 
-def test_a_repository_with_long_ids_is_read(site: GitSite, access: GitAccess) -> None:
+def test_a_repository_with_long_ids_is_read(site: GitServer, access: GitAccess) -> None:
     repo = GitRepo(site.root / "long.git", "sha256")
     commit = repo.commit({"a/SKILL.md": PDF})
     assert len(commit) == 64
@@ -258,7 +258,7 @@ def test_a_repository_with_long_ids_is_read(site: GitSite, access: GitAccess) ->
 
 
 def test_a_missing_skill_and_a_repository_without_any(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     with pytest.raises(SkillNotFound) as caught:
         read(site, access, "pfd")
@@ -268,7 +268,7 @@ def test_a_missing_skill_and_a_repository_without_any(
         read(site, access, ref="bare")
 
 
-def test_progress_is_told(site: GitSite, access: GitAccess) -> None:
+def test_progress_is_told(site: GitServer, access: GitAccess) -> None:
     told: list[tuple[str, int, int]] = []
     noisy = GitAccess(access.cache_directory, LOOPBACK, progress=lambda *a: told.append(a))
     read(site, noisy)
@@ -279,7 +279,7 @@ def test_progress_is_told(site: GitSite, access: GitAccess) -> None:
 
 
 def test_the_head_need_not_be_called_main(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     commit = served.commit({"a/SKILL.md": PDF}, ref="refs/heads/trunk")
     (served.folder / "HEAD").write_text("ref: refs/heads/trunk\n", encoding="ascii")
@@ -288,7 +288,7 @@ def test_the_head_need_not_be_called_main(
 
 
 def test_a_tag_comes_before_a_branch_of_that_name(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF}, ref="refs/heads/v1")
     tagged = served.commit({"b/SKILL.md": PDF}, ref="refs/heads/other")
@@ -298,32 +298,32 @@ def test_a_tag_comes_before_a_branch_of_that_name(
 
 
 def test_a_branch_with_slashes_is_found_from_its_page(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     commit = served.commit({"skills/a/SKILL.md": PDF}, ref="refs/heads/feature/new/x")
     page = GitRef(site.url("acme/skills.git"), "new/x/skills/a", "feature")
-    found = read_git(page, access, text="page")
+    found = read_git(page, access, source_text="page")
     assert (found.commit, found.bundles[0].folder) == (commit, "skills/a")
     assert resolve_commit(page, access) == commit
 
 
 def test_a_commit_is_pinned_and_asks_nobody_twice(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     commit = served.commit(FILES)
     served.commit({"x/SKILL.md": PDF})
     first = read(site, access, ref=commit)
     assert first.commit == commit
-    asked = len(site.asked)
+    asked = len(site.requests)
     again = GitAccess(access.cache_directory, LOOPBACK, resolve=Names())
     host = GitRef(site.url("acme/skills.git"), "", commit)
-    assert contents(read_git(host, again, text="x").bundles[0]) == contents(first.bundles[0])
-    assert len(site.asked) == asked
+    assert contents(read_git(host, again, source_text="x").bundles[0]) == contents(first.bundles[0])
+    assert len(site.requests) == asked
 
 
 @pytest.mark.parametrize("ref", ["nope", "1" * 40, "blob-tag"])
 def test_an_unknown_ref_is_not_found_and_leaves_nothing(
-    site: GitSite, access: GitAccess, served: GitRepo, ref: str
+    site: GitServer, access: GitAccess, served: GitRepo, ref: str
 ) -> None:
     (served.folder / "refs/tags/blob-tag").write_text(served.blob(b"x"), encoding="ascii")
     with pytest.raises(SourceNotFound, match="'acme/skills'"):
@@ -331,7 +331,7 @@ def test_an_unknown_ref_is_not_found_and_leaves_nothing(
     assert not (Path(access.cache_directory) / "git").exists()
 
 
-def test_an_unknown_repository_is_not_found(site: GitSite, access: GitAccess) -> None:
+def test_an_unknown_repository_is_not_found(site: GitServer, access: GitAccess) -> None:
     with pytest.raises(SourceNotFound):
         read(site, access, repo="acme/none.git")
     with pytest.raises(SourceNotFound):
@@ -369,9 +369,9 @@ def test_an_unknown_repository_is_not_found(site: GitSite, access: GitAccess) ->
 def test_hostile_sources_start_nothing_and_make_nothing(
     access: GitAccess, recorded: Path, reference: GitRef
 ) -> None:
-    public = GitAccess(access.cache_directory, PUBLIC)
+    public = GitAccess(access.cache_directory, PUBLIC_ONLY)
     with pytest.raises(SourceRejected):
-        read_git(reference, public, text="x")
+        read_git(reference, public, source_text="x")
     with pytest.raises(SourceRejected):
         resolve_commit(reference, public)
     assert not (recorded / "arguments").exists()
@@ -391,14 +391,14 @@ class Names:
 
 
 def test_the_address_that_was_judged_is_the_one_that_is_called(
-    site: GitSite, access: GitAccess
+    site: GitServer, access: GitAccess
 ) -> None:
     names = Names(["127.0.0.1"])
     pinned = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
-    found = read_git(GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, text="x")
+    found = read_git(GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, source_text="x")
     assert len(found.bundles) == 2
     assert names.asked == ["skills.invalid"]
-    assert site.asked[0].headers["host"] == f"skills.invalid:{site.port}"
+    assert site.requests[0].headers["host"] == f"skills.invalid:{site.port}"
 
 
 def test_https_asks_the_judged_address_for_the_certificate_of_the_name(
@@ -407,17 +407,17 @@ def test_https_asks_the_judged_address_for_the_certificate_of_the_name(
     certificate, key = make_certificate(tmp_path, "skills.invalid")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    with git_site(served.folder.parents[1], context) as site:
+    with run_git_server(served.folder.parents[1], context) as site:
         here = GitAccess(
             str(tmp_path / "cache"),
             LOOPBACK,
             resolve=lambda *_: ["127.0.0.1"],
-            certificates=str(certificate),
+            ca_file=str(certificate),
         )
         good = GitRef(site.url("acme/skills.git", "skills.invalid"))
-        assert len(read_git(good, here, text="x").bundles) == 2
+        assert len(read_git(good, here, source_text="x").bundles) == 2
         with pytest.raises(SourceUnavailable, match="certificate is not valid"):
-            read_git(GitRef(site.url("acme/skills.git", "other.invalid")), here, text="x")
+            read_git(GitRef(site.url("acme/skills.git", "other.invalid")), here, source_text="x")
 
 
 def test_a_private_address_behind_a_name_is_refused(access: GitAccess, recorded: Path) -> None:
@@ -426,7 +426,7 @@ def test_a_private_address_behind_a_name_is_refused(access: GitAccess, recorded:
         read_git(
             GitRef("https://skills.invalid/x.git"),
             GitAccess(access.cache_directory, resolve=names),
-            text="x",
+            source_text="x",
         )
     assert not (recorded / "arguments").exists()
 
@@ -435,24 +435,24 @@ def test_a_private_address_behind_a_name_is_refused(access: GitAccess, recorded:
 
 
 def test_a_repository_that_was_renamed_is_found_at_its_new_place(
-    site: GitSite, access: GitAccess
+    site: GitServer, access: GitAccess
 ) -> None:
     site.redirects["/old/"] = site.url("acme/skills.git")
     assert len(read(site, access, repo="old/name").bundles) == 2
 
 
-def test_a_token_does_not_follow_a_redirect(site: GitSite, access: GitAccess) -> None:
-    with git_site(site.root) as other:
+def test_a_token_does_not_follow_a_redirect(site: GitServer, access: GitAccess) -> None:
+    with run_git_server(site.root) as other:
         site.redirects["/old/"] = other.url("acme/skills.git")
         tokens = {f"127.0.0.1:{one.port}": Secret(TOKEN) for one in (site, other)}
         holder = GitAccess(access.cache_directory, LOOPBACK, tokens)
         assert len(read(site, holder, repo="old/name").bundles) == 2
-        assert "authorization" in site.asked[0].headers
-        assert other.asked
-        assert all("authorization" not in asked.headers for asked in other.asked)
+        assert "authorization" in site.requests[0].headers
+        assert other.requests
+        assert all("authorization" not in asked.headers for asked in other.requests)
 
 
-def test_a_redirect_to_a_private_address_is_refused(site: GitSite, access: GitAccess) -> None:
+def test_a_redirect_to_a_private_address_is_refused(site: GitServer, access: GitAccess) -> None:
     site.redirects["/old/"] = "http://10.0.0.1/x.git"
     with pytest.raises(SourceRejected):
         read(site, access, repo="old/name")
@@ -463,21 +463,21 @@ def test_a_redirect_to_a_private_address_is_refused(site: GitSite, access: GitAc
 
 
 def test_a_token_opens_a_repository_and_is_seen_nowhere(
-    site: GitSite, access: GitAccess, recorded: Path
+    site: GitServer, access: GitAccess, recorded: Path
 ) -> None:
     site.token = TOKEN
     assert len(read(site, with_token(access, site)).bundles) == 2
-    assert all("authorization" in asked.headers for asked in site.asked)
+    assert all("authorization" in asked.headers for asked in site.requests)
     assert TOKEN not in (recorded / "arguments").read_text(encoding="utf-8")
     assert TOKEN not in (recorded / "variables").read_text(encoding="utf-8")  # encoded there
     kept = [Path(path).read_bytes() for path in left_in(access)]
-    hidden = site.asked[0].headers["authorization"].removeprefix("Basic ")
+    hidden = site.requests[0].headers["authorization"].removeprefix("Basic ")
     assert not [data for data in kept if TOKEN.encode() in data or hidden.encode() in data]
     assert hidden not in (recorded / "arguments").read_text(encoding="utf-8")
 
 
 def test_git_sees_nothing_of_our_environment(
-    site: GitSite, access: GitAccess, recorded: Path, monkeypatch: pytest.MonkeyPatch
+    site: GitServer, access: GitAccess, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GITHUB_TOKEN", "https_proxy", "GIT_DIR", "GIT_SSL_NO_VERIFY", "SSH_AUTH_SOCK"):
         monkeypatch.setenv(name, "leaked")
@@ -486,13 +486,13 @@ def test_git_sees_nothing_of_our_environment(
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="there is no /proc")
-def test_no_process_shows_the_token_while_it_runs(site: GitSite, access: GitAccess) -> None:
-    site.hold = threading.Event()
+def test_no_process_shows_the_token_while_it_runs(site: GitServer, access: GitAccess) -> None:
+    site.release_event = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read, site, with_token(access, site))
-        assert site.waiting.wait(120)
+        assert site.is_waiting.wait(120)
         commands = running_on(site)
-        site.hold.set()
+        site.release_event.set()
         assert len(reading.result(20).bundles) == 2
     assert commands
     assert not [command for command in commands if TOKEN in command or "Basic" in command]
@@ -500,7 +500,7 @@ def test_no_process_shows_the_token_while_it_runs(site: GitSite, access: GitAcce
 
 @pytest.mark.parametrize(("token", "words"), [("", "asks for credentials"), ("no", "the token")])
 def test_credentials_that_are_missing_or_wrong_are_told_at_once(
-    site: GitSite, access: GitAccess, token: str, words: str
+    site: GitServer, access: GitAccess, token: str, words: str
 ) -> None:
     site.token = TOKEN
     asker = with_token(access, site, token) if token else access
@@ -510,13 +510,13 @@ def test_credentials_that_are_missing_or_wrong_are_told_at_once(
     assert left_in(access) == []
 
 
-def test_a_token_for_another_host_is_not_sent(site: GitSite, access: GitAccess) -> None:
+def test_a_token_for_another_host_is_not_sent(site: GitServer, access: GitAccess) -> None:
     tokens = {"127.0.0.1": Secret(TOKEN), "github.com": Secret(TOKEN)}
     read(site, GitAccess(access.cache_directory, LOOPBACK, tokens))
-    assert all("authorization" not in asked.headers for asked in site.asked)
+    assert all("authorization" not in asked.headers for asked in site.requests)
 
 
-def test_what_one_token_read_is_not_given_to_another(site: GitSite, access: GitAccess) -> None:
+def test_what_one_token_read_is_not_given_to_another(site: GitServer, access: GitAccess) -> None:
     site.token = TOKEN
     read(site, with_token(access, site))
     site.status = 503
@@ -531,7 +531,7 @@ def test_what_one_token_read_is_not_given_to_another(site: GitSite, access: GitA
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503])
 def test_without_a_copy_a_host_that_fails_is_an_error(
-    site: GitSite, access: GitAccess, status: int
+    site: GitServer, access: GitAccess, status: int
 ) -> None:
     site.status = status
     with pytest.raises(RateLimited if status == 429 else SourceUnavailable):
@@ -541,7 +541,7 @@ def test_without_a_copy_a_host_that_fails_is_an_error(
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
 def test_with_a_copy_the_last_state_is_given_and_marked(
-    site: GitSite, access: GitAccess, status: int
+    site: GitServer, access: GitAccess, status: int
 ) -> None:
     fresh = read(site, access)
     site.status = status
@@ -552,15 +552,15 @@ def test_with_a_copy_the_last_state_is_given_and_marked(
 
 
 def test_a_host_that_is_gone_or_unknown_leaves_the_last_state(
-    site: GitSite, access: GitAccess
+    site: GitServer, access: GitAccess
 ) -> None:
     names = Names(["127.0.0.1"], ["127.0.0.2"])
     named = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
     reference = GitRef(site.url("acme/skills.git", "skills.invalid"), "pdf")
-    read_git(reference, named, text="x")
-    assert "cannot be reached" in read_git(reference, named, text="x").stale
+    read_git(reference, named, source_text="x")
+    assert "cannot be reached" in read_git(reference, named, source_text="x").stale
     lost = GitAccess(access.cache_directory, LOOPBACK, resolve=_fail)
-    assert "its address cannot be found" in read_git(reference, lost, text="x").stale
+    assert "its address cannot be found" in read_git(reference, lost, source_text="x").stale
 
 
 def _fail(_host: str, _port: int) -> list[str]:
@@ -568,7 +568,7 @@ def _fail(_host: str, _port: int) -> list[str]:
 
 
 def test_a_skill_that_was_never_read_is_no_part_of_the_last_state(
-    site: GitSite, access: GitAccess
+    site: GitServer, access: GitAccess
 ) -> None:
     read(site, access, "pdf")
     site.status = 503
@@ -577,7 +577,7 @@ def test_a_skill_that_was_never_read_is_no_part_of_the_last_state(
 
 
 def test_a_rewritten_branch_is_followed_and_a_deleted_one_is_gone(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     first = served.commit({"a/SKILL.md": PDF, "a/x": b"1"}, ref="refs/heads/b")
     assert read(site, access, ref="b").commit == first
@@ -596,7 +596,7 @@ def test_a_rewritten_branch_is_followed_and_a_deleted_one_is_gone(
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".."])
 def test_trees_that_would_reach_into_git_are_refused_and_the_last_state_stays(
-    site: GitSite, access: GitAccess, served: GitRepo, name: str
+    site: GitServer, access: GitAccess, served: GitRepo, name: str
 ) -> None:
     good = read(site, access)
     evil = served.tree([(FOLDER, served.files({"config": b"x"}), name)])
@@ -611,7 +611,7 @@ def test_trees_that_would_reach_into_git_are_refused_and_the_last_state_stays(
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "removed", "head", "objects"])
-def test_a_damaged_copy_is_made_anew(site: GitSite, access: GitAccess, damage: str) -> None:
+def test_a_damaged_copy_is_made_anew(site: GitServer, access: GitAccess, damage: str) -> None:
     good = read(site, access)
     [repository] = Path(access.cache_directory).glob("git/*/repository")
     for pack in repository.glob("objects/pack/*.pack"):
@@ -633,7 +633,7 @@ def test_a_damaged_copy_is_made_anew(site: GitSite, access: GitAccess, damage: s
 
 
 def test_a_copy_whose_files_alone_are_damaged_is_made_anew(
-    site: GitSite, access: GitAccess
+    site: GitServer, access: GitAccess
 ) -> None:
     read(site, access)
     packs = Path(access.cache_directory).glob("git/*/repository/objects/pack/*.pack")
@@ -644,10 +644,10 @@ def test_a_copy_whose_files_alone_are_damaged_is_made_anew(
     found = read(site, access)
     assert found.stale == ""
     assert contents(found.bundles[1]) == {"SKILL.md": PDF}
-    assert len(site.asked) == ONE_READING + 3 + ONE_READING
+    assert len(site.requests) == ONE_READING + 3 + ONE_READING
 
 
-def test_what_an_interrupted_run_left_is_swept(site: GitSite, access: GitAccess) -> None:
+def test_what_an_interrupted_run_left_is_swept(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     [entry] = Path(access.cache_directory).glob("git/*")
     (entry / "new").mkdir()
@@ -660,41 +660,41 @@ def test_what_an_interrupted_run_left_is_swept(site: GitSite, access: GitAccess)
 
 
 def test_a_copy_that_has_grown_too_large_is_made_anew(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     read(site, access)
     [entry] = Path(access.cache_directory).glob("git/*")
     (entry / "repository/objects/pack/old.keep").write_bytes(NOISE)
-    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(size=500_000))
+    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     assert read(site, limited).stale == ""
     assert not (entry / "repository/objects/pack/old.keep").exists()
 
 
 def test_a_host_that_takes_too_long_is_given_up_with_all_its_processes(
-    site: GitSite, access: GitAccess
+    site: GitServer, access: GitAccess
 ) -> None:
-    site.hold = threading.Event()
-    hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(overall=0.5))
+    site.release_event = threading.Event()
+    hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
     with pytest.raises(SourceTimedOut):
         read(site, hasty)
     assert all_end_on(site)
     assert left_in(access) == []
 
 
-def test_a_slow_host_leaves_the_last_state(site: GitSite, access: GitAccess) -> None:
+def test_a_slow_host_leaves_the_last_state(site: GitServer, access: GitAccess) -> None:
     read(site, access)
-    site.hold = threading.Event()
-    hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(overall=0.5))
+    site.release_event = threading.Event()
+    hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
     assert "takes too long" in read(site, hasty).stale
 
 
 @pytest.mark.parametrize("filters", [True, False])
 def test_a_repository_that_is_too_large_is_refused_and_leaves_nothing(
-    site: GitSite, access: GitAccess, served: GitRepo, filters: bool
+    site: GitServer, access: GitAccess, served: GitRepo, filters: bool
 ) -> None:
     site.filters = filters
     served.commit({"a/SKILL.md": PDF, "a/noise" if filters else "noise": NOISE})
-    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(size=500_000))
+    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     with pytest.raises(TooLarge):
         read(site, limited)
     assert all_end_on(site)
@@ -702,28 +702,28 @@ def test_a_repository_that_is_too_large_is_refused_and_leaves_nothing(
 
 
 def test_files_that_unpack_to_too_much_are_refused(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF, "a/blank": bytes(600_000)})
-    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(size=500_000))
+    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     with pytest.raises(TooLarge):
         read(site, limited)
     assert left_in(access) == []
 
 
 def test_a_copy_stays_when_the_repository_grows_too_large(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     good = read(site, access)
     served.commit({"a/SKILL.md": PDF, "a/noise": NOISE})
-    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(size=500_000))
+    limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     with pytest.raises(TooLarge):
         read(site, limited)
     site.status = 503
     assert read(site, access).commit == good.commit
 
 
-def test_a_tree_without_end_is_refused(site: GitSite, access: GitAccess, served: GitRepo) -> None:
+def test_a_tree_without_end_is_refused(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     tree = served.files({"SKILL.md": PDF})
     for _ in range(12):
         tree = served.tree([(FOLDER, tree, str(number)) for number in range(10)])
@@ -733,7 +733,7 @@ def test_a_tree_without_end_is_refused(site: GitSite, access: GitAccess, served:
     assert all_end_on(site)
 
 
-def test_an_interrupt_ends_git_and_leaves_nothing(site: GitSite, access: GitAccess) -> None:
+def test_an_interrupt_ends_git_and_leaves_nothing(site: GitServer, access: GitAccess) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -753,31 +753,31 @@ read_git(GitRef(url), GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8")), t
 """
 
 
-def test_a_killed_reader_is_no_burden_to_the_next(site: GitSite, access: GitAccess) -> None:
-    site.hold = threading.Event()
+def test_a_killed_reader_is_no_burden_to_the_next(site: GitServer, access: GitAccess) -> None:
+    site.release_event = threading.Event()
     given = json.dumps([site.url("acme/skills.git"), access.cache_directory])
     reader = subprocess.Popen([sys.executable, "-c", KILLED, given])
-    assert site.waiting.wait(120)
+    assert site.is_waiting.wait(120)
     reader.send_signal(signal.SIGKILL)
     reader.wait(120)
-    site.hold.set()
+    site.release_event.set()
     assert len(read(site, access).bundles) == 2
 
 
-def test_readers_at_the_same_time_ask_once(site: GitSite, access: GitAccess) -> None:
-    site.hold = threading.Event()
+def test_readers_at_the_same_time_ask_once(site: GitServer, access: GitAccess) -> None:
+    site.release_event = threading.Event()
     with ThreadPoolExecutor(8) as pool:
         readings = [pool.submit(read, site, access) for _ in range(8)]
-        assert site.waiting.wait(120)
-        site.hold.set()
+        assert site.is_waiting.wait(120)
+        site.release_event.set()
         found = [reading.result(60) for reading in readings]
     assert len({snapshot.commit for snapshot in found}) == 1
     assert all(len(snapshot.bundles) == 2 for snapshot in found)
-    assert len(site.asked) == ONE_READING
+    assert len(site.requests) == ONE_READING
 
 
 def test_errors_show_no_path_of_ours_and_no_token(
-    site: GitSite, access: GitAccess, served: GitRepo
+    site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     (served.folder / "objects").rename(served.folder / "lost")  # git says why it fails
     site.token = TOKEN
@@ -794,7 +794,11 @@ def test_errors_show_no_path_of_ours_and_no_token(
 
 @pytest.mark.parametrize("version", ["", "2.30.2", "2.38.9", "nonsense"])
 def test_without_a_git_that_is_new_enough_nothing_is_read(
-    site: GitSite, access: GitAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+    site: GitServer,
+    access: GitAccess,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
 ) -> None:
     folder = tmp_path / "old"
     folder.mkdir()
@@ -802,11 +806,11 @@ def test_without_a_git_that_is_new_enough_nothing_is_read(
         (folder / "git").write_text(f"#!/bin/sh\necho git version {version}\n", encoding="utf-8")
         (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    assert not has_git()
+    assert not is_git_available()
     with pytest.raises(SourceUnavailable, match=r"needs git 2\.39") as caught:
         read(site, access)
     assert "install git" in caught.value.hint
-    assert site.asked == []
+    assert site.requests == []
     assert left_in(access) == []
 
 
@@ -814,16 +818,19 @@ def test_without_a_git_that_is_new_enough_nothing_is_read(
 
 
 def test_ssh_is_told_the_address_and_asks_nobody(
-    site: GitSite, access: GitAccess, recorded: Path
+    site: GitServer, access: GitAccess, recorded: Path
 ) -> None:
     script = f'#!/bin/sh\necho "$@" > {recorded}/ssh-arguments\nenv > {recorded}/ssh-variables\n'
     script += f'for last; do :; done\ncd {site.root} && exec sh -c "$last"\n'
     (recorded / "ssh").write_text(script, encoding="utf-8")
     (recorded / "ssh").chmod(0o755)
     agent = GitAccess(
-        access.cache_directory, LOOPBACK, {"127.0.0.1": Secret(TOKEN)}, ssh_agent="/run/agent"
+        access.cache_directory,
+        LOOPBACK,
+        {"127.0.0.1": Secret(TOKEN)},
+        ssh_agent_socket="/run/agent",
     )
-    found = read_git(GitRef("git@127.0.0.1:acme/skills.git", "pdf"), agent, text="x")
+    found = read_git(GitRef("git@127.0.0.1:acme/skills.git", "pdf"), agent, source_text="x")
     assert contents(found.bundles[0]) == {"SKILL.md": PDF}
     arguments = (recorded / "ssh-arguments").read_text(encoding="utf-8").split()
     for option in ("BatchMode=yes", "StrictHostKeyChecking=yes", "HostName=127.0.0.1"):

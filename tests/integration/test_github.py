@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.net.addresses import PUBLIC, AddressPolicy
-from skillhall._internal.net.connection import Network
+from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
+from skillhall._internal.net.connection import NetworkSettings
 from skillhall._internal.settings import Secret
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.github.client import GitHubAccess
 from skillhall._internal.sources.github.source import read_github
-from skillhall._internal.sources.ref import GitHubRef, parse_reference
-from skillhall._internal.sources.repo_layout import Snapshot
+from skillhall._internal.sources.ref import GitHubRef, parse_source_ref
+from skillhall._internal.sources.repo_layout import RepositorySkills
 from skillhall.errors import (
     ArchiveRejected,
     NoSkillThere,
@@ -37,50 +37,52 @@ from tests.support.github_api_server import (
     FILE,
     LINK,
     SUBMODULE,
-    GitHubSite,
+    GitHubApiServer,
     RepoFile,
     Repository,
     archive_of,
-    github_site,
-    repository_of_git,
+    load_git_repository,
+    run_github_api_server,
     tree_of,
 )
-from tests.support.http_server import Route, answer, endless, silent
+from tests.support.http_server import Route, never_respond, respond, respond_endlessly
 from tests.support.skills import make_skill_md
 
-LOOPBACK = AddressPolicy.allowing("127.0.0.0/8")
+LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
 TOKEN, OTHER = "s3cr3t-t0ken", "0ther-t0ken"
-HASTY = Network(overall=0.5, idle=0.2)
+HASTY = NetworkSettings(total=0.5, idle=0.2)
 SKILL = make_skill_md("pdf")
 MANY = {f"skills/pdf/references/{n}.md": b"%d" % n for n in range(20)}
 FEW: dict[str, bytes | RepoFile] = {"README.md": b"Hello", "skills/pdf/SKILL.md": SKILL}
-Reader = Callable[..., Snapshot]
+Reader = Callable[..., RepositorySkills]
 
 
 @pytest.fixture
-def github() -> Iterator[GitHubSite]:
-    with github_site() as site:
+def github() -> Iterator[GitHubApiServer]:
+    with run_github_api_server() as site:
         site.repositories["acme/skills"] = Repository()
         yield site
 
 
 @pytest.fixture
-def read(github: GitHubSite, tmp_path: Path) -> Reader:
+def read(github: GitHubApiServer, tmp_path: Path) -> Reader:
     """Reads what a text names, with a cache."""
 
-    def read(text: str, token: str = "", **changes: object) -> Snapshot:
+    def read(text: str, token: str = "", **changes: object) -> RepositorySkills:
         tokens = {f"127.0.0.1:{github.api.port}": Secret(token)} if token else {}
         fields: dict[str, object] = {"policy": LOOPBACK, "tokens": tokens}
         fields |= {"cache_directory": str(tmp_path / "cache"), **changes}
         access = GitHubAccess(github.api_url, **fields)  # type: ignore[arg-type] # fields by name
-        reference = parse_reference(text)
+        reference = parse_source_ref(text)
         assert isinstance(reference, GitHubRef)
-        return read_github(reference, access, text=text)
+        return read_github(reference, access, source_text=text)
 
     return read
 
 
-def commit(github: GitHubSite, files: Mapping[str, bytes | RepoFile], ref: str = "main") -> str:
+def commit(
+    github: GitHubApiServer, files: Mapping[str, bytes | RepoFile], ref: str = "main"
+) -> str:
     return github.repositories["acme/skills"].commit(files, ref)
 
 
@@ -88,7 +90,7 @@ def contents(bundle: Bundle) -> dict[str, bytes]:
     return {path: file.read() for path, file in bundle.files.items()}
 
 
-def only(snapshot: Snapshot) -> Bundle:
+def only(snapshot: RepositorySkills) -> Bundle:
     [bundle] = snapshot.bundles
     return bundle
 
@@ -96,7 +98,9 @@ def only(snapshot: Snapshot) -> Bundle:
 # What arrives
 
 
-def test_a_skill_of_few_files_takes_a_request_for_each(github: GitHubSite, read: Reader) -> None:
+def test_a_skill_of_few_files_takes_a_request_for_each(
+    github: GitHubApiServer, read: Reader
+) -> None:
     script = RepoFile(b"\x00\xff", EXECUTABLE)
     sha = commit(github, FEW | {"skills/pdf/run": script, "skills/other/SKILL.md": b"x"})
     found = read("acme/skills/pdf")
@@ -104,20 +108,20 @@ def test_a_skill_of_few_files_takes_a_request_for_each(github: GitHubSite, read:
     assert only(found).folder == "skills/pdf"
     assert contents(only(found)) == {"SKILL.md": SKILL, "run": b"\x00\xff"}
     assert [file.executable for file in only(found).files.values()] == [False, True]
-    assert github.targets[:2] == ["commits/HEAD", f"git/trees/{sha}?recursive=1"]
-    assert len(github.targets) == 4
+    assert github.requested_targets[:2] == ["commits/HEAD", f"git/trees/{sha}?recursive=1"]
+    assert len(github.requested_targets) == 4
 
 
-def test_a_skill_of_many_files_comes_as_one_archive(github: GitHubSite, read: Reader) -> None:
+def test_a_skill_of_many_files_comes_as_one_archive(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW | MANY | {"other/big": b"x" * 500_000})
     bundle = only(read("acme/skills/skills/pdf"))
     wanted = {path.removeprefix("skills/pdf/"): data for path, data in MANY.items()}
     assert contents(bundle) == wanted | {"SKILL.md": SKILL}
-    assert github.targets[2:] == [f"tarball/{sha}"]
+    assert github.requested_targets[2:] == [f"tarball/{sha}"]
 
 
 def test_an_archive_that_git_itself_makes_is_read(
-    github: GitHubSite, read: Reader, tmp_path: Path
+    github: GitHubApiServer, read: Reader, tmp_path: Path
 ) -> None:
     folder = tmp_path / "repository"
     skill = folder / "skills" / "pdf"
@@ -132,65 +136,69 @@ def test_an_archive_that_git_itself_makes_is_read(
     identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
     for words in (["init", "-q", "-b", "trunk"], ["add", "."], [*identity, "commit", "-qm", "x"]):
         subprocess.run(["git", *words], cwd=folder, check=True, timeout=120)
-    github.repositories["acme/skills"] = repository_of_git(folder)
+    github.repositories["acme/skills"] = load_git_repository(folder)
     bundle = only(read("acme/skills/pdf"))
     assert len(bundle.files) == 15
     assert bundle.files["run.sh"].executable
     assert bundle.files[f"{'deep' * 20}/{'deeper' * 20}/ünïcode.md"].read() == b"deep"
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_LEFT_OUT, "link")]
-    assert "blobs" not in " ".join(github.targets)
+    assert "blobs" not in " ".join(github.requested_targets)
 
 
 def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, {"SKILL.md": SKILL, "a/b.md": b"b"})
     bundle = only(read("acme/skills"))
     assert (bundle.folder, sorted(bundle.files)) == ("", ["SKILL.md", "a/b.md"])
 
 
-def test_all_skills_of_a_repository_arrive_in_order(github: GitHubSite, read: Reader) -> None:
+def test_all_skills_of_a_repository_arrive_in_order(github: GitHubApiServer, read: Reader) -> None:
     commit(github, {f"skills/{name}/SKILL.md": make_skill_md(name) for name in "cab"})
     found = read("acme/skills")
     assert [bundle.folder for bundle in found.bundles] == ["skills/a", "skills/b", "skills/c"]
 
 
 @pytest.mark.parametrize("ref", ["v1", "feature/new", "0.1.x"])
-def test_a_branch_or_tag_is_followed(github: GitHubSite, read: Reader, ref: str) -> None:
+def test_a_branch_or_tag_is_followed(github: GitHubApiServer, read: Reader, ref: str) -> None:
     commit(github, {"pdf/SKILL.md": b"old"}, ref)
     commit(github, {"pdf/SKILL.md": b"new"})
     assert contents(only(read(f"acme/skills/pdf@{ref}"))) == {"SKILL.md": b"old"}
 
 
-def test_a_whole_commit_id_is_not_looked_up(github: GitHubSite, read: Reader) -> None:
+def test_a_whole_commit_id_is_not_looked_up(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW)
     assert read(f"acme/skills/pdf@{sha}").commit == sha
-    assert github.targets[0].startswith("git/trees/")
+    assert github.requested_targets[0].startswith("git/trees/")
 
 
-def test_a_page_of_a_branch_with_slashes_is_understood(github: GitHubSite, read: Reader) -> None:
+def test_a_page_of_a_branch_with_slashes_is_understood(
+    github: GitHubApiServer, read: Reader
+) -> None:
     commit(github, FEW, "release/2.x")
     found = read("https://github.com/acme/skills/tree/release/2.x/skills/pdf")
     assert only(found).folder == "skills/pdf"
-    assert github.targets[:2] == ["commits/release", "commits/release/2.x"]
+    assert github.requested_targets[:2] == ["commits/release", "commits/release/2.x"]
 
 
-def test_a_renamed_repository_is_found(github: GitHubSite, read: Reader) -> None:
+def test_a_renamed_repository_is_found(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | MANY)
     github.renamed["acme/former"] = "acme/skills"
     assert len(only(read("acme/former/pdf")).files) == 21
 
 
 def test_a_server_of_ones_own_has_its_api_below_a_path(tmp_path: Path) -> None:
-    with github_site("/api/v3") as site:
+    with run_github_api_server("/api/v3") as site:
         site.repositories["acme/skills"] = Repository()
         commit(site, FEW)
         access = GitHubAccess(site.api_url, LOOPBACK)
-        found = read_github(GitHubRef("acme", "skills", "pdf"), access, text="acme/skills/pdf")
+        found = read_github(
+            GitHubRef("acme", "skills", "pdf"), access, source_text="acme/skills/pdf"
+        )
         assert contents(only(found)) == {"SKILL.md": SKILL}
 
 
-def test_progress_is_told_while_an_archive_comes(github: GitHubSite, read: Reader) -> None:
+def test_progress_is_told_while_an_archive_comes(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | MANY)
     told: list[tuple[int, int]] = []
     read("acme/skills/pdf", progress=lambda *counts: told.append(counts))
@@ -201,7 +209,9 @@ def test_progress_is_told_while_an_archive_comes(github: GitHubSite, read: Reade
 # What is left out
 
 
-def test_links_and_submodules_are_left_out_with_findings(github: GitHubSite, read: Reader) -> None:
+def test_links_and_submodules_are_left_out_with_findings(
+    github: GitHubApiServer, read: Reader
+) -> None:
     odd = {
         "skills/pdf/link": RepoFile(b"/etc/passwd", LINK),
         "skills/pdf/module": RepoFile(b"1" * 40, SUBMODULE),
@@ -233,7 +243,7 @@ def test_links_and_submodules_are_left_out_with_findings(github: GitHubSite, rea
     ],
 )
 def test_an_unsafe_path_is_left_out_with_a_finding(
-    github: GitHubSite, read: Reader, path: str
+    github: GitHubApiServer, read: Reader, path: str
 ) -> None:
     commit(github, FEW | {f"skills/pdf/{path}": b"x"})
     bundle = only(read("acme/skills/pdf"))
@@ -242,7 +252,7 @@ def test_an_unsafe_path_is_left_out_with_a_finding(
 
 
 def test_names_that_are_one_on_some_systems_all_arrive_and_are_told(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, FEW | {"skills/pdf/A/x": b"1", "skills/pdf/a/x": b"2", "skills/pdf/a/y": b"3"})
     bundle = only(read("acme/skills/pdf"))
@@ -251,7 +261,7 @@ def test_names_that_are_one_on_some_systems_all_arrive_and_are_told(
 
 
 def test_a_file_that_is_too_large_is_left_out_and_not_asked_for(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, FEW | {"skills/pdf/huge": b""})
     tree = tree_of(github.repositories["acme/skills"].commits[sha])
@@ -259,14 +269,16 @@ def test_a_file_that_is_too_large_is_left_out_and_not_asked_for(
         e | ({"size": 11 << 20, "sha": "2" * 40} if e["path"] == "skills/pdf/huge" else {})
         for e in tree
     ]
-    github.instead[f"/repos/acme/skills/git/trees/{sha}"] = told({"tree": huge, "truncated": False})
+    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = told(
+        {"tree": huge, "truncated": False}
+    )
     bundle = only(read("acme/skills/pdf"))
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_TOO_LARGE, "huge")]
-    assert len(github.targets) == 3
+    assert len(github.requested_targets) == 3
 
 
 def test_skills_that_are_too_large_together_are_refused_before_they_are_asked_for(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, FEW)
     tree = [
@@ -274,38 +286,40 @@ def test_skills_that_are_too_large_together_are_refused_before_they_are_asked_fo
         for name in "abc"
         for n, file in enumerate(["SKILL.md", *"123456789"])
     ]
-    github.instead[f"/repos/acme/skills/git/trees/{sha}"] = told({"tree": tree, "truncated": False})
+    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = told(
+        {"tree": tree, "truncated": False}
+    )
     with pytest.raises(TooLarge):
         read("acme/skills")
-    assert len(github.targets) == 2
+    assert len(github.requested_targets) == 2
 
 
 def told(value: object) -> Route:
-    return answer(body=json.dumps(value).encode())
+    return respond(body=json.dumps(value).encode())
 
 
 # What is not there
 
 
-def test_a_repository_that_is_not_there_is_named(github: GitHubSite, read: Reader) -> None:
+def test_a_repository_that_is_not_there_is_named(github: GitHubApiServer, read: Reader) -> None:
     with pytest.raises(SourceNotFound, match="acme/nothing") as caught:
         read("acme/nothing/pdf")
     assert "GITHUB_TOKEN" in caught.value.hint
 
 
-def test_a_ref_that_is_not_there_is_named(github: GitHubSite, read: Reader) -> None:
+def test_a_ref_that_is_not_there_is_named(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     with pytest.raises(SourceNotFound, match="acme/skills@v9'"):
         read("acme/skills/pdf@v9")
 
 
-def test_a_commit_that_is_not_there_is_named(github: GitHubSite, read: Reader) -> None:
+def test_a_commit_that_is_not_there_is_named(github: GitHubApiServer, read: Reader) -> None:
     with pytest.raises(SourceNotFound, match=f"acme/skills@{'1' * 40}"):
         read(f"acme/skills/pdf@{'1' * 40}")
 
 
 def test_a_skill_that_is_not_there_is_told_with_the_nearest(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, FEW)
     with pytest.raises(SkillNotFound) as caught:
@@ -313,13 +327,13 @@ def test_a_skill_that_is_not_there_is_told_with_the_nearest(
     assert caught.value.close == ("pdf",)
 
 
-def test_a_folder_without_a_skill_is_told_apart(github: GitHubSite, read: Reader) -> None:
+def test_a_folder_without_a_skill_is_told_apart(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | {"docs/a.md": b"x"})
     with pytest.raises(NoSkillThere, match=r"No SKILL.md found in 'acme/skills/docs'"):
         read("acme/skills/docs")
 
 
-def test_a_repository_without_a_commit_has_no_skill(github: GitHubSite, read: Reader) -> None:
+def test_a_repository_without_a_commit_has_no_skill(github: GitHubApiServer, read: Reader) -> None:
     with pytest.raises(NoSkillThere):
         read("acme/skills")
 
@@ -327,7 +341,9 @@ def test_a_repository_without_a_commit_has_no_skill(github: GitHubSite, read: Re
 # Tokens
 
 
-def test_a_private_repository_is_shown_to_a_token_only(github: GitHubSite, read: Reader) -> None:
+def test_a_private_repository_is_shown_to_a_token_only(
+    github: GitHubApiServer, read: Reader
+) -> None:
     commit(github, FEW)
     github.private.add("acme/skills")
     github.tokens.add(TOKEN)
@@ -340,37 +356,39 @@ def test_a_private_repository_is_shown_to_a_token_only(github: GitHubSite, read:
 
 @pytest.mark.parametrize("ref", ["main", "commit"])
 def test_what_one_token_read_is_not_given_to_another(
-    github: GitHubSite, read: Reader, ref: str
+    github: GitHubApiServer, read: Reader, ref: str
 ) -> None:
     sha = commit(github, FEW)
     text = f"acme/skills/pdf@{sha if ref == 'commit' else ref}"
     github.private.add("acme/skills")
     github.tokens.add(TOKEN)
     read(text, TOKEN)
-    github.down = answer("503 Down")
+    github.outage_route = respond("503 Down")
     assert only(read(text, TOKEN)).files
     for stranger in ("", OTHER):
         with pytest.raises(SourceUnavailable):
             read(text, stranger)
 
 
-def test_a_token_does_not_follow_to_where_archives_are(github: GitHubSite, read: Reader) -> None:
+def test_a_token_does_not_follow_to_where_archives_are(
+    github: GitHubApiServer, read: Reader
+) -> None:
     commit(github, FEW | MANY)
     github.tokens.add(TOKEN)
     read("acme/skills/pdf", TOKEN)
-    assert all(asked.headers["authorization"] == f"Bearer {TOKEN}" for asked in github.api.asked)
-    [asked] = github.archives.asked
+    assert all(asked.headers["authorization"] == f"Bearer {TOKEN}" for asked in github.api.requests)
+    [asked] = github.archives.requests
     assert "authorization" not in asked.headers
 
 
-def test_a_token_for_another_host_is_not_sent(github: GitHubSite, read: Reader) -> None:
+def test_a_token_for_another_host_is_not_sent(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     read("acme/skills/pdf", tokens={"api.github.com": Secret(TOKEN), "127.0.0.1": Secret(TOKEN)})
-    assert not any("authorization" in asked.headers for asked in github.api.asked)
+    assert not any("authorization" in asked.headers for asked in github.api.requests)
 
 
 def test_a_token_that_is_refused_is_said_so_and_nothing_old_is_given(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, FEW)
     github.tokens.add(TOKEN)
@@ -383,16 +401,16 @@ def test_a_token_that_is_refused_is_said_so_and_nothing_old_is_given(
 
 
 def test_a_token_with_a_line_break_is_refused_without_repeating_it(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     with pytest.raises(SourceUnavailable, match="not a line") as caught:
         read("acme/skills/pdf", f"{TOKEN}\n")
     assert TOKEN not in str(caught.value)
-    assert github.api.asked == []
+    assert github.api.requests == []
 
 
 def test_no_file_of_the_cache_names_or_holds_the_token(
-    github: GitHubSite, read: Reader, tmp_path: Path
+    github: GitHubApiServer, read: Reader, tmp_path: Path
 ) -> None:
     commit(github, FEW)
     github.tokens.add(TOKEN)
@@ -406,40 +424,42 @@ def test_no_file_of_the_cache_names_or_holds_the_token(
 # The second time
 
 
-def test_an_unchanged_skill_costs_one_conditional_request(github: GitHubSite, read: Reader) -> None:
+def test_an_unchanged_skill_costs_one_conditional_request(
+    github: GitHubApiServer, read: Reader
+) -> None:
     sha = commit(github, FEW | MANY)
     first = read("acme/skills/pdf")
-    del github.api.asked[:], github.archives.asked[:]
+    del github.api.requests[:], github.archives.requests[:]
     second = read("acme/skills/pdf")
     assert contents(only(second)) == contents(only(first))
-    assert github.targets == ["commits/HEAD"]
-    assert github.api.asked[0].headers["if-none-match"] == f'"{sha}"'
+    assert github.requested_targets == ["commits/HEAD"]
+    assert github.api.requests[0].headers["if-none-match"] == f'"{sha}"'
 
 
 def test_a_new_commit_is_noticed_and_unchanged_skills_are_not_fetched_again(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, FEW | MANY)
     read("acme/skills/pdf")
     new = commit(github, FEW | MANY | {"README.md": b"New"})
-    del github.api.asked[:]
+    del github.api.requests[:]
     assert read("acme/skills/pdf").commit == new
-    assert github.targets == ["commits/HEAD", f"git/trees/{new}?recursive=1"]
+    assert github.requested_targets == ["commits/HEAD", f"git/trees/{new}?recursive=1"]
 
 
 def test_without_a_cache_everything_is_asked_again(
-    github: GitHubSite, read: Reader, tmp_path: Path
+    github: GitHubApiServer, read: Reader, tmp_path: Path
 ) -> None:
     commit(github, FEW)
     for _ in range(2):
         read("acme/skills/pdf", cache_directory="")
-    assert len(github.targets) == 6
+    assert len(github.requested_targets) == 6
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("what", ["nothing", "noise", "folder", "unwritable"])
 def test_a_damaged_cache_counts_as_none(
-    github: GitHubSite, read: Reader, tmp_path: Path, what: str
+    github: GitHubApiServer, read: Reader, tmp_path: Path, what: str
 ) -> None:
     commit(github, FEW)
     read("acme/skills/pdf")
@@ -461,56 +481,58 @@ def test_a_damaged_cache_counts_as_none(
 @pytest.mark.parametrize(
     "down",
     [
-        answer("503 Down"),
-        answer("429 Slow down", headers={"Retry-After": "7"}),
-        answer(body=b"<!DOCTYPE html><p>Sign in"),
-        silent,
+        respond("503 Down"),
+        respond("429 Slow down", headers={"Retry-After": "7"}),
+        respond(body=b"<!DOCTYPE html><p>Sign in"),
+        never_respond,
         lambda _: None,
     ],
 )
 @pytest.mark.parametrize("text", ["acme/skills/pdf", "acme/skills/pdf@main"])
 def test_what_was_read_before_is_given_and_marked_as_old(
-    github: GitHubSite, read: Reader, text: str, down: Route
+    github: GitHubApiServer, read: Reader, text: str, down: Route
 ) -> None:
     sha = commit(github, FEW | MANY)
     first = read(text)
-    github.down = down
+    github.outage_route = down
     second = read(text, network=HASTY)
     assert (second.commit, contents(only(second))) == (sha, contents(only(first)))
     assert "127.0.0.1" in second.stale
 
 
 def test_a_new_commit_whose_files_do_not_come_leaves_the_old_one(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     old = commit(github, FEW)
     read("acme/skills/pdf")
     new = commit(github, {"skills/pdf/SKILL.md": SKILL + b"new"})
-    github.instead[f"/repos/acme/skills/git/trees/{new}"] = answer("500 Broken")
+    github.route_overrides[f"/repos/acme/skills/git/trees/{new}"] = respond("500 Broken")
     found = read("acme/skills/pdf")
     assert (found.commit, "status 500" in found.stale) == (old, True)
 
 
-def test_what_was_never_read_is_not_made_up(github: GitHubSite, read: Reader) -> None:
+def test_what_was_never_read_is_not_made_up(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | {"skills/docx/SKILL.md": make_skill_md("docx")})
     read("acme/skills/pdf")
-    github.limited = True
+    github.is_rate_limited = True
     with pytest.raises(RateLimited) as caught:
         read("acme/skills/docx")
     assert caught.value.seconds > 0
     assert "GITHUB_TOKEN" in caught.value.hint
 
 
-def test_a_limit_with_a_token_does_not_advise_a_token(github: GitHubSite, read: Reader) -> None:
+def test_a_limit_with_a_token_does_not_advise_a_token(
+    github: GitHubApiServer, read: Reader
+) -> None:
     github.tokens.add(TOKEN)
-    github.limited = True
+    github.is_rate_limited = True
     with pytest.raises(RateLimited) as caught:
         read("acme/skills/pdf", TOKEN)
     assert "GITHUB_TOKEN" not in caught.value.hint
 
 
 def test_a_repository_that_was_removed_is_not_given_from_the_cache(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, FEW)
     read("acme/skills/pdf")
@@ -519,8 +541,8 @@ def test_a_repository_that_was_removed_is_not_given_from_the_cache(
         read("acme/skills/pdf")
 
 
-def test_a_silent_api_runs_out_of_time(github: GitHubSite, read: Reader) -> None:
-    github.down = silent
+def test_a_silent_api_runs_out_of_time(github: GitHubApiServer, read: Reader) -> None:
+    github.outage_route = never_respond
     with pytest.raises(SourceTimedOut):
         read("acme/skills/pdf", network=HASTY)
 
@@ -529,19 +551,23 @@ def test_a_silent_api_runs_out_of_time(github: GitHubSite, read: Reader) -> None
 
 
 def test_an_api_at_a_private_address_is_refused_before_connecting(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, FEW)
     with pytest.raises(SourceRejected) as caught:
-        read("acme/skills/pdf", policy=PUBLIC)
+        read("acme/skills/pdf", policy=PUBLIC_ONLY)
     assert caught.value.reason == "host"
-    assert github.api.asked == []
+    assert github.api.requests == []
 
 
-def test_an_archive_is_not_followed_to_a_private_address(github: GitHubSite, read: Reader) -> None:
+def test_an_archive_is_not_followed_to_a_private_address(
+    github: GitHubApiServer, read: Reader
+) -> None:
     sha = commit(github, FEW | MANY)
     place = {"Location": "http://169.254.169.254/latest"}
-    github.instead[f"/repos/acme/skills/tarball/{sha}"] = answer("302 Found", headers=place)
+    github.route_overrides[f"/repos/acme/skills/tarball/{sha}"] = respond(
+        "302 Found", headers=place
+    )
     with pytest.raises(SourceRejected):
         read("acme/skills/pdf")
 
@@ -550,8 +576,8 @@ def test_an_archive_is_not_followed_to_a_private_address(github: GitHubSite, rea
     "body",
     [b"", b"<!DOCTYPE html><title>Sign in</title>", b"main", b"\xff" * 40, b"{}", b"a" * 39],
 )
-def test_no_commit_id_cannot_be_read(github: GitHubSite, read: Reader, body: bytes) -> None:
-    github.instead["/repos/acme/skills/commits/HEAD"] = answer(body=body)
+def test_no_commit_id_cannot_be_read(github: GitHubApiServer, read: Reader, body: bytes) -> None:
+    github.route_overrides["/repos/acme/skills/commits/HEAD"] = respond(body=body)
     with pytest.raises(SourceUnavailable, match="its answer cannot be read"):
         read("acme/skills/pdf")
 
@@ -578,18 +604,20 @@ ENTRY = {"path": "skills/pdf/SKILL.md", "mode": FILE, "sha": "1" * 40, "size": 1
         b'{"tree": [], "truncated": false, "x": ' + b"9" * 5000 + b"}",
     ],
 )
-def test_no_tree_cannot_be_read(github: GitHubSite, read: Reader, body: bytes) -> None:
+def test_no_tree_cannot_be_read(github: GitHubApiServer, read: Reader, body: bytes) -> None:
     sha = commit(github, FEW)
-    github.instead[f"/repos/acme/skills/git/trees/{sha}"] = answer(body=body)
+    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = respond(body=body)
     with pytest.raises(SourceUnavailable, match="its answer cannot be read"):
         read("acme/skills/pdf")
 
 
 @pytest.mark.parametrize("path", ["commits/HEAD", "git/trees/{sha}", "git/blobs/{blob}"])
-def test_an_endless_answer_is_cut(github: GitHubSite, read: Reader, path: str) -> None:
+def test_an_endless_answer_is_cut(github: GitHubApiServer, read: Reader, path: str) -> None:
     sha = commit(github, FEW)
     target = path.format(sha=sha, blob=RepoFile(SKILL).sha)
-    github.instead[f"/repos/acme/skills/{target}"] = endless(b"HTTP/1.1 200 OK\r\n\r\n")
+    github.route_overrides[f"/repos/acme/skills/{target}"] = respond_endlessly(
+        b"HTTP/1.1 200 OK\r\n\r\n"
+    )
     with pytest.raises(SkillhallError) as caught:
         read("acme/skills/pdf")
     assert caught.value.code in {"too_large", "upstream_error"}
@@ -598,20 +626,20 @@ def test_an_endless_answer_is_cut(github: GitHubSite, read: Reader, path: str) -
 @pytest.mark.parametrize(
     "route",
     [
-        answer(body=b"x" * len(SKILL)),
-        answer(body=SKILL[:-1]),
-        answer(body=SKILL + b"x"),
-        answer(body=b""),
-        answer(body=b"<!DOCTYPE html>"),
-        answer("404 Gone"),
-        answer("500 Broken"),
+        respond(body=b"x" * len(SKILL)),
+        respond(body=SKILL[:-1]),
+        respond(body=SKILL + b"x"),
+        respond(body=b""),
+        respond(body=b"<!DOCTYPE html>"),
+        respond("404 Gone"),
+        respond("500 Broken"),
     ],
 )
 def test_a_file_that_is_not_what_the_commit_holds_fails_the_skill(
-    github: GitHubSite, read: Reader, route: Route
+    github: GitHubApiServer, read: Reader, route: Route
 ) -> None:
     commit(github, FEW | {"skills/pdf/a": b"a"})
-    github.instead[f"/repos/acme/skills/git/blobs/{RepoFile(SKILL).sha}"] = route
+    github.route_overrides[f"/repos/acme/skills/git/blobs/{RepoFile(SKILL).sha}"] = route
     with pytest.raises(SourceUnavailable):
         read("acme/skills/pdf")
 
@@ -643,14 +671,14 @@ def members(*more: TarEntry) -> list[TarEntry]:
     ],
 )
 def test_strange_members_of_an_archive_are_passed_by(
-    github: GitHubSite, read: Reader, strange: TarEntry
+    github: GitHubApiServer, read: Reader, strange: TarEntry
 ) -> None:
     sha = commit(github, WHOLE)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members(strange))
     bundle = only(read("acme/skills/pdf"))
     assert contents(bundle)["SKILL.md"] == SKILL
     assert len(bundle.files) == 21
-    assert len(github.targets) == 3
+    assert len(github.requested_targets) == 3
 
 
 @pytest.mark.parametrize(
@@ -671,7 +699,7 @@ def test_strange_members_of_an_archive_are_passed_by(
     ],
 )
 def test_an_archive_that_makes_no_sense_is_refused(
-    github: GitHubSite, read: Reader, data: bytes
+    github: GitHubApiServer, read: Reader, data: bytes
 ) -> None:
     sha = commit(github, WHOLE)
     github.repositories["acme/skills"].archives[sha] = data
@@ -680,7 +708,7 @@ def test_an_archive_that_makes_no_sense_is_refused(
 
 
 def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, WHOLE)
     bomb = make_tgz(*members(TarEntry(f"{TOP}/a", bytes(66 << 20))))
@@ -689,24 +717,24 @@ def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(
         read("acme/skills/pdf")
 
 
-def test_files_that_an_archive_lacks_are_asked_for(github: GitHubSite, read: Reader) -> None:
+def test_files_that_an_archive_lacks_are_asked_for(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, WHOLE)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-3])
     assert len(only(read("acme/skills/pdf")).files) == 21
-    assert len([target for target in github.targets if "blobs" in target]) == 3
+    assert len([target for target in github.requested_targets if "blobs" in target]) == 3
 
 
-def test_a_file_that_is_nowhere_fails_the_skill(github: GitHubSite, read: Reader) -> None:
+def test_a_file_that_is_nowhere_fails_the_skill(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, WHOLE)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-1])
     lost = RepoFile(MANY["skills/pdf/references/19.md"]).sha
-    github.instead[f"/repos/acme/skills/git/blobs/{lost}"] = answer("404 Not Found")
+    github.route_overrides[f"/repos/acme/skills/git/blobs/{lost}"] = respond("404 Not Found")
     with pytest.raises(SourceUnavailable, match=r"references/19\.md"):
         read("acme/skills/pdf")
 
 
 def test_an_archive_that_lacks_nearly_everything_fails_the_skill(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, FEW | {f"skills/pdf/{n}": b"%d" % n for n in range(50)})
     github.repositories["acme/skills"].archives[sha] = make_tgz(TarEntry(f"{TOP}/x"))
@@ -715,29 +743,31 @@ def test_an_archive_that_lacks_nearly_everything_fails_the_skill(
 
 
 def test_an_archive_that_never_ends_is_not_waited_for_when_all_is_there(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, WHOLE)
     data = archive_of(github.repositories["acme/skills"].commits[sha], sha, TOP)
-    github.instead[f"/acme/skills/legacy.tar.gz/{sha}"] = endless(b"HTTP/1.1 200 OK\r\n\r\n" + data)
+    github.route_overrides[f"/acme/skills/legacy.tar.gz/{sha}"] = respond_endlessly(
+        b"HTTP/1.1 200 OK\r\n\r\n" + data
+    )
     assert len(only(read("acme/skills/pdf")).files) == 21
 
 
 def test_a_tree_that_was_cut_is_completed_from_the_archive(
-    github: GitHubSite, read: Reader
+    github: GitHubApiServer, read: Reader
 ) -> None:
     odd = {"skills/pdf/run": RepoFile(b"r", EXECUTABLE), "skills/pdf/l": RepoFile(b"x", LINK)}
     commit(github, WHOLE | odd)
-    github.repositories["acme/skills"].truncated = True
+    github.repositories["acme/skills"].is_truncated = True
     bundle = only(read("acme/skills/pdf"))
     assert len(bundle.files) == 22
     assert bundle.files["run"].executable
     assert [finding.path for finding in bundle.findings] == ["l"]
 
 
-def test_many_readers_at_once_share_one_cache(github: GitHubSite, read: Reader) -> None:
+def test_many_readers_at_once_share_one_cache(github: GitHubApiServer, read: Reader) -> None:
     commit(github, WHOLE)
-    found: list[Snapshot] = []
+    found: list[RepositorySkills] = []
     threads = [
         threading.Thread(target=lambda: found.append(read("acme/skills/pdf"))) for _ in range(6)
     ]

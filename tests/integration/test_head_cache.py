@@ -12,7 +12,7 @@ import pytest
 
 from skillhall._internal.catalog import head_cache as indexing
 from skillhall._internal.catalog.catalog import Catalog, Skill
-from skillhall._internal.catalog.head_cache import GRAIN, HeadIndex, now
+from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
 from skillhall._internal.policy.profiles import (
     INSTRUCTION_SKILLS,
     LENIENT,
@@ -22,7 +22,8 @@ from skillhall._internal.policy.profiles import (
 )
 from tests.support.trees import (
     DEADLINE,
-    NOBODY,
+    NOBODY_UID,
+    build_head_cache,
     codes,
     index_file,
     load,
@@ -31,7 +32,6 @@ from tests.support.trees import (
     ordinary_user,
     scan_below,
     skill_text,
-    warm,
     write_skill,
 )
 
@@ -67,13 +67,13 @@ def whole(catalog: Catalog) -> dict[str, object]:
     """Everything a catalog says, its frontmatters decoded."""
 
     def told(skill: Skill) -> Skill:
-        return skill._replace(fields=skill.frontmatter)
+        return skill._replace(encoded_frontmatter=skill.frontmatter)
 
     return {
         "skills": [told(skill) for skill in catalog],
         "rejected": catalog.rejected,
         "shadowed": [(told(lost.skill), told(lost.winner)) for lost in catalog.shadowed],
-        "notes": catalog.notes,
+        "notes": catalog.scan_findings,
     }
 
 
@@ -82,20 +82,20 @@ def described(root: Path, cache: Path) -> dict[str, str]:
 
 
 def is_warm(root: Path, cache: Path) -> bool:
-    return scan_below(root, LENIENT, HeadIndex(str(cache))).reused > 0
+    return scan_below(root, LENIENT, HeadCache(str(cache))).reused_count > 0
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 def test_a_warm_catalog_equals_the_cold_one(root: Path, cache: Path, profile: str) -> None:
     cold = load(root, profile=profile)
-    warm(cache, root, PROFILES[profile])
+    build_head_cache(cache, root, PROFILES[profile])
     assert whole(load(root, profile=profile, cache=cache)) == whole(cold)
 
 
 def test_a_warm_scan_reads_only_what_an_index_cannot_hold(root: Path, cache: Path) -> None:
-    scanned = scan_below(root, LENIENT, warm(cache, root))
+    scanned = scan_below(root, LENIENT, build_head_cache(cache, root))
     # All but the variant and the link.
-    assert (scanned.reused, len(scanned.candidates)) == (7, 9)
+    assert (scanned.reused_count, len(scanned.candidates)) == (7, 9)
 
 
 OPENED = """
@@ -125,7 +125,7 @@ def test_the_second_load_opens_no_skill_file(tmp_path: Path, cache: Path) -> Non
     for name in "abc":
         write_skill(root / name)
     assert files_opened(root, cache) == (3, 3)
-    warm(cache, root)
+    build_head_cache(cache, root)
     assert files_opened(root, cache) == (3, 0)
 
 
@@ -134,7 +134,7 @@ def test_another_profile_needs_no_second_reading(tmp_path: Path, cache: Path, pr
     root = tmp_path / "root"
     for name in "abc":
         write_skill(root / name)
-    warm(cache, root, INSTRUCTION_SKILLS)
+    build_head_cache(cache, root, INSTRUCTION_SKILLS)
     skills, opened = files_opened(root, cache, profile)
     assert skills == 3
     assert opened <= 1  # whether the root itself is a skill
@@ -144,7 +144,7 @@ def test_only_the_edited_skill_is_read_again(tmp_path: Path, cache: Path) -> Non
     root = tmp_path / "root"
     for name in "abc":
         write_skill(root / name)
-    warm(cache, root)
+    build_head_cache(cache, root)
     write_skill(root / "b", description="New.")
     assert files_opened(root, cache) == (3, 1)
 
@@ -187,9 +187,9 @@ def link_to_another(file: Path) -> None:
 def test_an_edit_is_seen_however_it_was_made(tmp_path: Path, cache: Path, change: Change) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf", description="Old.")
-    warm(cache, root)
+    build_head_cache(cache, root)
     assert described(root, cache) == {"pdf": "Old."}
-    warm(cache, root)
+    build_head_cache(cache, root)
     change(root / "pdf" / "SKILL.md")
     assert described(root, cache) == {"pdf": "New."}
 
@@ -198,14 +198,14 @@ def test_two_skills_that_change_places_are_seen(tmp_path: Path, cache: Path) -> 
     root = tmp_path / "root"
     write_skill(root / "a", "same", "First.")
     write_skill(root / "b", "same", "Other.")
-    warm(cache, root)
+    build_head_cache(cache, root)
     for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
         (root / old).rename(root / new)
     assert described(root, cache) == {"same": "Other."}
 
 
 def test_what_is_added_and_what_is_deleted_is_seen(root: Path, cache: Path) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     write_skill(root / "added")
     (root / "plain" / "SKILL.md").unlink()
     found = names(load(root, cache=cache))
@@ -216,7 +216,7 @@ def test_what_is_added_and_what_is_deleted_is_seen(root: Path, cache: Path) -> N
 def test_a_skill_that_becomes_unreadable_is_not_shown_from_the_index() -> None:
     with ordinary_user() as home:
         write_skill(home / "root" / "pdf")
-        warm(home / "cache", home / "root")
+        build_head_cache(home / "cache", home / "root")
         (home / "root" / "pdf" / "SKILL.md").chmod(0)
         catalog = load(home / "root", cache=home / "cache")
     assert codes(catalog) == ["unreadable"]
@@ -225,7 +225,7 @@ def test_a_skill_that_becomes_unreadable_is_not_shown_from_the_index() -> None:
 def test_a_renamed_folder_is_judged_by_its_new_name(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
-    warm(cache, root)
+    build_head_cache(cache, root)
     (root / "pdf").rename(root / "other")
     assert codes(load(root, cache=cache)) == ["name-not-folder"]
 
@@ -243,13 +243,15 @@ def test_a_file_with_an_old_date_that_was_put_there_just_now_is_not_trusted(
     assert not is_warm(tmp_path / "root", cache)
 
 
-@pytest.mark.parametrize(("age", "expected"), [(GRAIN // 2, False), (2 * GRAIN, True)])
+@pytest.mark.parametrize(
+    ("age", "expected"), [(CLOCK_GRANULARITY // 2, False), (2 * CLOCK_GRANULARITY, True)]
+)
 def test_a_file_is_trusted_once_it_is_older_than_the_grain(
     tmp_path: Path, cache: Path, age: int, *, expected: bool
 ) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
-    HeadIndex(str(cache)).remember(str(root), LENIENT.keys, scan_below(root), now() + age)
+    HeadCache(str(cache)).save(str(root), LENIENT.key_case, scan_below(root), now_ns() + age)
     assert is_warm(root, cache) is expected
 
 
@@ -257,8 +259,8 @@ def test_a_file_from_the_future_is_never_trusted(tmp_path: Path, cache: Path) ->
     root = tmp_path / "root"
     file = write_skill(root / "pdf") / "SKILL.md"
     year = 365 * 24 * 3600 * 10**9
-    os.utime(file, ns=(now() + year, now() + year))
-    warm(cache, root)
+    os.utime(file, ns=(now_ns() + year, now_ns() + year))
+    build_head_cache(cache, root)
     assert not is_warm(root, cache)
 
 
@@ -284,7 +286,7 @@ def turn_into_a_link(file: Path) -> None:
 def give_away(file: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root gives files away")
-    os.chown(file, NOBODY, NOBODY)
+    os.chown(file, NOBODY_UID, NOBODY_UID)
 
 
 def turn_into_a_folder(file: Path) -> None:
@@ -310,7 +312,7 @@ DAMAGE: list[Change] = [
 def test_an_index_that_cannot_be_trusted_is_ignored(
     root: Path, cache: Path, damage: Change
 ) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     damage(index_file(cache))
     assert not is_warm(root, cache)
     assert whole(load(root, cache=cache)) == whole(load(root))
@@ -320,16 +322,16 @@ def test_an_index_that_cannot_be_trusted_is_ignored(
 def test_an_index_that_cannot_be_trusted_is_replaced(
     root: Path, cache: Path, damage: Change
 ) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     damage(index_file(cache))
-    warm(cache, root)
+    build_head_cache(cache, root)
     assert is_warm(root, cache)
 
 
 def test_every_damage_of_one_byte_is_noticed(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
-    warm(cache, root)
+    build_head_cache(cache, root)
     file = index_file(cache)
     good = file.read_bytes()
     for at in range(len(good)):
@@ -340,14 +342,14 @@ def test_every_damage_of_one_byte_is_noticed(tmp_path: Path, cache: Path) -> Non
 def test_an_index_of_another_format_is_ignored(
     root: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     monkeypatch.setattr(indexing, "FORMAT", indexing.FORMAT + 1)
     assert not is_warm(root, cache)
     assert whole(load(root, cache=cache)) == whole(load(root))
 
 
 def test_an_index_is_private_to_its_owner(root: Path, cache: Path) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     assert index_file(cache).stat().st_mode & 0o777 == 0o600
     assert (cache / "heads").stat().st_mode & 0o077 == 0
 
@@ -355,7 +357,7 @@ def test_an_index_is_private_to_its_owner(root: Path, cache: Path) -> None:
 def test_a_cache_folder_that_cannot_be_made_is_no_error(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for cache in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
-        warm(cache, root)
+        build_head_cache(cache, root)
         assert whole(load(root, cache=cache)) == whole(load(root))
 
 
@@ -363,7 +365,7 @@ def test_a_cache_folder_that_cannot_be_written_is_no_error() -> None:
     with ordinary_user() as home:
         write_skill(home / "root" / "pdf")
         (home / "cache").mkdir(0o500)
-        warm(home / "cache", home / "root")
+        build_head_cache(home / "cache", home / "root")
         assert names(load(home / "root", cache=home / "cache")) == ["pdf"]
         assert list((home / "cache").iterdir()) == []
 
@@ -371,7 +373,7 @@ def test_a_cache_folder_that_cannot_be_written_is_no_error() -> None:
 def test_a_cache_folder_that_may_only_be_read_still_serves() -> None:
     with ordinary_user() as home:
         write_skill(home / "root" / "pdf")
-        warm(home / "cache", home / "root")
+        build_head_cache(home / "cache", home / "root")
         (home / "cache" / "heads").chmod(0o500)
         assert is_warm(home / "root", home / "cache")
         write_skill(home / "root" / "new")
@@ -379,12 +381,12 @@ def test_a_cache_folder_that_may_only_be_read_still_serves() -> None:
 
 
 def test_a_deleted_cache_is_made_again(root: Path, cache: Path) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     index_file(cache).unlink()
     (cache / "heads").rmdir()
     cache.rmdir()
     assert whole(load(root, cache=cache)) == whole(load(root))
-    warm(cache, root)
+    build_head_cache(cache, root)
     assert is_warm(root, cache)
 
 
@@ -402,17 +404,17 @@ def test_profiles_that_read_keys_differently_do_not_share_what_they_read(
     file.write_text("---\nName: pdf\nDescription: Any.\n---\n", encoding="utf-8")
     cold = {name: whole(load(root, profile=name)) for name in PROFILES}
     for profile in (LENIENT, LOCAL_SKILLS, SKILL_IMPORT):
-        warm(cache, root, profile)
+        build_head_cache(cache, root, profile)
     for name in PROFILES:
         assert whole(load(root, profile=name, cache=cache)) == cold[name]
         for profile in (LENIENT, LOCAL_SKILLS):
-            warm(cache, root, profile)
+            build_head_cache(cache, root, profile)
 
 
 def test_two_roots_have_two_indexes(tmp_path: Path, cache: Path) -> None:
     for root in ("one", "two"):
         write_skill(tmp_path / root / "pdf", "pdf", f"In {root}.")
-        warm(cache, tmp_path / root)
+        build_head_cache(cache, tmp_path / root)
     assert len(list((cache / "heads").iterdir())) == 2
     assert described(tmp_path / "two", cache) == {"pdf": "In two."}
 
@@ -420,7 +422,7 @@ def test_two_roots_have_two_indexes(tmp_path: Path, cache: Path) -> None:
 def test_a_root_reached_by_a_link_shares_the_index_of_the_real_one(
     root: Path, tmp_path: Path, cache: Path
 ) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     (tmp_path / "alias").symlink_to("root")
     assert is_warm(tmp_path / "alias", cache)
     found = load(tmp_path / "alias", cache=cache)
@@ -457,13 +459,13 @@ def test_eight_processes_that_edit_load_and_write_at_once_never_see_a_wrong_skil
     writers = [subprocess.Popen([*command, str(number)]) for number in range(8)]
     assert [writer.wait(DEADLINE) for writer in writers] == [0] * 8
     assert whole(load(root, cache=cache)) == whole(load(root))
-    warm(cache, root)
+    build_head_cache(cache, root)
     assert is_warm(root, cache)
     assert index_file(cache).is_file()  # and nothing else was left behind
 
 
 def test_a_warm_catalog_can_be_written_as_json(root: Path, cache: Path) -> None:
-    warm(cache, root)
+    build_head_cache(cache, root)
     for skill in load(root, cache=cache):
         json.dumps({**skill.frontmatter.fields, "root": skill.root._asdict()})
 
@@ -475,7 +477,7 @@ def test_a_skill_without_a_name_has_the_same_frontmatter_warm_and_cold(
     root = tmp_path / "root"
     write_skill(root / "pdf", "null")
     [cold] = load(root, profile=profile)
-    warm(cache, root, PROFILES[profile])
+    build_head_cache(cache, root, PROFILES[profile])
     [again] = load(root, profile=profile, cache=cache)
     assert again.frontmatter == cold.frontmatter
 
@@ -486,7 +488,7 @@ def test_a_skill_without_a_description_has_the_same_frontmatter_warm_and_cold(
     root = tmp_path / "root"
     write_skill(root / "pdf", description="null")
     [cold] = load(root, profile="skill-import")
-    warm(cache, root, PROFILES["skill-import"])
+    build_head_cache(cache, root, PROFILES["skill-import"])
     [again] = load(root, profile="skill-import", cache=cache)
     assert again.frontmatter == cold.frontmatter
 
@@ -503,7 +505,7 @@ print(len(HeadIndex(sys.argv[1]).known(sys.argv[2], KeyCase.EXACT)))
 def test_a_pipe_in_place_of_the_index_is_not_waited_for(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
-    warm(cache, root)
+    build_head_cache(cache, root)
     file = index_file(cache)
     file.unlink()
     os.mkfifo(file)
@@ -517,7 +519,7 @@ def test_a_folder_in_place_of_the_index_leaves_no_descriptor_open(
 ) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
-    warm(cache, root)
+    build_head_cache(cache, root)
     file = index_file(cache)
     file.unlink()
     file.mkdir()

@@ -7,31 +7,31 @@ import pytest
 
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.lock import read_lock
-from skillhall._internal.installer.locked_install import restore
+from skillhall._internal.installer.locked_install import install_locked
 from skillhall._internal.installer.remove import remove
-from skillhall._internal.installer.rollback import past_changes, undo
-from skillhall._internal.installer.targets import Placement
-from skillhall._internal.installer.update import Status, outdated, update
+from skillhall._internal.installer.rollback import list_changes, roll_back
+from skillhall._internal.installer.targets import InstallTargets
+from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import Edited, NotOurs, SkillNotFound, UnsafePath, WouldLose
-from tests.support.http_server import Talk, answer, http_site
-from tests.support.projects import Workbench, tree, workbench
+from tests.support.http_server import ResponseWriter, respond, run_http_server
+from tests.support.projects import ProjectFixture, make_project, read_tree
 from tests.support.skills import make_skill_md
 
 PDF = ".agents/skills/pdf"
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Workbench:
-    bench = workbench(tmp_path)
+def bench(tmp_path: Path) -> ProjectFixture:
+    bench = make_project(tmp_path)
     bench.skill("pdf", "one\ntwo\nthree\nfour\nfive\n")
     bench.write("pdf/scripts/run.sh", "#!/bin/sh\n", executable=True)
     return bench
 
 
-def text(bench: Workbench, path: str) -> str:
-    return bench.installed(path).read_text(encoding="utf-8")
+def text(bench: ProjectFixture, path: str) -> str:
+    return bench.installed_path(path).read_text(encoding="utf-8")
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -41,7 +41,7 @@ def edit(path: Path, old: str, new: str) -> None:
 # Adding
 
 
-def test_the_lock_says_where_a_skill_came_from_and_what_it_holds(bench: Workbench) -> None:
+def test_the_lock_says_where_a_skill_came_from_and_what_it_holds(bench: ProjectFixture) -> None:
     bench.add()
     entry = read_lock(str(bench.project)).entries[PDF]
     assert (entry.name, entry.path) == ("pdf", "pdf")
@@ -52,78 +52,84 @@ def test_the_lock_says_where_a_skill_came_from_and_what_it_holds(bench: Workbenc
     ]
 
 
-def test_several_agents_get_links_to_one_copy(bench: Workbench) -> None:
+def test_several_agents_get_links_to_one_copy(bench: ProjectFixture) -> None:
     bench.add("claude-code", "windsurf")
-    link = bench.installed(".claude/skills/pdf")
+    link = bench.installed_path(".claude/skills/pdf")
     assert str(link.readlink()) == "../../.agents/skills/pdf"
-    assert tree(link) == tree(bench.source / "pdf")
-    assert bench.installed(".windsurf/skills/pdf").is_symlink()
+    assert read_tree(link) == read_tree(bench.source / "pdf")
+    assert bench.installed_path(".windsurf/skills/pdf").is_symlink()
 
 
-def test_one_agent_gets_its_own_copy(bench: Workbench) -> None:
+def test_one_agent_gets_its_own_copy(bench: ProjectFixture) -> None:
     bench.add("claude-code")
-    assert not bench.installed(".claude/skills/pdf").is_symlink()
-    assert not bench.installed(".agents").exists()
+    assert not bench.installed_path(".claude/skills/pdf").is_symlink()
+    assert not bench.installed_path(".agents").exists()
 
 
-def test_copies_are_made_where_they_are_wanted(bench: Workbench) -> None:
+def test_copies_are_made_where_they_are_wanted(bench: ProjectFixture) -> None:
     bench.add("claude-code", "windsurf", copy=True)
-    assert tree(bench.installed(".claude/skills")) == tree(bench.installed(".windsurf/skills"))
-    assert not bench.installed(".windsurf/skills/pdf").is_symlink()
+    assert read_tree(bench.installed_path(".claude/skills")) == read_tree(
+        bench.installed_path(".windsurf/skills")
+    )
+    assert not bench.installed_path(".windsurf/skills/pdf").is_symlink()
 
 
-def test_a_folder_that_links_to_the_shared_one_needs_no_link_of_its_own(bench: Workbench) -> None:
-    bench.installed(".agents/skills").mkdir(parents=True)
-    bench.installed(".claude").mkdir()
-    bench.installed(".claude/skills").symlink_to("../.agents/skills")
+def test_a_folder_that_links_to_the_shared_one_needs_no_link_of_its_own(
+    bench: ProjectFixture,
+) -> None:
+    bench.installed_path(".agents/skills").mkdir(parents=True)
+    bench.installed_path(".claude").mkdir()
+    bench.installed_path(".claude/skills").symlink_to("../.agents/skills")
     bench.add("claude-code", "windsurf")
-    assert not bench.installed(PDF).is_symlink()
-    assert read_lock(str(bench.project)).entries[PDF].links() == [".windsurf/skills/pdf"]
+    assert not bench.installed_path(PDF).is_symlink()
+    assert read_lock(str(bench.project)).entries[PDF].get_link_paths() == [".windsurf/skills/pdf"]
 
 
-def test_a_link_out_of_the_project_is_not_written_through(bench: Workbench) -> None:
+def test_a_link_out_of_the_project_is_not_written_through(bench: ProjectFixture) -> None:
     outside = bench.folder / "outside"
     outside.mkdir()
-    bench.installed(".agents").mkdir()
-    bench.installed(".agents/skills").symlink_to(outside)
+    bench.installed_path(".agents").mkdir()
+    bench.installed_path(".agents/skills").symlink_to(outside)
     with pytest.raises(UnsafePath):
         bench.add()
     assert list(outside.iterdir()) == []
 
 
-def test_the_same_skill_can_be_added_for_one_more_agent(bench: Workbench) -> None:
+def test_the_same_skill_can_be_added_for_one_more_agent(bench: ProjectFixture) -> None:
     bench.add("universal")
     report = bench.add("universal", "claude-code")
     assert [one.id for one in report.added] == ["pdf"]
-    assert bench.installed(".claude/skills/pdf").is_symlink()
+    assert bench.installed_path(".claude/skills/pdf").is_symlink()
 
 
-def test_a_skill_of_ones_own_is_not_overwritten_and_can_be_brought_back(bench: Workbench) -> None:
-    own = bench.installed(PDF)
+def test_a_skill_of_ones_own_is_not_overwritten_and_can_be_brought_back(
+    bench: ProjectFixture,
+) -> None:
+    own = bench.installed_path(PDF)
     own.mkdir(parents=True)
     (own / "SKILL.md").write_text("mine", encoding="utf-8")
     assert [one.reason for one in bench.add().skipped] == ["exists"]
     assert text(bench, f"{PDF}/SKILL.md") == "mine"
     bench.add(overwrite=True)
-    undo(bench.shelf, "pdf")
-    assert tree(own) == {"SKILL.md": (b"mine", False)}
+    roll_back(bench.installer_project, "pdf")
+    assert read_tree(own) == {"SKILL.md": (b"mine", False)}
     assert read_lock(str(bench.project)).entries == {}
 
 
 @pytest.mark.parametrize("thing", ["link", ".git"])
-def test_what_could_not_be_put_back_is_not_replaced(bench: Workbench, thing: str) -> None:
+def test_what_could_not_be_put_back_is_not_replaced(bench: ProjectFixture, thing: str) -> None:
     bench.add()
     if thing == "link":
-        bench.installed(f"{PDF}/link").symlink_to("/etc/hostname")
+        bench.installed_path(f"{PDF}/link").symlink_to("/etc/hostname")
     else:
-        bench.installed(f"{PDF}/.git").mkdir()
-    before = tree(bench.project)
+        bench.installed_path(f"{PDF}/.git").mkdir()
+    before = read_tree(bench.project)
     with pytest.raises(WouldLose):
         bench.add(overwrite=True)
-    assert tree(bench.project) == before
+    assert read_tree(bench.project) == before
 
 
-def test_a_persons_skills_are_noted_in_their_home(bench: Workbench) -> None:
+def test_a_persons_skills_are_noted_in_their_home(bench: ProjectFixture) -> None:
     bench.add("claude-code", "codex", user=True)
     home = bench.folder / "home"
     assert (home / ".claude/skills/pdf").is_symlink()
@@ -133,44 +139,46 @@ def test_a_persons_skills_are_noted_in_their_home(bench: Workbench) -> None:
 # The lock of npx skills
 
 
-def test_the_other_tools_lock_is_kept_in_step(bench: Workbench) -> None:
+def test_the_other_tools_lock_is_kept_in_step(bench: ProjectFixture) -> None:
     bench.add()
     written = json.loads(text(bench, "skills-lock.json"))
     assert written["skills"]["pdf"]["sourceType"] == "local"
-    remove(bench.shelf, ["pdf"])
+    remove(bench.installer_project, ["pdf"])
     assert json.loads(text(bench, "skills-lock.json"))["skills"] == {}
 
 
-def test_a_lock_of_the_other_tool_is_enough_to_install_from(bench: Workbench) -> None:
+def test_a_lock_of_the_other_tool_is_enough_to_install_from(bench: ProjectFixture) -> None:
     bench.add()
     noted = text(bench, "skills-lock.json")
-    remove(bench.shelf, ["pdf"])
-    bench.installed("skills-lock.json").write_text(noted, encoding="utf-8")
-    assert [one.status for one in restore(bench.shelf, frozen=True)] == ["installed"]
-    assert tree(bench.installed(PDF)) == tree(bench.source / "pdf")
+    remove(bench.installer_project, ["pdf"])
+    bench.installed_path("skills-lock.json").write_text(noted, encoding="utf-8")
+    assert [one.status for one in install_locked(bench.installer_project, frozen=True)] == [
+        "installed"
+    ]
+    assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
 
 
 # Updating
 
 
-def test_untouched_files_are_replaced(bench: Workbench) -> None:
+def test_untouched_files_are_replaced(bench: ProjectFixture) -> None:
     bench.add()
     bench.skill("pdf", "new\n")
     bench.write("pdf/more.md", "more")
     (bench.source / "pdf/scripts/run.sh").unlink()
-    assert [one.status for one in outdated(bench.shelf)] == [Status.OUTDATED]
-    assert [one.status for one in update(bench.shelf)] == [Status.UPDATED]
-    assert tree(bench.installed(PDF)) == tree(bench.source / "pdf")
-    assert [one.status for one in outdated(bench.shelf)] == [Status.CURRENT]
+    assert [one.status for one in find_outdated(bench.installer_project)] == [UpdateStatus.OUTDATED]
+    assert [one.status for one in update(bench.installer_project)] == [UpdateStatus.UPDATED]
+    assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
+    assert [one.status for one in find_outdated(bench.installer_project)] == [UpdateStatus.CURRENT]
 
 
-def test_edits_in_other_places_are_merged(bench: Workbench) -> None:
+def test_edits_in_other_places_are_merged(bench: ProjectFixture) -> None:
     bench.add()
-    edit(bench.installed(f"{PDF}/SKILL.md"), "one\n", "ONE\n")
-    bench.installed(f"{PDF}/own.md").write_text("own", encoding="utf-8")
+    edit(bench.installed_path(f"{PDF}/SKILL.md"), "one\n", "ONE\n")
+    bench.installed_path(f"{PDF}/own.md").write_text("own", encoding="utf-8")
     edit(bench.source / "pdf/SKILL.md", "five\n", "FIVE\n")
-    result = update(bench.shelf)[0]
-    assert result.status is Status.UPDATED
+    result = update(bench.installer_project)[0]
+    assert result.status is UpdateStatus.UPDATED
     assert "ONE\ntwo\nthree\nfour\nFIVE\n" in text(bench, f"{PDF}/SKILL.md")
     assert text(bench, f"{PDF}/own.md") == "own"
     assert {(one.path, one.kind.value) for one in result.outcomes} >= {
@@ -181,83 +189,83 @@ def test_edits_in_other_places_are_merged(bench: Workbench) -> None:
 
 @pytest.mark.parametrize(("take", "kept"), [("mine", "MINE"), ("theirs", "THEIRS")])
 def test_a_conflict_changes_nothing_until_somebody_decides(
-    bench: Workbench, take: str, kept: str
+    bench: ProjectFixture, take: str, kept: str
 ) -> None:
     bench.add()
-    edit(bench.installed(f"{PDF}/SKILL.md"), "three\n", "MINE\n")
+    edit(bench.installed_path(f"{PDF}/SKILL.md"), "three\n", "MINE\n")
     edit(bench.source / "pdf/SKILL.md", "three\n", "THEIRS\n")
     bench.write("pdf/more.md", "more")
-    before = tree(bench.project)
-    result = update(bench.shelf)[0]
-    assert result.status is Status.CONFLICT
+    before = read_tree(bench.project)
+    result = update(bench.installer_project)[0]
+    assert result.status is UpdateStatus.CONFLICT
     assert [one.path for one in result.outcomes if one.kind == "conflict"] == ["SKILL.md"]
-    assert tree(bench.project) == before
-    assert update(bench.shelf, take=take)[0].status is Status.UPDATED  # type: ignore[arg-type] # parametrized
+    assert read_tree(bench.project) == before
+    assert update(bench.installer_project, conflicts=take)[0].status is UpdateStatus.UPDATED  # type: ignore[arg-type] # parametrized
     assert kept in text(bench, f"{PDF}/SKILL.md")
     assert text(bench, f"{PDF}/more.md") == "more"
-    undo(bench.shelf, "pdf")
+    roll_back(bench.installer_project, "pdf")
     assert "MINE" in text(bench, f"{PDF}/SKILL.md")
 
 
-def test_copies_of_a_skill_are_updated_each_with_its_own_edits(bench: Workbench) -> None:
+def test_copies_of_a_skill_are_updated_each_with_its_own_edits(bench: ProjectFixture) -> None:
     bench.add("claude-code", "windsurf", copy=True)
-    edit(bench.installed(".windsurf/skills/pdf/SKILL.md"), "one\n", "ONE\n")
+    edit(bench.installed_path(".windsurf/skills/pdf/SKILL.md"), "one\n", "ONE\n")
     edit(bench.source / "pdf/SKILL.md", "five\n", "FIVE\n")
-    update(bench.shelf)
+    update(bench.installer_project)
     assert "one\ntwo\nthree\nfour\nFIVE\n" in text(bench, ".claude/skills/pdf/SKILL.md")
     assert "ONE\ntwo\nthree\nfour\nFIVE\n" in text(bench, ".windsurf/skills/pdf/SKILL.md")
 
 
-def test_a_source_that_is_broken_now_does_not_come_in(bench: Workbench) -> None:
+def test_a_source_that_is_broken_now_does_not_come_in(bench: ProjectFixture) -> None:
     bench.add()
-    before = tree(bench.project)
+    before = read_tree(bench.project)
     (bench.source / "pdf/SKILL.md").write_text("no frontmatter", encoding="utf-8")
-    assert update(bench.shelf)[0].status is Status.REJECTED
-    assert tree(bench.project) == before
+    assert update(bench.installer_project)[0].status is UpdateStatus.REJECTED
+    assert read_tree(bench.project) == before
 
 
-def test_a_source_that_is_gone_is_a_failure_of_that_skill_alone(bench: Workbench) -> None:
+def test_a_source_that_is_gone_is_a_failure_of_that_skill_alone(bench: ProjectFixture) -> None:
     bench.skill("notes")
     bench.add()
     (bench.source / "pdf/SKILL.md").unlink()
     edit(bench.source / "notes/SKILL.md", "Do it.", "Do more.")
-    results = {one.key: one.status for one in update(bench.shelf)}
-    assert results == {".agents/skills/notes": Status.UPDATED, PDF: Status.FAILED}
+    results = {one.key: one.status for one in update(bench.installer_project)}
+    assert results == {".agents/skills/notes": UpdateStatus.UPDATED, PDF: UpdateStatus.FAILED}
 
 
-def test_an_update_can_be_taken_back(bench: Workbench) -> None:
+def test_an_update_can_be_taken_back(bench: ProjectFixture) -> None:
     bench.add()
-    before = tree(bench.project)
+    before = read_tree(bench.project)
     bench.skill("pdf", "new\n")
-    update(bench.shelf)
-    undo(bench.shelf, "pdf")
-    assert tree(bench.project) == before
-    undo(bench.shelf, "pdf")
-    assert not bench.installed(PDF).exists()
+    update(bench.installer_project)
+    roll_back(bench.installer_project, "pdf")
+    assert read_tree(bench.project) == before
+    roll_back(bench.installer_project, "pdf")
+    assert not bench.installed_path(PDF).exists()
 
 
-def test_what_was_edited_since_is_not_taken_back_unasked(bench: Workbench) -> None:
+def test_what_was_edited_since_is_not_taken_back_unasked(bench: ProjectFixture) -> None:
     bench.add()
     bench.skill("pdf", "new\n")
-    update(bench.shelf)
-    edit(bench.installed(f"{PDF}/SKILL.md"), "new", "edited")
+    update(bench.installer_project)
+    edit(bench.installed_path(f"{PDF}/SKILL.md"), "new", "edited")
     with pytest.raises(Edited, match=r"SKILL\.md"):
-        undo(bench.shelf, "pdf")
-    undo(bench.shelf, "pdf", force=True)
+        roll_back(bench.installer_project, "pdf")
+    roll_back(bench.installer_project, "pdf", force=True)
     assert "one" in text(bench, f"{PDF}/SKILL.md")
 
 
 # Verifying and removing
 
 
-def test_verify_names_every_difference(bench: Workbench) -> None:
+def test_verify_names_every_difference(bench: ProjectFixture) -> None:
     bench.add("claude-code", "universal")
-    assert all(one.is_right for one in verify(bench.shelf))
-    edit(bench.installed(f"{PDF}/SKILL.md"), "one", "two")
-    bench.installed(f"{PDF}/scripts/run.sh").unlink()
-    bench.installed(f"{PDF}/own.md").write_text("own", encoding="utf-8")
-    bench.installed(".claude/skills/pdf").unlink()
-    first, link = verify(bench.shelf, ["pdf"])
+    assert all(one.is_intact for one in verify(bench.installer_project))
+    edit(bench.installed_path(f"{PDF}/SKILL.md"), "one", "two")
+    bench.installed_path(f"{PDF}/scripts/run.sh").unlink()
+    bench.installed_path(f"{PDF}/own.md").write_text("own", encoding="utf-8")
+    bench.installed_path(".claude/skills/pdf").unlink()
+    first, link = verify(bench.installer_project, ["pdf"])
     assert (first.changed, first.missing, first.extra) == (
         ("SKILL.md",),
         ("scripts/run.sh",),
@@ -266,120 +274,128 @@ def test_verify_names_every_difference(bench: Workbench) -> None:
     assert (link.place, link.is_there) == (".claude/skills/pdf", False)
 
 
-def test_a_removed_skill_leaves_nothing_and_can_be_brought_back(bench: Workbench) -> None:
+def test_a_removed_skill_leaves_nothing_and_can_be_brought_back(bench: ProjectFixture) -> None:
     bench.add("claude-code", "universal")
-    before = tree(bench.project)
-    assert remove(bench.shelf, ["pdf"]) == [PDF]
-    assert not bench.installed(PDF).exists()
-    assert not bench.installed(".claude/skills/pdf").is_symlink()
-    undo(bench.shelf, "pdf")
-    assert tree(bench.project) == before
-    assert bench.installed(".claude/skills/pdf").is_symlink()
+    before = read_tree(bench.project)
+    assert remove(bench.installer_project, ["pdf"]) == [PDF]
+    assert not bench.installed_path(PDF).exists()
+    assert not bench.installed_path(".claude/skills/pdf").is_symlink()
+    roll_back(bench.installer_project, "pdf")
+    assert read_tree(bench.project) == before
+    assert bench.installed_path(".claude/skills/pdf").is_symlink()
 
 
-def test_an_edited_skill_is_removed_by_force_only(bench: Workbench) -> None:
+def test_an_edited_skill_is_removed_by_force_only(bench: ProjectFixture) -> None:
     bench.add()
-    edit(bench.installed(f"{PDF}/SKILL.md"), "one", "two")
+    edit(bench.installed_path(f"{PDF}/SKILL.md"), "one", "two")
     with pytest.raises(Edited):
-        remove(bench.shelf, ["pdf"])
-    remove(bench.shelf, ["pdf"], force=True)
-    undo(bench.shelf, "pdf")
+        remove(bench.installer_project, ["pdf"])
+    remove(bench.installer_project, ["pdf"], force=True)
+    roll_back(bench.installer_project, "pdf")
     assert "two\ntwo" in text(bench, f"{PDF}/SKILL.md")
 
 
-def test_a_skill_that_nobody_added_is_removed_by_force_only(bench: Workbench) -> None:
-    own = bench.installed(".agents/skills/own")
+def test_a_skill_that_nobody_added_is_removed_by_force_only(bench: ProjectFixture) -> None:
+    own = bench.installed_path(".agents/skills/own")
     own.mkdir(parents=True)
     (own / "SKILL.md").write_text("mine", encoding="utf-8")
     with pytest.raises(NotOurs):
-        remove(bench.shelf, ["own"])
-    remove(bench.shelf, ["own"], force=True)
-    undo(bench.shelf, "own")
+        remove(bench.installer_project, ["own"])
+    remove(bench.installer_project, ["own"], force=True)
+    roll_back(bench.installer_project, "own")
     assert (own / "SKILL.md").read_text(encoding="utf-8") == "mine"
 
 
-def test_an_unknown_name_gets_the_nearest(bench: Workbench) -> None:
+def test_an_unknown_name_gets_the_nearest(bench: ProjectFixture) -> None:
     bench.add()
     with pytest.raises(SkillNotFound) as caught:
-        remove(bench.shelf, ["pfd"])
+        remove(bench.installer_project, ["pfd"])
     assert caught.value.close == ("pdf",)
 
 
 # Restoring
 
 
-def test_what_the_lock_names_is_brought_back(bench: Workbench) -> None:
+def test_what_the_lock_names_is_brought_back(bench: ProjectFixture) -> None:
     bench.add("claude-code", "universal")
-    before = tree(bench.project)
+    before = read_tree(bench.project)
     for path in (".agents/skills/pdf/SKILL.md", ".agents/skills/pdf/scripts/run.sh"):
-        bench.installed(path).unlink()
-    bench.installed(f"{PDF}/scripts").rmdir()
-    bench.installed(PDF).rmdir()
-    bench.installed(".claude/skills/pdf").unlink()
-    assert [one.status for one in restore(bench.shelf, frozen=True)] == ["installed"]
-    assert tree(bench.project) == before
-    assert [one.status for one in restore(bench.shelf, frozen=True)] == ["there"]
+        bench.installed_path(path).unlink()
+    bench.installed_path(f"{PDF}/scripts").rmdir()
+    bench.installed_path(PDF).rmdir()
+    bench.installed_path(".claude/skills/pdf").unlink()
+    assert [one.status for one in install_locked(bench.installer_project, frozen=True)] == [
+        "installed"
+    ]
+    assert read_tree(bench.project) == before
+    assert [one.status for one in install_locked(bench.installer_project, frozen=True)] == ["there"]
 
 
-def test_a_frozen_lock_is_not_left(bench: Workbench) -> None:
+def test_a_frozen_lock_is_not_left(bench: ProjectFixture) -> None:
     bench.add()
     lock = text(bench, "skillhall-lock.json")
-    remove(bench.shelf, ["pdf"])
-    bench.installed("skillhall-lock.json").write_text(lock, encoding="utf-8")
+    remove(bench.installer_project, ["pdf"])
+    bench.installed_path("skillhall-lock.json").write_text(lock, encoding="utf-8")
     bench.skill("pdf", "other\n")
-    frozen = restore(bench.shelf, frozen=True)
+    frozen = install_locked(bench.installer_project, frozen=True)
     assert [(one.status, one.error.code if one.error else "") for one in frozen] == [
         ("failed", "precondition_failed")
     ]
-    assert not bench.installed(PDF).exists()
-    assert [one.status for one in restore(bench.shelf)] == ["installed"]
-    assert tree(bench.installed(PDF)) == tree(bench.source / "pdf")
+    assert not bench.installed_path(PDF).exists()
+    assert [one.status for one in install_locked(bench.installer_project)] == ["installed"]
+    assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
 
 
-def test_every_change_is_listed(bench: Workbench) -> None:
+def test_every_change_is_listed(bench: ProjectFixture) -> None:
     bench.add()
     bench.skill("pdf", "new\n")
-    update(bench.shelf)
-    remove(bench.shelf, ["pdf"])
-    assert [change.verb for change in past_changes(bench.shelf)] == ["remove", "update", "add"]
+    update(bench.installer_project)
+    remove(bench.installer_project, ["pdf"])
+    assert [change.verb for change in list_changes(bench.installer_project)] == [
+        "remove",
+        "update",
+        "add",
+    ]
 
 
 # Others meanwhile
 
 
-def test_an_update_that_another_one_overtook_takes_no_edit_for_ones_own(bench: Workbench) -> None:
+def test_an_update_that_another_one_overtook_takes_no_edit_for_ones_own(
+    bench: ProjectFixture,
+) -> None:
     old, newer, newest = (
         make_skill_md(name="pdf", body=body)
         for body in ("one\ntwo\nthree\n", "one\ntwo\nTHREE\n", "ONE\ntwo\nthree\n")
     )
-    with http_site() as site:
-        site.routes["/SKILL.md"] = answer(body=old)
+    with run_http_server() as site:
+        site.routes["/SKILL.md"] = respond(body=old)
         opened = open_source(site.url("/SKILL.md"), bench.settings)
-        install(bench.shelf, opened, opened.bundles, Placement())
+        install(bench.installer_project, opened, opened.bundles, InstallTargets())
 
-        def overtake(talk: Talk) -> None:
-            site.routes["/SKILL.md"] = answer(body=newer)
-            update(bench.shelf)
-            site.routes["/SKILL.md"] = answer(body=newest)
-            answer(body=newest)(talk)
+        def overtake(talk: ResponseWriter) -> None:
+            site.routes["/SKILL.md"] = respond(body=newer)
+            update(bench.installer_project)
+            site.routes["/SKILL.md"] = respond(body=newest)
+            respond(body=newest)(talk)
 
         site.routes["/SKILL.md"] = overtake
-        assert update(bench.shelf)[0].status is Status.UPDATED
-    assert tree(bench.installed(PDF)) == {"SKILL.md": (newest, False)}
-    assert all(one.is_right for one in verify(bench.shelf))
+        assert update(bench.installer_project)[0].status is UpdateStatus.UPDATED
+    assert read_tree(bench.installed_path(PDF)) == {"SKILL.md": (newest, False)}
+    assert all(one.is_intact for one in verify(bench.installer_project))
 
 
-def test_a_rollback_is_not_offered_to_be_taken_back(bench: Workbench) -> None:
+def test_a_rollback_is_not_offered_to_be_taken_back(bench: ProjectFixture) -> None:
     bench.add()
-    remove(bench.shelf, ["pdf"])
-    undo(bench.shelf, "pdf")
-    assert [change.verb for change in past_changes(bench.shelf)] == ["add"]
+    remove(bench.installer_project, ["pdf"])
+    roll_back(bench.installer_project, "pdf")
+    assert [change.verb for change in list_changes(bench.installer_project)] == ["add"]
 
 
-def test_a_skill_behind_a_link_out_of_the_project_is_not_read(bench: Workbench) -> None:
+def test_a_skill_behind_a_link_out_of_the_project_is_not_read(bench: ProjectFixture) -> None:
     bench.add()
     away = bench.folder / "away"
-    bench.installed(".agents").rename(away)
-    bench.installed(".agents").symlink_to(away)
+    bench.installed_path(".agents").rename(away)
+    bench.installed_path(".agents").symlink_to(away)
     with pytest.raises(UnsafePath):
-        verify(bench.shelf)
+        verify(bench.installer_project)

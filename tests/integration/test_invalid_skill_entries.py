@@ -12,11 +12,11 @@ import pytest
 from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import LocalSkills
-from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
 from skillhall.errors import SkillhallError
-from tests.support.servers import Running, running
+from tests.support.servers import RunningServer, run_server
 from tests.support.skills import make_skill_md
 from tests.support.team_server import team_settings
 
@@ -141,17 +141,17 @@ def skills(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def server(tmp_path: Path, skills: Path) -> Iterator[Running]:
+def server(tmp_path: Path, skills: Path) -> Iterator[RunningServer]:
     assert skills.is_dir()
     settings = team_settings(tmp_path, "")
-    with closing(open_counter(settings)) as counter:
+    with closing(open_prompt_service(settings)) as counter:
         services = Services(counter, open_collection(settings, counter))
-        with running(settings=settings, services=services) as started:
+        with run_server(settings=settings, services=services) as started:
             yield started
 
 
-def failures(server: Running) -> dict[str, int]:
-    statuses = {path: server.ask("GET", path).status for path in PAGES}
+def failures(server: RunningServer) -> dict[str, int]:
+    statuses = {path: server.request("GET", path).status for path in PAGES}
     return {path: status for path, status in statuses.items() if status != 200}
 
 
@@ -160,25 +160,25 @@ def test_an_odd_entry_costs_itself_alone(
     tmp_path: Path, skills: Path, make_odd: Callable[[Path], None]
 ) -> None:
     settings = Settings(str(tmp_path / "work"), str(tmp_path / "cache"))
-    collection = Collection(LocalSkills(settings.working_directory), settings)
-    assert collection.show().ids == ("good",)
+    collection = Collection(FolderStore(settings.working_directory), settings)
+    assert collection.snapshot().ids == ("good",)
     make_odd(skills)
-    for one in (collection, Collection(LocalSkills(settings.working_directory), settings)):
-        assert "good" in one.show().ids
+    for one in (collection, Collection(FolderStore(settings.working_directory), settings)):
+        assert "good" in one.snapshot().ids
         assert one.read_file("good", "notes.txt") == b"inside"
-        assert "good" in {artifact.listed.id for artifact in one.artifacts()}
-        assert "good" in {outline.listed.id for outline in one.outlines()}
+        assert "good" in {artifact.entry.id for artifact in one.artifacts()}
+        assert "good" in {outline.entry.id for outline in one.file_lists()}
 
 
 def test_a_server_goes_on_whatever_appears_in_its_skills_folder(
-    server: Running, skills: Path
+    server: RunningServer, skills: Path
 ) -> None:
     assert failures(server) == {}
     for make_odd in ODD:
         make_odd(skills)
     assert failures(server) == {}
     new = {"id": "new", "name": "new", "description": "Use it."}
-    assert server.ask("POST", "/api/v1/skills", new).status == 201
+    assert server.request("POST", "/api/v1/skills", new).status == 201
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -188,15 +188,15 @@ def test_a_server_starts_although_its_skills_folder_cannot_be_read(tmp_path: Pat
     folder.chmod(0)
     settings = team_settings(tmp_path, "")
     try:
-        with closing(open_counter(settings)) as counter:
-            assert open_collection(settings, counter).show().ids == ()
+        with closing(open_prompt_service(settings)) as counter:
+            assert open_collection(settings, counter).snapshot().ids == ()
     finally:
         folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("swapped", [".agents", ".agents/skills"])
 def test_a_skills_folder_swapped_for_a_link_while_serving_is_neither_read_nor_written(
-    tmp_path: Path, server: Running, swapped: str
+    tmp_path: Path, server: RunningServer, swapped: str
 ) -> None:
     assert failures(server) == {}
     outside = tmp_path / "outside"
@@ -205,13 +205,13 @@ def test_a_skills_folder_swapped_for_a_link_while_serving_is_neither_read_nor_wr
     folder = tmp_path / "work" / swapped
     folder.rename(tmp_path / "moved")
     folder.symlink_to(outside if swapped == ".agents" else outside / "skills")
-    listed = server.ask("GET", "/api/v1/skills").json["data"]
+    listed = server.request("GET", "/api/v1/skills").json["data"]
     assert listed["skills"] == []
     for path in PAGES:
-        assert b"secret" not in server.ask("GET", path).body
-    assert server.ask("GET", "/api/v1/skills/other").status == 404
+        assert b"secret" not in server.request("GET", path).body
+    assert server.request("GET", "/api/v1/skills/other").status == 404
     new = {"id": "new", "name": "new", "description": "Use it."}
-    assert server.ask("POST", "/api/v1/skills", new).status == 400
+    assert server.request("POST", "/api/v1/skills", new).status == 400
     assert not (outside / "skills/new").exists()
     folder.unlink()
     (tmp_path / "moved").rename(folder)
@@ -222,7 +222,7 @@ def test_a_link_that_is_there_from_the_start_is_read(tmp_path: Path) -> None:
     make(tmp_path / "elsewhere", "good")
     (tmp_path / "work/.agents").mkdir(parents=True)
     (tmp_path / "work/.agents/skills").symlink_to(tmp_path / "elsewhere")
-    local = LocalSkills(tmp_path / "work")
+    local = FolderStore(tmp_path / "work")
     assert [skill.id for skill in local.catalog()] == ["good"]
     assert local.files("good") is not None
 
@@ -232,7 +232,7 @@ def test_nothing_outside_is_read_while_the_skills_folder_is_swapped_for_a_link(
 ) -> None:
     make(tmp_path / "outside", "good", "secret")
     settings = Settings(str(tmp_path / "work"), str(tmp_path / "cache"))
-    collection = Collection(LocalSkills(settings.working_directory), settings)
+    collection = Collection(FolderStore(settings.working_directory), settings)
     done = threading.Event()
 
     def swap() -> None:
@@ -248,13 +248,13 @@ def test_nothing_outside_is_read_while_the_skills_folder_is_swapped_for_a_link(
     seen: set[bytes] = set()
     try:
         for _ in range(300):
-            seen.update(skill.description.encode() for skill in collection.local.catalog())
+            seen.update(skill.description.encode() for skill in collection.store.catalog())
             with suppress(SkillhallError):
                 seen.add(collection.read_file("good", "notes.txt"))
-                if (bundle := collection.local.files("good")) is not None:
+                if (bundle := collection.store.files("good")) is not None:
                     seen.update(file.read() for file in bundle.files.values())
     finally:
         done.set()
         swapping.join()
-    assert collection.find("good").place.path == str(skills / "good")
+    assert collection.find("good").folder_handle.path == str(skills / "good")
     assert not any(b"secret" in one for one in seen)

@@ -7,10 +7,10 @@ import pytest
 from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
 from skillhall._internal.catalog.body_checks import check_bodies
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.head_cache import GRAIN, HeadIndex, now
-from skillhall._internal.catalog.reader import bundle_of, read_skill, read_skill_file
+from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
+from skillhall._internal.catalog.reader import open_skill_bundle, read_skill, read_skill_file
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillhallError
@@ -49,7 +49,10 @@ def test_a_linked_skill_folder_is_loaded_if_it_is_allowed(
     assert skill.location == str(root / "pdf/SKILL.md")
     assert read_skill(skill).body == "Do it."
     assert read_skill_file(skill, "notes.md") == b"Notes."
-    assert sorted(bundle_of(skill, PROFILES[profile].scan).files) == ["SKILL.md", "notes.md"]
+    assert sorted(open_skill_bundle(skill, PROFILES[profile].scan_policy).files) == [
+        "SKILL.md",
+        "notes.md",
+    ]
 
 
 def test_a_linked_folder_of_skills_is_searched(root: Path, tmp_path: Path) -> None:
@@ -99,7 +102,7 @@ def test_files_that_are_links_stay_refused(root: Path, tmp_path: Path) -> None:
     catalog = follow(root)
     (skill,) = catalog
     assert codes_at(catalog, root / "file") == ["link-outside"]
-    assert list(bundle_of(skill, LENIENT.scan).files) == ["SKILL.md"]
+    assert list(open_skill_bundle(skill, LENIENT.scan_policy).files) == ["SKILL.md"]
     with pytest.raises(SkillhallError):
         read_skill_file(skill, "secret.md")
 
@@ -140,7 +143,9 @@ def test_list_agrees_with_validate_once_a_body_was_checked(root: Path, tmp_path:
     cache = tmp_path / "cache"
     assert names(load(root, cache=cache)) == ["pdf"]  # only the head was read
     checked = check_bodies(Root(str(root)), scan_below(root))
-    HeadIndex(str(cache)).remember(str(root), LENIENT.keys, checked, now() + 2 * GRAIN)
+    HeadCache(str(cache)).save(
+        str(root), LENIENT.key_case, checked, now_ns() + 2 * CLOCK_GRANULARITY
+    )
     catalog = load(root, cache=cache)
     assert (names(catalog), codes(catalog)) == ([], ["not-utf8"])
 
@@ -168,8 +173,8 @@ def test_a_linked_user_skill_is_served_if_links_are_allowed(tmp_path: Path) -> N
     (tmp_path / "run/.agents/skills").mkdir(parents=True)
     link = tmp_path / "run/.agents/skills/pdf"
     link.symlink_to(elsewhere)
-    assert LocalSkills(tmp_path / "run").list().items == ()
-    local = LocalSkills(tmp_path / "run", follow_links=True)
+    assert FolderStore(tmp_path / "run").list().items == ()
+    local = FolderStore(tmp_path / "run", follow_links=True)
     assert [one.id for one in local.list().items] == ["pdf"]
     before = local.revision()
     write_skill(elsewhere, description="Changed, and longer.")

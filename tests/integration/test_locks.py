@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.installer.lock import read_lock
-from skillhall._internal.installer.npx_lock import project_place, read_foreign
+from skillhall._internal.installer.npx_lock import get_project_lock_path, read_npx_lock
 
 DEADLINE = 120  # seconds; a process that takes longer hangs
 OURS = """
@@ -72,5 +72,5 @@ def test_eight_processes_that_add_to_our_lock_lose_no_entry(tmp_path: Path) -> N
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
 def test_eight_processes_that_add_to_a_foreign_lock_lose_no_entry(tmp_path: Path) -> None:
     run_at_once(THEIRS, tmp_path)
-    assert len(read_foreign(project_place(str(tmp_path))).entries) == 80
+    assert len(read_npx_lock(get_project_lock_path(str(tmp_path))).entries) == 80
     assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import ConfigInvalid
 from tests.support.mcp_clients import (
     DEADLINE,
@@ -22,14 +22,20 @@ from tests.support.mcp_clients import (
     HANDSHAKE,
     MODERN,
     VERSIONS,
-    Talk,
-    every,
-    refused_data,
-    send,
-    talk_by_http,
+    ClientAction,
+    list_all,
+    read_error_data,
+    run_http_client,
+    send_request,
 )
-from tests.support.prompt_services import MemoryCounter, make_prompt
-from tests.support.servers import TOKEN, Running, make_settings, running, with_token
+from tests.support.prompt_services import MemoryPromptService, make_prompt
+from tests.support.servers import (
+    TOKEN,
+    RunningServer,
+    make_settings,
+    make_token_settings,
+    run_server,
+)
 from tests.support.skills import make_skill
 from tests.support.trees import write_skill
 
@@ -47,24 +53,24 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 @contextmanager
-def serving(folder: Path, settings: Settings | None = None) -> Iterator[Running]:
+def serving(folder: Path, settings: Settings | None = None) -> Iterator[RunningServer]:
     """A server with the skills of a run directory and one prompt."""
     chosen = settings or make_settings()
-    counter = MemoryCounter([make_prompt("greet")])
-    services = Services(counter, Collection(LocalSkills(folder), chosen))
-    with running(settings=chosen, services=services) as server:
+    counter = MemoryPromptService([make_prompt("greet")])
+    services = Services(counter, Collection(FolderStore(folder), chosen))
+    with run_server(settings=chosen, services=services) as server:
         yield server
 
 
-def ask(server: Running, what: Talk[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - of the talk
+def ask(server: RunningServer, what: ClientAction[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - of the talk
     """A conversation with a running server."""
-    return talk_by_http(server.port, what, server.headers, era)
+    return run_http_client(server.port, what, server.headers, era)
 
 
 def post(
-    server: Running, message: object = INITIALIZE, headers: Mapping[str, str] | None = None
+    server: RunningServer, message: object = INITIALIZE, headers: Mapping[str, str] | None = None
 ) -> Any:  # noqa: ANN401 - an answer
-    return server.ask("POST", "/mcp", message, {**ACCEPT, **(headers or {})})
+    return server.request("POST", "/mcp", message, {**ACCEPT, **(headers or {})})
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -78,18 +84,18 @@ def test_a_thousand_skills_are_found_page_by_page(
 
     async def everything(client: Client) -> None:
         assert client.protocol_version == VERSIONS[era]
-        rows = await every(client, "resources/list", "resources")
+        rows = await list_all(client, "resources/list", "resources")
         assert [row["name"] for row in rows] == names
         if era == MODERN:
-            skills = await every(client, "skills/list", "skills")
+            skills = await list_all(client, "skills/list", "skills")
             assert [row["frontmatter"]["name"] for row in skills] == names
-            got = await send(client, "skills/get", uri="skill://s0999/SKILL.md")
+            got = await send_request(client, "skills/get", uri="skill://s0999/SKILL.md")
             assert got["skill"] == skills[-1]
-            inside = await send(client, "resources/directory/read", uri="skill://s0999")
+            inside = await send_request(client, "resources/directory/read", uri="skill://s0999")
             assert [row["name"] for row in inside["resources"]] == ["s0999"]
             assert (inside["ttlMs"], inside["cacheScope"]) == (5_000, "private")
         unknown = "skill://unknown/SKILL.md"
-        data = await refused_data(client.read_resource(unknown))
+        data = await read_error_data(client.read_resource(unknown))
         assert data == {"code": "not_found", "uri": unknown}
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["greet"]
         assert (await client.get_prompt("greet", {"who": "you"})).messages
@@ -98,7 +104,7 @@ def test_a_thousand_skills_are_found_page_by_page(
         assert "Do it." in str(loaded.content)
         assert (await client.read_resource("skill://s0001/SKILL.md")).contents
 
-    with serving(tmp_path, with_token(mcp_stateless=stateless)) as server:
+    with serving(tmp_path, make_token_settings(mcp_stateless=stateless)) as server:
         ask(server, everything, era)
 
 
@@ -113,7 +119,7 @@ def test_a_skill_that_is_added_is_heard_of(tmp_path: Path, *, stateless: bool) -
         async with client.listen(resources_list_changed=True) as stream:
             make_skill(tmp_path / ".agents/skills", "two")
             async for _ in stream:
-                return [name_of(row) for row in await every(client, "skills/list", "skills")]
+                return [name_of(row) for row in await list_all(client, "skills/list", "skills")]
         return []
 
     with serving(tmp_path, make_settings(mcp_stateless=stateless)) as server:
@@ -167,9 +173,9 @@ def test_without_sessions_the_handshake_era_is_promised_no_news(tmp_path: Path) 
 def test_strangers_are_refused(
     tmp_path: Path, method: str, headers: dict[str, str], status: int, code: str
 ) -> None:
-    with serving(tmp_path, with_token()) as server:
+    with serving(tmp_path, make_token_settings()) as server:
         body = INITIALIZE if method == "POST" else None
-        reply = server.ask(method, "/mcp", body, {**ACCEPT, **headers})
+        reply = server.request(method, "/mcp", body, {**ACCEPT, **headers})
         assert (reply.status, reply.code) == (status, code)
         assert post(server).status == 200
 
@@ -182,8 +188,8 @@ def test_what_is_no_request_is_refused_by_its_status(tmp_path: Path) -> None:
         assert post(server, headers={"Content-Type": "text/plain"}).status == 400
         assert post(server, headers={"Accept": "text/html"}).status == 406
         assert post(server, headers={"Mcp-Session-Id": "guessed"}).status == 404
-        assert server.ask("PUT", "/mcp", b"").status == 405
-        assert server.ask("GET", "/mcp/", None, ACCEPT).status == 404
+        assert server.request("PUT", "/mcp", b"").status == 405
+        assert server.request("GET", "/mcp/", None, ACCEPT).status == 404
 
 
 def test_answers_carry_the_headers_that_all_answers_have(tmp_path: Path) -> None:
@@ -196,15 +202,15 @@ def test_answers_carry_the_headers_that_all_answers_have(tmp_path: Path) -> None
 
 def test_a_bug_shows_no_traceback(tmp_path: Path) -> None:
     chosen = make_settings()
-    counter = MemoryCounter(fault=RuntimeError("a secret"))
-    services = Services(counter, Collection(LocalSkills(tmp_path), chosen))
+    counter = MemoryPromptService(error=RuntimeError("a secret"))
+    services = Services(counter, Collection(FolderStore(tmp_path), chosen))
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     }
     message = {"jsonrpc": "2.0", "id": 1, "method": "prompts/list", "params": {"_meta": meta}}
     headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "prompts/list"}
-    with running(settings=chosen, services=services) as server:
+    with run_server(settings=chosen, services=services) as server:
         reply = post(server, message, headers)
     assert "a secret" not in reply.body.decode()
     assert reply.json["error"]["data"] == {"code": "internal"}
@@ -225,7 +231,7 @@ def test_a_server_that_stops_says_so_to_its_listeners(tmp_path: Path) -> None:
 def test_a_server_stops_while_a_session_keeps_its_stream_open(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         session = post(server).headers["Mcp-Session-Id"]
-        with server.line() as line:
+        with server.connect() as line:
             line.sendall(
                 b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: text/event-stream\r\n"
                 b"Mcp-Session-Id: %s\r\n\r\n" % (server.port, session.encode())
@@ -242,7 +248,7 @@ def test_a_client_that_hangs_up_leaves_nothing_behind(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
     with serving(tmp_path) as server:
         session = post(server).headers["Mcp-Session-Id"]
-        assert server.ask("DELETE", "/mcp", None, {"Mcp-Session-Id": session}).status == 200
+        assert server.request("DELETE", "/mcp", None, {"Mcp-Session-Id": session}).status == 200
         assert post(server, headers={"Mcp-Session-Id": session}).status == 404
 
 
@@ -252,10 +258,10 @@ def test_dot_files_are_not_served(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf", files=files)
 
     async def everything(client: Client) -> None:
-        skills = await every(client, "skills/list", "skills")
+        skills = await list_all(client, "skills/list", "skills")
         uris = [row["uri"] for row in skills[0]["resources"]]
         assert uris == ["skill://pdf/SKILL.md", "skill://pdf/docs/a.md"]
-        inside = await send(client, "resources/directory/read", uri="skill://pdf")
+        inside = await send_request(client, "resources/directory/read", uri="skill://pdf")
         assert [row["name"] for row in inside["resources"]] == ["pdf", "docs"]
         loaded = await client.call_tool("load_skill", {"name": "pdf"})
         assert ".env" not in str(loaded.content)
@@ -285,7 +291,7 @@ def test_sessions_beyond_the_limit_are_refused_and_say_when_to_retry(tmp_path: P
         assert ask(server, tools, MODERN) == 4  # a request of its own, without a session
         with pytest.raises(BaseExceptionGroup):
             ask(server, tools, HANDSHAKE)
-        ended = server.ask("DELETE", "/mcp", None, {"Mcp-Session-Id": sessions[0]})
+        ended = server.request("DELETE", "/mcp", None, {"Mcp-Session-Id": sessions[0]})
         assert ended.status == 200
         assert ask(server, tools, HANDSHAKE) == 4
 

@@ -11,7 +11,7 @@ import pytest
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.mcp import client as mcp_client
 from skillhall._internal.sources.mcp.servers_file import add_server, parse_server
-from skillhall._internal.sources.mcp.source import open_served
+from skillhall._internal.sources.mcp.source import open_mcp_source
 from skillhall.errors import SkillNotFound, SkillsNotServed
 from tests.support.mcp_servers import (
     DEADLINE,
@@ -60,7 +60,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, script: Path, port:
 
 
 def test_skills_of_a_server_of_the_sdk_are_listed_and_read(settings: Settings) -> None:
-    with open_served(LABEL, settings) as served:
+    with open_mcp_source(LABEL, settings) as served:
         assert [one.name for one in served.list()] == ["acme:pdf", "acme:docx"]
         bundle = served.bundle(served.find(URI))
         with pytest.raises(SkillNotFound):
@@ -74,5 +74,5 @@ def test_the_sdk_offers_no_skills_to_those_who_speak_an_older_protocol(
 ) -> None:
     # A protocol that the server does not know ends in the handshake of the older ones.
     monkeypatch.setattr(mcp_client, "MODERN", "2099-01-01")
-    with pytest.raises(SkillsNotServed), open_served(LABEL, settings):
+    with pytest.raises(SkillsNotServed), open_mcp_source(LABEL, settings):
         pass

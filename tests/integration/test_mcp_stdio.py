@@ -18,12 +18,12 @@ from tests.support.mcp_clients import (
     ERAS,
     MODERN,
     VERSIONS,
-    every,
-    quiet_stdio,
-    refused_data,
-    send,
+    list_all,
+    open_stdio,
+    read_error_data,
+    run_client,
+    send_request,
     stdio_command,
-    talk,
 )
 from tests.support.skills import make_skill
 from tests.support.trees import write_skill
@@ -43,19 +43,19 @@ def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> N
 
     async def everything(client: Client) -> None:
         assert client.protocol_version == VERSIONS[era]
-        rows = await every(client, "resources/list", "resources")
+        rows = await list_all(client, "resources/list", "resources")
         assert [row["name"] for row in rows] == names
-        prompts = await every(client, "prompts/list", "prompts")
+        prompts = await list_all(client, "prompts/list", "prompts")
         assert [row["name"] for row in prompts] == names
         if era == MODERN:
-            skills = await every(client, "skills/list", "skills")
+            skills = await list_all(client, "skills/list", "skills")
             assert [row["frontmatter"]["name"] for row in skills] == names
-            got = await send(client, "skills/get", uri="skill://s0999/SKILL.md")
+            got = await send_request(client, "skills/get", uri="skill://s0999/SKILL.md")
             assert got["skill"] == skills[-1]
-            inside = await send(client, "resources/directory/read", uri="skill://s0999")
+            inside = await send_request(client, "resources/directory/read", uri="skill://s0999")
             assert (inside["ttlMs"], inside["cacheScope"]) == (5_000, "private")
         unknown = "skill://unknown/SKILL.md"
-        data = await refused_data(client.read_resource(unknown))
+        data = await read_error_data(client.read_resource(unknown))
         assert data == {"code": "not_found", "uri": unknown}
         assert len((await client.list_tools()).tools) == 4
         loaded = await client.call_tool("load_skill", {"name": "s0500"})
@@ -64,7 +64,7 @@ def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> N
         assert (await client.read_resource("skill://s0001/SKILL.md")).contents
 
     command = stdio_command(tmp_path / "skills", "--no-index")
-    talk(quiet_stdio(command, tmp_path / "log"), everything, era)
+    run_client(open_stdio(command, tmp_path / "log"), everything, era)
     told = (tmp_path / "log").read_text(encoding="utf-8")
     assert told == "serving 1000 skills by stdin and stdout\n"
 
@@ -80,7 +80,7 @@ def test_a_change_on_disk_is_heard_of(tmp_path: Path) -> None:
         return ""
 
     command = stdio_command(tmp_path / "skills")
-    assert talk(quiet_stdio(command, tmp_path / "log"), listen) == "ToolsListChanged"
+    assert run_client(open_stdio(command, tmp_path / "log"), listen) == "ToolsListChanged"
 
 
 @contextmanager

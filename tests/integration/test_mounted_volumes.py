@@ -11,19 +11,19 @@ import pytest
 from skillhall import activate, discover_skills, load_catalog, load_skill_bundle, read_skill_file
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.agents.skill_tools import SkillTools
-from skillhall._internal.catalog.manifests import Manifests
-from skillhall._internal.catalog.skill_view import FolderOffering
+from skillhall._internal.catalog.manifests import ManifestCache
+from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.cli.runner import run
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.profiles import LENIENT, LOCAL_SKILLS
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import UnsafePath, WouldLose
 from tests.support.kubernetes_volumes import mount
-from tests.support.projects import workbench
+from tests.support.projects import make_project
 from tests.support.skills import make_skill, make_skill_md
 
 FILES = {"SKILL.md": make_skill_md("pdf"), "notes.md": b"notes", "docs/a.md": b"a", ".env": b"x"}
@@ -76,14 +76,14 @@ def test_tools_and_mcp_manifests_see_every_file(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
-    offering = FolderOffering([Root(str(tmp_path))], LENIENT)
+    offering = FolderSkillProvider([Root(str(tmp_path))], LENIENT)
     tools = {tool.name: tool for tool in SkillTools(offering).tools()}
-    assert "docs/a.md" in str(tools["load_skill"].answer({"name": "pdf"}).content)
+    assert "docs/a.md" in str(tools["load_skill"].call({"name": "pdf"}).content)
     for path in PATHS:
-        answer = tools["read_skill_file"].answer({"name": "pdf", "path": path})
+        answer = tools["read_skill_file"].call({"name": "pdf", "path": path})
         assert answer.content == FILES[path].decode()
-    offer = offering.offer()
-    manifest = Manifests().of(offer, offer.find("pdf"))
+    offer = offering.current_view()
+    manifest = ManifestCache().get(offer, offer.find("pdf"))
     assert [file.path for file in manifest.files] == PATHS
 
 
@@ -107,12 +107,12 @@ def test_a_server_lists_sends_and_packs_every_file(
 ) -> None:
     layout(tmp_path / ".agents/skills", FILES)
     settings = Settings(str(tmp_path), str(tmp_path / "cache"))
-    collection = Collection(LocalSkills(tmp_path), settings)
+    collection = Collection(FolderStore(tmp_path), settings)
     assert [file.path.text for file in collection.details("pdf").files] == PATHS
     assert [collection.read_file("pdf", path) for path in PATHS] == [FILES[path] for path in PATHS]
     with zipfile.ZipFile(io.BytesIO(collection.archive("pdf"))) as archive:
         assert archive.namelist() == PATHS
-    assert [outline.files for outline in collection.outlines()] == [tuple(PATHS)]
+    assert [outline.files for outline in collection.file_lists()] == [tuple(PATHS)]
     assert [artifact.files for artifact in collection.artifacts()] == [tuple(PATHS)]
 
 
@@ -133,10 +133,10 @@ def test_commands_read_what_they_list(
 
 
 def test_a_mounted_skill_is_added_as_plain_files(tmp_path: Path) -> None:
-    bench = workbench(tmp_path)
+    bench = make_project(tmp_path)
     mount_skill(bench.source, FILES)
     bench.add()
-    added = bench.installed(".agents/skills/pdf")
+    added = bench.installed_path(".agents/skills/pdf")
     assert (added / "notes.md").read_bytes() == b"notes"
     assert not (added / "notes.md").is_symlink()
     assert not (added / "..data").exists()
@@ -157,9 +157,9 @@ def test_mounted_skills_are_discovered_by_the_skills_module(
 
 
 def test_a_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
-    bench = workbench(tmp_path)
+    bench = make_project(tmp_path)
     bench.skill("pdf")
-    mount_skill(bench.installed(".agents/skills"), FILES)
+    mount_skill(bench.installed_path(".agents/skills"), FILES)
     with pytest.raises(WouldLose):
         bench.add(overwrite=True)
 
@@ -170,7 +170,7 @@ def test_links_that_only_look_like_a_volume_are_not_followed(tmp_path: Path) -> 
     skill = make_skill(tmp_path / "skills", "pdf")
     (skill / "..data").symlink_to("../../outside")
     (skill / "secret.md").symlink_to("..data/secret.md")
-    bundle = open_bundle(Place(str(tmp_path / "skills"), "pdf"), LOCAL_SKILLS.scan)
+    bundle = open_bundle(FolderHandle(str(tmp_path / "skills"), "pdf"), LOCAL_SKILLS.scan_policy)
     assert [*bundle.files] == ["SKILL.md"]
     found = load_catalog([str(tmp_path / "skills")]).find("pdf")
     for path in ("secret.md", "..data/secret.md"):

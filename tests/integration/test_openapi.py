@@ -11,16 +11,16 @@ from schemathesis import Case, CheckFunction, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.http.errors import STATUS
-from skillhall._internal.prompts.prompt_model import Argument, Prompt
+from skillhall._internal.http.errors import ERROR_STATUSES
+from skillhall._internal.prompts.prompt_model import Prompt, PromptArgument
 from skillhall._internal.settings import Secret, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import LocalSkills
-from tests.support.prompt_services import MemoryCounter, make_prompt
-from tests.support.servers import Running, running, with_token
+from skillhall._internal.skill_store.folder_store import FolderStore
+from tests.support.prompt_services import MemoryPromptService, make_prompt
+from tests.support.servers import RunningServer, make_token_settings, run_server
 from tests.support.skills import make_skill
 
-PROMPTS = (make_prompt(), make_prompt("ask", arguments=[Argument("topic", required=True)]))
+PROMPTS = (make_prompt(), make_prompt("ask", arguments=[PromptArgument("topic", required=True)]))
 EXAMPLES = 12
 OPERATIONS = [
     ("GET", "/api/v1/prompts"),
@@ -73,35 +73,35 @@ NOT_CHECKED: list[CheckFunction] = [positive_data_acceptance]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     anywhere: defaultdict[str, Sequence[Prompt]] = defaultdict(lambda: PROMPTS)
-    counter = MemoryCounter(PROMPTS, repositories=anywhere)
+    counter = MemoryPromptService(PROMPTS, repositories=anywhere)
     folder = tmp_path_factory.mktemp("run")
     make_skill(folder / ".agents/skills", "pdf")
     own = Settings(str(folder), str(folder / "cache"), use_git=False, github_api_url=NOWHERE)
-    services = Services(counter, Collection(LocalSkills(folder), own))
-    chosen = with_token(webhook_secret=Secret("hook-secret"))
-    with running(settings=chosen, services=services) as one:
+    services = Services(counter, Collection(FolderStore(folder), own))
+    chosen = make_token_settings(webhook_secret=Secret("hook-secret"))
+    with run_server(settings=chosen, services=services) as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def schema(server: Running) -> schemathesis.BaseSchema:
+def schema(server: RunningServer) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}/api/v1/openapi.json")
 
 
-def test_the_document_names_every_route_and_no_other(server: Running) -> None:
-    document = server.ask("GET", "/api/v1/openapi.json").json
+def test_the_document_names_every_route_and_no_other(server: RunningServer) -> None:
+    document = server.request("GET", "/api/v1/openapi.json").json
     found = [(m.upper(), path) for path, item in document["paths"].items() for m in item]
     assert sorted(found) == sorted(OPERATIONS)
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
 
 
 def test_every_error_in_the_document_has_our_form_and_a_status_that_we_know(
-    server: Running,
+    server: RunningServer,
 ) -> None:
-    known = {str(status.http) for status in STATUS.values()}
-    document = server.ask("GET", "/api/v1/openapi.json").json
+    known = {str(status.http_status) for status in ERROR_STATUSES.values()}
+    document = server.request("GET", "/api/v1/openapi.json").json
     for item in document["paths"].values():
         for operation in item.values():
             for status, answer in operation["responses"].items():
@@ -114,7 +114,11 @@ def test_every_error_in_the_document_has_our_form_and_a_status_that_we_know(
 
 @pytest.mark.parametrize(("method", "path", "mode"), CASES)
 def test_whatever_is_sent_the_answer_is_as_the_document_says(
-    server: Running, schema: schemathesis.BaseSchema, method: str, path: str, mode: GenerationMode
+    server: RunningServer,
+    schema: schemathesis.BaseSchema,
+    method: str,
+    path: str,
+    mode: GenerationMode,
 ) -> None:
     operation = schema[path][method]
     is_plain = path in PLAIN and method not in CHANGING

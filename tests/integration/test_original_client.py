@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_server import GitRepo, GitSite, git_repo, git_site
+from tests.support.git_server import GitRepo, GitServer, git_repo, run_git_server
 from tests.support.original_client import (
     API,
     INGEST,
-    Failed,
+    ApiError,
     OriginalClient,
     Override,
     check_meta,
-    is_forgotten,
+    is_upload_needed,
 )
 from tests.support.prompt_sources import BUILT_IN
 from tests.support.replicas import Replica
@@ -60,13 +60,13 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
 
 
 @pytest.fixture(scope="module")
-def site(repo: GitRepo) -> Iterator[GitSite]:
-    with git_site(repo.folder.parents[1]) as running:
+def site(repo: GitRepo) -> Iterator[GitServer]:
+    with run_git_server(repo.folder.parents[1]) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def server(site: GitSite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
+def server(site: GitServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     variables = {
         "DOT_AI_USER_PROMPTS_REPO": site.url("acme/prompts.git"),
         "SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8",
@@ -77,7 +77,7 @@ def server(site: GitSite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         one.start()
         yield one
     finally:
-        one.end(signal.SIGKILL)
+        one.stop(signal.SIGKILL)
 
 
 @pytest.fixture
@@ -111,12 +111,12 @@ def test_there_are_no_tools_and_the_list_says_so(client: OriginalClient) -> None
 
 
 def test_a_tool_that_is_called_is_not_found_in_the_envelope(client: OriginalClient) -> None:
-    with pytest.raises(Failed, match=r"^404 NOT_FOUND: "):
+    with pytest.raises(ApiError, match=r"^404 NOT_FOUND: "):
         client.call("POST", f"{API}/tools/version", body={})
 
 
 def test_prompts_are_listed_with_their_arguments_and_never_with_files(
-    client: OriginalClient, site: GitSite
+    client: OriginalClient, site: GitServer
 ) -> None:
     prompts, source = client.prompts()
     assert [*prompts] == [*BUILT_IN, "pdf", "review", "troubleshoot"]
@@ -159,19 +159,19 @@ def test_arguments_may_be_texts_numbers_and_booleans(
 
 
 def test_a_missing_argument_is_named(client: OriginalClient) -> None:
-    with pytest.raises(Failed) as raised:
+    with pytest.raises(ApiError) as raised:
         client.render("troubleshoot", body={"arguments": {"depth": 1}})
     assert str(raised.value) == "400 VALIDATION_ERROR: Missing required arguments: pod"
 
 
 @pytest.mark.parametrize("name", ["nope", "a b", "ü", "a/b", "100%", "a:b+c@d=$&"])
 def test_an_unknown_prompt_is_named(client: OriginalClient, name: str) -> None:
-    with pytest.raises(Failed) as raised:
+    with pytest.raises(ApiError) as raised:
         client.render(name)
     assert str(raised.value) == f"400 VALIDATION_ERROR: Prompt not found: {name}"
 
 
-def test_a_large_list_comes_compressed_and_whole(client: OriginalClient, site: GitSite) -> None:
+def test_a_large_list_comes_compressed_and_whole(client: OriginalClient, site: GitServer) -> None:
     prompts, _ = client.prompts(Override(repo=site.url("acme/large.git")))
     assert len(prompts) == len(BUILT_IN) + len(LARGE)
 
@@ -180,7 +180,7 @@ def test_a_large_list_comes_compressed_and_whole(client: OriginalClient, site: G
 
 
 def test_another_repository_is_read_at_its_path_and_branch(
-    client: OriginalClient, site: GitSite
+    client: OriginalClient, site: GitServer
 ) -> None:
     url = site.url("acme/other.git")
     override = Override(url, "team", "team-skills")
@@ -191,22 +191,22 @@ def test_another_repository_is_read_at_its_path_and_branch(
 
 @pytest.mark.parametrize("query", ["path=&branch=", "path=%20", "branch="])
 def test_an_empty_path_or_branch_is_that_of_the_repository(
-    server: Replica, site: GitSite, query: str
+    server: Replica, site: GitServer, query: str
 ) -> None:
     url = site.url("acme/prompts.git")
-    reply = server.ask("GET", f"{API}/prompts?repo={url}&{query}", headers=BEARER)
+    reply = server.request("GET", f"{API}/prompts?repo={url}&{query}", headers=BEARER)
     assert reply.status == 200, reply.body
     assert len(reply.json["data"]["prompts"]) == len(BUILT_IN) + 3
 
 
 def test_a_git_token_is_taken_from_the_header_of_the_original(
-    client: OriginalClient, site: GitSite, repo: GitRepo, server: Replica
+    client: OriginalClient, site: GitServer, repo: GitRepo, server: Replica
 ) -> None:
     git_repo(repo.folder.parent / "private.git", {"mine.md": make_skill_md("mine")})
     site.token = GIT_TOKEN
     url = site.url("acme/private.git")
     try:
-        with pytest.raises(Failed, match=r"^502 PROMPTS_SOURCE_ERROR"):
+        with pytest.raises(ApiError, match=r"^502 PROMPTS_SOURCE_ERROR"):
             client.prompts(Override(repo=url))
         assert "mine" in client.prompts(Override(repo=url, token=GIT_TOKEN))[0]
     finally:
@@ -225,7 +225,7 @@ def test_a_git_token_is_taken_from_the_header_of_the_original(
 def test_a_repository_that_cannot_be_asked_for_is_refused_without_its_secret(
     client: OriginalClient, override: Override
 ) -> None:
-    with pytest.raises(Failed) as raised:
+    with pytest.raises(ApiError) as raised:
         client.prompts(override)
     assert (raised.value.status, raised.value.code) == (400, "VALIDATION_ERROR")
     assert SECRET not in str(raised.value)
@@ -268,7 +268,7 @@ def test_a_mode_is_octal_text_or_a_number(client: OriginalClient, mode: object) 
 @pytest.mark.parametrize("mode", ["rwxr-xr-x", "0888", "", "-1", "0x1ff", 1.5, True])
 def test_a_mode_that_is_none_is_refused(client: OriginalClient, mode: object) -> None:
     files = [{"path": "a.md", "content": "", "mode": mode}]
-    with pytest.raises(Failed, match=r"^400 VALIDATION_ERROR"):
+    with pytest.raises(ApiError, match=r"^400 VALIDATION_ERROR"):
         client.call("POST", INGEST, body={"source": "local:modes", "files": files})
 
 
@@ -278,7 +278,7 @@ def test_a_path_that_leads_out_is_refused_and_the_old_upload_stays(
 ) -> None:
     client.upload("local:tester-kept", folder)
     files = [{"path": path, "content": "aGk=", "mode": "0644"}]
-    with pytest.raises(Failed, match=r"^400 VALIDATION_ERROR"):
+    with pytest.raises(ApiError, match=r"^400 VALIDATION_ERROR"):
         client.call("POST", INGEST, body={"source": "local:tester-kept", "files": files})
     assert "wip" in client.prompts(Override(source="local:tester-kept"))[0]
 
@@ -286,16 +286,16 @@ def test_a_path_that_leads_out_is_refused_and_the_old_upload_stays(
 def test_a_body_over_the_limit_is_refused(client: OriginalClient) -> None:
     content = base64.b64encode(b"x" * 600_000).decode()
     body = {"source": "local:huge", "files": [{"path": "a.md", "content": content}]}
-    with pytest.raises(Failed, match=r"^413 PAYLOAD_TOO_LARGE"):
+    with pytest.raises(ApiError, match=r"^413 PAYLOAD_TOO_LARGE"):
         client.call("POST", INGEST, body=body)
 
 
 def test_a_source_that_was_never_uploaded_says_how_to_upload_it(client: OriginalClient) -> None:
     override = Override(source="local:never")
     for ask in (lambda: client.prompts(override), lambda: client.render("wip", override)):
-        with pytest.raises(Failed) as raised:
+        with pytest.raises(ApiError) as raised:
             ask()
-        assert is_forgotten(raised.value), raised.value
+        assert is_upload_needed(raised.value), raised.value
         assert raised.value.code == "VALIDATION_ERROR"
         assert "Prompt not found" not in raised.value.message
 
@@ -315,7 +315,7 @@ def test_a_source_that_the_server_forgot_is_uploaded_again(
 def test_credentials_in_the_name_of_a_source_appear_nowhere(
     client: OriginalClient, folder: Path, server: Replica, source: str
 ) -> None:
-    with pytest.raises(Failed) as raised:
+    with pytest.raises(ApiError) as raised:
         client.prompts(Override(source=source))
     assert SECRET not in raised.value.message
     client.upload(source, folder)
@@ -323,8 +323,8 @@ def test_credentials_in_the_name_of_a_source_appear_nowhere(
     assert "wip" in prompts
     assert "***" in shown
     assert client.prompts(Override(source=shown)) == (prompts, shown)
-    metrics = server.ask("GET", "/metrics", headers=BEARER).body.decode()
-    assert SECRET not in server.log + str(server.ready()) + metrics
+    metrics = server.request("GET", "/metrics", headers=BEARER).body.decode()
+    assert SECRET not in server.log + str(server.get_readiness()) + metrics
     kept = [path for path in server.folder.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in kept)
 
@@ -351,7 +351,7 @@ def test_generate_writes_every_prompt_and_goes_on_after_one_that_needs_arguments
 def test_without_the_right_token_nothing_is_answered(
     server: Replica, token: str, path: str
 ) -> None:
-    with pytest.raises(Failed) as raised:
+    with pytest.raises(ApiError) as raised:
         OriginalClient(server.port, token).call("GET", path)
     assert raised.value.status == 401
 
@@ -359,7 +359,7 @@ def test_without_the_right_token_nothing_is_answered(
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 def test_the_scheme_of_the_token_may_be_written_in_any_case(server: Replica, scheme: str) -> None:
     headers = {"Authorization": f"{scheme} {TOKEN}"}
-    assert server.ask("GET", f"{API}/prompts", headers=headers).status == 200
+    assert server.request("GET", f"{API}/prompts", headers=headers).status == 200
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_the_scheme_of_the_token_may_be_written_in_any_case(server: Replica, sch
 def test_a_wrong_method_is_answered_with_the_right_ones(
     server: Replica, method: str, path: str, allowed: str
 ) -> None:
-    reply = server.ask(method, path, headers=BEARER)
+    reply = server.request(method, path, headers=BEARER)
     assert (reply.status, reply.code) == (405, "METHOD_NOT_ALLOWED")
     assert allowed in reply.headers["Allow"]
 
@@ -386,14 +386,14 @@ def test_a_wrong_method_is_answered_with_the_right_ones(
 def test_what_this_server_does_not_have_is_not_found_in_the_envelope(
     server: Replica, path: str
 ) -> None:
-    reply = server.ask("GET", f"{API}{path}", headers=BEARER)
+    reply = server.request("GET", f"{API}{path}", headers=BEARER)
     assert (reply.status, reply.code) == (404, "NOT_FOUND")
     check_meta(reply.json["meta"])
 
 
 @pytest.mark.parametrize("path", [f"{API}/openapi", f"{API}/openapi.json"])
 def test_the_openapi_document_needs_no_token_and_no_redirect(server: Replica, path: str) -> None:
-    reply = server.ask("GET", path)
+    reply = server.request("GET", path)
     assert reply.status == 200
     document = json.loads(reply.body)
     assert document["openapi"].startswith("3.")
@@ -402,4 +402,4 @@ def test_the_openapi_document_needs_no_token_and_no_redirect(server: Replica, pa
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_probes_need_no_token(server: Replica, path: str) -> None:
-    assert server.ask("GET", path).status == 200
+    assert server.request("GET", path).status == 200

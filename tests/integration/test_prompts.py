@@ -13,28 +13,32 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.prompts.prompt_model import Asked, Counter, PromptSnapshot
-from skillhall._internal.prompts.refreshing_source import PATIENCE
-from skillhall._internal.prompts.service import PromptCounter, Supply
-from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.prompts.prompt_model import (
+    PromptServiceProtocol,
+    PromptSnapshot,
+    SourceSelector,
+)
+from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL
+from skillhall._internal.prompts.service import PromptService, PromptSources
+from skillhall._internal.prompts.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Secret, Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.git.source import GitLimits
-from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall.errors import (
     PromptsSourceError,
     SkillhallError,
     SourceRejected,
     SourceUnknown,
 )
-from tests.support.git_server import LINK, GitRepo, GitSite, git_repo, git_site
+from tests.support.git_server import LINK, GitRepo, GitServer, git_repo, run_git_server
 from tests.support.prompt_sources import (
     BUILT_IN,
-    StandingClock,
-    got,
-    listed,
+    ManualClock,
+    get_prompt,
+    get_prompt_text,
+    list_prompts,
     make_upload,
-    text_of,
 )
 from tests.support.skills import make_skill_md
 
@@ -58,8 +62,8 @@ def numbered(number: int) -> dict[str, bytes]:
 
 def number_in(snapshot: PromptSnapshot) -> str:
     """The one number that everything in a snapshot says."""
-    said: set[str] = {prompt["description"] for prompt in listed(snapshot).values()}
-    said |= {text_of(snapshot, "hello"), text_of(snapshot, "pdf")}
+    said: set[str] = {prompt["description"] for prompt in list_prompts(snapshot).values()}
+    said |= {get_prompt_text(snapshot, "hello"), get_prompt_text(snapshot, "pdf")}
     said.add(snapshot.prompt("pdf").files[0].data.decode())
     assert len(said) == 1, said
     return said.pop().removeprefix("commit ")
@@ -71,27 +75,27 @@ def repo(tmp_path: Path) -> GitRepo:
 
 
 @pytest.fixture
-def site(repo: GitRepo) -> Iterator[GitSite]:
-    with git_site(repo.folder.parents[1]) as running:
+def site(repo: GitRepo) -> Iterator[GitServer]:
+    with run_git_server(repo.folder.parents[1]) as running:
         yield running
 
 
 @pytest.fixture
-def time() -> StandingClock:
-    return StandingClock()
+def time() -> ManualClock:
+    return ManualClock()
 
 
 class Shop:
     """Makes counters over one site, and closes them."""
 
-    def __init__(self, folder: Path, site: GitSite, time: StandingClock) -> None:
+    def __init__(self, folder: Path, site: GitServer, time: ManualClock) -> None:
         self.folder = folder
         self.site = site
         self.time = time
-        self.opened: list[PromptCounter] = []
+        self.opened: list[PromptService] = []
         self.url = site.url("acme/prompts.git")
 
-    def supply(self, repo: str | None = None, **texts: str) -> Supply:
+    def supply(self, repo: str | None = None, **texts: str) -> PromptSources:
         settings = Settings(
             str(self.folder),
             str(self.folder / "cache"),
@@ -101,10 +105,10 @@ class Shop:
                 self.url if repo is None else repo, **{"cache_ttl": str(TTL), **texts}
             ),
         )
-        return replace(read_supply(settings), clock=self.time.clock)
+        return replace(read_prompt_sources(settings), clock=self.time.clock)
 
-    def open(self, supply: Supply | None = None, *, watch: bool = False) -> PromptCounter:
-        counter = PromptCounter(supply or self.supply(), watch=watch)
+    def open(self, supply: PromptSources | None = None, *, watch: bool = False) -> PromptService:
+        counter = PromptService(supply or self.supply(), poll=watch)
         self.opened.append(counter)
         return counter
 
@@ -113,7 +117,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, site: GitSite, time: StandingClock) -> Iterator[Shop]:
+def shop(tmp_path: Path, site: GitServer, time: ManualClock) -> Iterator[Shop]:
     made = Shop(tmp_path, site, time)
     yield made
     for counter in made.opened:
@@ -143,16 +147,16 @@ def test_without_a_repository_the_built_in_prompts_are_handed_out(shop: Shop) ->
     assert list(counter.snapshot().names) == BUILT_IN
     assert counter.refresh().source == "built-in"
     assert [one.source for one in counter.status()] == ["built-in"]
-    assert shop.site.asked == []
+    assert shop.site.requests == []
 
 
 def test_a_path_in_the_repository_is_the_root(shop: Shop, repo: GitRepo) -> None:
     repo.commit({f"a/b/{path}": data for path, data in numbered(7).items()})
     counter = shop.open(shop.supply(path="a/b"))
     assert number_in(counter.snapshot()) == "7"
-    assert number_in(shop.open().snapshot(Asked(path="a/b"))) == "7"
+    assert number_in(shop.open().snapshot(SourceSelector(path="a/b"))) == "7"
     with pytest.raises(PromptsSourceError, match="nothing at"):
-        counter.snapshot(Asked(path="a/c"))
+        counter.snapshot(SourceSelector(path="a/c"))
 
 
 def test_links_and_hidden_files_stay_in_the_repository(shop: Shop, repo: GitRepo) -> None:
@@ -166,8 +170,8 @@ def test_links_and_hidden_files_stay_in_the_repository(shop: Shop, repo: GitRepo
     }
     repo.commit(files, {"pdf/passwd": LINK, "link.md": LINK, "folder": LINK})
     snapshot = shop.open().snapshot()
-    assert list(listed(snapshot)) == ["pdf"]
-    assert "files" not in got(snapshot, "pdf")
+    assert list(list_prompts(snapshot)) == ["pdf"]
+    assert "files" not in get_prompt(snapshot, "pdf")
     assert snapshot.summary("pdf").has_files
     assert sorted(codes(snapshot)) == [
         (Code.FILE_LEFT_OUT, "pdf/passwd"),
@@ -187,7 +191,7 @@ def test_what_no_system_could_hold_or_is_far_too_large_is_left_out(
     }
     repo.commit(files)
     snapshot = shop.open().snapshot()
-    assert list(listed(snapshot)) == ["pdf"]
+    assert list(list_prompts(snapshot)) == ["pdf"]
     assert snapshot.summary("pdf").has_files
     assert sorted(codes(snapshot)) == [
         (Code.FILE_LEFT_OUT, ""),
@@ -206,7 +210,7 @@ def test_without_a_main_branch_the_default_one_is_used_and_said(shop: Shop, repo
     repo.commit(numbered(6), ref="refs/heads/trunk")
     assert number_in(counter.refresh()) == "6"
     with pytest.raises(PromptsSourceError):
-        counter.snapshot(Asked(branch="main"))
+        counter.snapshot(SourceSelector(branch="main"))
 
 
 def test_a_folder_of_the_operator_is_read_as_it_was_at_one_moment(shop: Shop) -> None:
@@ -218,9 +222,9 @@ def test_a_folder_of_the_operator_is_read_as_it_was_at_one_moment(shop: Shop) ->
     counter = shop.open(shop.supply("./mine"))
     first = counter.snapshot()
     (folder / "hello.md").write_bytes(make_skill_md("hello", "2", "2"))
-    assert (first.source, text_of(first, "hello")) == ("mine", "1")
+    assert (first.source, get_prompt_text(first, "hello")) == ("mine", "1")
     assert sorted(codes(first)) == [(Code.LINK_SKIPPED, "link.md"), (Code.NO_FRONTMATTER, "bad.md")]
-    assert text_of(counter.refresh(), "hello") == "2"
+    assert get_prompt_text(counter.refresh(), "hello") == "2"
     assert counter.refresh().contents is counter.snapshot().contents
     shutil.rmtree(folder)
     stale = counter.refresh().stale
@@ -232,26 +236,26 @@ def test_a_folder_of_the_operator_is_read_as_it_was_at_one_moment(shop: Shop) ->
 
 
 def test_nothing_is_asked_before_its_time_is_over_and_nothing_fetched_without_news(
-    shop: Shop, time: StandingClock
+    shop: Shop, time: ManualClock
 ) -> None:
     counter = shop.open()
     first = counter.snapshot()
-    shop.site.asked.clear()
+    shop.site.requests.clear()
     assert counter.snapshot() is first
-    assert shop.site.asked == []
-    time.passed += TTL
+    assert shop.site.requests == []
+    time.seconds += TTL
     assert counter.snapshot().contents is first.contents
-    assert 1 <= len(shop.site.asked) <= 2  # a greeting and the refs
+    assert 1 <= len(shop.site.requests) <= 2  # a greeting and the refs
 
 
 def test_news_come_when_the_time_is_over_or_with_a_refresh(
-    shop: Shop, repo: GitRepo, time: StandingClock
+    shop: Shop, repo: GitRepo, time: ManualClock
 ) -> None:
     counter = shop.open()
     old = counter.snapshot()
     repo.commit(numbered(2))
     assert number_in(counter.snapshot()) == "1"
-    time.passed += TTL
+    time.seconds += TTL
     new = counter.snapshot()
     assert (number_in(old), number_in(new)) == ("1", "2")
     assert old.digest != new.digest
@@ -279,27 +283,27 @@ def test_a_deleted_branch_keeps_the_last_copy_marked(shop: Shop, repo: GitRepo) 
 
 
 def test_a_site_that_is_down_is_marked_and_not_asked_again_at_once(
-    shop: Shop, repo: GitRepo, time: StandingClock
+    shop: Shop, repo: GitRepo, time: ManualClock
 ) -> None:
     counter = shop.open()
     counter.snapshot()
     repo.commit(numbered(2))
     shop.site.status = 503
-    time.passed += TTL
+    time.seconds += TTL
     older = counter.snapshot()
     assert older.stale is not None
     assert "127.0.0.1" in older.stale.reason
-    asked = len(shop.site.asked)
+    asked = len(shop.site.requests)
     assert counter.snapshot().stale == older.stale
-    assert len(shop.site.asked) == asked
+    assert len(shop.site.requests) == asked
     shop.site.status = 0
-    time.passed += PATIENCE
+    time.seconds += RETRY_INTERVAL
     assert counter.snapshot().stale is None
     assert number_in(counter.snapshot()) == "2"
 
 
 def test_a_repository_that_cannot_be_read_at_start_leaves_the_built_in_prompts(
-    shop: Shop, time: StandingClock
+    shop: Shop, time: ManualClock
 ) -> None:
     shop.site.status = 500
     counter = shop.open()
@@ -312,7 +316,7 @@ def test_a_repository_that_cannot_be_read_at_start_leaves_the_built_in_prompts(
     assert (status.source, status.stale) == (shop.url, first.stale)
     shop.site.status = 0
     assert list(counter.snapshot().names) == BUILT_IN
-    time.passed += PATIENCE
+    time.seconds += RETRY_INTERVAL
     assert number_in(counter.snapshot()) == "1"
 
 
@@ -327,8 +331,8 @@ def test_after_a_restart_the_last_copy_serves_while_the_site_is_down(shop: Shop)
 
 def test_a_repository_that_grows_too_large_keeps_the_last_copy(shop: Shop, repo: GitRepo) -> None:
     supply = shop.supply()
-    limits = GitLimits(size=200_000)
-    counter = shop.open(replace(supply, access=replace(supply.access, limits=limits)))
+    limits = GitLimits(max_bytes=200_000)
+    counter = shop.open(replace(supply, git_access=replace(supply.git_access, limits=limits)))
     counter.snapshot()
     noise = random.Random(1).randbytes(1_000_000)  # noqa: S311 - bytes that do not shrink
     repo.commit({**numbered(2), "pdf/noise": noise})
@@ -339,18 +343,18 @@ def test_a_repository_that_grows_too_large_keeps_the_last_copy(shop: Shop, repo:
 
 
 def test_a_slow_site_keeps_nobody_waiting_who_can_have_the_last_copy(
-    shop: Shop, repo: GitRepo, time: StandingClock
+    shop: Shop, repo: GitRepo, time: ManualClock
 ) -> None:
     counter = shop.open()
     counter.snapshot()
     repo.commit(numbered(2))
-    shop.site.hold = threading.Event()
-    time.passed += TTL
+    shop.site.release_event = threading.Event()
+    time.seconds += TTL
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(counter.snapshot)
-        assert shop.site.waiting.wait(DEADLINE)
+        assert shop.site.is_waiting.wait(DEADLINE)
         assert [number_in(counter.snapshot()) for _ in range(3)] == ["1"] * 3
-        shop.site.hold.set()
+        shop.site.release_event.set()
         assert number_in(looking.result(DEADLINE)) == "2"
 
 
@@ -361,13 +365,13 @@ def test_a_push_makes_the_next_call_look(shop: Shop, repo: GitRepo) -> None:
     counter = shop.open()
     counter.snapshot()
     repo.commit(numbered(2))
-    assert not counter.pushed([shop.site.url("acme/other.git")], "main")
+    assert not counter.handle_push([shop.site.url("acme/other.git")], "main")
     assert number_in(counter.snapshot()) == "1"
-    assert counter.pushed(["git@127.0.0.1:acme/prompts.git"], "refs/heads/main")
+    assert counter.handle_push(["git@127.0.0.1:acme/prompts.git"], "refs/heads/main")
     assert number_in(counter.snapshot()) == "2"
 
 
-def until(counter: PromptCounter, commit: str) -> bool:
+def until(counter: PromptService, commit: str) -> bool:
     """Whether the commit is handed out within the deadline; the watch needs a moment."""
     moment = threading.Event()
     return any(counter.status()[0].commit == commit or moment.wait(0.02) for _ in range(6000))
@@ -377,7 +381,7 @@ def test_the_watch_reads_at_the_start_and_after_a_push(shop: Shop, repo: GitRepo
     counter = shop.open(watch=True)
     assert until(counter, repo.git("rev-parse", "main"))
     second = repo.commit(numbered(2))
-    counter.pushed([shop.url], "main")
+    counter.handle_push([shop.url], "main")
     assert until(counter, second)
     counter.close()
     assert not [one for one in threading.enumerate() if one.name == "skillhall-prompts"]
@@ -391,10 +395,10 @@ def test_wiring_opens_a_counter_from_settings(shop: Shop) -> None:
         allowed_networks=("127.0.0.0/8",),
         prompts=PromptSettings(shop.url),
     )
-    opened = open_counter(settings, watch=False)
+    opened = open_prompt_service(settings, poll=False)
     shop.opened.append(opened)
-    counter: Counter = opened
-    assert number_in(counter.snapshot(Asked())) == "1"
+    counter: PromptServiceProtocol = opened
+    assert number_in(counter.snapshot(SourceSelector())) == "1"
 
 
 # Overrides and tokens
@@ -404,8 +408,8 @@ def test_another_repository_can_be_asked_for(shop: Shop) -> None:
     git_repo(shop.site.root / "acme/other.git", numbered(9))
     counter = shop.open()
     other = shop.site.url("acme/other.git")
-    assert number_in(counter.snapshot(Asked(repo=other))) == "9"
-    assert counter.snapshot(Asked(repo=other)).source == other
+    assert number_in(counter.snapshot(SourceSelector(repo=other))) == "9"
+    assert counter.snapshot(SourceSelector(repo=other)).source == other
     assert number_in(counter.snapshot()) == "1"
     assert [one.source for one in counter.status()] == [shop.url, other]
 
@@ -413,18 +417,18 @@ def test_another_repository_can_be_asked_for(shop: Shop) -> None:
 @pytest.mark.parametrize("text", ["./mine", "/etc", "git@127.0.0.1:a/b.git", "file:///etc", "-x"])
 def test_a_call_cannot_name_this_machine(shop: Shop, text: str) -> None:
     with pytest.raises(SourceRejected):
-        shop.open().snapshot(Asked(repo=text))
-    assert shop.site.asked == []
+        shop.open().snapshot(SourceSelector(repo=text))
+    assert shop.site.requests == []
 
 
 def test_a_call_cannot_reach_networks_that_are_not_allowed(shop: Shop) -> None:
     with pytest.raises(SourceRejected):
-        shop.open().snapshot(Asked(repo="https://10.0.0.1/acme/prompts.git"))
+        shop.open().snapshot(SourceSelector(repo="https://10.0.0.1/acme/prompts.git"))
 
 
 def test_another_repository_that_cannot_be_read_is_an_error_and_not_remembered(shop: Shop) -> None:
     counter = shop.open()
-    asked = Asked(repo=shop.site.url("acme/later.git"))
+    asked = SourceSelector(repo=shop.site.url("acme/later.git"))
     with pytest.raises(PromptsSourceError) as raised:
         counter.snapshot(asked)
     assert str(shop.folder) not in str(raised.value)
@@ -435,20 +439,20 @@ def test_another_repository_that_cannot_be_read_is_an_error_and_not_remembered(s
 def test_a_token_is_for_its_call_alone(shop: Shop) -> None:
     shop.site.token = TOKEN
     counter = shop.open()
-    asked = Asked(repo=shop.url, token=Secret(TOKEN))
+    asked = SourceSelector(repo=shop.url, token=Secret(TOKEN))
     assert number_in(counter.snapshot(asked)) == "1"
-    for other in (Asked(repo=shop.url), asked._replace(token=Secret("wrong"))):
+    for other in (SourceSelector(repo=shop.url), asked._replace(token=Secret("wrong"))):
         with pytest.raises(PromptsSourceError) as raised:
             counter.snapshot(other)
         assert TOKEN not in f"{raised.value!r} {raised.value.hint}"
     assert list(counter.snapshot().names) == BUILT_IN
-    assert number_in(counter.snapshot(Asked(token=Secret(TOKEN)))) == "1"
+    assert number_in(counter.snapshot(SourceSelector(token=Secret(TOKEN)))) == "1"
 
 
 def test_no_file_holds_a_token(shop: Shop) -> None:
     shop.site.token = TOKEN
     counter = shop.open()
-    counter.snapshot(Asked(repo=shop.url, token=Secret(TOKEN)))
+    counter.snapshot(SourceSelector(repo=shop.url, token=Secret(TOKEN)))
     held = [p for p in shop.folder.rglob("*") if p.is_file() and TOKEN.encode() in p.read_bytes()]
     assert held == []
     assert TOKEN not in repr(counter.status())
@@ -457,10 +461,10 @@ def test_no_file_holds_a_token(shop: Shop) -> None:
 def test_only_so_many_other_repositories_are_kept(shop: Shop) -> None:
     for number in range(4):
         git_repo(shop.site.root / f"acme/r{number}.git", numbered(number))
-    counter = shop.open(replace(shop.supply(), overrides=2))
+    counter = shop.open(replace(shop.supply(), max_overrides=2))
     counter.snapshot()
     for number in range(4):
-        asked = Asked(repo=shop.site.url(f"acme/r{number}.git"))
+        asked = SourceSelector(repo=shop.site.url(f"acme/r{number}.git"))
         assert number_in(counter.snapshot(asked)) == str(number)
     gc.collect()
     assert [one.source.rpartition("/")[2] for one in counter.status()] == [
@@ -478,16 +482,16 @@ def test_only_so_many_other_repositories_are_kept(shop: Shop) -> None:
 def test_an_upload_is_handed_out_under_its_name(shop: Shop) -> None:
     counter = shop.open()
     with pytest.raises(SourceUnknown):
-        counter.snapshot(Asked(source="team"))
+        counter.snapshot(SourceSelector(source="team"))
     counter.ingest(make_upload(files=numbered(3)))
-    first = counter.snapshot(Asked(source="team"))
+    first = counter.snapshot(SourceSelector(source="team"))
     assert (number_in(first), first.source, first.commit) == ("3", "team", "")
     counter.ingest(make_upload(files=numbered(4)))
-    assert number_in(counter.snapshot(Asked(source="team"))) == "4"
-    assert number_in(shop.open().refresh(Asked(source="team"))) == "4"
+    assert number_in(counter.snapshot(SourceSelector(source="team"))) == "4"
+    assert number_in(shop.open().refresh(SourceSelector(source="team"))) == "4"
     assert number_in(first) == "3"
     with pytest.raises(SourceRejected):
-        counter.snapshot(Asked(source="team", repo=shop.url))
+        counter.snapshot(SourceSelector(source="team", repo=shop.url))
 
 
 # Folders and threads
@@ -522,11 +526,14 @@ def test_a_cache_that_is_cleared_is_made_again(shop: Shop) -> None:
 
 
 def test_every_answer_is_of_one_commit_whatever_happens_at_once(
-    shop: Shop, time: StandingClock
+    shop: Shop, time: ManualClock
 ) -> None:
     repos = [git_repo(shop.site.root / f"acme/h{n}.git", numbered(0)) for n in range(3)]
     counter = shop.open(shop.supply(shop.site.url("acme/h0.git")))
-    asked = [Asked(), *(Asked(repo=shop.site.url(f"acme/h{n}.git")) for n in (1, 2))]
+    asked = [
+        SourceSelector(),
+        *(SourceSelector(repo=shop.site.url(f"acme/h{n}.git")) for n in (1, 2)),
+    ]
     rounds, over = 3, threading.Event()
 
     def customer(number: int) -> int:
@@ -544,7 +551,7 @@ def test_every_answer_is_of_one_commit_whatever_happens_at_once(
         customers = [pool.submit(customer, number) for number in range(16)]
         try:
             for number in range(1, rounds + 1):
-                time.passed += TTL
+                time.seconds += TTL
                 for repo, one in zip(repos, asked, strict=True):
                     repo.commit(numbered(number))
                     assert int(number_in(counter.refresh(one))) == number
@@ -556,10 +563,10 @@ def test_every_answer_is_of_one_commit_whatever_happens_at_once(
 
 
 def test_a_list_is_json_that_says_its_source(shop: Shop) -> None:
-    data = json.loads(shop.open().snapshot().list_data())
+    data = json.loads(shop.open().snapshot().list_json())
     assert sorted(data) == ["prompts", "source"]
 
 
 def test_errors_of_a_call_are_ours(shop: Shop) -> None:
     with pytest.raises(SkillhallError):
-        shop.open(shop.supply("")).snapshot(Asked(path="a"))
+        shop.open(shop.supply("")).snapshot(SourceSelector(path="a"))

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 from skillhall._internal.cli.runner import run
-from skillhall._internal.net.connection import Network
+from skillhall._internal.net.connection import NetworkSettings
 from skillhall._internal.settings import Secret, Settings
-from skillhall._internal.sources.server_api.prompt_client import PromptServer
-from skillhall._internal.sources.server_api.rest_client import Patient, Server
+from skillhall._internal.sources.server_api.prompt_client import PromptClient
+from skillhall._internal.sources.server_api.rest_client import ServerConnection, ServerTimeouts
 from skillhall.errors import ConfigInvalid, SourceTimedOut, SourceUnavailable
-from tests.support.http_server import answer as plain_answer
-from tests.support.http_server import http_site, make_certificate
-from tests.support.projects import tree
+from tests.support.http_server import make_certificate, run_http_server
+from tests.support.http_server import respond as plain_answer
+from tests.support.projects import read_tree
 from tests.support.prompt_server import (
     PROMPTS,
-    PromptSite,
-    answer,
-    failure,
-    file,
-    prompt_site,
-    raw,
+    FakePromptServer,
+    make_file,
+    respond,
+    respond_error,
+    respond_raw,
+    run_prompt_server,
 )
 
 EMPTY = b'{"success": true, "data": {"prompts": [], "source": "x"}}'
@@ -35,7 +35,7 @@ EMPTY = b'{"success": true, "data": {"prompts": [], "source": "x"}}'
 class Prompts:
     """The command, and what it said last."""
 
-    def __init__(self, site: PromptSite, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, site: FakePromptServer, capsys: pytest.CaptureFixture[str]) -> None:
         self.site = site
         self.out = ""
         self.err = ""
@@ -59,13 +59,13 @@ def prompts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Prompts]:
     monkeypatch.chdir(tmp_path)
-    with prompt_site() as site:
+    with run_prompt_server() as site:
         yield Prompts(site, capsys)
 
 
 def test_prompts_are_listed_with_their_arguments(prompts: Prompts) -> None:
-    prompts.site.put("pdf", arguments=[{"name": "file", "required": True}])
-    prompts.site.put("doc", description="Two\nlines \x1b[31m")
+    prompts.site.add_prompt("pdf", arguments=[{"name": "file", "required": True}])
+    prompts.site.add_prompt("doc", description="Two\nlines \x1b[31m")
     assert prompts("list") == 0
     assert prompts.out == "pdf\tDoes it.\tfile\ndoc\tTwo lines \\x1b[31m\t\n"
     assert prompts.json("list", "--source", "team") == {
@@ -82,10 +82,12 @@ def test_prompts_are_listed_with_their_arguments(prompts: Prompts) -> None:
 
 
 def test_a_prompt_is_printed_with_its_arguments_filled_in(prompts: Prompts) -> None:
-    prompts.site.put("a/b c", "Read {{file}}.", arguments=[{"name": "file", "required": True}])
+    prompts.site.add_prompt(
+        "a/b c", "Read {{file}}.", arguments=[{"name": "file", "required": True}]
+    )
     assert prompts("get", "a/b c", "--arg", "file=x=y") == 0
     assert prompts.out == "Read x=y.\n"
-    assert prompts.site.asked[-1].path == f"{PROMPTS}/a%2Fb%20c"
+    assert prompts.site.requests[-1].path == f"{PROMPTS}/a%2Fb%20c"
     assert prompts("get", "a/b c") == 3
     assert "Missing required arguments: file" in prompts.err
     assert prompts("get", "a/b c", "--arg", "file") == 2
@@ -98,10 +100,12 @@ def test_a_prompt_that_is_not_there_is_not_found(prompts: Prompts, name: str) ->
 
 
 def test_the_files_of_a_prompt_go_into_a_new_folder(prompts: Prompts, tmp_path: Path) -> None:
-    prompts.site.put("pdf", "Do.", file("run.sh", b"x"), file("a/b.bin", b"\0\xff"))
+    prompts.site.add_prompt(
+        "pdf", "Do.", make_file("run.sh", b"x"), make_file("a/b.bin", b"\0\xff")
+    )
     assert prompts("get", "pdf", "--files", "deep/out") == 0
     expected = {"a/b.bin": (b"\0\xff", False), "run.sh": (b"x", True)}
-    assert tree(tmp_path / "deep/out") == expected
+    assert read_tree(tmp_path / "deep/out") == expected
     assert prompts("get", "pdf", "--files", "deep/out") == 6
     assert prompts.json("get", "pdf")["files"] == [
         {"path": "run.sh", "size": 1},
@@ -110,13 +114,13 @@ def test_the_files_of_a_prompt_go_into_a_new_folder(prompts: Prompts, tmp_path: 
 
 
 def test_a_hostile_path_leaves_no_folder(prompts: Prompts, tmp_path: Path) -> None:
-    prompts.site.put("pdf", "Do.", file("ok", b"x"), file("../out.txt", b"x"))
+    prompts.site.add_prompt("pdf", "Do.", make_file("ok", b"x"), make_file("../out.txt", b"x"))
     assert prompts("get", "pdf", "--files", "out") == 3
     assert list(tmp_path.iterdir()) == []
 
 
 def test_refresh_tells_how_many_prompts_there_are(prompts: Prompts) -> None:
-    prompts.site.put("pdf")
+    prompts.site.add_prompt("pdf")
     assert prompts.json("refresh") == {
         "refreshed": True,
         "promptsLoaded": 1,
@@ -132,7 +136,7 @@ SKIPPED = {"name": "x", "path": "x\n.md", "code": "no-frontmatter", "message": "
 
 def test_refresh_names_the_prompts_that_the_server_skips(prompts: Prompts) -> None:
     data = {"refreshed": True, "promptsLoaded": 1, "source": "team", "skipped": [SKIPPED]}
-    prompts.site.replies[f"{PROMPTS}/refresh"] = answer({**data, "skippedTotal": 1201})
+    prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skippedTotal": 1201})
     assert prompts("refresh") == 0
     assert prompts.err == (
         "x .md: skipped[no-frontmatter]: no block\n"
@@ -144,7 +148,7 @@ def test_refresh_names_the_prompts_that_the_server_skips(prompts: Prompts) -> No
 
 def test_refresh_fails_when_the_server_could_not_reach_its_repository(prompts: Prompts) -> None:
     data = {"refreshed": False, "reason": "the host is down", "promptsLoaded": 2, "source": "team"}
-    prompts.site.replies[f"{PROMPTS}/refresh"] = answer({**data, "skipped": []})
+    prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skipped": []})
     assert prompts("refresh") == 5
     assert "not refreshed: the host is down" in prompts.err
     assert "2 prompts of team, from an older copy" in prompts.err
@@ -157,7 +161,7 @@ def test_upload_names_the_prompts_that_the_server_skips(prompts: Prompts, tmp_pa
     (tmp_path / "team").mkdir()
     (tmp_path / "team/x.md").write_bytes(b"no block")
     data = {"source": "team", "fileCount": 1, "status": "ingested", "skipped": [SKIPPED]}
-    prompts.site.replies[f"{PROMPTS}/sources"] = answer(data)
+    prompts.site.overrides[f"{PROMPTS}/sources"] = respond(data)
     assert prompts("upload", "team", "--source", "team") == 0
     assert "x .md: skipped[no-frontmatter]: no block" in prompts.err
     assert prompts.json("upload", "team", "--source", "team")["skipped"] == [SKIPPED]
@@ -180,7 +184,7 @@ def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) 
     (folder / "link.md").symlink_to("/etc/hostname")
     sent = prompts.json("upload", "team", "--source", "acme")
     assert "link.md" in prompts.err
-    body = prompts.site.asked[-1].body
+    body = prompts.site.requests[-1].body
     files = [(one["path"], b64decode(one["content"]), one["mode"]) for one in body["files"]]
     assert files == [("pdf/SKILL.md", b"\xff\0", 0o644), ("pdf/run.sh", b"x", 0o755)]
     lines = "".join(f"{p}\0{m:o}\0{hashlib.sha256(d).hexdigest()}\n" for p, d, m in files)
@@ -203,7 +207,7 @@ def test_an_upload_beyond_the_limits_is_not_sent(
     for number in range(count):
         (tmp_path / f"team/{number}.md").write_bytes(b"x" * size)
     assert prompts("upload", "team", "--source", "acme") == 3
-    assert prompts.site.asked == []
+    assert prompts.site.requests == []
 
 
 def test_an_upload_whose_name_holds_credentials_is_not_sent(
@@ -213,7 +217,7 @@ def test_an_upload_whose_name_holds_credentials_is_not_sent(
     (tmp_path / "team/a.md").write_bytes(b"x")
     source = "https://me:pass-word@git.example.org/x"
     assert prompts("upload", "team", "--source", source) == 3
-    assert prompts.site.asked == []
+    assert prompts.site.requests == []
     assert "pass-word" not in prompts.err
     assert prompts("upload", "team", "--source", "alice@laptop") == 0
     assert prompts("list", "--source", "alice@laptop") == 0
@@ -225,14 +229,14 @@ def test_an_upload_whose_name_holds_credentials_is_not_sent(
 def test_what_a_server_says_is_repeated_with_the_exit_code_of_its_class(
     prompts: Prompts, status: int, code: int
 ) -> None:
-    prompts.site.replies[PROMPTS] = failure(status, "X", "because\x1b[1m " + "long " * 100)
+    prompts.site.overrides[PROMPTS] = respond_error(status, "X", "because\x1b[1m " + "long " * 100)
     assert prompts("list") == code
     assert prompts.err.startswith("error: 127.0.0.1: because\\x1b[1m long")
     assert len(prompts.err) < 400
 
 
 def test_a_server_below_a_path_is_asked_there(prompts: Prompts) -> None:
-    prompts.site.replies[f"/team{PROMPTS}"] = raw(200, EMPTY)
+    prompts.site.overrides[f"/team{PROMPTS}"] = respond_raw(200, EMPTY)
     prompts.site.url += "/team/"
     assert prompts("list") == 0
 
@@ -245,27 +249,29 @@ def test_the_server_and_its_token_come_from_the_environment() -> None:
     client = Settings.read({**env, "SKILLHALL_SERVER_TOKEN": "other"}).client
     assert client.token is not None
     assert client.token.reveal() == "other"
-    assert "other" not in repr(Server.at(client.server, client.token))
+    assert "other" not in repr(ServerConnection.from_url(client.server, client.token))
 
 
 def test_a_token_that_would_break_the_header_is_refused() -> None:
     with pytest.raises(ConfigInvalid, match="SKILLHALL_SERVER_TOKEN") as raised:
-        Server.at("http://127.0.0.1", Secret("a\r\nX: y"))
+        ServerConnection.from_url("http://127.0.0.1", Secret("a\r\nX: y"))
     assert "X: y" not in str(raised.value)
 
 
 def test_a_server_that_takes_too_long_is_given_up(prompts: Prompts) -> None:
-    prompts.site.replies[PROMPTS] = prompts.site.silent
-    patient = Patient(answering=Network(overall=0.2, idle=0.2))
+    prompts.site.overrides[PROMPTS] = prompts.site.never_respond
+    patient = ServerTimeouts(response=NetworkSettings(total=0.2, idle=0.2))
     with pytest.raises(SourceTimedOut):
-        PromptServer(Server.at(prompts.site.url, patient=patient)).list()
+        PromptClient(ServerConnection.from_url(prompts.site.url, timeouts=patient)).list_prompts()
 
 
 def test_an_answer_beyond_its_limit_is_not_read(prompts: Prompts) -> None:
-    prompts.site.replies[PROMPTS] = answer({"prompts": [], "source": "x" * 2_000_000})
-    server = Server(Server.at(prompts.site.url).url, max_answer=1_000_000)
+    prompts.site.overrides[PROMPTS] = respond({"prompts": [], "source": "x" * 2_000_000})
+    server = ServerConnection(
+        ServerConnection.from_url(prompts.site.url).url, max_response_bytes=1_000_000
+    )
     with pytest.raises(SourceUnavailable, match="larger than 1000000 bytes"):
-        PromptServer(server).list()
+        PromptClient(server).list_prompts()
 
 
 def test_a_certificate_is_checked(tmp_path: Path) -> None:
@@ -273,13 +279,18 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     trusting = ssl.create_default_context(cafile=str(certificate))
-    with http_site(context) as site:
+    with run_http_server(context) as site:
         site.routes[PROMPTS] = plain_answer(body=EMPTY)
         address = site.url("", "localhost")
         with pytest.raises(SourceUnavailable, match="certificate"):
-            PromptServer(Server.at(address)).list()
-        patient = Patient(connecting=Network(tls=trusting))
-        assert PromptServer(Server.at(address, patient=patient)).list().prompts == ()
+            PromptClient(ServerConnection.from_url(address)).list_prompts()
+        patient = ServerTimeouts(connect=NetworkSettings(tls=trusting))
+        assert (
+            PromptClient(ServerConnection.from_url(address, timeouts=patient))
+            .list_prompts()
+            .prompts
+            == ()
+        )
 
 
 @pytest.mark.parametrize(
@@ -294,6 +305,6 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
     ],
 )
 def test_a_git_token_travels_only_where_nobody_reads_it(address: str, sent: str) -> None:
-    server = Server.at(address).with_git_token(Secret("t"))
+    server = ServerConnection.from_url(address).with_git_token(Secret("t"))
     assert server.git_token == sent
     assert "'t'" not in repr(server)

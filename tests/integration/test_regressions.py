@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from skillhall._internal.catalog.reader import bundle_of
+from skillhall._internal.catalog.reader import open_skill_bundle
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILES
-from tests.support.trees import codes, load, names, skill_text, warm, write_skill
+from tests.support.trees import build_head_cache, codes, load, names, skill_text, write_skill
 
 
 def test_a_root_that_is_a_skill_is_judged_by_the_name_it_is_reached_by(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf")
     (tmp_path / "alias").symlink_to("pdf")
     cold = load(tmp_path / "alias")
-    warm(tmp_path / "cache", tmp_path / "pdf")
+    build_head_cache(tmp_path / "cache", tmp_path / "pdf")
     assert codes(cold) == ["name-not-folder"]
     assert codes(load(tmp_path / "alias", cache=tmp_path / "cache")) == codes(cold)
 
@@ -29,4 +29,4 @@ def test_a_flat_prompt_among_very_many_files_keeps_its_own(tmp_path: Path) -> No
         (tmp_path / f"{number:05}").touch()
     (tmp_path / "z.md").write_text(skill_text("z"), encoding="utf-8")
     skill = load(tmp_path, profile="prompt-repository").find("z")
-    assert list(bundle_of(skill, PROMPT_REPOSITORY.scan).files) == ["z.md"]
+    assert list(open_skill_bundle(skill, PROMPT_REPOSITORY.scan_policy).files) == ["z.md"]

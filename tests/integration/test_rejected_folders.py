@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.support.cli_sandbox import ADD, IMPORT, SECRET_TEXT, Sandbox, snapshot
+from tests.support.cli_sandbox import ADD, IMPORT, SECRET_TEXT, CliSandbox, snapshot
 from tests.support.skills import make_skill, make_skill_md
 
 Build: TypeAlias = Callable[[Path, Path], object]  # of a place, and of what lies outside
@@ -59,7 +59,7 @@ def text(data: bytes) -> Build:
     return lambda place, _: place.write_bytes(data)
 
 
-def make(sandbox: Sandbox, path: str, build: Build) -> None:
+def make(sandbox: CliSandbox, path: str, build: Build) -> None:
     place = sandbox.folder / path
     place.parent.mkdir(parents=True, exist_ok=True)
     build(place, sandbox.outside)
@@ -69,16 +69,16 @@ def make(sandbox: Sandbox, path: str, build: Build) -> None:
 
 
 @pytest.mark.parametrize("build", [pipe, link, secret, folder, itself, device, giant, text(b"no")])
-def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: Sandbox, build: Build) -> None:
+def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "sources/pdf/SKILL.md", build)
-    told = sandbox.refuses(ADD, ["../sources/pdf"], "invalid_skill")
-    assert told.answer["data"] == {
+    told = sandbox.check_rejected(ADD, ["../sources/pdf"], "invalid_skill")
+    assert told.json["data"] == {
         "added": [],
         "skipped": [{"id": "pdf", "name": "pdf", "reason": "rejected"}],
         "notes": [],
     }
-    assert told.answer["findings"]
-    sandbox.refuses(IMPORT, ["../sources/pdf"], "invalid_skill")
+    assert told.json["findings"]
+    sandbox.check_rejected(IMPORT, ["../sources/pdf"], "invalid_skill")
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: Sandbox, build: Bui
     ],
 )
 def test_a_folder_without_a_skill_of_its_own_is_refused(
-    sandbox: Sandbox, name: str, build: Build, code: str
+    sandbox: CliSandbox, name: str, build: Build, code: str
 ) -> None:
     (sandbox.outside / "SKILL.md").write_bytes(make_skill_md())
     make(sandbox, f"sources/{name}", build)
     for command in (ADD, IMPORT):
-        sandbox.refuses(command, ["../sources/all"], code)
+        sandbox.check_rejected(command, ["../sources/all"], code)
 
 
 @pytest.mark.parametrize(
@@ -112,23 +112,23 @@ def test_a_folder_without_a_skill_of_its_own_is_refused(
     ],
 )
 def test_what_is_neither_a_folder_nor_an_archive_is_refused(
-    sandbox: Sandbox, name: str, build: Build, code: str
+    sandbox: CliSandbox, name: str, build: Build, code: str
 ) -> None:
     make(sandbox, f"sources/{name}", build)
     for command in (ADD, IMPORT):
         for source in (f"../sources/{name}", str(sandbox.sources / name)):
-            sandbox.refuses(command, [source], code)
+            sandbox.check_rejected(command, [source], code)
 
 
 @pytest.mark.parametrize("name", ["none", "none.zip", "none/below.tar.gz"])
-def test_what_is_not_there_is_not_found(sandbox: Sandbox, name: str) -> None:
+def test_what_is_not_there_is_not_found(sandbox: CliSandbox, name: str) -> None:
     for command in (ADD, IMPORT):
         for source in (f"../sources/{name}", str(sandbox.sources / name)):
-            sandbox.refuses(command, [source], "not_found")
+            sandbox.check_rejected(command, [source], "not_found")
 
 
 def test_a_link_in_a_skill_is_left_out_and_what_it_leads_to_is_copied_nowhere(
-    sandbox: Sandbox,
+    sandbox: CliSandbox,
 ) -> None:
     source = sandbox.skill()
     make(sandbox, "sources/pdf/link.txt", secret)
@@ -136,7 +136,7 @@ def test_a_link_in_a_skill_is_left_out_and_what_it_leads_to_is_copied_nowhere(
     make(sandbox, "sources/pdf/pipe", pipe)
     told = sandbox.run(*ADD, "--json", source)
     assert told.code == 0
-    findings = _list(told.answer["findings"])
+    findings = _list(told.json["findings"])
     assert {one["path"] for one in findings if one["code"] == "file-left-out"} == {
         f"pdf/{name}" for name in ("link.txt", "linked", "pipe")
     }
@@ -148,15 +148,15 @@ def test_a_link_in_a_skill_is_left_out_and_what_it_leads_to_is_copied_nowhere(
 
 
 def test_two_skills_of_one_name_are_told_apart_without_a_path_of_the_machine(
-    sandbox: Sandbox,
+    sandbox: CliSandbox,
 ) -> None:
     for place in "ab":
         make_skill(sandbox.sources / place, "pdf")
     told = sandbox.run(*ADD, "--json", "../sources", "--dry-run")
-    [found] = [one for one in _list(told.answer["findings"]) if one["code"] == "shadowed"]
+    [found] = [one for one in _list(told.json["findings"]) if one["code"] == "shadowed"]
     assert (found["path"], "'a/pdf'" in found["message"]) == ("b/pdf", True)
     assert str(sandbox.sources) not in str(found)
-    sandbox.refuses(IMPORT, ["../sources"], "conflict")
+    sandbox.check_rejected(IMPORT, ["../sources"], "conflict")
 
 
 def _list(value: object) -> list[dict[str, str]]:
@@ -185,13 +185,13 @@ def _list(value: object) -> list[dict[str, str]]:
     ],
 )
 def test_nothing_is_written_through_a_link_out_of_the_project(
-    sandbox: Sandbox, path: str, words: Sequence[str], build: Build
+    sandbox: CliSandbox, path: str, words: Sequence[str], build: Build
 ) -> None:
     make(sandbox, f"project/{path}", build)
-    told = sandbox.refuses(ADD, [sandbox.skill(), *words], "invalid_path")
+    told = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "invalid_path")
     assert path in told.error["message"]
     if path in (".agents", SKILLS):
-        sandbox.refuses(IMPORT, [sandbox.skill("other")], "invalid_path")
+        sandbox.check_rejected(IMPORT, [sandbox.skill("other")], "invalid_path")
 
 
 @pytest.mark.parametrize(
@@ -206,10 +206,10 @@ def test_nothing_is_written_through_a_link_out_of_the_project(
     ],
 )
 def test_a_file_where_a_folder_should_be_is_named_without_its_path(
-    sandbox: Sandbox, path: str, words: Sequence[str]
+    sandbox: CliSandbox, path: str, words: Sequence[str]
 ) -> None:
     make(sandbox, f"project/{path}", file)
-    told = sandbox.refuses(ADD, [sandbox.skill(), *words], "storage_unavailable")
+    told = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "storage_unavailable")
     assert told.error["message"].endswith(f": {Path(path).name}")
 
 
@@ -224,38 +224,38 @@ def test_a_file_where_a_folder_should_be_is_named_without_its_path(
     ],
 )
 def test_what_stands_where_a_skill_should_go_stays(
-    sandbox: Sandbox, path: str, words: Sequence[str], build: Build
+    sandbox: CliSandbox, path: str, words: Sequence[str], build: Build
 ) -> None:
     make(sandbox, f"project/{path}", build)
     source = sandbox.skill()
-    sandbox.refuses(ADD, [source, *words], "conflict")
+    sandbox.check_rejected(ADD, [source, *words], "conflict")
     if path == PDF:
-        sandbox.refuses(IMPORT, [source], "conflict")
+        sandbox.check_rejected(IMPORT, [source], "conflict")
 
 
 @pytest.mark.parametrize("build", [file, pipe])
 def test_even_by_force_nothing_is_replaced_that_could_not_be_brought_back(
-    sandbox: Sandbox, build: Build
+    sandbox: CliSandbox, build: Build
 ) -> None:
     for name in ("a", "b"):
         make(sandbox, f"project/{SKILLS}/{name}/SKILL.md", text(make_skill_md(name, "Old.")))
         sandbox.skill(name)
     make(sandbox, "project/.windsurf/skills/b", build)
-    told = sandbox.refuses(ADD, ["../sources", *BOTH, "--overwrite"], "conflict")
+    told = sandbox.check_rejected(ADD, ["../sources", *BOTH, "--overwrite"], "conflict")
     assert ".windsurf/skills/b" in told.error["message"]
 
 
-def test_one_skill_that_cannot_be_replaced_keeps_the_others_from_it(sandbox: Sandbox) -> None:
+def test_one_skill_that_cannot_be_replaced_keeps_the_others_from_it(sandbox: CliSandbox) -> None:
     for name in ("a", "b"):
         sandbox.skill(name)
     assert sandbox.run(*ADD, "../sources").code == 0
     for name in ("a", "b"):
         (sandbox.sources / name / "SKILL.md").write_bytes(make_skill_md(name, "New."))
     make(sandbox, f"project/{SKILLS}/b/.git", folder)
-    sandbox.refuses(ADD, ["../sources", "--overwrite"], "conflict")
+    sandbox.check_rejected(ADD, ["../sources", "--overwrite"], "conflict")
 
 
-def test_a_folder_of_somebody_else_is_filled_if_it_is_named(sandbox: Sandbox) -> None:
+def test_a_folder_of_somebody_else_is_filled_if_it_is_named(sandbox: CliSandbox) -> None:
     source = sandbox.skill()
     before = snapshot(sandbox.folder)
     assert sandbox.run(*ADD, source, "--dir", "../outside/skills").code == 0
@@ -276,13 +276,13 @@ EVIL_SOURCE = b'{"version": 1, "skills": {"a": {"source": "ext::sh -c evil", "pa
         *(text(b'{"version": 99, "skills": {}}'), text(EVIL_KEY), text(EVIL_SOURCE)),
     ],
 )
-def test_a_lock_that_cannot_be_read_stops_the_command(sandbox: Sandbox, build: Build) -> None:
+def test_a_lock_that_cannot_be_read_stops_the_command(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "project/skillhall-lock.json", build)
-    told = sandbox.refuses(ADD, [sandbox.skill()], "invalid_config")
+    told = sandbox.check_rejected(ADD, [sandbox.skill()], "invalid_config")
     assert "skillhall-lock.json" in told.error["message"]
     for command in ("install", "update", "outdated", "verify"):
-        sandbox.refuses([command], [], "invalid_config")
+        sandbox.check_rejected([command], [], "invalid_config")
 
 
-def test_an_agent_that_nobody_knows_is_not_found(sandbox: Sandbox) -> None:
-    sandbox.refuses(ADD, [sandbox.skill(), "-a", "../evil"], "not_found")
+def test_an_agent_that_nobody_knows_is_not_found(sandbox: CliSandbox) -> None:
+    sandbox.check_rejected(ADD, [sandbox.skill(), "-a", "../evil"], "not_found")

@@ -9,26 +9,26 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from skillhall._internal.net.connection import Network
+from skillhall._internal.net.connection import NetworkSettings
 from skillhall._internal.sources.mcp import client as mcp_client
 from skillhall._internal.sources.mcp import source as served_skills
 from skillhall._internal.sources.mcp.servers_file import connect
-from skillhall._internal.sources.mcp.transport import Timing
-from tests.support.cli_sandbox import PASSWORD, Sandbox
+from skillhall._internal.sources.mcp.transport import McpTimeouts
+from tests.support.cli_sandbox import PASSWORD, CliSandbox
 from tests.support.mcp_scripted_server import Script
 from tests.support.mcp_servers import (
     DEADLINE,
     LABEL,
     PDF,
     URI,
-    HttpServer,
-    http_server,
+    ScriptedHttpServer,
+    add_server,
     make_contents,
     make_entry,
     make_resource,
     make_script,
-    name_server,
     plain_skill,
+    run_scripted_server,
 )
 from tests.support.skills import make_skill_md
 
@@ -37,8 +37,8 @@ FORMS = "skill://pdf/references/forms.md"
 SKILLS = ("mcp-servers", "skills")
 READ = ("mcp-servers", "read")
 MANY = {f"{number}.md": b"" for number in range(512)}
-SHORT = Network(overall=1, idle=0.3)
-HASTY = Timing(Network(overall=5, idle=5), SHORT, SHORT, SHORT)
+SHORT = NetworkSettings(total=1, idle=0.3)
+HASTY = McpTimeouts(NetworkSettings(total=5, idle=5), SHORT, SHORT, SHORT)
 
 
 class Cheat(NamedTuple):
@@ -146,42 +146,42 @@ CHEATS = {
 
 @pytest.mark.parametrize(("script", "finding"), CHEATS.values(), ids=CHEATS)
 def test_a_skill_is_not_added_from_a_server_with(
-    sandbox: Sandbox, script: Script, finding: str
+    sandbox: CliSandbox, script: Script, finding: str
 ) -> None:
-    name_server(sandbox, script)
-    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = told.answer["findings"]
+    add_server(sandbox, script)
+    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    found: Any = told.json["findings"]
     assert finding in {one["code"] for one in found if one["effect"] == "reject"}
 
 
-def test_no_skill_is_added_with_a_file_whose_uri_is_not_inside_it(sandbox: Sandbox) -> None:
+def test_no_skill_is_added_with_a_file_whose_uri_is_not_inside_it(sandbox: CliSandbox) -> None:
     entries = []
     for number, uri in enumerate(URIS.values()):
         entry, _ = plain_skill(f"pdf-{number}")
         entry["resources"].append(make_resource(uri.replace("//pdf/", f"//pdf-{number}/"), b""))
         entries.append(entry)
-    name_server(sandbox, make_script(skills=entries))
-    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = told.answer["findings"]
+    add_server(sandbox, make_script(skills=entries))
+    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    found: Any = told.json["findings"]
     assert {one["skill"]: one["code"] for one in found} == {
         f"pdf-{number}": "mcp-uri" for number in range(len(URIS))
     }
 
 
 @pytest.mark.parametrize("cheat", ["stale text", "513 files", "skills on demand"])
-def test_a_skill_is_not_taken_into_a_run_directory_either(sandbox: Sandbox, cheat: str) -> None:
-    name_server(sandbox, CHEATS[cheat].script)
-    sandbox.refuses(("local", "import", "--yes"), [f"mcp:{LABEL}"], "invalid_skill")
+def test_a_skill_is_not_taken_into_a_run_directory_either(sandbox: CliSandbox, cheat: str) -> None:
+    add_server(sandbox, CHEATS[cheat].script)
+    sandbox.check_rejected(("local", "import", "--yes"), [f"mcp:{LABEL}"], "invalid_skill")
 
 
-def test_nothing_is_heard_any_more_of_a_command_that_says_far_too_much(sandbox: Sandbox) -> None:
+def test_nothing_is_heard_any_more_of_a_command_that_says_far_too_much(sandbox: CliSandbox) -> None:
     good, contents = plain_skill("good")
     first = CHEATS["far more than announced"].script
     script = make_script(
         skills=[*first["skills"], good], contents={**first["contents"], **contents}
     )
-    name_server(sandbox, script)
-    told = sandbox.refuses(ADD, [f"mcp:{LABEL}"], "upstream_error")
+    add_server(sandbox, script)
+    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_error")
     assert "more than was asked for" in told.error["message"]
 
 
@@ -189,54 +189,54 @@ IN_PLACE = ["stale text", "more than announced", "another license", "skills on d
 
 
 @pytest.mark.parametrize("cheat", IN_PLACE)
-def test_a_skill_is_not_read_in_place_from_a_server_with(sandbox: Sandbox, cheat: str) -> None:
+def test_a_skill_is_not_read_in_place_from_a_server_with(sandbox: CliSandbox, cheat: str) -> None:
     script, finding = CHEATS[cheat]
-    name_server(sandbox, script)
+    add_server(sandbox, script)
     path = "SKILL.md" if cheat == "another license" else "references/forms.md"
-    told = sandbox.refuses(READ, [LABEL, URI, path], "invalid_skill")
+    told = sandbox.check_rejected(READ, [LABEL, URI, path], "invalid_skill")
     assert f"[{finding}]" in told.error["message"]
 
 
 def test_a_file_that_is_not_announced_is_not_read_though_the_server_has_it(
-    sandbox: Sandbox,
+    sandbox: CliSandbox,
 ) -> None:
-    name_server(sandbox, with_content("skill://pdf/new.md", text="evil"))
-    told = sandbox.refuses(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
+    add_server(sandbox, with_content("skill://pdf/new.md", text="evil"))
+    told = sandbox.check_rejected(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
     assert "[mcp-unlisted]" in told.error["message"]
 
 
 @pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../b", "a\\b"])
-def test_a_path_that_leaves_the_skill_is_refused(sandbox: Sandbox, path: str) -> None:
-    name_server(sandbox, make_script())
-    sandbox.refuses(READ, [LABEL, "pdf", path], "invalid_path")
+def test_a_path_that_leaves_the_skill_is_refused(sandbox: CliSandbox, path: str) -> None:
+    add_server(sandbox, make_script())
+    sandbox.check_rejected(READ, [LABEL, "pdf", path], "invalid_path")
 
 
-def test_a_listing_tells_what_keeps_a_skill_out(sandbox: Sandbox) -> None:
-    name_server(sandbox, CHEATS["skills on demand"].script)
+def test_a_listing_tells_what_keeps_a_skill_out(sandbox: CliSandbox) -> None:
+    add_server(sandbox, CHEATS["skills on demand"].script)
     told = sandbox.run(*SKILLS, LABEL)
     assert (told.out, told.code) == ("", 0)
     assert f"{URI}: reject[mcp-dynamic]" in told.err
 
 
-def test_an_entry_for_another_uri_than_the_one_asked_for_is_refused(sandbox: Sandbox) -> None:
+def test_an_entry_for_another_uri_than_the_one_asked_for_is_refused(sandbox: CliSandbox) -> None:
     other, _ = plain_skill("docx")
-    name_server(sandbox, make_script(results={"skills/get": {"skill": other}}))
-    sandbox.refuses(ADD, [f"mcp:{LABEL}/{URI}"], "invalid_skill")
+    add_server(sandbox, make_script(results={"skills/get": {"skill": other}}))
+    sandbox.check_rejected(ADD, [f"mcp:{LABEL}/{URI}"], "invalid_skill")
 
 
 @pytest.mark.parametrize("result", [{}, {"skill": None}])
-def test_an_entry_that_is_none_is_refused(sandbox: Sandbox, result: object) -> None:
-    name_server(sandbox, make_script(results={"skills/get": result}))
+def test_an_entry_that_is_none_is_refused(sandbox: CliSandbox, result: object) -> None:
+    add_server(sandbox, make_script(results={"skills/get": result}))
     assert sandbox.run(*ADD, f"mcp:{LABEL}/{URI}").code in (3, 5)
     assert not (sandbox.project / ".agents").exists()
 
 
-def test_a_skill_that_the_server_does_not_have_is_not_found(sandbox: Sandbox) -> None:
-    name_server(sandbox, make_script())
-    told = sandbox.refuses(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
+def test_a_skill_that_the_server_does_not_have_is_not_found(sandbox: CliSandbox) -> None:
+    add_server(sandbox, make_script())
+    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
     assert "did you mean 'pdf'?" in told.error["hint"]
-    name_server(sandbox, make_script(errors={"skills/get": -32603}))
-    sandbox.refuses(ADD, [f"mcp:{LABEL}/{URI}"], "upstream_error")
+    add_server(sandbox, make_script(errors={"skills/get": -32603}))
+    sandbox.check_rejected(ADD, [f"mcp:{LABEL}/{URI}"], "upstream_error")
 
 
 # Servers that fail, or are none
@@ -304,54 +304,54 @@ FAULTS: dict[str, tuple[Script, str]] = {
 
 @pytest.mark.parametrize(("script", "code"), FAULTS.values(), ids=FAULTS)
 def test_a_server_is_given_up_that_has(
-    sandbox: Sandbox, script: Script, code: str, monkeypatch: pytest.MonkeyPatch
+    sandbox: CliSandbox, script: Script, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_client, "MAX_PAGE", 1_000_000)  # nobody sends 16 MiB here
-    name_server(sandbox, script)
-    sandbox.refuses(ADD, [f"mcp:{LABEL}"], code)
+    monkeypatch.setattr(mcp_client, "MAX_PAGE_BYTES", 1_000_000)  # nobody sends 16 MiB here
+    add_server(sandbox, script)
+    sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], code)
 
 
-def test_a_server_without_the_extension_is_told_in_plain_words(sandbox: Sandbox) -> None:
-    name_server(sandbox, FAULTS["no extension"][0])
-    told = sandbox.refuses(SKILLS, [LABEL], "not_found")
+def test_a_server_without_the_extension_is_told_in_plain_words(sandbox: CliSandbox) -> None:
+    add_server(sandbox, FAULTS["no extension"][0])
+    told = sandbox.check_rejected(SKILLS, [LABEL], "not_found")
     assert "this server does not offer skills" in told.error["message"]
     assert "io.modelcontextprotocol/skills" in told.error["hint"]
 
 
 def test_more_skills_than_are_taken_are_refused(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcp_client, "MAX_ENTRIES", 3)
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
-    name_server(sandbox, make_script(skills=entries, page=2))
-    sandbox.refuses(SKILLS, [LABEL], "too_large")
+    add_server(sandbox, make_script(skills=entries, page=2))
+    sandbox.check_rejected(SKILLS, [LABEL], "too_large")
 
 
 def test_pages_that_never_repeat_end_as_well(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
-    name_server(sandbox, make_script(skills=entries, page=1))
-    told = sandbox.refuses(SKILLS, [LABEL], "upstream_error")
+    add_server(sandbox, make_script(skills=entries, page=1))
+    told = sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
     assert "no end" in told.error["message"]
 
 
 @pytest.mark.parametrize("method", ["skills/list", "resources/read"])
 def test_a_server_that_takes_too_long_is_given_up(
-    sandbox: Sandbox, method: str, monkeypatch: pytest.MonkeyPatch
+    sandbox: CliSandbox, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_skills, "connect", partial(connect, timing=HASTY))
-    name_server(sandbox, make_script(silent=[method]))
-    sandbox.refuses(ADD, [f"mcp:{LABEL}"], "upstream_timeout")
+    add_server(sandbox, make_script(silent=[method]))
+    sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_timeout")
 
 
-def test_a_command_that_is_not_there_is_one_error(sandbox: Sandbox) -> None:
+def test_a_command_that_is_not_there_is_one_error(sandbox: CliSandbox) -> None:
     sandbox.run("mcp-servers", "add", LABEL, "--", "no-such-command-anywhere")
-    sandbox.refuses(SKILLS, [LABEL], "upstream_error")
+    sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
 
 
-def test_what_a_command_started_ends_with_it(sandbox: Sandbox) -> None:
+def test_what_a_command_started_ends_with_it(sandbox: CliSandbox) -> None:
     pipe = sandbox.outside / "pipe"
     os.mkfifo(pipe)
     words = f"exec 9>{pipe}; sleep 60 & echo garbage; wait"
@@ -368,8 +368,8 @@ def test_what_a_command_started_ends_with_it(sandbox: Sandbox) -> None:
 
 
 @pytest.fixture
-def web(sandbox: Sandbox) -> Iterator[HttpServer]:
-    with http_server(make_script()) as server:
+def web(sandbox: CliSandbox) -> Iterator[ScriptedHttpServer]:
+    with run_scripted_server(make_script()) as server:
         sandbox.run("mcp-servers", "add", LABEL, server.url)
         yield server
 
@@ -414,33 +414,33 @@ ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("ways", "code"), ANSWERS.values(), ids=ANSWERS)
 def test_a_server_by_http_is_given_up_that_answers_with(
-    sandbox: Sandbox, web: HttpServer, ways: dict[str, Any], code: str
+    sandbox: CliSandbox, web: ScriptedHttpServer, ways: dict[str, Any], code: str
 ) -> None:
     for name, value in ways.items():
         setattr(web, name, value)
-    sandbox.refuses(ADD, [f"mcp:{LABEL}"], code)
+    sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], code)
 
 
 def test_a_token_goes_nowhere_else(
-    sandbox: Sandbox, web: HttpServer, monkeypatch: pytest.MonkeyPatch
+    sandbox: CliSandbox, web: ScriptedHttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_TOKEN", PASSWORD)
     words = ("mcp-servers", "add", "--overwrite", LABEL, web.url, "--token-variable", "ACME_TOKEN")
     sandbox.run(*words)
-    with http_server(make_script()) as other:
+    with run_scripted_server(make_script()) as other:
         web.status, web.headers = 307, {"Location": other.url}
-        sandbox.refuses(SKILLS, [LABEL], "upstream_error")
-        assert other.asked == []
+        sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
+        assert other.requests == []
 
 
 def test_a_token_that_is_more_than_a_word_is_not_sent(
-    sandbox: Sandbox, web: HttpServer, monkeypatch: pytest.MonkeyPatch
+    sandbox: CliSandbox, web: ScriptedHttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_TOKEN", f"a\r\nX: {PASSWORD}")
     words = ("mcp-servers", "add", "--overwrite", LABEL, web.url, "--token-variable", "ACME_TOKEN")
     sandbox.run(*words)
-    sandbox.refuses(SKILLS, [LABEL], "invalid_config")
-    assert web.asked == []
+    sandbox.check_rejected(SKILLS, [LABEL], "invalid_config")
+    assert web.requests == []
 
 
 ADDRESSES = {
@@ -452,9 +452,9 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize("url", ADDRESSES.values(), ids=ADDRESSES)
-def test_a_server_is_not_called_at(sandbox: Sandbox, url: str) -> None:
+def test_a_server_is_not_called_at(sandbox: CliSandbox, url: str) -> None:
     sandbox.run("mcp-servers", "add", LABEL, url)
-    sandbox.refuses(SKILLS, [LABEL], "source_rejected")
+    sandbox.check_rejected(SKILLS, [LABEL], "source_rejected")
 
 
 # Names of servers
@@ -484,8 +484,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize(("words", "code"), WRONG.values(), ids=WRONG)
-def test_no_server_is_named_with(sandbox: Sandbox, words: list[str], code: str) -> None:
-    sandbox.refuses(("mcp-servers", "add"), words, code, keeps=("data",))
+def test_no_server_is_named_with(sandbox: CliSandbox, words: list[str], code: str) -> None:
+    sandbox.check_rejected(("mcp-servers", "add"), words, code, ignored=("data",))
     assert not (sandbox.folder / "data/mcp-servers.json").exists()
 
 
@@ -501,13 +501,13 @@ SOURCES = [
 
 
 @pytest.mark.parametrize("text", SOURCES)
-def test_no_source_is_named_by(sandbox: Sandbox, text: str) -> None:
-    sandbox.refuses(ADD, [text], "source_rejected")
+def test_no_source_is_named_by(sandbox: CliSandbox, text: str) -> None:
+    sandbox.check_rejected(ADD, [text], "source_rejected")
 
 
-def test_a_server_that_nobody_named_is_not_found(sandbox: Sandbox) -> None:
+def test_a_server_that_nobody_named_is_not_found(sandbox: CliSandbox) -> None:
     for command, words in ((ADD, ["mcp:acme"]), (SKILLS, ["acme"])):
-        sandbox.refuses(command, words, "not_found")
+        sandbox.check_rejected(command, words, "not_found")
 
 
 Damage = Callable[[dict[str, Any]], object]
@@ -527,13 +527,13 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_file_of_servers_is_not_used_with(sandbox: Sandbox, damage: Damage) -> None:
+def test_a_file_of_servers_is_not_used_with(sandbox: CliSandbox, damage: Damage) -> None:
     value: dict[str, Any] = {"version": 1, "servers": {}}
     damage(value)
     (sandbox.folder / "data/mcp-servers.json").write_text(json.dumps(value), encoding="utf-8")
-    sandbox.refuses(SKILLS, ["acme"], "invalid_config")
+    sandbox.check_rejected(SKILLS, ["acme"], "invalid_config")
 
 
-def test_a_file_of_servers_that_is_not_json_is_not_used(sandbox: Sandbox) -> None:
+def test_a_file_of_servers_that_is_not_json_is_not_used(sandbox: CliSandbox) -> None:
     (sandbox.folder / "data/mcp-servers.json").write_bytes(b"{")
-    sandbox.refuses(("mcp-servers", "list"), [], "invalid_config")
+    sandbox.check_rejected(("mcp-servers", "list"), [], "invalid_config")

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.support.archives import SKILL, zip_of
-from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, Sandbox, snapshot
-from tests.support.hostile_archives import Hostile, hostile_archives
+from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, CliSandbox, snapshot
+from tests.support.hostile_archives import HostileArchive, hostile_archives
 
 ARCHIVES = dict(hostile_archives())
 
 
-def test_the_checks_below_notice_what_they_are_about(sandbox: Sandbox) -> None:
+def test_the_checks_below_notice_what_they_are_about(sandbox: CliSandbox) -> None:
     before = snapshot(sandbox.folder)
     told = sandbox.run(*ADD, "--json", sandbox.source("pdf.zip", zip_of({"SKILL.md": SKILL})))
     assert told.code == 0
@@ -20,29 +20,29 @@ def test_the_checks_below_notice_what_they_are_about(sandbox: Sandbox) -> None:
     }
     for said in (f"x {sandbox.project}", PASSWORD, "Traceback", "\x1b[0m"):
         with pytest.raises(AssertionError):
-            sandbox.check(told._replace(out=said))
+            sandbox.check_output(told._replace(out=said))
 
 
 @pytest.mark.parametrize("hostile", ARCHIVES.values(), ids=ARCHIVES)
-def test_a_hostile_archive_is_refused(sandbox: Sandbox, hostile: Hostile) -> None:
+def test_a_hostile_archive_is_refused(sandbox: CliSandbox, hostile: HostileArchive) -> None:
     source = sandbox.source(hostile.name, hostile.data)
     for command in (ADD, IMPORT):
-        told = sandbox.refuses(command, [source], hostile.code)
+        told = sandbox.check_rejected(command, [source], hostile.code)
         assert hostile.code == "too_large" or hostile.name in told.error["message"]
 
 
-def test_an_archive_by_its_whole_path_is_called_by_its_name(sandbox: Sandbox) -> None:
+def test_an_archive_by_its_whole_path_is_called_by_its_name(sandbox: CliSandbox) -> None:
     sandbox.source("pdf.zip", b"")
-    told = sandbox.refuses(ADD, [str(sandbox.sources / "pdf.zip")], "archive_rejected")
+    told = sandbox.check_rejected(ADD, [str(sandbox.sources / "pdf.zip")], "archive_rejected")
     assert "pdf.zip" in told.error["message"]
     assert str(sandbox.sources) not in told.out
 
 
-def test_a_hostile_archive_leaves_a_project_with_skills_as_it_was(sandbox: Sandbox) -> None:
+def test_a_hostile_archive_leaves_a_project_with_skills_as_it_was(sandbox: CliSandbox) -> None:
     assert sandbox.run(*ADD, sandbox.skill("notes"), "-a", "claude-code", "-a", "cursor").code == 0
     evil = sandbox.source("evil.zip", zip_of({"notes/SKILL.md": SKILL, "../evil": b"x"}))
-    sandbox.refuses(ADD, [evil, "--overwrite", "-a", "*"], "archive_rejected")
-    sandbox.refuses(IMPORT, [evil, "--replace"], "archive_rejected")
+    sandbox.check_rejected(ADD, [evil, "--overwrite", "-a", "*"], "archive_rejected")
+    sandbox.check_rejected(IMPORT, [evil, "--replace"], "archive_rejected")
 
 
 # Texts that name a source
@@ -98,13 +98,15 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_text_that_names_no_source_is_refused(sandbox: Sandbox, text: str) -> None:
+def test_a_text_that_names_no_source_is_refused(sandbox: CliSandbox, text: str) -> None:
     for command in (ADD, IMPORT):
-        sandbox.refuses(command, ["--", text], "source_rejected")
+        sandbox.check_rejected(command, ["--", text], "source_rejected")
 
 
 @pytest.mark.parametrize("form", ["https://{}/x.zip", "https://{}/a/b.git", "ssh://git@{}/a/b.git"])
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_an_address_that_is_not_public_is_refused(sandbox: Sandbox, host: str, form: str) -> None:
+def test_an_address_that_is_not_public_is_refused(
+    sandbox: CliSandbox, host: str, form: str
+) -> None:
     for command in (ADD, IMPORT):
-        sandbox.refuses(command, [form.format(host)], "source_rejected")
+        sandbox.check_rejected(command, [form.format(host)], "source_rejected")

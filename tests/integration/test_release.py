@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dev
-from tests.support.projects import tree
+from tests.support.projects import read_tree
 from tests.support.releases import ROOT, build, export_checkout, uv
 
 VENDOR = dev.VENDOR.relative_to(ROOT)
@@ -41,7 +41,9 @@ def test_a_wheel_from_a_clean_clone_has_the_browser_files_and_their_licences(whe
 def test_the_shipped_skills_are_in_the_wheel(wheel: Path) -> None:
     inside = {name for name in names_in(wheel) if "/system_skills/" in name and name[-1] != "/"}
     own = Path(str(files("skillhall._internal.skill_store") / "system_skills"))
-    assert inside == {f"skillhall/_internal/skill_store/system_skills/{path}" for path in tree(own)}
+    assert inside == {
+        f"skillhall/_internal/skill_store/system_skills/{path}" for path in read_tree(own)
+    }
 
 
 def test_the_sdist_has_the_browser_files(wheel: Path) -> None:

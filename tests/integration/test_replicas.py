@@ -21,8 +21,8 @@ from mcp_types import TextContent
 
 from skillhall._internal.cli.runner import run
 from tests.support.databases import make_postgres_database
-from tests.support.git_server import GitRepo, git_site
-from tests.support.mcp_clients import talk_by_http
+from tests.support.git_server import GitRepo, run_git_server
+from tests.support.mcp_clients import run_http_client
 from tests.support.postgres import PostgresServer
 from tests.support.replicas import (
     DEADLINE,
@@ -32,9 +32,9 @@ from tests.support.replicas import (
     new_name,
     replicas,
     skill_files,
-    until,
+    wait_until,
 )
-from tests.support.servers import ask
+from tests.support.servers import send_request
 from tests.support.skills import make_skill, make_skill_md
 
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
@@ -63,7 +63,7 @@ def body_by_rest(replica: Replica, name: str) -> str:
 
 
 def body_by_file(replica: Replica, name: str) -> str:
-    reply = replica.ask("GET", f"{SKILLS}/{name}/files/data/words.txt")
+    reply = replica.request("GET", f"{SKILLS}/{name}/files/data/words.txt")
     return reply.body.decode() if reply.status == 200 else ""
 
 
@@ -78,7 +78,7 @@ def body_by_mcp(replica: Replica, name: str) -> str:
         body = re.search(r"^(first|second)$", text.text, re.MULTILINE)
         return body[0] if body else ""
 
-    return talk_by_http(replica.port, load, replica.headers)
+    return run_http_client(replica.port, load, replica.headers)
 
 
 # How a skill of a server is read; every surface belongs here.
@@ -91,25 +91,25 @@ def test_a_skill_that_one_imports_is_served_by_the_other(
 ) -> None:
     one, other = pair
     name = new_name()
-    assert one.take(skill_files(name, "first")).status == 201
+    assert one.import_skills(skill_files(name, "first")).status == 201
     assert read(one, name) == "first"
-    until(lambda: name in other.ids())
+    wait_until(lambda: name in other.ids())
     assert read(other, name) == "first"
-    assert other.take(skill_files(name, "second"), "?replace=true").json["data"]["replaced"] == [
-        name
-    ]
-    until(lambda: read(one, name) == "second")
-    assert one.ask("DELETE", f"{SKILLS}/{name}").status == 200
-    until(lambda: name not in other.ids())
+    assert other.import_skills(skill_files(name, "second"), "?replace=true").json["data"][
+        "replaced"
+    ] == [name]
+    wait_until(lambda: read(one, name) == "second")
+    assert one.request("DELETE", f"{SKILLS}/{name}").status == 200
+    wait_until(lambda: name not in other.ids())
     assert read(other, name) == ""
 
 
 def test_no_repository_is_added_that_the_other_would_not_know(pair: list[Replica]) -> None:
-    page = pair[0].ask("GET", "/sources").body.decode()
+    page = pair[0].request("GET", "/sources").body.decode()
     assert "Several servers share their database" in page
     assert 'action="/sources/follow"' not in page
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    reply = pair[0].ask("POST", "/sources/follow", b"repo=acme/skills", kind)
+    reply = pair[0].request("POST", "/sources/follow", b"repo=acme/skills", kind)
     assert reply.status == 403
     assert b"SKILLHALL_PROMPTS_REPO" in reply.body
 
@@ -118,9 +118,9 @@ def test_both_serve_the_same_bytes_under_the_same_tags(pair: list[Replica]) -> N
     one, other = pair
     name = new_name()
     files = skill_files(name, "same") | {f"{name}/b.bin": bytes(range(256)), f"{name}/.env": b"x"}
-    assert one.take(files).status == 201
-    until(lambda: name in other.ids())
-    replies = [replica.ask("GET", f"{SKILLS}/{name}") for replica in pair]
+    assert one.import_skills(files).status == 201
+    wait_until(lambda: name in other.ids())
+    replies = [replica.request("GET", f"{SKILLS}/{name}") for replica in pair]
     assert replies[0].json["data"] == replies[1].json["data"]
     assert replies[0].headers["ETag"] == replies[1].headers["ETag"]
     told = {file["path"]: file["digest"] for file in replies[1].json["data"]["files"]}
@@ -129,7 +129,7 @@ def test_both_serve_the_same_bytes_under_the_same_tags(pair: list[Replica]) -> N
         for path, data in files.items()
         if not path.endswith(".env")
     }
-    lists = [replica.ask("GET", SKILLS).headers["ETag"] for replica in pair]
+    lists = [replica.request("GET", SKILLS).headers["ETag"] for replica in pair]
     assert lists[0] == lists[1]
 
 
@@ -137,23 +137,23 @@ def test_an_added_skill_is_everywhere_and_its_id_is_taken_everywhere(pair: list[
     one, other = pair
     name = new_name()
     form = {"id": name, "name": name, "description": "Takes notes.", "body": "Take notes."}
-    assert one.ask("POST", SKILLS, form).status == 201
-    assert other.ask("POST", SKILLS, form).code == "CONFLICT"
-    assert other.take(skill_files(name, "x")).code == "CONFLICT"
-    until(lambda: other.body(name) == "Take notes.")
+    assert one.request("POST", SKILLS, form).status == 201
+    assert other.request("POST", SKILLS, form).code == "CONFLICT"
+    assert other.import_skills(skill_files(name, "x")).code == "CONFLICT"
+    wait_until(lambda: other.body(name) == "Take notes.")
 
 
 def test_of_many_skills_in_one_archive_all_come_or_none(pair: list[Replica]) -> None:
     one, other = pair
     taken, free = new_name(), new_name("a")
-    assert one.take(skill_files(taken, "first")).status == 201
+    assert one.import_skills(skill_files(taken, "first")).status == 201
     both = {f"x/{path}": data for path, data in skill_files(free, "x").items()}
     both |= {f"x/{path}": data for path, data in skill_files(taken, "x").items()}
-    assert other.take(both).code == "CONFLICT"
-    until(lambda: taken in other.ids())
+    assert other.import_skills(both).code == "CONFLICT"
+    wait_until(lambda: taken in other.ids())
     assert free not in one.ids() | other.ids()
-    assert len(other.take(both, "?replace=true").json["data"]["imported"]) == 2
-    until(lambda: free in one.ids())
+    assert len(other.import_skills(both, "?replace=true").json["data"]["imported"]) == 2
+    wait_until(lambda: free in one.ids())
     assert one.body(taken) == "x"
 
 
@@ -161,11 +161,11 @@ def test_of_many_skills_in_one_archive_all_come_or_none(pair: list[Replica]) -> 
 def test_of_two_that_import_one_id_at_once_one_wins(time: int, pair: list[Replica]) -> None:
     name = new_name()
     with ThreadPoolExecutor(2) as crowd:
-        sent = [crowd.submit(one.take, skill_files(name, one.folder.name)) for one in pair]
+        sent = [crowd.submit(one.import_skills, skill_files(name, one.folder.name)) for one in pair]
         statuses = [done.result().status for done in sent]
     assert sorted(statuses) == [201, 409]
     winner = pair[statuses.index(201)].folder.name
-    until(lambda: {one.body(name) for one in pair} == {winner})
+    wait_until(lambda: {one.body(name) for one in pair} == {winner})
 
 
 def test_an_upload_through_one_is_rendered_by_the_other(pair: list[Replica]) -> None:
@@ -176,20 +176,20 @@ def test_an_upload_through_one_is_rendered_by_the_other(pair: list[Replica]) -> 
         data = base64.b64encode(make_skill_md("hello", "Says hello.", body)).decode()
         sent = {"source": source, "contentHash": content_hash}
         files = [{"path": "hello.md", "content": data}]
-        reply = replica.ask("POST", f"{PROMPTS}/sources", {**sent, "files": files})
+        reply = replica.request("POST", f"{PROMPTS}/sources", {**sent, "files": files})
         return str(reply.json["data"]["status"])
 
     def text(replica: Replica) -> str:
-        reply = replica.ask("POST", f"{place}{source}")
+        reply = replica.request("POST", f"{place}{source}")
         messages = reply.json["data"]["messages"] if reply.status == 200 else []
         return "".join(message["content"]["text"] for message in messages)
 
-    assert other.ask("POST", f"{place}{source}").status == 400
+    assert other.request("POST", f"{place}{source}").status == 400
     assert upload(one, "Hello.", "1") == "ingested"
     assert upload(other, "Ignored.", "1") == "unchanged"
-    until(lambda: text(other) == "Hello.")
+    wait_until(lambda: text(other) == "Hello.")
     assert upload(other, "Bye.", "2") == "ingested"
-    until(lambda: text(one) == "Bye.")
+    wait_until(lambda: text(one) == "Bye.")
 
 
 def test_a_token_opens_both_until_it_is_revoked(
@@ -204,15 +204,15 @@ def test_a_token_opens_both_until_it_is_revoked(
 
     def statuses(token: str) -> set[int]:
         headers = {"Authorization": f"Bearer {token}"}
-        return {one.ask("GET", SKILLS, headers=headers).status for one in pair}
+        return {one.request("GET", SKILLS, headers=headers).status for one in pair}
 
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
     label = new_name("laptop")
     token = told("new", label)
-    until(lambda: statuses(token) == {200})
+    wait_until(lambda: statuses(token) == {200})
     assert statuses(f"{token}x") == {401}
     told("revoke", label)
-    until(lambda: statuses(token) == {401})
+    wait_until(lambda: statuses(token) == {401})
     assert statuses(TOKEN) == {200}
     assert not any(token in one.log for one in pair)
 
@@ -228,7 +228,7 @@ def test_revoking_a_token_ends_the_browser_sessions_and_streams_it_opened_on_eve
     assert run(["token", "new", label]) == 0
     token = capsys.readouterr().out.strip()
     bearer = {"Authorization": f"Bearer {token}"}
-    until(lambda: {one.ask("GET", SKILLS, headers=bearer).status for one in pair} == {200})
+    wait_until(lambda: {one.request("GET", SKILLS, headers=bearer).status for one in pair} == {200})
     cookies = [{"Cookie": signed_in(one, token)} for one in pair]
     # A session is valid on every server, whichever one issued it.
     guests = [Replica(one.folder, {}, headers, one.port) for one in pair for headers in cookies]
@@ -240,15 +240,15 @@ def test_revoking_a_token_ends_the_browser_sessions_and_streams_it_opened_on_eve
         for stream in open_streams:
             assert {event["kind"] for event in stream} <= {"tokens-changed"}
         for guest in guests:
-            assert guest.ask("GET", SKILLS).status == 401
-        made = pair[1].ask("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
+            assert guest.request("GET", SKILLS).status == 401
+        made = pair[1].request("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
         assert next(event for event in kept if made["id"] in json.dumps(event))
 
 
 def signed_in(replica: Replica, token: str) -> str:
     """The cookie that a browser gets for a token."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    reply = ask(replica.port, "POST", "/sign-in", f"token={token}".encode(), form)
+    reply = send_request(replica.port, "POST", "/sign-in", f"token={token}".encode(), form)
     assert reply.status == 303
     return str(reply.headers["Set-Cookie"]).partition(";")[0]
 
@@ -256,15 +256,15 @@ def signed_in(replica: Replica, token: str) -> str:
 def test_a_change_of_a_session_through_one_is_heard_at_the_other(pair: list[Replica]) -> None:
     one, other = pair
     with other.events() as heard:
-        made = one.ask("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
+        made = one.request("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
         found = next(event for event in heard if made["id"] in json.dumps(event))
     assert found["revision"] == made["revision"]
     place = f"/api/v1/sessions/{made['id']}"
     with one.events(f"?session={made['id']}") as heard:
         block = {"type": "note", "content": "Hello."}
-        assert other.ask("POST", f"{place}/blocks", block).status == 201
+        assert other.request("POST", f"{place}/blocks", block).status == 201
         assert next(heard)["revision"] == found["revision"] + 1
-    assert "Hello." in one.ask("GET", f"{place}/blocks").body.decode()
+    assert "Hello." in one.request("GET", f"{place}/blocks").body.decode()
 
 
 def test_skills_of_one_machine_are_shared_by_a_command(
@@ -277,8 +277,8 @@ def test_skills_of_one_machine_are_shared_by_a_command(
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
     assert run(words) == 0
     for one in pair:
-        until(lambda one=one: name in one.ids())  # type: ignore[misc]
-        assert one.ask("GET", f"{SKILLS}/{name}/files/words.txt").body == b"mine"
+        wait_until(lambda one=one: name in one.ids())  # type: ignore[misc]
+        assert one.request("GET", f"{SKILLS}/{name}/files/words.txt").body == b"mine"
     assert run(words) == 6
     assert run([*words, "--replace"]) == 0
 
@@ -301,16 +301,16 @@ def test_a_server_that_is_killed_amid_an_import_leaves_nothing_of_it(
     name = new_name()
     one, victim = pair
     new = skill_files(name, "new")
-    assert victim.take(skill_files(name, "old")).status == 201
-    until(lambda: one.body(name) == "old")
+    assert victim.import_skills(skill_files(name, "old")).status == 201
+    wait_until(lambda: one.body(name) == "old")
     with held(database, table) as is_reached, ThreadPoolExecutor(1) as crowd:
-        sent = crowd.submit(victim.take, new, "?replace=true")
-        until(is_reached)
-        victim.end(signal.SIGKILL)
+        sent = crowd.submit(victim.import_skills, new, "?replace=true")
+        wait_until(is_reached)
+        victim.stop(signal.SIGKILL)
         assert isinstance(sent.exception(DEADLINE), OSError | HTTPException)
     assert one.body(name) == "old"
     # Nothing that the killed one held stands in the way, and it comes back as if nothing was.
-    assert one.take(new, "?replace=true").status == 201
+    assert one.import_skills(new, "?replace=true").status == 201
     victim.start()
     assert victim.body(name) == "new"
 
@@ -318,11 +318,11 @@ def test_a_server_that_is_killed_amid_an_import_leaves_nothing_of_it(
 def test_what_was_imported_survives_all_servers_and_their_caches(pair: list[Replica]) -> None:
     one, other = pair
     first, second = new_name(), new_name()
-    assert one.take(skill_files(first, "body")).status == 201
-    one.end(signal.SIGKILL)
-    until(lambda: other.body(first) == "body")
-    assert other.take(skill_files(second, "meanwhile")).status == 201
-    other.end()
+    assert one.import_skills(skill_files(first, "body")).status == 201
+    one.stop(signal.SIGKILL)
+    wait_until(lambda: other.body(first) == "body")
+    assert other.import_skills(skill_files(second, "meanwhile")).status == 201
+    other.stop()
     shutil.rmtree(other.folder / "cache")
     one.start()
     other.start()
@@ -330,7 +330,7 @@ def test_what_was_imported_survives_all_servers_and_their_caches(pair: list[Repl
     assert (one.body(second), other.body(first)) == ("meanwhile", "body")
     # Caches may be cleared at any time, also of a server that runs.
     shutil.rmtree(one.folder / "cache" / "shared")
-    until(lambda: one.body(second) == "meanwhile")
+    wait_until(lambda: one.body(second) == "meanwhile")
 
 
 def test_a_database_that_goes_away_is_told_and_comes_back_by_itself(tmp_path: Path) -> None:
@@ -338,27 +338,29 @@ def test_a_database_that_goes_away_is_told_and_comes_back_by_itself(tmp_path: Pa
     postgres.start()
     try:
         with replicas(tmp_path, SKILLHALL_DATABASE_URL=postgres.url) as [one, other]:
-            assert one.take(skill_files("pdf", "body")).status == 201
-            until(lambda: other.body("pdf") == "body")
+            assert one.import_skills(skill_files("pdf", "body")).status == 201
+            wait_until(lambda: other.body("pdf") == "body")
             postgres.stop()
             for replica in (one, other):
-                refused = replica.take(skill_files("new", "x"))
+                refused = replica.import_skills(skill_files("new", "x"))
                 assert (refused.status, refused.code) == (503, "DB_UNAVAILABLE")
                 assert int(refused.headers["Retry-After"]) > 0
                 assert replica.body("pdf") == "body"
-                assert replica.ask("GET", PROMPTS).status == 200
-                assert replica.ask("GET", "/healthz").status == 200
-                assert "database" in replica.ready()["error"]["details"]
-            other.end()
+                assert replica.request("GET", PROMPTS).status == 200
+                assert replica.request("GET", "/healthz").status == 200
+                assert "database" in replica.get_readiness()["error"]["details"]
+            other.stop()
             other.start()  # without a database
             assert other.body("pdf") == "body"
-            assert other.take(skill_files("new", "x")).status == 503
+            assert other.import_skills(skill_files("new", "x")).status == 503
             postgres.start()
-            until(lambda: one.take(skill_files("new", "x"), "?replace=true").status == 201)
-            until(lambda: other.body("new") == "x")
-            assert other.take(skill_files("more", "y")).status == 201
-            until(lambda: one.body("more") == "y")
-            assert [replica.ready()["success"] for replica in (one, other)] == [True, True]
+            wait_until(
+                lambda: one.import_skills(skill_files("new", "x"), "?replace=true").status == 201
+            )
+            wait_until(lambda: other.body("new") == "x")
+            assert other.import_skills(skill_files("more", "y")).status == 201
+            wait_until(lambda: one.body("more") == "y")
+            assert [replica.get_readiness()["success"] for replica in (one, other)] == [True, True]
             assert "Traceback" not in one.log + other.log
     finally:
         postgres.delete()
@@ -375,10 +377,10 @@ def test_a_push_that_one_is_told_of_is_looked_for_by_the_other(
         repo.commit({"hello.md": make_skill_md("hello", text, text)})
 
     def said(replica: Replica) -> str:
-        return str(replica.ask("POST", f"{PROMPTS}/hello").json["data"]["description"])
+        return str(replica.request("POST", f"{PROMPTS}/hello").json["data"]["description"])
 
     commit("first")
-    with git_site(tmp_path / "served") as site:
+    with run_git_server(tmp_path / "served") as site:
         url = site.url("acme/prompts.git")
         variables = {
             "SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8",
@@ -387,14 +389,14 @@ def test_a_push_that_one_is_told_of_is_looked_for_by_the_other(
             "SKILLHALL_DATABASE_URL": database,
         }
         with replicas(tmp_path, **variables) as [one, other]:
-            until(lambda: said(one) == said(other) == "first")
+            wait_until(lambda: said(one) == said(other) == "first")
             commit("second")
-            assert one.ask("POST", f"{PROMPTS}/refresh").status == 200
-            until(lambda: said(other) == "second")
+            assert one.request("POST", f"{PROMPTS}/refresh").status == 200
+            wait_until(lambda: said(other) == "second")
             commit("third")
             payload = {"ref": "refs/heads/main", "repository": {"clone_url": url}}
             body = json.dumps(payload).encode()
             mark = "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
             headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": mark}
-            assert other.ask("POST", "/api/v1/webhooks/git", body, headers).status == 202
-            until(lambda: said(one) == said(other) == "third")
+            assert other.request("POST", "/api/v1/webhooks/git", body, headers).status == 202
+            wait_until(lambda: said(one) == said(other) == "third")

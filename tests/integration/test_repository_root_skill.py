@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.installer.install import install
-from skillhall._internal.installer.locked_install import restore
-from skillhall._internal.installer.project import Shelf
-from skillhall._internal.installer.targets import place_for_agents
-from skillhall._internal.installer.update import Status, outdated, update
+from skillhall._internal.installer.locked_install import install_locked
+from skillhall._internal.installer.project import Project
+from skillhall._internal.installer.targets import resolve_targets
+from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import SkillNotFound
-from tests.support.git_server import GitRepo, git_site
-from tests.support.github_api_server import GitHubSite, github_site, repository_of_git
-from tests.support.projects import settings_in, tree
+from tests.support.git_server import GitRepo, run_git_server
+from tests.support.github_api_server import (
+    GitHubApiServer,
+    load_git_repository,
+    run_github_api_server,
+)
+from tests.support.projects import make_project_settings, read_tree
 from tests.support.skills import make_skill_md
 
 PDF = ".agents/skills/pdf-tools"  # as its frontmatter calls it
@@ -30,16 +34,16 @@ class Hosted:
     """The repository acme/repo at a host, and a shelf that reads it in one of two ways."""
 
     repo: GitRepo
-    github: GitHubSite
-    shelf: Shelf
+    github: GitHubApiServer
+    shelf: Project
 
     def commit(self, files: dict[str, bytes]) -> None:
         self.repo.commit(files)
-        self.github.repositories["acme/repo"] = repository_of_git(self.repo.folder, "acme/repo")
+        self.github.repositories["acme/repo"] = load_git_repository(self.repo.folder, "acme/repo")
 
     def add(self) -> None:
         opened = open_source("acme/repo", self.shelf.settings)
-        install(self.shelf, opened, opened.bundles, place_for_agents(self.shelf, ()))
+        install(self.shelf, opened, opened.bundles, resolve_targets(self.shelf, ()))
 
     def installed(self, path: str) -> Path:
         return Path(self.shelf.root) / path
@@ -48,19 +52,19 @@ class Hosted:
 @pytest.fixture(params=[True, False], ids=["git", "GitHub"])
 def hosted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hosted]:
     repo = GitRepo(tmp_path / "served/acme/repo.git")
-    with git_site(tmp_path / "served") as git, github_site() as github:
-        settings = settings_in(tmp_path)._replace(
+    with run_git_server(tmp_path / "served") as git, run_github_api_server() as github:
+        settings = make_project_settings(tmp_path)._replace(
             use_git=request.param, github_url=git.url("").rstrip("/"), github_api_url=github.api_url
         )
-        made = Hosted(repo, github, Shelf.of(settings))
+        made = Hosted(repo, github, Project.from_settings(settings))
         made.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"one"})
         yield made
 
 
 def test_it_is_called_after_its_frontmatter_and_both_locks_know_its_place(hosted: Hosted) -> None:
     hosted.add()
-    assert sorted(tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
-    entry = hosted.shelf.lock().entries[PDF]
+    assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
+    entry = hosted.shelf.read_lock().entries[PDF]
     assert (entry.source, entry.path) == ("acme/repo", "")
     noted = json.loads(hosted.installed("skills-lock.json").read_bytes())["skills"]["pdf-tools"]
     assert (noted["source"], noted["skillPath"]) == ("acme/repo", "SKILL.md")
@@ -68,9 +72,9 @@ def test_it_is_called_after_its_frontmatter_and_both_locks_know_its_place(hosted
 
 def test_it_is_found_again_for_an_update(hosted: Hosted) -> None:
     hosted.add()
-    assert [one.status for one in outdated(hosted.shelf)] == [Status.CURRENT]
+    assert [one.status for one in find_outdated(hosted.shelf)] == [UpdateStatus.CURRENT]
     hosted.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"two"})
-    assert [one.status for one in update(hosted.shelf)] == [Status.UPDATED]
+    assert [one.status for one in update(hosted.shelf)] == [UpdateStatus.UPDATED]
     assert hosted.installed(f"{PDF}/a/b.md").read_bytes() == b"two"
 
 
@@ -80,13 +84,13 @@ def test_it_is_brought_back_from_either_lock(hosted: Hosted, lost: str) -> None:
     shutil.rmtree(hosted.installed(PDF))
     if lost:
         hosted.installed(lost).unlink()
-    assert [one.status for one in restore(hosted.shelf, frozen=True)] == ["installed"]
-    assert sorted(tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
+    assert [one.status for one in install_locked(hosted.shelf, frozen=True)] == ["installed"]
+    assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
 
 
 def test_when_it_has_moved_the_error_names_it(hosted: Hosted) -> None:
     hosted.add()
     hosted.commit({"skills/pdf-tools/SKILL.md": make_skill_md("pdf-tools")})
-    [found] = outdated(hosted.shelf)
+    [found] = find_outdated(hosted.shelf)
     assert isinstance(found.error, SkillNotFound)
     assert found.error.name == "pdf-tools"

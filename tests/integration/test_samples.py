@@ -15,7 +15,7 @@ import pytest
 
 from skillhall._internal.cli.app import cli
 from skillhall._internal.cli.runner import run
-from tests.support.github_api_server import Repository, github_site
+from tests.support.github_api_server import Repository, run_github_api_server
 from tests.support.model_server import model_server
 from tests.support.skills import make_skill, make_skill_md
 
@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     )
     served = {"references/forms.md": b"Forms.\n"}
     make_skill(tmp_path / "served", "pdf", files=served)
-    with github_site() as github, model_server(ANSWER) as model:
+    with run_github_api_server() as github, model_server(ANSWER) as model:
         files = {f"skills/{name}/SKILL.md": make_skill_md(name) for name in ("pdf", "lint")}
         for name in ("acme/skills", "acme/tools"):
             repository = github.repositories[name] = Repository()

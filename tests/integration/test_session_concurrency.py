@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty
-from tests.support.session_concurrency import check, hammer, open_desk
+from tests.support.databases import truncate_tables
+from tests.support.session_concurrency import check_nothing_lost, open_workspace, run_workers
 
 PROCESSES, CHANGES = 4, 25
 
@@ -16,13 +16,13 @@ def test_a_crowd_at_one_session_loses_nothing(
 ) -> None:
     if kind == "postgres":
         url: str = request.getfixturevalue("postgres")
-        empty(url)
+        truncate_tables(url)
     else:
         url = f"sqlite:///{tmp_path}/crowd.db"
-    database, desk = open_desk(url, "start")
+    database, desk = open_workspace(url, "start")
     session = desk.sessions.create("crowd").id
     before = [desk.blocks.add(session, "note", str(number)) for number in range(6)]
-    told = hammer(url, session, PROCESSES, CHANGES)
-    assert told.refused > 0, "nobody met anybody"
-    check(desk, session, told, before)
+    told = run_workers(url, session, PROCESSES, CHANGES)
+    assert told.rejected > 0, "nobody met anybody"
+    check_nothing_lost(desk, session, told, before)
     database.close()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty
-from tests.support.session_faults import CASES, run_faults
+from tests.support.databases import truncate_tables
+from tests.support.session_faults import CASES, run_session_faults
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -15,7 +15,7 @@ def test_killed_at_every_statement_a_session_stays_whole(
 ) -> None:
     if kind == "postgres":
         url: str = request.getfixturevalue("postgres")
-        empty(url)
+        truncate_tables(url)
     else:
         url = f"sqlite:///{tmp_path}/killed.db"
-    assert run_faults(url, case) > 10
+    assert run_session_faults(url, case) > 10

@@ -11,11 +11,11 @@ from schemathesis import Case, CheckFunction, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.http.errors import STATUS
+from skillhall._internal.http.errors import ERROR_STATUSES
 from skillhall._internal.settings import Secret, ServerSettings, Settings
-from skillhall._internal.wiring.workspace import workspace_door
-from tests.support.prompt_services import MemoryCounter
-from tests.support.servers import TOKEN, Running, running
+from skillhall._internal.wiring.workspace import open_lazy_workspace
+from tests.support.prompt_services import MemoryPromptService
+from tests.support.servers import TOKEN, RunningServer, run_server
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = 5
@@ -62,7 +62,7 @@ NOT_CHECKED: list[CheckFunction] = [positive_data_acceptance]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("desk")
     own = Settings(
         working_directory=str(folder),
@@ -72,35 +72,35 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         github_api_url="https://127.0.0.1",  # an address that no source may have
         server=ServerSettings(port="0", auth_token=Secret(TOKEN)),
     )
-    door = workspace_door(own)
-    with running(settings=own, services=Services(MemoryCounter(), workspace=door)) as one:
+    door = open_lazy_workspace(own)
+    with run_server(settings=own, services=Services(MemoryPromptService(), workspace=door)) as one:
         yield one
     door.close()
 
 
 @pytest.fixture(scope="module")
-def there(server: Running) -> dict[str, str]:
+def there(server: RunningServer) -> dict[str, str]:
     """Ids of things that are there, by what routes call them."""
-    session = server.ask("POST", "/api/v1/sessions", {"name": "there"}).json["data"]["id"]
+    session = server.request("POST", "/api/v1/sessions", {"name": "there"}).json["data"]["id"]
     path = f"/api/v1/sessions/{session}"
-    block = server.ask("POST", f"{path}/blocks", {"type": "note", "content": "x"}).json["data"]
-    saved = server.ask("POST", f"{path}/snapshots", {"name": "s"}).json["data"]
+    block = server.request("POST", f"{path}/blocks", {"type": "note", "content": "x"}).json["data"]
+    saved = server.request("POST", f"{path}/snapshots", {"name": "s"}).json["data"]
     body = {"name": f"T {session}", "session": session}
-    template = server.ask("POST", "/api/v1/templates", body).json["data"]
+    template = server.request("POST", "/api/v1/templates", body).json["data"]
     found = {"block": block, "snapshot": saved, "template": template}
     return {"session": session, **{name: one["id"] for name, one in found.items()}}
 
 
 @pytest.fixture(scope="module")
-def schema(server: Running) -> schemathesis.BaseSchema:
+def schema(server: RunningServer) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}/api/v1/openapi.json")
 
 
 HEALTH = ("/healthz", "/readyz", "/metrics")
 
 
-def test_the_document_names_every_route_of_sessions(server: Running) -> None:
-    document = server.ask("GET", "/api/v1/openapi.json").json
+def test_the_document_names_every_route_of_sessions(server: RunningServer) -> None:
+    document = server.request("GET", "/api/v1/openapi.json").json
     found = {(m.upper(), path) for path, item in document["paths"].items() for m in item}
     others = ("/api/v1/prompts", "/api/v1/tools", "/api/v1/webhooks", *HEALTH)
     assert {one for one in found if not one[1].startswith(others)} == set(OPERATIONS)
@@ -113,9 +113,11 @@ def test_every_route_of_sessions_is_in_the_reference() -> None:
         assert end in reference, path
 
 
-def test_every_error_of_sessions_has_our_form_and_a_status_that_we_know(server: Running) -> None:
-    known = {str(status.http) for status in STATUS.values()}
-    document = server.ask("GET", "/api/v1/openapi.json").json
+def test_every_error_of_sessions_has_our_form_and_a_status_that_we_know(
+    server: RunningServer,
+) -> None:
+    known = {str(status.http_status) for status in ERROR_STATUSES.values()}
+    document = server.request("GET", "/api/v1/openapi.json").json
     for _, path in OPERATIONS:
         for operation in document["paths"][path].values():
             for status, answer in operation["responses"].items():
@@ -127,7 +129,7 @@ def test_every_error_of_sessions_has_our_form_and_a_status_that_we_know(server: 
 
 @pytest.mark.parametrize(("method", "path"), [one for one in OPERATIONS if one[1] != EVENTS])
 def test_whatever_is_sent_the_answer_is_as_the_document_says(
-    server: Running,
+    server: RunningServer,
     schema: schemathesis.BaseSchema,
     there: dict[str, str],
     method: str,

@@ -10,11 +10,11 @@ import pytest
 
 from skillhall._internal import asgi as serving
 from skillhall._internal.asgi import Services
-from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
-from tests.support.git_server import git_repo, git_site
-from tests.support.servers import DEADLINE, Reply, running
-from tests.support.team_server import numbered, team_settings
+from tests.support.git_server import git_repo, run_git_server
+from tests.support.servers import DEADLINE, HttpResponse, run_server
+from tests.support.team_server import make_commit_files, team_settings
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -22,23 +22,25 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 def test_an_import_that_is_cut_off_by_a_stop_gets_503_and_no_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(serving, "GRACE", 0)
-    git_repo(tmp_path / "served/acme/skills.git", numbered(1))
-    replies: list[Reply] = []
-    with git_site(tmp_path / "served") as site:
-        site.hold = threading.Event()
+    monkeypatch.setattr(serving, "GRACE_PERIOD", 0)
+    git_repo(tmp_path / "served/acme/skills.git", make_commit_files(1))
+    replies: list[HttpResponse] = []
+    with run_git_server(tmp_path / "served") as site:
+        site.release_event = threading.Event()
         body = {"source": site.url("acme/skills.git")}
         settings = team_settings(tmp_path, "")
-        with closing(open_counter(settings)) as counter:
+        with closing(open_prompt_service(settings)) as counter:
             services = Services(counter, open_collection(settings, counter))
-            with running(settings=settings, services=services) as server:
+            with run_server(settings=settings, services=services) as server:
                 client = threading.Thread(
-                    target=lambda: replies.append(server.ask("POST", "/api/v1/skills/import", body))
+                    target=lambda: replies.append(
+                        server.request("POST", "/api/v1/skills/import", body)
+                    )
                 )
                 client.start()
-                assert site.waiting.wait(DEADLINE)
+                assert site.is_waiting.wait(DEADLINE)
             client.join(DEADLINE)
-        site.hold.set()
+        site.release_event.set()
     [reply] = replies
     assert (reply.status, reply.code) == (503, "SHUTTING_DOWN")
     assert int(reply.headers["Retry-After"]) > 0
@@ -57,10 +59,10 @@ def test_a_server_with_an_open_mcp_session_stops_without_a_traceback(
         "clientInfo": {"name": "test", "version": "1"},
     }
     call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    with closing(open_counter(settings)) as counter:
+    with closing(open_prompt_service(settings)) as counter:
         services = Services(counter, open_collection(settings, counter))
-        with running(settings=settings, services=services) as server:
-            reply = server.ask("POST", "/mcp", call, accept)
+        with run_server(settings=settings, services=services) as server:
+            reply = server.request("POST", "/mcp", call, accept)
             assert reply.headers["Mcp-Session-Id"]
     assert tracebacks(caplog) == []
 

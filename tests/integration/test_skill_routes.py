@@ -13,15 +13,15 @@ from skillhall._internal.asgi import Services
 from skillhall._internal.cli.runner import run
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.archive.source import read_archive
 from tests.support.archives import tgz_of, zip_of
-from tests.support.catalogs import wait_for_bodies
+from tests.support.catalogs import wait_for_indexing
 from tests.support.forms import FORM, make_form
-from tests.support.http_server import answer, http_site
+from tests.support.http_server import respond, run_http_server
 from tests.support.projects import LOOPBACK
-from tests.support.prompt_services import MemoryCounter
-from tests.support.servers import Running, make_settings, running, with_token
+from tests.support.prompt_services import MemoryPromptService
+from tests.support.servers import RunningServer, make_settings, make_token_settings, run_server
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.team_server import team_server, team_settings
 
@@ -37,14 +37,16 @@ def run_directory(tmp_path: Path) -> Path:
     return folder
 
 
-def serving_skills_of(run_directory: Path, settings: Settings) -> AbstractContextManager[Running]:
-    collection = Collection(LocalSkills(run_directory), settings)
-    services = Services(MemoryCounter(), collection)
-    return running(settings=make_settings(), services=services)
+def serving_skills_of(
+    run_directory: Path, settings: Settings
+) -> AbstractContextManager[RunningServer]:
+    collection = Collection(FolderStore(run_directory), settings)
+    services = Services(MemoryPromptService(), collection)
+    return run_server(settings=make_settings(), services=services)
 
 
 @pytest.fixture
-def server(run_directory: Path, tmp_path: Path) -> Iterator[Running]:
+def server(run_directory: Path, tmp_path: Path) -> Iterator[RunningServer]:
     settings = Settings(
         str(run_directory), str(tmp_path / "cache"), allowed_networks=LOOPBACK, use_git=False
     )
@@ -52,23 +54,23 @@ def server(run_directory: Path, tmp_path: Path) -> Iterator[Running]:
         yield one
 
 
-def test_the_list_is_paged_and_known_by_its_tag(server: Running) -> None:
-    first = server.ask("GET", f"{SKILLS}?limit=1").json["data"]
+def test_the_list_is_paged_and_known_by_its_tag(server: RunningServer) -> None:
+    first = server.request("GET", f"{SKILLS}?limit=1").json["data"]
     assert [one["id"] for one in first["skills"]] == ["pdf"]
-    rest = server.ask("GET", f"{SKILLS}?cursor={first['nextCursor']}")
+    rest = server.request("GET", f"{SKILLS}?cursor={first['nextCursor']}")
     assert [one["source"] for one in rest.json["data"]["skills"]] == ["system"]
     assert "nextCursor" not in rest.json["data"]
     known = {"If-None-Match": rest.headers["ETag"]}
-    assert server.ask("GET", SKILLS, headers=known).status == 304
+    assert server.request("GET", SKILLS, headers=known).status == 304
 
 
-def test_any_text_is_a_search(server: Running) -> None:
-    found = server.ask("GET", f"{SKILLS}?q={quote('pdf AND ( OR')}").json["data"]
+def test_any_text_is_a_search(server: RunningServer) -> None:
+    found = server.request("GET", f"{SKILLS}?q={quote('pdf AND ( OR')}").json["data"]
     assert [one["id"] for one in found["skills"]][:1] == ["pdf"]
 
 
 def test_the_server_finds_what_the_command_finds_in_the_same_order(
-    server: Running, run_directory: Path, capsys: pytest.CaptureFixture[str]
+    server: RunningServer, run_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = run_directory / ".agents/skills"
     for name, about, body in (
@@ -77,10 +79,10 @@ def test_the_server_finds_what_the_command_finds_in_the_same_order(
         ("tides", "Nothing.", "Nothing.\n"),
     ):
         make_skill(folder, name, data=make_skill_md(name, about, body))
-    server.ask("GET", SKILLS)
-    wait_for_bodies()
+    server.request("GET", SKILLS)
+    wait_for_indexing()
     for text in ("tides", "moon", "steps", "pdf tides"):
-        told = server.ask("GET", f"{SKILLS}?q={quote(text)}").json["data"]
+        told = server.request("GET", f"{SKILLS}?q={quote(text)}").json["data"]
         roots = ("-r", str(folder), "-r", str(run_directory / ".agents/sys.skills"))
         assert run(["search", text, "--body", "--json", *roots]) == 0
         hits = json.loads(capsys.readouterr().out)["data"]["hits"]
@@ -88,22 +90,22 @@ def test_the_server_finds_what_the_command_finds_in_the_same_order(
 
 
 def test_one_skill_is_told_with_its_files_and_findings(
-    server: Running, run_directory: Path
+    server: RunningServer, run_directory: Path
 ) -> None:
-    reply = server.ask("GET", f"{SKILLS}/pdf")
+    reply = server.request("GET", f"{SKILLS}/pdf")
     data = reply.json["data"]
     assert [one["path"] for one in data["files"]] == ["SKILL.md", "a b/run.sh"]
     assert data["frontmatter"]["name"] == "pdf"
     assert data["tokens"] > 0
     assert str(run_directory).encode() not in reply.body
     known = {"If-None-Match": reply.headers["ETag"]}
-    assert server.ask("GET", f"{SKILLS}/pdf", headers=known).status == 304
+    assert server.request("GET", f"{SKILLS}/pdf", headers=known).status == 304
     (run_directory / ".agents/skills/pdf/a b/run.sh").write_bytes(b"#!/bin/bash\n")
-    assert server.ask("GET", f"{SKILLS}/pdf", headers=known).status == 200
+    assert server.request("GET", f"{SKILLS}/pdf", headers=known).status == 200
 
 
-def test_a_file_is_sent_as_bytes_to_keep(server: Running) -> None:
-    reply = server.ask("GET", f"{SKILLS}/pdf/files/a%20b/run.sh")
+def test_a_file_is_sent_as_bytes_to_keep(server: RunningServer) -> None:
+    reply = server.request("GET", f"{SKILLS}/pdf/files/a%20b/run.sh")
     assert (reply.status, reply.body) == (200, b"#!/bin/sh\n")
     assert reply.headers["Content-Type"] == "application/octet-stream"
     assert reply.headers["Content-Disposition"].startswith("attachment")
@@ -123,32 +125,36 @@ def test_a_file_is_sent_as_bytes_to_keep(server: Running) -> None:
         ("?q=a&cursor=b", 400),
     ],
 )
-def test_what_is_not_there_or_outside_is_refused(server: Running, path: str, status: int) -> None:
-    assert server.ask("GET", SKILLS + path).status == status
+def test_what_is_not_there_or_outside_is_refused(
+    server: RunningServer, path: str, status: int
+) -> None:
+    assert server.request("GET", SKILLS + path).status == status
 
 
-def test_a_skill_is_added_and_can_be_deleted(server: Running, run_directory: Path) -> None:
+def test_a_skill_is_added_and_can_be_deleted(server: RunningServer, run_directory: Path) -> None:
     new = {"id": "Notes", "name": "Notes: all", "description": 'Takes "notes".', "body": "Do it."}
-    assert server.ask("POST", SKILLS, new).json["data"]["id"] == "notes"
-    assert server.ask("POST", SKILLS, new).code == "CONFLICT"
-    told = server.ask("GET", f"{SKILLS}/notes").json["data"]
+    assert server.request("POST", SKILLS, new).json["data"]["id"] == "notes"
+    assert server.request("POST", SKILLS, new).code == "CONFLICT"
+    told = server.request("GET", f"{SKILLS}/notes").json["data"]
     assert (told["name"], told["description"]) == ("Notes: all", 'Takes "notes".')
-    assert server.ask("DELETE", f"{SKILLS}/notes").json["data"] == {"deleted": "notes"}
+    assert server.request("DELETE", f"{SKILLS}/notes").json["data"] == {"deleted": "notes"}
     assert not (run_directory / ".agents/skills/notes").exists()
-    assert server.ask("DELETE", f"{SKILLS}/shipped").code == "READ_ONLY"
-    assert server.ask("DELETE", f"{SKILLS}/notes").code == "NOT_FOUND"
+    assert server.request("DELETE", f"{SKILLS}/shipped").code == "READ_ONLY"
+    assert server.request("DELETE", f"{SKILLS}/notes").code == "NOT_FOUND"
 
 
-def test_an_archive_that_is_sent_is_imported(server: Running) -> None:
+def test_an_archive_that_is_sent_is_imported(server: RunningServer) -> None:
     archive = zip_of({"x/SKILL.md": make_skill_md("x"), "x/y.bin": bytes(range(256))})
     sent = {"Content-Type": "application/zip"}
-    made = server.ask("POST", f"{SKILLS}/import?filename=x.zip", archive, sent)
+    made = server.request("POST", f"{SKILLS}/import?filename=x.zip", archive, sent)
     assert (made.status, [one["id"] for one in made.json["data"]["imported"]]) == (201, ["x"])
-    assert server.ask("GET", f"{SKILLS}/x/files/y.bin").body == bytes(range(256))
-    assert server.ask("POST", f"{SKILLS}/import", archive, sent).code == "CONFLICT"
-    again = server.ask("POST", f"{SKILLS}/import?replace=true", archive, sent)
+    assert server.request("GET", f"{SKILLS}/x/files/y.bin").body == bytes(range(256))
+    assert server.request("POST", f"{SKILLS}/import", archive, sent).code == "CONFLICT"
+    again = server.request("POST", f"{SKILLS}/import?replace=true", archive, sent)
     assert again.json["data"]["replaced"] == ["x"]
-    assert server.ask("POST", f"{SKILLS}/import", b"no archive", sent).code == "ARCHIVE_REJECTED"
+    assert (
+        server.request("POST", f"{SKILLS}/import", b"no archive", sent).code == "ARCHIVE_REJECTED"
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,35 +165,35 @@ def test_an_archive_that_is_sent_is_imported(server: Running) -> None:
         ("C:\\\\fakepath\\\\whatever.md", make_skill_md("x")),
     ],
 )
-def test_a_file_in_a_form_is_imported(server: Running, name: str, data: bytes) -> None:
+def test_a_file_in_a_form_is_imported(server: RunningServer, name: str, data: bytes) -> None:
     file = ("file", name, data)
-    made = server.ask("POST", f"{SKILLS}/import", make_form([file]), FORM)
+    made = server.request("POST", f"{SKILLS}/import", make_form([file]), FORM)
     assert (made.status, [one["id"] for one in made.json["data"]["imported"]]) == (201, ["x"])
-    assert server.ask("POST", f"{SKILLS}/import", make_form([file]), FORM).code == "CONFLICT"
+    assert server.request("POST", f"{SKILLS}/import", make_form([file]), FORM).code == "CONFLICT"
     again = make_form([file], {"id": " ", "replace": "on"})
-    assert server.ask("POST", f"{SKILLS}/import", again, FORM).json["data"]["replaced"] == ["x"]
+    assert server.request("POST", f"{SKILLS}/import", again, FORM).json["data"]["replaced"] == ["x"]
     other = make_form([file], {"id": "Other One"})
-    assert server.ask("POST", f"{SKILLS}/import", other, FORM).status == 201
-    assert server.ask("GET", f"{SKILLS}/other-one").status == 200
+    assert server.request("POST", f"{SKILLS}/import", other, FORM).status == 201
+    assert server.request("GET", f"{SKILLS}/other-one").status == 200
 
 
-def test_the_files_of_a_folder_picker_are_imported_with_their_paths(server: Running) -> None:
+def test_the_files_of_a_folder_picker_are_imported_with_their_paths(server: RunningServer) -> None:
     files = [
         ("files", "mine/one/SKILL.md", make_skill_md("one")),
         ("files", "mine/one/data/größe.bin", bytes(range(256))),
         ("files", "mine/one/.DS_Store", b"litter"),
         ("files", "mine/two/SKILL.md", make_skill_md("two")),
     ]
-    made = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    made = server.request("POST", f"{SKILLS}/import", make_form(files), FORM)
     assert [one["id"] for one in made.json["data"]["imported"]] == ["one", "two"]
-    told = server.ask("GET", f"{SKILLS}/one").json["data"]["files"]
+    told = server.request("GET", f"{SKILLS}/one").json["data"]["files"]
     assert [one["path"] for one in told] == ["SKILL.md", "data/größe.bin"]
-    assert server.ask("GET", f"{SKILLS}/one/files/data/gr%C3%B6%C3%9Fe.bin").body[-1] == 255
+    assert server.request("GET", f"{SKILLS}/one/files/data/gr%C3%B6%C3%9Fe.bin").body[-1] == 255
 
 
-def test_files_without_a_folder_are_called_as_their_frontmatter_says(server: Running) -> None:
+def test_files_without_a_folder_are_called_as_their_frontmatter_says(server: RunningServer) -> None:
     files = [("files", "SKILL.md", make_skill_md("loose")), ("files", "more.txt", b"x")]
-    made = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    made = server.request("POST", f"{SKILLS}/import", make_form(files), FORM)
     assert [one["id"] for one in made.json["data"]["imported"]] == ["loose"]
 
 
@@ -206,10 +212,10 @@ def test_files_without_a_folder_are_called_as_their_frontmatter_says(server: Run
     ],
 )
 def test_a_name_in_a_form_is_checked_as_one_in_an_archive(
-    server: Running, run_directory: Path, path: str
+    server: RunningServer, run_directory: Path, path: str
 ) -> None:
     files = [("files", "a/SKILL.md", make_skill_md("a")), ("files", path, b"x")]
-    reply = server.ask("POST", f"{SKILLS}/import", make_form(files), FORM)
+    reply = server.request("POST", f"{SKILLS}/import", make_form(files), FORM)
     assert (reply.status, reply.code) == (422, "ARCHIVE_REJECTED")
     assert not (run_directory / ".agents/skills/a").exists()
 
@@ -224,20 +230,20 @@ def test_a_name_in_a_form_is_checked_as_one_in_an_archive(
         b"no form",
     ],
 )
-def test_a_form_that_means_nothing_is_refused(server: Running, form: bytes) -> None:
-    reply = server.ask("POST", f"{SKILLS}/import", form, FORM)
+def test_a_form_that_means_nothing_is_refused(server: RunningServer, form: bytes) -> None:
+    reply = server.request("POST", f"{SKILLS}/import", form, FORM)
     assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
 
 
-def test_a_form_of_another_site_is_refused(server: Running) -> None:
+def test_a_form_of_another_site_is_refused(server: RunningServer) -> None:
     form = make_form([("file", "SKILL.md", make_skill_md("x"))])
     foreign = {**FORM, "Origin": "https://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
-    assert server.ask("POST", f"{SKILLS}/import", form, foreign).code == "CROSS_ORIGIN"
+    assert server.request("POST", f"{SKILLS}/import", form, foreign).code == "CROSS_ORIGIN"
 
 
-def test_a_form_with_more_files_than_a_skill_may_have_is_refused(server: Running) -> None:
+def test_a_form_with_more_files_than_a_skill_may_have_is_refused(server: RunningServer) -> None:
     form = make_form([("files", f"a/{number}", b"") for number in range(2100)])
-    reply = server.ask("POST", f"{SKILLS}/import", form, FORM)
+    reply = server.request("POST", f"{SKILLS}/import", form, FORM)
     assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE")
 
 
@@ -246,43 +252,43 @@ def test_a_web_address_is_imported_from_networks_that_the_operator_allows(
     run_directory: Path, tmp_path: Path, networks: tuple[str, ...], status: int
 ) -> None:
     settings = Settings(str(run_directory), str(tmp_path / "cache"), allowed_networks=networks)
-    with http_site() as site, serving_skills_of(run_directory, settings) as server:
-        site.routes["/SKILL.md"] = answer(body=make_skill_md("from-the-web"))
-        reply = server.ask("POST", f"{SKILLS}/import", {"source": site.url("/SKILL.md")})
+    with run_http_server() as site, serving_skills_of(run_directory, settings) as server:
+        site.routes["/SKILL.md"] = respond(body=make_skill_md("from-the-web"))
+        reply = server.request("POST", f"{SKILLS}/import", {"source": site.url("/SKILL.md")})
         assert reply.status == status
         assert (run_directory / ".agents/skills/from-the-web").is_dir() == (status == 201)
 
 
-def test_nothing_of_the_machine_is_imported(server: Running, run_directory: Path) -> None:
+def test_nothing_of_the_machine_is_imported(server: RunningServer, run_directory: Path) -> None:
     for source in ("./.agents/skills/pdf", str(run_directory), "python:pip", "/etc/x.zip"):
-        reply = server.ask("POST", f"{SKILLS}/import", {"source": source})
+        reply = server.request("POST", f"{SKILLS}/import", {"source": source})
         assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
 
 
-def test_installers_find_an_index_with_true_digests(server: Running) -> None:
-    index = server.ask("GET", "/.well-known/agent-skills/index.json").json
+def test_installers_find_an_index_with_true_digests(server: RunningServer) -> None:
+    index = server.request("GET", "/.well-known/agent-skills/index.json").json
     assert index["$schema"].endswith("/0.2.0/schema.json")
     assert [(one["name"], one["type"]) for one in index["skills"]] == [
         ("pdf", "archive"),
         ("shipped", "skill-md"),
     ]
     for one in index["skills"]:
-        data = server.ask("GET", one["url"]).body
+        data = server.request("GET", one["url"]).body
         assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
-    archive = server.ask("GET", index["skills"][0]["url"]).body
+    archive = server.request("GET", index["skills"][0]["url"]).body
     assert sorted(read_archive(archive, "pdf.zip")[0].files) == ["SKILL.md", "a b/run.sh"]
 
 
-def test_installers_of_the_former_version_find_every_file(server: Running) -> None:
-    index = server.ask("GET", f"{FORMER}/index.json").json
+def test_installers_of_the_former_version_find_every_file(server: RunningServer) -> None:
+    index = server.request("GET", f"{FORMER}/index.json").json
     assert [(one["name"], one["files"]) for one in index["skills"]] == [
         ("pdf", ["SKILL.md", "a b/run.sh"]),
         ("shipped", ["SKILL.md"]),
     ]
     for skill in index["skills"]:
         for path in skill["files"]:
-            own = server.ask("GET", f"{SKILLS}/{skill['name']}/files/{quote(path)}")
-            found = server.ask("GET", f"{FORMER}/{skill['name']}/{quote(path)}")
+            own = server.request("GET", f"{SKILLS}/{skill['name']}/files/{quote(path)}")
+            found = server.request("GET", f"{FORMER}/{skill['name']}/{quote(path)}")
             assert (found.status, found.body) == (200, own.body)
 
 
@@ -296,21 +302,21 @@ def test_a_flat_or_oddly_spelled_skill_is_a_skill_md_for_the_former_version(
     (tmp_path / "prompts/hello.md").write_bytes(make_skill_md("hello"))
     settings = team_settings(tmp_path, str(tmp_path / "prompts"))
     with team_server(settings._replace(working_directory=str(tmp_path / "run"))) as server:
-        index = server.ask("GET", f"{FORMER}/index.json").json
+        index = server.request("GET", f"{FORMER}/index.json").json
         found = {one["name"]: one["files"] for one in index["skills"]}
         assert (found["hello"], found["small"]) == (["SKILL.md"], ["SKILL.md"])
-        hello = server.ask("GET", f"{FORMER}/hello/SKILL.md")
+        hello = server.request("GET", f"{FORMER}/hello/SKILL.md")
         assert hello.body == make_skill_md("hello")
-        assert b"small" in server.ask("GET", f"{FORMER}/small/SKILL.md").body
+        assert b"small" in server.request("GET", f"{FORMER}/small/SKILL.md").body
 
 
 def test_a_flat_file_with_an_odd_name_is_found_by_the_address_in_the_index(tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts/how? größe.md").write_bytes(make_skill_md("odd"))
     with team_server(team_settings(tmp_path, str(tmp_path / "prompts"))) as server:
-        index = server.ask("GET", "/.well-known/agent-skills/index.json").json["skills"]
+        index = server.request("GET", "/.well-known/agent-skills/index.json").json["skills"]
         [address] = [one["url"] for one in index if one["name"] == "odd"]
-        assert server.ask("GET", address).body == make_skill_md("odd")
+        assert server.request("GET", address).body == make_skill_md("odd")
 
 
 @pytest.mark.parametrize(
@@ -327,12 +333,12 @@ def test_a_flat_file_with_an_odd_name_is_found_by_the_address_in_the_index(tmp_p
     ],
 )
 def test_the_former_version_gives_nothing_but_what_its_index_names(
-    server: Running, run_directory: Path, path: str, status: int
+    server: RunningServer, run_directory: Path, path: str, status: int
 ) -> None:
     hidden = make_skill_md("hidden", disable_model_invocation="true")
     make_skill(run_directory / ".agents/skills", "hidden", data=hidden)
-    assert server.ask("GET", FORMER + path).status == status
-    assert server.ask("POST", f"{FORMER}/pdf/SKILL.md", {}).status == 405
+    assert server.request("GET", FORMER + path).status == status
+    assert server.request("POST", f"{FORMER}/pdf/SKILL.md", {}).status == 405
 
 
 @pytest.mark.parametrize(
@@ -346,24 +352,24 @@ def test_the_former_version_gives_nothing_but_what_its_index_names(
     ],
 )
 def test_what_installers_read_is_known_by_its_tag_until_it_changes(
-    server: Running, run_directory: Path, path: str
+    server: RunningServer, run_directory: Path, path: str
 ) -> None:
-    first = server.ask("GET", path)
+    first = server.request("GET", path)
     assert first.headers["Cache-Control"] == "no-cache"
     assert "Access-Control-Allow-Origin" not in first.headers
     known = {"If-None-Match": first.headers["ETag"]}
-    assert (server.ask("GET", path, headers=known).status, first.status) == (304, 200)
+    assert (server.request("GET", path, headers=known).status, first.status) == (304, 200)
     (run_directory / ".agents/skills/pdf/SKILL.md").write_bytes(make_skill_md("pdf", "Changed."))
-    assert server.ask("GET", path, headers=known).status == 200
+    assert server.request("GET", path, headers=known).status == 200
 
 
 def test_installers_need_the_token_too(run_directory: Path, tmp_path: Path) -> None:
     settings = Settings(str(run_directory), str(tmp_path / "cache"))
-    services = Services(MemoryCounter(), Collection(LocalSkills(run_directory), settings))
-    with running(settings=with_token(), services=services) as server:
+    services = Services(MemoryPromptService(), Collection(FolderStore(run_directory), settings))
+    with run_server(settings=make_token_settings(), services=services) as server:
         for path in ("index.json", "pdf/SKILL.md"):
-            refused = server.ask("GET", f"{FORMER}/{path}", headers={"Authorization": ""})
-            assert (refused.status, server.ask("GET", f"{FORMER}/{path}").status) == (401, 200)
+            refused = server.request("GET", f"{FORMER}/{path}", headers={"Authorization": ""})
+            assert (refused.status, server.request("GET", f"{FORMER}/{path}").status) == (401, 200)
 
 
 SECRET = b"TOKEN=planted-7f3a"
@@ -376,14 +382,14 @@ def with_dot_files(run_directory: Path) -> Path:
 
 
 @pytest.mark.usefixtures("with_dot_files")
-def test_dot_files_are_not_in_any_list_of_files(server: Running) -> None:
-    listed = server.ask("GET", f"{SKILLS}/secretive").json["data"]["files"]
+def test_dot_files_are_not_in_any_list_of_files(server: RunningServer) -> None:
+    listed = server.request("GET", f"{SKILLS}/secretive").json["data"]["files"]
     assert [one["path"] for one in listed] == ["SKILL.md", "docs/a.md"]
-    former = server.ask("GET", f"{FORMER}/index.json").json["skills"]
+    former = server.request("GET", f"{FORMER}/index.json").json["skills"]
     assert {tuple(one["files"]) for one in former if one["name"] == "secretive"} == {
         ("SKILL.md", "docs/a.md")
     }
-    page = server.ask("GET", "/skill/secretive/files", headers={"Accept": "text/html"})
+    page = server.request("GET", "/skill/secretive/files", headers={"Accept": "text/html"})
     assert b".env" not in page.body
 
 
@@ -391,27 +397,27 @@ def test_dot_files_are_not_in_any_list_of_files(server: Running) -> None:
 @pytest.mark.parametrize(
     "path", [".env", "docs/.private/key.txt", "./.env", "docs/./.private/key.txt", "%2eenv"]
 )
-def test_dot_files_cannot_be_downloaded(server: Running, path: str) -> None:
+def test_dot_files_cannot_be_downloaded(server: RunningServer, path: str) -> None:
     for place in (f"{SKILLS}/secretive/files", f"{FORMER}/secretive", "/skill/secretive/files"):
-        reply = server.ask("GET", f"{place}/{path}")
+        reply = server.request("GET", f"{place}/{path}")
         assert reply.status in (400, 404)
         assert SECRET not in reply.body
 
 
 @pytest.mark.usefixtures("with_dot_files")
-def test_archives_hold_no_dot_files_and_match_their_digest(server: Running) -> None:
-    index = server.ask("GET", "/.well-known/agent-skills/index.json").json["skills"]
+def test_archives_hold_no_dot_files_and_match_their_digest(server: RunningServer) -> None:
+    index = server.request("GET", "/.well-known/agent-skills/index.json").json["skills"]
     entry = next(one for one in index if one["name"] == "secretive")
-    data = server.ask("GET", entry["url"]).body
+    data = server.request("GET", entry["url"]).body
     assert entry["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
     assert [*read_archive(data, "a.zip")[0].files] == ["SKILL.md", "docs/a.md"]
 
 
 def test_an_edit_keeps_dot_files_and_ignores_them_in_its_digest(
-    server: Running, with_dot_files: Path
+    server: RunningServer, with_dot_files: Path
 ) -> None:
-    digest = server.ask("GET", f"{SKILLS}/secretive").json["data"]["digest"]
+    digest = server.request("GET", f"{SKILLS}/secretive").json["data"]["digest"]
     (with_dot_files / ".env").write_bytes(b"other")
     body = {"name": "secretive", "description": "New.", "body": "x", "digest": digest}
-    assert server.ask("PUT", f"{SKILLS}/secretive", body).status == 200
+    assert server.request("PUT", f"{SKILLS}/secretive", body).status == 200
     assert (with_dot_files / ".env").read_bytes() == b"other"

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.prompts.prompt_model import Asked
-from skillhall._internal.prompts.service import PromptCounter
-from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.prompts.prompt_model import SourceSelector
+from skillhall._internal.prompts.service import PromptService
+from skillhall._internal.prompts.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Settings
 from skillhall._internal.wiring.server_skills import open_collection
-from tests.support.git_server import LINK, GitRepo, GitSite, git_repo, git_site
-from tests.support.prompt_sources import StandingClock, make_upload
-from tests.support.servers import Running, make_settings, running
+from tests.support.git_server import LINK, GitRepo, GitServer, git_repo, run_git_server
+from tests.support.prompt_sources import ManualClock, make_upload
+from tests.support.servers import RunningServer, make_settings, run_server
 from tests.support.skills import make_skill, make_skill_md
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -53,9 +53,9 @@ CODES = {path: code for path, (_, code) in BROKEN.items()}
 class Hall:
     """A server over one configured repository, and another one that people may follow."""
 
-    def __init__(self, folder: Path, site: GitSite, repo: GitRepo) -> None:
+    def __init__(self, folder: Path, site: GitServer, repo: GitRepo) -> None:
         self.folder, self.site, self.repo = folder, site, repo
-        self.time = StandingClock()
+        self.time = ManualClock()
         self.url = site.url("team.git")
         self.settings = Settings(
             str(folder / "run"),
@@ -66,10 +66,10 @@ class Hall:
         )
         self.counter = self.open()
 
-    def open(self, repo: str = "") -> PromptCounter:
+    def open(self, repo: str = "") -> PromptService:
         prompts = self.settings.prompts._replace(repo=repo or self.url)
-        supply = read_supply(self.settings._replace(prompts=prompts))
-        return PromptCounter(replace(supply, clock=self.time.clock))
+        supply = read_prompt_sources(self.settings._replace(prompts=prompts))
+        return PromptService(replace(supply, clock=self.time.clock))
 
 
 @pytest.fixture
@@ -77,16 +77,16 @@ def hall(tmp_path: Path) -> Iterator[Hall]:
     files = {**GOOD, **{path: data for path, (data, _) in BROKEN.items()}}
     repo = git_repo(tmp_path / "served/team.git", files, LINKS)
     (tmp_path / "run").mkdir()
-    with git_site(repo.folder.parent) as site:
+    with run_git_server(repo.folder.parent) as site:
         made = Hall(tmp_path, site, repo)
         yield made
         made.counter.close()
 
 
 @pytest.fixture
-def server(hall: Hall) -> Iterator[Running]:
+def server(hall: Hall) -> Iterator[RunningServer]:
     collection = open_collection(hall.settings, hall.counter)
-    with running(settings=make_settings(), services=Services(hall.counter, collection)) as one:
+    with run_server(settings=make_settings(), services=Services(hall.counter, collection)) as one:
         yield one
 
 
@@ -94,8 +94,8 @@ def codes_of(skipped: list[dict[str, str]]) -> dict[str, str]:
     return {one["path"]: one["code"] for one in skipped}
 
 
-def refreshed(server: Running, query: str = "", body: object = None) -> Any:  # noqa: ANN401 - JSON
-    reply = server.ask("POST", f"{REFRESH}{query}", body)
+def refreshed(server: RunningServer, query: str = "", body: object = None) -> Any:  # noqa: ANN401 - JSON
+    reply = server.request("POST", f"{REFRESH}{query}", body)
     assert reply.status == 200, reply.body
     return reply.json["data"]
 
@@ -106,7 +106,7 @@ def warnings(caplog: pytest.LogCaptureFixture, hall: Hall) -> list[str]:
     return [line for one in records.values() if hall.url in (line := one.getMessage())]
 
 
-def test_a_refresh_lists_every_prompt_and_file_that_is_not_served(server: Running) -> None:
+def test_a_refresh_lists_every_prompt_and_file_that_is_not_served(server: RunningServer) -> None:
     data = refreshed(server)
     assert codes_of(data["skipped"]) == CODES
     assert data["skippedTotal"] == len(CODES)
@@ -135,12 +135,12 @@ def test_a_folder_of_prompts_reports_what_it_skips_without_a_good_prompt_changin
     counter.close()
 
 
-def test_an_upload_says_which_of_its_prompts_are_skipped(server: Running) -> None:
+def test_an_upload_says_which_of_its_prompts_are_skipped(server: RunningServer) -> None:
     upload = make_upload(files={"bad.md": b"Only text.\n", "hello.md": make_skill_md("hello")})
     files = [{"path": one.path, "content": one.content} for one in upload.files]
     body = {"source": "team", "contentHash": "1", "files": files}
     for status in ("ingested", "unchanged"):
-        data = server.ask("POST", "/api/v1/prompts/sources", body).json["data"]
+        data = server.request("POST", "/api/v1/prompts/sources", body).json["data"]
         assert data["status"] == status
         assert codes_of(data["skipped"]) == {"bad.md": "no-frontmatter"}
         assert data["skippedTotal"] == 1
@@ -189,26 +189,26 @@ def test_the_log_has_one_line_for_a_path_with_a_line_break_and_a_limit(
     assert "151 more" in lines[-1]
 
 
-def test_readiness_and_metrics_count_what_is_skipped_by_source(server: Running) -> None:
+def test_readiness_and_metrics_count_what_is_skipped_by_source(server: RunningServer) -> None:
     refreshed(server)
-    [source] = server.ask("GET", "/readyz").json["data"]["sources"]
+    [source] = server.request("GET", "/readyz").json["data"]["sources"]
     assert source["skipped"] == len(CODES)
-    text = server.ask("GET", "/metrics").body.decode()
+    text = server.request("GET", "/metrics").body.decode()
     label = re.escape(source["source"])
     assert re.search(rf'skillhall_skipped{{source="{label}"}} {len(CODES)}\.0', text)
 
 
 def test_metrics_have_a_bounded_number_of_source_labels_and_no_credentials(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     hall.counter.snapshot()
     for number in range(3):
         hall.repo.commit(GOOD, ref=f"refs/heads/b{number}")
-        hall.counter.snapshot(Asked(hall.url, branch=f"b{number}"))
+        hall.counter.snapshot(SourceSelector(hall.url, branch=f"b{number}"))
         name = f"https://user:hunter{number}@example.com/{number}"
         hall.counter.ingest(make_upload(name))
-        hall.counter.snapshot(Asked(source=name))
-    text = server.ask("GET", "/metrics").body.decode()
+        hall.counter.snapshot(SourceSelector(source=name))
+    text = server.request("GET", "/metrics").body.decode()
     assert "hunter" not in text
     labels = set(re.findall(r'skillhall_prompts{source="([^"]*)"}', text))
     assert labels == {hall.url, "(overrides)", "(uploads)"}
@@ -216,28 +216,30 @@ def test_metrics_have_a_bounded_number_of_source_labels_and_no_credentials(
     assert counts == {hall.url: str(len(CODES)), "(overrides)": "0", "(uploads)": "0"}
 
 
-def test_a_refresh_is_not_called_done_while_the_host_is_down(hall: Hall, server: Running) -> None:
+def test_a_refresh_is_not_called_done_while_the_host_is_down(
+    hall: Hall, server: RunningServer
+) -> None:
     assert refreshed(server)["refreshed"] is True
     hall.site.status = 503
-    reply = server.ask("POST", REFRESH)
+    reply = server.request("POST", REFRESH)
     data = reply.json["data"]
     assert (reply.status, data["refreshed"]) == (200, False)
     assert data["reason"] == reply.json["meta"]["stale"]["reason"]
     assert data["promptsLoaded"] > 4  # the last copy is still served
-    assert server.ask("POST", "/api/v1/prompts/good").status == 200
+    assert server.request("POST", "/api/v1/prompts/good").status == 200
 
 
 def test_a_refresh_of_a_repository_that_was_never_read_is_not_called_done(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     hall.site.status = 503
     data = refreshed(server)
     assert data["refreshed"] is False
     assert hall.url in data["reason"]
-    assert server.ask("POST", f"{REFRESH}?repo={hall.url}&branch=other").status == 502
+    assert server.request("POST", f"{REFRESH}?repo={hall.url}&branch=other").status == 502
 
 
-def test_a_refresh_takes_the_repository_from_its_body(hall: Hall, server: Running) -> None:
+def test_a_refresh_takes_the_repository_from_its_body(hall: Hall, server: RunningServer) -> None:
     hall.repo.commit({"inner/only/SKILL.md": make_skill_md("only")}, ref="refs/heads/dev")
     body = {"repo": hall.url, "path": "inner", "branch": "dev"}
     data = refreshed(server, body=body)
@@ -247,13 +249,13 @@ def test_a_refresh_takes_the_repository_from_its_body(hall: Hall, server: Runnin
     assert without == refreshed(server, f"?repo={hall.url}&path=&branch=")
 
 
-def page(server: Running, path: str) -> str:
-    reply = server.ask("GET", path, headers=HTML)
+def page(server: RunningServer, path: str) -> str:
+    reply = server.request("GET", path, headers=HTML)
     assert reply.status == 200, reply.body
     return reply.body.decode()
 
 
-def test_the_page_of_sources_links_to_the_list_of_what_is_skipped(server: Running) -> None:
+def test_the_page_of_sources_links_to_the_list_of_what_is_skipped(server: RunningServer) -> None:
     refreshed(server)
     link = r'<a href="/sources/skipped#([^"]*)"[^>]*>([^<]*)</a>'
     [(anchor, text)] = re.findall(link, page(server, "/sources"))
@@ -265,7 +267,7 @@ def test_the_page_of_sources_links_to_the_list_of_what_is_skipped(server: Runnin
         assert code in listed
 
 
-def test_nothing_skipped_is_said_on_the_page(hall: Hall, server: Running) -> None:
+def test_nothing_skipped_is_said_on_the_page(hall: Hall, server: RunningServer) -> None:
     hall.repo.commit(GOOD)
     refreshed(server)
     assert "/sources/skipped" not in page(server, "/sources")
@@ -273,18 +275,18 @@ def test_nothing_skipped_is_said_on_the_page(hall: Hall, server: Running) -> Non
 
 
 def test_a_skill_of_a_followed_repository_names_that_repository(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     added = git_repo(
         hall.folder / "served/added.git", {"skills/extra/SKILL.md": make_skill_md("extra")}
     )
-    status = hall.counter.follow(Asked(hall.site.url("added.git"), "skills"))
-    listed = server.ask("GET", "/api/v1/skills").json["data"]["skills"]
+    status = hall.counter.follow(SourceSelector(hall.site.url("added.git"), "skills"))
+    listed = server.request("GET", "/api/v1/skills").json["data"]["skills"]
     names = {one["id"]: one.get("repository") for one in listed}
     assert (names["extra"], names["good"]) == (status.source, hall.url)
-    one = server.ask("GET", "/api/v1/skills/extra").json["data"]
+    one = server.request("GET", "/api/v1/skills/extra").json["data"]
     assert (one["repository"], one["commit"]) == (status.source, added.git("rev-parse", "main"))
-    found = server.ask("GET", "/api/v1/skills?q=extra").json["data"]["skills"]
+    found = server.request("GET", "/api/v1/skills?q=extra").json["data"]["skills"]
     assert found[0]["repository"] == status.source
     for path in ("/skill/extra", "/skills"):
         text = page(server, path)
@@ -293,14 +295,14 @@ def test_a_skill_of_a_followed_repository_names_that_repository(
 
 
 def test_a_commit_that_changes_no_skill_is_named_on_the_skill_at_once(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     hall.repo.commit(GOOD)
-    before = server.ask("GET", "/api/v1/skills/good")
+    before = server.request("GET", "/api/v1/skills/good")
     commit = hall.repo.commit({**GOOD, ".ignored": b"1"})
     hall.counter.refresh()
     tag = {"If-None-Match": before.headers["ETag"]}
-    after = server.ask("GET", "/api/v1/skills/good", headers=tag)
+    after = server.request("GET", "/api/v1/skills/good", headers=tag)
     assert (after.status, after.json["data"]["commit"]) == (200, commit)
 
 
@@ -311,14 +313,14 @@ def shadow(hall: Hall) -> Path:
 
 
 def test_a_user_skill_that_a_system_skill_shadows_is_named_by_rest_and_pages(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     shadow(hall)
-    data = server.ask("GET", "/api/v1/skills").json["data"]
+    data = server.request("GET", "/api/v1/skills").json["data"]
     rows = {one["path"]: one["code"] for one in data["skipped"]}
     assert rows[".agents/skills/pdf/SKILL.md"] == "shadowed"
     assert str(hall.folder) not in str(data["skipped"])
-    one = server.ask("GET", "/api/v1/skills/pdf").json["data"]
+    one = server.request("GET", "/api/v1/skills/pdf").json["data"]
     assert (one["source"], [lost["source"] for lost in one["shadowed"]]) == ("system", ["user"])
     for path in ("/skills", "/sources/skipped"):
         assert ".agents/skills/pdf/SKILL.md" in page(server, path)
@@ -326,26 +328,28 @@ def test_a_user_skill_that_a_system_skill_shadows_is_named_by_rest_and_pages(
 
 
 def test_deleting_a_system_skill_leaves_the_user_skill_that_it_shadows(
-    hall: Hall, server: Running
+    hall: Hall, server: RunningServer
 ) -> None:
     folder = shadow(hall)
-    reply = server.ask("DELETE", "/api/v1/skills/pdf")
+    reply = server.request("DELETE", "/api/v1/skills/pdf")
     assert (reply.status, reply.code) == (403, "READ_ONLY")
     assert "?shadowed=true" in reply.message
-    assert server.ask("POST", "/skill/pdf/delete", b"", FORM).status == 403
+    assert server.request("POST", "/skill/pdf/delete", b"", FORM).status == 403
     assert folder.is_dir()
-    assert server.ask("DELETE", "/api/v1/skills/pdf?shadowed=true").status == 200
+    assert server.request("DELETE", "/api/v1/skills/pdf?shadowed=true").status == 200
     assert not folder.exists()
 
 
-def test_the_shadowed_user_skill_is_deleted_on_its_own_page(hall: Hall, server: Running) -> None:
+def test_the_shadowed_user_skill_is_deleted_on_its_own_page(
+    hall: Hall, server: RunningServer
+) -> None:
     folder = shadow(hall)
     (folder / "more.txt").write_bytes(b"x")
     asked = page(server, "/skill/pdf/delete?shadowed=true")
     assert "2 files" in asked
-    done = server.ask("POST", "/skill/pdf/delete", b"shadowed=true", FORM)
+    done = server.request("POST", "/skill/pdf/delete", b"shadowed=true", FORM)
     assert (done.status, folder.exists()) == (303, False)
-    assert server.ask("GET", "/skill/pdf", headers=HTML).status == 200
+    assert server.request("GET", "/skill/pdf", headers=HTML).status == 200
 
 
 def test_the_command_says_where_it_serves_and_then_what_it_skips(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.storage.content_store import ContentStore
-from skillhall._internal.storage.history import Change, Entry, Held, History
+from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 
 DATA = b"text" * 5000
 DIGEST = hashlib.sha256(DATA).hexdigest()
@@ -44,9 +44,9 @@ def run(script: str, folder: Path, number: int = 0) -> int:
     return subprocess.run(command, check=False, timeout=120).returncode
 
 
-def make_change(name: str) -> Change:
-    held = {"SKILL.md": Held("0" * 64, executable=False)}
-    return Change(name, "add", "", {"x": Entry(None, held)})
+def make_change(name: str) -> HistoryChange:
+    held = {"SKILL.md": HistoryFile("0" * 64, executable=False)}
+    return HistoryChange(name, "add", "", {"x": HistoryEntry(None, held)})
 
 
 @pytest.mark.parametrize("before", [None, DATA, b"damaged"], ids=["new", "there", "damaged"])
@@ -57,13 +57,13 @@ def test_a_writer_killed_at_any_step_leaves_the_whole_content_or_none(
     for step in range(1, 100):
         shutil.rmtree(tmp_path / "contents", ignore_errors=True)
         if before is not None:
-            store.keep(DATA)
+            store.put(DATA)
             (tmp_path / "contents" / DIGEST[:2] / DIGEST).write_bytes(before)
         ended = run(KILLED + "keep()", tmp_path, step)
         assert store.find(DIGEST) == DATA if ended == 0 else store.find(DIGEST) in (None, DATA)
         if before == DATA:
             assert store.find(DIGEST) == DATA
-        store.keep(DATA)
+        store.put(DATA)
         store.sweep({DIGEST}, 0, lambda: 1e12)
         assert [path.name for path in tmp_path.glob("contents/*/*")] == [DIGEST]
         if ended == 0:

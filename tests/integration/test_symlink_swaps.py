@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.reader import bundle_of, read_skill, read_skill_file
-from skillhall._internal.fs.handles import open_root, read_beneath
+from skillhall._internal.catalog.reader import open_skill_bundle, read_skill, read_skill_file
+from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import SkillhallError
 from tests.support.trees import (
     all_findings,
+    build_head_cache,
     codes,
     load,
     names,
     open_descriptors,
-    running,
-    warm,
+    run_in_background,
     write_skill,
 )
 
@@ -86,7 +86,7 @@ def everything_said(catalog: Catalog) -> str:
 def test_a_folder_swapped_for_a_link_during_the_walk_shows_nothing_from_outside(
     root: Path, outside: Path, profile: str
 ) -> None:
-    with running(SWAP_FOLDER, root / "group", outside):
+    with run_in_background(SWAP_FOLDER, root / "group", outside):
         for _ in rounds():
             catalog = load(root, profile=profile)
             assert "SECRET" not in everything_said(catalog)
@@ -96,8 +96,8 @@ def test_a_folder_swapped_for_a_link_during_the_walk_shows_nothing_from_outside(
 def test_a_swapped_folder_shows_nothing_from_outside_with_a_warm_index_either(
     root: Path, outside: Path, tmp_path: Path
 ) -> None:
-    warm(tmp_path / "cache", root)
-    with running(SWAP_FOLDER, root / "group" / "pdf", outside / "pdf"):
+    build_head_cache(tmp_path / "cache", root)
+    with run_in_background(SWAP_FOLDER, root / "group" / "pdf", outside / "pdf"):
         for _ in rounds():
             catalog = load(root, cache=tmp_path / "cache")
             assert "SECRET" not in everything_said(catalog)
@@ -109,7 +109,7 @@ def test_a_link_turned_outwards_during_the_walk_shows_nothing_from_outside(
 ) -> None:
     link = root / "link"
     link.symlink_to(root / "group")
-    with running(SWAP_LINK, link, outside, root / "group"):
+    with run_in_background(SWAP_LINK, link, outside, root / "group"):
         for _ in rounds():
             assert "SECRET" not in everything_said(load(root))
 
@@ -118,7 +118,7 @@ def test_a_skill_file_turned_into_a_link_shows_nothing_from_outside(
     root: Path, outside: Path
 ) -> None:
     file = root / "group" / "pdf" / "SKILL.md"
-    with running(SWAP_FOLDER, file, outside / "pdf" / "SKILL.md"):
+    with run_in_background(SWAP_FOLDER, file, outside / "pdf" / "SKILL.md"):
         for _ in rounds():
             assert "SECRET" not in everything_said(load(root))
 
@@ -127,11 +127,11 @@ def test_reading_beneath_a_handle_never_leaves_it(root: Path, outside: Path) -> 
     path = RelativePath.parse("group/pdf/notes.txt")
     folder = open_root(str(root))
     before = open_descriptors()
-    with running(SWAP_FOLDER, root / "group", outside):
+    with run_in_background(SWAP_FOLDER, root / "group", outside):
         inside = open_descriptors()
         for _ in rounds():
             try:
-                assert read_beneath(folder, path, 100) == b"inside"
+                assert read_below(folder, path, 100) == b"inside"
             except SkillhallError:
                 continue
         assert open_descriptors() == inside
@@ -141,12 +141,12 @@ def test_reading_beneath_a_handle_never_leaves_it(root: Path, outside: Path) -> 
 
 def test_reading_a_skill_of_the_catalog_never_leaves_its_root(root: Path, outside: Path) -> None:
     skill = load(root).find("pdf")
-    with running(SWAP_FOLDER, root / "group", outside):
+    with run_in_background(SWAP_FOLDER, root / "group", outside):
         for _ in rounds():
             try:
                 assert read_skill(skill, LENIENT).frontmatter.description == "Inside."
                 assert read_skill_file(skill, "notes.txt") == b"inside"
-                for file in bundle_of(skill, LENIENT.scan).files.values():
+                for file in open_skill_bundle(skill, LENIENT.scan_policy).files.values():
                     assert b"SECRET" not in file.read()
             except SkillhallError:
                 continue
@@ -154,7 +154,7 @@ def test_reading_a_skill_of_the_catalog_never_leaves_its_root(root: Path, outsid
 
 def test_a_skill_that_comes_and_goes_never_disturbs_the_others(root: Path) -> None:
     text = "---\nname: guest\ndescription: Comes and goes.\n---\n"
-    with running(COME_AND_GO, root / "guest", text):
+    with run_in_background(COME_AND_GO, root / "guest", text):
         for _ in rounds():
             catalog = load(root)
             assert set(names(catalog)) - {"guest"} == {"pdf", "steady"}
@@ -176,12 +176,12 @@ def test_a_skill_never_hands_out_a_file_from_beside_it(
 def test_a_file_that_appears_during_the_search_is_not_called_a_variant_of_itself(
     root: Path,
 ) -> None:
-    with running(APPEAR, root / "steady"):
+    with run_in_background(APPEAR, root / "steady"):
         for _ in rounds():
             assert "case-variant" not in codes(load(root))
 
 
 def test_links_that_vanish_while_they_are_followed_do_not_end_the_search(root: Path) -> None:
-    with running(VANISH, root / "link", root / "group" / "pdf"):
+    with run_in_background(VANISH, root / "link", root / "group" / "pdf"):
         for _ in rounds():
             assert names(load(root)) == ["pdf", "steady"]

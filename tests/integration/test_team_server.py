@@ -13,28 +13,28 @@ from urllib.parse import quote
 
 import pytest
 
-from skillhall._internal.sources.folder.bundle_reader import MAX_FILE
+from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
 from tests.support.git_server import (
     FOLDER,
     LINK,
-    PLAIN,
+    REGULAR,
     SUBMODULE,
     GitRepo,
-    GitSite,
+    GitServer,
     git_repo,
-    git_site,
+    run_git_server,
 )
 from tests.support.prompt_sources import BUILT_IN
-from tests.support.server_concurrency import hammer, hammered
-from tests.support.servers import DEADLINE, Reply, Running
+from tests.support.server_concurrency import run_clients, run_loaded_server
+from tests.support.servers import DEADLINE, HttpResponse, RunningServer
 from tests.support.skills import make_skill_md
 from tests.support.team_server import (
     LIST,
-    files_in,
-    numbered,
-    pushed,
-    said_by_list,
-    said_by_prompt,
+    decode_files,
+    list_descriptions,
+    list_prompt_texts,
+    make_commit_files,
+    send_push,
     team_server,
     team_settings,
 )
@@ -52,49 +52,49 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 @pytest.fixture
 def repo(tmp_path: Path) -> GitRepo:
-    return git_repo(tmp_path / "served/acme/prompts.git", numbered(1))
+    return git_repo(tmp_path / "served/acme/prompts.git", make_commit_files(1))
 
 
 @pytest.fixture
-def site(repo: GitRepo) -> Iterator[GitSite]:
-    with git_site(repo.folder.parents[1]) as running:
+def site(repo: GitRepo) -> Iterator[GitServer]:
+    with run_git_server(repo.folder.parents[1]) as running:
         yield running
 
 
 @pytest.fixture
-def url(site: GitSite) -> str:
+def url(site: GitServer) -> str:
     return site.url("acme/prompts.git")
 
 
 @pytest.fixture
-def server(tmp_path: Path, url: str) -> Iterator[Running]:
+def server(tmp_path: Path, url: str) -> Iterator[RunningServer]:
     settings = team_settings(tmp_path, url, SKILLHALL_WEBHOOK_SECRET=WEBHOOK)
     with team_server(settings) as running:
         yield running
 
 
-def listed(server: Running, query: str = "", **headers: str) -> Reply:
+def listed(server: RunningServer, query: str = "", **headers: str) -> HttpResponse:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return server.ask("GET", f"{LIST}{query}", headers=named)
+    return server.request("GET", f"{LIST}{query}", headers=named)
 
 
-def read(server: Running, name: str, query: str = "") -> Any:  # noqa: ANN401 - JSON
-    reply = server.ask("POST", f"{LIST}/{name}{query}")
+def read(server: RunningServer, name: str, query: str = "") -> Any:  # noqa: ANN401 - JSON
+    reply = server.request("POST", f"{LIST}/{name}{query}")
     assert reply.status == 200, reply.body
     return reply.json["data"]
 
 
-def refreshed(server: Running) -> Any:  # noqa: ANN401 - JSON
-    reply = server.ask("POST", REFRESH)
+def refreshed(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
+    reply = server.request("POST", REFRESH)
     assert reply.status == 200, reply.body
     return reply.json["meta"]
 
 
-def shown(server: Running, query: str = "") -> str:
+def shown(server: RunningServer, query: str = "") -> str:
     """The number of the commit that everything shows."""
-    said = said_by_list(listed(server, query).json["data"])
+    said = list_descriptions(listed(server, query).json["data"])
     for name in ("hello", "pdf"):
-        said |= said_by_prompt(read(server, name, query))
+        said |= list_prompt_texts(read(server, name, query))
     assert len(said) == 1, said
     return said.pop().removeprefix("commit ")
 
@@ -104,39 +104,39 @@ def overriding(url: str, **further: str) -> str:
     return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
 
 
-def sources(server: Running) -> Any:  # noqa: ANN401 - JSON
-    return server.ask("GET", "/readyz").json["data"]["sources"]
+def sources(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
+    return server.request("GET", "/readyz").json["data"]["sources"]
 
 
 # What is handed out
 
 
 def test_a_public_repository_is_listed_and_read_with_its_files(
-    server: Running, repo: GitRepo, url: str
+    server: RunningServer, repo: GitRepo, url: str
 ) -> None:
     binary = bytes(range(256))
-    commit = repo.commit({**numbered(2), "pdf/data/all.bin": binary})
+    commit = repo.commit({**make_commit_files(2), "pdf/data/all.bin": binary})
     refreshed(server)
     answer = listed(server).json
     assert [one["name"] for one in answer["data"]["prompts"]] == [*BUILT_IN, "hello", "pdf"]
     assert answer["data"]["source"] == url
     assert answer["meta"]["commit"] == commit
     assert "stale" not in answer["meta"]
-    assert files_in(read(server, "pdf")) == {
+    assert decode_files(read(server, "pdf")) == {
         "data/all.bin": binary,
         "data/number.txt": b"commit 2",
         "data/deep/again.txt": b"commit 2",
     }
 
 
-def test_the_skills_of_the_repository_are_shown_with_the_same_bytes(server: Running) -> None:
-    skills = server.ask("GET", "/api/v1/skills").json["data"]["skills"]
+def test_the_skills_of_the_repository_are_shown_with_the_same_bytes(server: RunningServer) -> None:
+    skills = server.request("GET", "/api/v1/skills").json["data"]["skills"]
     found = next(one["id"] for one in skills if one["name"] == "pdf")
-    reply = server.ask("GET", f"/api/v1/skills/{found}/files/data/number.txt")
+    reply = server.request("GET", f"/api/v1/skills/{found}/files/data/number.txt")
     assert (reply.status, reply.body) == (200, b"commit 1")
 
 
-def test_links_and_submodules_are_left_out(server: Running, repo: GitRepo) -> None:
+def test_links_and_submodules_are_left_out(server: RunningServer, repo: GitRepo) -> None:
     files = {
         "pdf/SKILL.md": make_skill_md("pdf"),
         "pdf/kept.txt": b"kept",
@@ -151,17 +151,17 @@ def test_links_and_submodules_are_left_out(server: Running, repo: GitRepo) -> No
     assert "stale" not in refreshed(server)
     names = [one["name"] for one in listed(server).json["data"]["prompts"]]
     assert names == [*BUILT_IN, "pdf"]
-    assert files_in(read(server, "pdf")) == {"kept.txt": b"kept"}
+    assert decode_files(read(server, "pdf")) == {"kept.txt": b"kept"}
 
 
 def test_a_protected_repository_opens_for_the_token_of_a_request_alone(
-    server: Running, site: GitSite
+    server: RunningServer, site: GitServer
 ) -> None:
-    git_repo(site.root / "acme/private.git", numbered(4))
+    git_repo(site.root / "acme/private.git", make_commit_files(4))
     site.token = OF_REQUEST
     query = overriding(site.url("acme/private.git"))
     opened = listed(server, query, X_Skillhall_Git_Token=OF_REQUEST)
-    assert (opened.status, said_by_list(opened.json["data"])) == (200, {"commit 4"})
+    assert (opened.status, list_descriptions(opened.json["data"])) == (200, {"commit 4"})
     for headers in ({}, {"X_Skillhall_Git_Token": "wrong"}):
         refused = listed(server, query, **headers)
         assert (refused.status, refused.code) == (502, "PROMPTS_SOURCE_ERROR")
@@ -169,10 +169,10 @@ def test_a_protected_repository_opens_for_the_token_of_a_request_alone(
 
 
 def test_another_repository_branch_and_path_can_be_asked_for(
-    server: Running, site: GitSite
+    server: RunningServer, site: GitServer
 ) -> None:
-    other = git_repo(site.root / "acme/other.git", numbered(2))
-    deep = {f"a/b/{path}": data for path, data in numbered(3).items()}
+    other = git_repo(site.root / "acme/other.git", make_commit_files(2))
+    deep = {f"a/b/{path}": data for path, data in make_commit_files(3).items()}
     other.commit(deep, ref="refs/heads/next")
     url = site.url("acme/other.git")
     assert shown(server, overriding(url)) == "2"
@@ -186,31 +186,31 @@ def test_another_repository_branch_and_path_can_be_asked_for(
 # What changes far away
 
 
-def test_a_rewritten_history_is_shown_after_a_refresh(server: Running, repo: GitRepo) -> None:
+def test_a_rewritten_history_is_shown_after_a_refresh(server: RunningServer, repo: GitRepo) -> None:
     first = repo.git("rev-parse", "main")
-    repo.commit(numbered(2), parent=first)
+    repo.commit(make_commit_files(2), parent=first)
     refreshed(server)
     assert shown(server) == "2"
-    rewritten = repo.commit(numbered(3))  # without a parent: what a force push leaves
+    rewritten = repo.commit(make_commit_files(3))  # without a parent: what a force push leaves
     assert shown(server) == "2"
     assert refreshed(server)["commit"] == rewritten
     assert shown(server) == "3"
 
 
 def test_a_deleted_branch_leaves_the_last_copy_until_it_returns(
-    server: Running, repo: GitRepo
+    server: RunningServer, repo: GitRepo
 ) -> None:
     assert shown(server) == "1"
     (repo.folder / "refs/heads/main").unlink()
     assert_marked(server, refreshed(server)["stale"])
-    repo.commit(numbered(2))
+    repo.commit(make_commit_files(2))
     assert "stale" not in refreshed(server)
     assert shown(server) == "2"
     assert "stale" not in sources(server)[0]
 
 
 def test_a_deleted_repository_leaves_the_last_copy_until_it_returns(
-    server: Running, repo: GitRepo, url: str
+    server: RunningServer, repo: GitRepo, url: str
 ) -> None:
     assert shown(server) == "1"
     moved = repo.folder.rename(repo.folder.with_name("moved"))
@@ -223,14 +223,14 @@ def test_a_deleted_repository_leaves_the_last_copy_until_it_returns(
 
 
 def test_an_unreachable_host_leaves_the_last_copy_until_a_push_is_told(
-    server: Running, repo: GitRepo, site: GitSite, url: str
+    server: RunningServer, repo: GitRepo, site: GitServer, url: str
 ) -> None:
     assert shown(server) == "1"
     site.status = 503
     assert_marked(server, refreshed(server)["stale"])
     site.status = 0
-    newest = repo.commit(numbered(2))
-    reply = pushed(server, WEBHOOK, url)
+    newest = repo.commit(make_commit_files(2))
+    reply = send_push(server, WEBHOOK, url)
     assert (reply.status, reply.json["data"]["known"]) == (202, True)
     wait_for(server, newest)
     assert shown(server) == "2"
@@ -238,25 +238,25 @@ def test_an_unreachable_host_leaves_the_last_copy_until_a_push_is_told(
 
 
 def test_a_push_with_a_wrong_signature_changes_nothing(
-    server: Running, repo: GitRepo, url: str
+    server: RunningServer, repo: GitRepo, url: str
 ) -> None:
     assert shown(server) == "1"
-    repo.commit(numbered(2))
-    assert pushed(server, "wrong", url).status == 401
+    repo.commit(make_commit_files(2))
+    assert send_push(server, "wrong", url).status == 401
     assert shown(server) == "1"
 
 
-def assert_marked(server: Running, stale: dict[str, str]) -> None:
+def assert_marked(server: RunningServer, stale: dict[str, str]) -> None:
     """Answers go on from the first commit, and everywhere it is said that they are old."""
     assert stale["reason"]
     assert stale["since"].endswith("Z")
     assert shown(server) == "1"
     assert listed(server).json["meta"]["stale"] == stale
-    assert server.ask("GET", "/readyz").status == 200
+    assert server.request("GET", "/readyz").status == 200
     assert sources(server)[0]["stale"] == stale
 
 
-def wait_for(server: Running, commit: str) -> None:
+def wait_for(server: RunningServer, commit: str) -> None:
     """Ask until the commit is handed out: while one look is under way, others get the copy."""
     moment = threading.Event()
     for _ in range(DEADLINE * 50):
@@ -271,16 +271,16 @@ def wait_for(server: Running, commit: str) -> None:
 
 def of_many_bytes(repo: GitRepo) -> None:
     """Six skills of 100 MiB each, all out of one file of zeros."""
-    zeros = [(PLAIN, repo.blob(bytes(MAX_FILE)), f"{number}.bin") for number in range(9)]
-    skill = repo.tree([(PLAIN, repo.blob(make_skill_md("pdf")), "SKILL.md"), *zeros])
+    zeros = [(REGULAR, repo.blob(bytes(MAX_FILE_SIZE)), f"{number}.bin") for number in range(9)]
+    skill = repo.tree([(REGULAR, repo.blob(make_skill_md("pdf")), "SKILL.md"), *zeros])
     repo.commit_tree(repo.tree([(FOLDER, skill, f"pdf-{number}") for number in range(6)]))
 
 
 def of_many_files(repo: GitRepo) -> None:
     """More files than a repository may have, all out of two."""
     empty = repo.blob(b"")
-    own = (PLAIN, repo.blob(make_skill_md("pdf")), "SKILL.md")
-    skill = repo.tree([own, *((PLAIN, empty, str(number)) for number in range(1999))])
+    own = (REGULAR, repo.blob(make_skill_md("pdf")), "SKILL.md")
+    skill = repo.tree([own, *((REGULAR, empty, str(number)) for number in range(1999))])
     repo.commit_tree(repo.tree([(FOLDER, skill, f"pdf-{number}") for number in range(101)]))
 
 
@@ -289,7 +289,7 @@ def of_many_files(repo: GitRepo) -> None:
     [(of_many_bytes, "larger than 524288000 bytes"), (of_many_files, "larger than 200000 files")],
 )
 def test_a_huge_repository_is_refused_and_leaves_nothing_behind(
-    tmp_path: Path, repo: GitRepo, site: GitSite, fill: Callable[[GitRepo], None], why: str
+    tmp_path: Path, repo: GitRepo, site: GitServer, fill: Callable[[GitRepo], None], why: str
 ) -> None:
     fill(GitRepo(site.root / "acme/huge.git"))
     huge, fine = site.url("acme/huge.git"), site.url("acme/prompts.git")
@@ -299,7 +299,7 @@ def test_a_huge_repository_is_refused_and_leaves_nothing_behind(
         assert answer["data"]["source"] == "built-in"
         assert why in answer["meta"]["stale"]["reason"]
         assert why in sources(server)[0]["stale"]["reason"]
-        assert server.ask("GET", "/readyz").status == 200
+        assert server.request("GET", "/readyz").status == 200
         asked = listed(server, overriding(huge))
         assert (asked.status, asked.code) == (502, "PROMPTS_SOURCE_ERROR")
         assert why in asked.message
@@ -312,11 +312,11 @@ def test_a_huge_repository_is_refused_and_leaves_nothing_behind(
 
 
 def test_every_answer_is_from_one_commit_while_commits_are_pushed(tmp_path: Path) -> None:
-    with hammered(tmp_path) as (server, stocks):
-        tally = hammer(server, stocks, lambda turn: turn < 25)
-    assert tally.torn == []
+    with run_loaded_server(tmp_path) as (server, stocks):
+        tally = run_clients(server, stocks, lambda turn: turn < 25)
+    assert tally.inconsistent == []
     assert tally.unexpected == []
-    assert tally.answers.total() == 16 * 25
+    assert tally.responses.total() == 16 * 25
     assert tally.pushes > 0
 
 
@@ -326,15 +326,15 @@ def test_every_answer_is_from_one_commit_while_commits_are_pushed(tmp_path: Path
 class Ears:
     """Every answer that came, to be searched."""
 
-    def __init__(self, server: Running) -> None:
+    def __init__(self, server: RunningServer) -> None:
         self._server = server
         self.heard: list[bytes] = []
 
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> int:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.keep(self._server.ask(method, path, body, named))
+        return self.keep(self._server.request(method, path, body, named))
 
-    def keep(self, reply: Reply) -> int:
+    def keep(self, reply: HttpResponse) -> int:
         self.heard.append(str(reply.headers).encode() + reply.body)
         return reply.status
 
@@ -364,10 +364,12 @@ def processes() -> bytes:
     return done.stdout
 
 
-def during_a_slow_clone(server: Running, site: GitSite, query: str) -> tuple[bytes, Reply]:
+def during_a_slow_clone(
+    server: RunningServer, site: GitServer, query: str
+) -> tuple[bytes, HttpResponse]:
     """The command lines while git waits for an answer, and what the client then got."""
-    site.hold = threading.Event()
-    replies: list[Reply] = []
+    site.release_event = threading.Event()
+    replies: list[HttpResponse] = []
 
     def call() -> None:
         replies.append(listed(server, query, X_Skillhall_Git_Token=OF_REQUEST))
@@ -375,23 +377,23 @@ def during_a_slow_clone(server: Running, site: GitSite, query: str) -> tuple[byt
     client = threading.Thread(target=call)
     client.start()
     try:
-        assert site.waiting.wait(DEADLINE)
+        assert site.is_waiting.wait(DEADLINE)
         seen = processes()
     finally:
-        site.hold.set()
+        site.release_event.set()
         client.join(DEADLINE)
     return seen, replies[0]
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps")
 def test_no_secret_is_shown_logged_kept_or_in_a_command_line(
-    tmp_path: Path, repo: GitRepo, site: GitSite, url: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, repo: GitRepo, site: GitServer, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.DEBUG, "skillhall")
-    git_repo(tmp_path / "private/acme/mine.git", numbered(2))
+    git_repo(tmp_path / "private/acme/mine.git", make_commit_files(2))
     with ExitStack() as stack:
-        private = stack.enter_context(git_site(tmp_path / "private"))
+        private = stack.enter_context(run_git_server(tmp_path / "private"))
         site.token, private.token = CONFIGURED, OF_REQUEST
         settings = team_settings(
             tmp_path,
@@ -420,7 +422,7 @@ def test_no_secret_is_shown_logged_kept_or_in_a_command_line(
         ears.ask("GET", f"/{AUTH}/{CONFIGURED}/{WEBHOOK}")
         ears.ask("POST", REFRESH, {"token": 1}, X_Gitlab_Token=WEBHOOK)
         (repo.folder / "refs/heads/main").unlink()
-        ears.keep(pushed(server, WEBHOOK, url))
+        ears.keep(send_push(server, WEBHOOK, url))
         for path in ("/readyz", "/healthz", "/metrics", "/api/v1/openapi.json", "/api/v1/skills"):
             assert ears.ask("GET", path) == 200
         assert ears.ask("POST", REFRESH) == 200

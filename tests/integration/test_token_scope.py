@@ -8,13 +8,13 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
-from skillhall._internal.wiring.workspace import workspace_door
+from skillhall._internal.wiring.workspace import open_lazy_workspace
 from skillhall.errors import SkillhallError
-from tests.support.git_server import GitSite, git_repo, git_site
-from tests.support.servers import Reply, Running, running
-from tests.support.team_server import LIST, numbered, team_settings
+from tests.support.git_server import GitServer, git_repo, run_git_server
+from tests.support.servers import HttpResponse, RunningServer, run_server
+from tests.support.team_server import LIST, make_commit_files, team_settings
 
 GIT_TOKEN = "git-token-of-the-operator"  # noqa: S105 - of nobody
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -23,20 +23,20 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[GitSite]:
+def site(tmp_path: Path) -> Iterator[GitServer]:
     for name in ("configured", "private"):
-        git_repo(tmp_path / f"served/acme/{name}.git", numbered(1))
-    with git_site(tmp_path / "served") as started:
+        git_repo(tmp_path / f"served/acme/{name}.git", make_commit_files(1))
+    with run_git_server(tmp_path / "served") as started:
         started.token = GIT_TOKEN
         yield started
 
 
 @pytest.fixture
-def start(tmp_path: Path, site: GitSite) -> Iterator[Callable[..., Running]]:
+def start(tmp_path: Path, site: GitServer) -> Iterator[Callable[..., RunningServer]]:
     """Starts the server, with further settings."""
     ends: list[Callable[[], object]] = []
 
-    def begin(**further: str) -> Running:
+    def begin(**further: str) -> RunningServer:
         settings = team_settings(
             tmp_path,
             site.url("acme/configured.git"),
@@ -44,9 +44,9 @@ def start(tmp_path: Path, site: GitSite) -> Iterator[Callable[..., Running]]:
             SKILLHALL_GIT_TOKEN_HOSTS=f"127.0.0.1:{site.port}",
             **further,
         )
-        counter, door = open_counter(settings), workspace_door(settings)
+        counter, door = open_prompt_service(settings), open_lazy_workspace(settings)
         services = Services(counter, open_collection(settings, counter), door)
-        one = running(settings=settings, services=services)
+        one = run_server(settings=settings, services=services)
         ends.extend((counter.close, door.close, lambda: one.__exit__(None, None, None)))
         return one.__enter__()
 
@@ -55,28 +55,28 @@ def start(tmp_path: Path, site: GitSite) -> Iterator[Callable[..., Running]]:
         end()
 
 
-def by_query(server: Running, url: str) -> Reply:
-    return server.ask("GET", f"{LIST}?repo={quote(url, safe='')}")
+def by_query(server: RunningServer, url: str) -> HttpResponse:
+    return server.request("GET", f"{LIST}?repo={quote(url, safe='')}")
 
 
-def by_prompt(server: Running, url: str) -> Reply:
-    return server.ask("POST", f"{LIST}/hello?repo={quote(url, safe='')}")
+def by_prompt(server: RunningServer, url: str) -> HttpResponse:
+    return server.request("POST", f"{LIST}/hello?repo={quote(url, safe='')}")
 
 
-def by_refresh(server: Running, url: str) -> Reply:
-    return server.ask("POST", f"{LIST}/refresh?repo={quote(url, safe='')}")
+def by_refresh(server: RunningServer, url: str) -> HttpResponse:
+    return server.request("POST", f"{LIST}/refresh?repo={quote(url, safe='')}")
 
 
-def by_import(server: Running, url: str) -> Reply:
-    return server.ask("POST", "/api/v1/skills/import", {"source": url, "replace": True})
+def by_import(server: RunningServer, url: str) -> HttpResponse:
+    return server.request("POST", "/api/v1/skills/import", {"source": url, "replace": True})
 
 
-def by_preview(server: Running, url: str) -> Reply:
-    return server.ask("POST", "/api/v1/skill-previews", {"source": url})
+def by_preview(server: RunningServer, url: str) -> HttpResponse:
+    return server.request("POST", "/api/v1/skill-previews", {"source": url})
 
 
-def by_following(server: Running, url: str) -> Reply:
-    return server.ask("POST", "/sources/follow", urlencode({"repo": url}).encode(), FORM)
+def by_following(server: RunningServer, url: str) -> HttpResponse:
+    return server.request("POST", "/sources/follow", urlencode({"repo": url}).encode(), FORM)
 
 
 # Every way in which a client names a repository.
@@ -85,14 +85,16 @@ WAYS = [by_query, by_prompt, by_refresh, by_import, by_preview, by_following]
 
 @pytest.mark.parametrize("name", WAYS)
 def test_the_git_token_of_the_server_is_not_sent_to_a_repository_that_a_client_names(
-    start: Callable[..., Running], site: GitSite, name: Callable[[Running, str], Reply]
+    start: Callable[..., RunningServer],
+    site: GitServer,
+    name: Callable[[RunningServer, str], HttpResponse],
 ) -> None:
     server = start()
-    assert server.ask("GET", LIST).json["data"]["source"] == site.url("acme/configured.git")
+    assert server.request("GET", LIST).json["data"]["source"] == site.url("acme/configured.git")
     reply = name(server, site.url("acme/private.git"))
     assert reply.status == 502
     assert b"SKILLHALL_GIT_TOKEN_REPOS" in reply.body
-    asked = [one for one in site.asked if one.target.startswith("/acme/private.git")]
+    asked = [one for one in site.requests if one.target.startswith("/acme/private.git")]
     assert asked
     assert not [one for one in asked if "authorization" in one.headers]
 
@@ -100,37 +102,42 @@ def test_the_git_token_of_the_server_is_not_sent_to_a_repository_that_a_client_n
 @pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize("scope", ["acme/private", "acme/*"])
 def test_the_operator_can_allow_private_repositories_that_clients_name(
-    start: Callable[..., Running], site: GitSite, name: Callable[[Running, str], Reply], scope: str
+    start: Callable[..., RunningServer],
+    site: GitServer,
+    name: Callable[[RunningServer, str], HttpResponse],
+    scope: str,
 ) -> None:
     server = start(SKILLHALL_GIT_TOKEN_REPOS=site.url(scope))
     assert name(server, site.url("acme/private.git")).status in (200, 201, 303)
 
 
 def test_the_configured_repository_is_read_with_the_token_when_a_client_names_it(
-    start: Callable[..., Running], site: GitSite
+    start: Callable[..., RunningServer], site: GitServer
 ) -> None:
     server = start()
     assert by_query(server, site.url("acme/configured.git")).status == 200
-    assert server.ask("GET", f"{LIST}?path=pdf").status == 200
+    assert server.request("GET", f"{LIST}?path=pdf").status == 200
 
 
 def test_a_token_of_the_request_opens_any_repository(
-    start: Callable[..., Running], site: GitSite
+    start: Callable[..., RunningServer], site: GitServer
 ) -> None:
     query = f"?repo={quote(site.url('acme/private.git'), safe='')}"
     given = {"X-Skillhall-Git-Token": GIT_TOKEN}
-    assert start().ask("GET", LIST + query, headers=given).status == 200
+    assert start().request("GET", LIST + query, headers=given).status == 200
 
 
 @pytest.mark.parametrize("name", [by_query, by_import, by_preview, by_following])
 def test_the_ssh_keys_of_the_server_are_not_for_clients(
-    start: Callable[..., Running], name: Callable[[Running, str], Reply]
+    start: Callable[..., RunningServer], name: Callable[[RunningServer, str], HttpResponse]
 ) -> None:
     reply = name(start(), "git@127.0.0.1:acme/private.git")
     assert reply.status == 400
     assert b"for the operator only" in reply.body.replace(b"&#39;", b"'")
 
 
-def test_a_scope_that_is_no_address_is_refused_at_start(start: Callable[..., Running]) -> None:
+def test_a_scope_that_is_no_address_is_refused_at_start(
+    start: Callable[..., RunningServer],
+) -> None:
     with pytest.raises(SkillhallError, match="SKILLHALL_GIT_TOKEN_REPOS"):
         start(SKILLHALL_GIT_TOKEN_REPOS="git@h:a/b.git")  # noqa: S106 - no password

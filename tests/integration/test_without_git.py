@@ -8,30 +8,36 @@ from typing import Any
 import pytest
 
 from skillhall._internal.settings import Settings
-from tests.support.github_server import GitHubHost, github_host
-from tests.support.http_server import answer
+from tests.support.github_server import GitHubServer, run_github_server
+from tests.support.http_server import respond
 from tests.support.prompt_sources import BUILT_IN
-from tests.support.servers import Running
+from tests.support.servers import RunningServer
 from tests.support.skills import make_skill_md
-from tests.support.team_server import LIST, numbered, said_by_list, said_by_prompt, team_server
+from tests.support.team_server import (
+    LIST,
+    list_descriptions,
+    list_prompt_texts,
+    make_commit_files,
+    team_server,
+)
 from tests.support.team_server import team_settings as settings_of_a_team
 
 NAME = "acme/prompts"
 TOKEN = "per-request-t0ken-AAAAAA"  # noqa: S105 - planted, of nobody
-DOWN = answer("503 Service Unavailable")
+DOWN = respond("503 Service Unavailable")
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[GitHubHost]:
-    with github_host(tmp_path / "host") as running:
-        running.commit(NAME, numbered(1))
+def host(tmp_path: Path) -> Iterator[GitHubServer]:
+    with run_github_server(tmp_path / "host") as running:
+        running.commit(NAME, make_commit_files(1))
         yield running
 
 
 @pytest.fixture
-def started(tmp_path: Path, host: GitHubHost, monkeypatch: pytest.MonkeyPatch) -> Path:
+def started(tmp_path: Path, host: GitHubServer, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file that is there as soon as somebody starts a git."""
     assert host.repos  # they are made by git, which is still there then
     mark, programs = tmp_path / "started", tmp_path / "bin"
@@ -42,46 +48,46 @@ def started(tmp_path: Path, host: GitHubHost, monkeypatch: pytest.MonkeyPatch) -
     return mark
 
 
-def team_settings(folder: Path, host: GitHubHost, repo: str = NAME) -> Settings:
+def team_settings(folder: Path, host: GitHubServer, repo: str = NAME) -> Settings:
     environment = {**host.environment(), "SKILLHALL_GIT": "off"}
     return settings_of_a_team(folder, repo, **environment)
 
 
-def shown(server: Running, query: str = "") -> set[str]:
+def shown(server: RunningServer, query: str = "") -> set[str]:
     """What everything says that belongs to a numbered commit."""
-    said = said_by_list(server.ask("GET", LIST + query).json["data"])
+    said = list_descriptions(server.request("GET", LIST + query).json["data"])
     for name in ("hello", "pdf"):
-        said |= said_by_prompt(server.ask("POST", f"{LIST}/{name}{query}").json["data"])
+        said |= list_prompt_texts(server.request("POST", f"{LIST}/{name}{query}").json["data"])
     return said
 
 
-def source(server: Running) -> Any:  # noqa: ANN401 - JSON
-    return server.ask("GET", "/readyz").json["data"]["sources"][0]
+def source(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
+    return server.request("GET", "/readyz").json["data"]["sources"][0]
 
 
 def test_a_repository_on_github_is_read_and_refreshed_by_its_api(
-    tmp_path: Path, host: GitHubHost, started: Path
+    tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     tip = host.github.repositories[NAME].refs["main"]
     with team_server(team_settings(tmp_path, host)) as server:
         assert shown(server) == {"commit 1"}
         assert (source(server)["source"], source(server)["commit"]) == (NAME, tip)
-        refreshed = server.ask("POST", f"{LIST}/refresh").json
+        refreshed = server.request("POST", f"{LIST}/refresh").json
         assert refreshed["data"]["promptsLoaded"] == len(BUILT_IN) + 2
-        host.github.repositories[NAME].commit(numbered(2))
-        server.ask("POST", f"{LIST}/refresh")
+        host.github.repositories[NAME].commit(make_commit_files(2))
+        server.request("POST", f"{LIST}/refresh")
         assert shown(server) == {"commit 2"}
     assert not started.exists()
 
 
 def test_an_unreachable_github_leaves_the_last_copy_also_after_a_restart(
-    tmp_path: Path, host: GitHubHost, started: Path
+    tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     settings = team_settings(tmp_path, host)
     with team_server(settings) as server:
         assert shown(server) == {"commit 1"}
-        host.down = DOWN
-        assert "503" in server.ask("POST", f"{LIST}/refresh").json["meta"]["stale"]["reason"]
+        host.outage_route = DOWN
+        assert "503" in server.request("POST", f"{LIST}/refresh").json["meta"]["stale"]["reason"]
         assert shown(server) == {"commit 1"}
     with team_server(settings) as server:
         assert shown(server) == {"commit 1"}
@@ -90,7 +96,7 @@ def test_an_unreachable_github_leaves_the_last_copy_also_after_a_restart(
 
 
 def test_a_branch_that_nobody_named_and_that_is_not_there_is_the_default_one(
-    tmp_path: Path, host: GitHubHost, started: Path
+    tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     repository = host.github.repositories[NAME]
     repository.refs["trunk"] = repository.refs.pop("main")
@@ -101,43 +107,45 @@ def test_a_branch_that_nobody_named_and_that_is_not_there_is_the_default_one(
 
 
 def test_a_private_repository_opens_for_the_token_of_a_request_alone(
-    tmp_path: Path, host: GitHubHost, started: Path
+    tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     host.github.repositories["acme/closed"] = host.github.repositories[NAME]
     host.make_private("acme/closed", TOKEN)
     query = "?repo=acme%2Fclosed"
     with team_server(team_settings(tmp_path, host)) as server:
-        assert server.ask("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
+        assert server.request("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
         given = {"X-Skillhall-Git-Token": TOKEN}
-        opened = server.ask("GET", LIST + query, headers=given)
-        assert said_by_list(opened.json["data"]) == {"commit 1"}
-        assert server.ask("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
+        opened = server.request("GET", LIST + query, headers=given)
+        assert list_descriptions(opened.json["data"]) == {"commit 1"}
+        assert server.request("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
     assert not started.exists()
 
 
 def test_any_other_repository_is_told_to_need_git_and_none_is_started(
-    tmp_path: Path, host: GitHubHost, started: Path
+    tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     elsewhere = "https://git.example.org/acme/prompts.git"
     with team_server(team_settings(tmp_path, host, elsewhere)) as server:
-        data = server.ask("GET", LIST).json
+        data = server.request("GET", LIST).json
         assert [one["name"] for one in data["data"]["prompts"]] == BUILT_IN
         assert "only GitHub is read without git" in data["meta"]["stale"]["reason"]
         assert "only GitHub is read without git" in source(server)["stale"]["reason"]
-        reply = server.ask("GET", f"{LIST}?repo={elsewhere}")
+        reply = server.request("GET", f"{LIST}?repo={elsewhere}")
         assert (reply.status, reply.code) == (502, "PROMPTS_SOURCE_ERROR")
         assert "SKILLHALL_GIT" in reply.message
     assert not started.exists()
 
 
 def test_a_repository_without_prompts_or_with_one_alone_is_served(
-    tmp_path: Path, host: GitHubHost, started: Path
+    tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     host.github.repositories[NAME].commit({"README.txt": b"x"})
     host.github.repositories["acme/one"] = one = type(host.github.repositories[NAME])()
     one.commit({"deep/er/one.md": make_skill_md("one")})
     with team_server(team_settings(tmp_path, host)) as server:
         assert source(server)["prompts"] == len(BUILT_IN)
-        found = server.ask("GET", f"{LIST}?repo=acme%2Fone&path=deep%2Fer").json["data"]["prompts"]
+        found = server.request("GET", f"{LIST}?repo=acme%2Fone&path=deep%2Fer").json["data"][
+            "prompts"
+        ]
         assert [prompt["name"] for prompt in found][-1] == "one"
     assert not started.exists()

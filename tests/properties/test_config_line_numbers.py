@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.agents.config.line_numbers import KeyPath, line_in_json
+from skillhall._internal.agents.config.line_numbers import KeyPath, find_json_line
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 VALUES = st.recursive(
@@ -30,7 +30,7 @@ def paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:  # noqa: ANN401 
 @given(VALUES)
 def test_every_value_has_a_line_and_they_follow_one_another(value: object) -> None:
     text = json.dumps(value, indent=1)
-    lines = [line_in_json(text, path) for path in paths(value)]
+    lines = [find_json_line(text, path) for path in paths(value)]
     assert lines == sorted(lines)
     assert len(set(lines)) == len(lines)
     assert all(1 <= line <= text.count("\n") + 1 for line in lines)
@@ -40,4 +40,4 @@ def test_every_value_has_a_line_and_they_follow_one_another(value: object) -> No
 def test_what_is_not_there_has_the_line_of_what_is_above_it(value: object) -> None:
     text = json.dumps(value, indent=1)
     for path in paths(value):
-        assert line_in_json(text, (*path, "\0missing")) == line_in_json(text, path)
+        assert find_json_line(text, (*path, "\0missing")) == find_json_line(text, path)

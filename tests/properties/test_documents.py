@@ -5,20 +5,20 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from skillhall._internal.skill.document import Document, EditRefused
-from skillhall._internal.skill.frontmatter import Block, decode_text, find_block
-from skillhall._internal.skill.yaml.fast_reader import read_plain_yaml
+from skillhall._internal.skill.frontmatter import FrontmatterBlock, decode_text, find_frontmatter
+from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
 from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
-from skillhall._internal.skill.yaml.quoting import plain_or_quoted, quote
+from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
+from skillhall._internal.skill.yaml.quoting import format_scalar, quote_scalar
 from skillhall._internal.skill.yaml.values import TEXT_FIELDS, Fields
 from tests.support.strategies import KEYS, encodable_texts, files, skill_md_like
 
 keys = st.sampled_from(KEYS)
 
 
-def block_of(data: bytes) -> Block:
-    block = find_block(data)
-    assert isinstance(block, Block)
+def block_of(data: bytes) -> FrontmatterBlock:
+    block = find_frontmatter(data)
+    assert isinstance(block, FrontmatterBlock)
     return block
 
 
@@ -51,7 +51,7 @@ def test_setting_a_field_to_the_text_it_has_leaves_the_others(data: bytes, key: 
         value = fields_of(data).get(key)
         assume(isinstance(value, str))
         edited = Document(data).with_field(key, str(value)).data
-    except (AssertionError, UnicodeDecodeError, YamlRefused, EditRefused):
+    except (AssertionError, UnicodeDecodeError, YamlReadError, EditRefused):
         return
     assert fields_of(edited) == fields_of(data)
 
@@ -80,7 +80,7 @@ def test_removing_a_field_leaves_the_others(data: bytes, key: str) -> None:
     try:
         edited = Document(data).without_field(key).data
         before = fields_of(data)
-    except (EditRefused, AssertionError, UnicodeDecodeError, YamlRefused):
+    except (EditRefused, AssertionError, UnicodeDecodeError, YamlReadError):
         return
     assert fields_of(edited) == {name: value for name, value in before.items() if name != key}
     assert edited[block_of(edited).end :] == data[block_of(data).end :]
@@ -93,7 +93,7 @@ def test_a_new_body_leaves_every_byte_of_the_frontmatter(data: bytes, body: str)
     except EditRefused:
         return
     assert edited.endswith(body.encode())
-    assert edited.startswith(data[: block_of(data).body])
+    assert edited.startswith(data[: block_of(data).body_start])
 
 
 @given(encodable_texts, st.sampled_from(sorted(TEXT_FIELDS)))
@@ -101,10 +101,10 @@ def test_a_new_body_leaves_every_byte_of_the_frontmatter(data: bytes, body: str)
 @example("a: b", "description")
 @example("\x85", "name")
 def test_a_quoted_text_reads_back_by_every_reader(text: str, key: str) -> None:
-    block = f"{key}: {quote(text)}\n"
-    plain = read_plain_yaml(block)
+    block = f"{key}: {quote_scalar(text)}\n"
+    plain = read_simple_yaml(block)
     assert plain is None or plain.fields == {key: text}
-    assert read_careful_yaml(block).fields == {key: text}
+    assert read_full_yaml(block).fields == {key: text}
     assert yaml.safe_load(block) == {key: text}
 
 
@@ -113,10 +113,10 @@ def test_a_quoted_text_reads_back_by_every_reader(text: str, key: str) -> None:
 @example("1.10", "a")
 @example("2024-01-01", "metadata")
 def test_a_text_written_plain_or_quoted_reads_back_by_every_reader(text: str, key: str) -> None:
-    block = f"{key}: {plain_or_quoted(text)}\n"
-    plain = read_plain_yaml(block)
-    assert plain is None or (plain.fields, plain.faults) == ({key: text}, ())
-    careful = read_careful_yaml(block)
+    block = f"{key}: {format_scalar(text)}\n"
+    plain = read_simple_yaml(block)
+    assert plain is None or (plain.fields, plain.invalid_values) == ({key: text}, ())
+    careful = read_full_yaml(block)
     assert (careful.fields, careful.findings) == ({key: text}, [])
     assert yaml.safe_load(block) == {key: text}
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.render.escape import one_line
+from skillhall._internal.render.escape import to_single_line
 from skillhall._internal.render.inline import render_inline
 from skillhall._internal.render.listing import render_listing
 from tests.support.strategies import texts
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 def test_a_listing_read_by_an_xml_parser_gives_the_same_skills(entries: list[Entry]) -> None:
     tree = ET.fromstring(render_listing(entries))  # noqa: S314 - our own text
     read = [tuple(part.text or "" for part in skill) for skill in tree]
-    assert read == [tuple(map(one_line, entry)) for entry in entries]
+    assert read == [tuple(map(to_single_line, entry)) for entry in entries]
 
 
 @given(st.builds(Entry, texts, texts, texts))

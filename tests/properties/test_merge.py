@@ -11,7 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from skillhall._internal.skill.line_diff import split_lines
-from skillhall._internal.skill.merge import Base, FileState, Kind, merge_files, merge_text
+from skillhall._internal.skill.merge import FileState, MergeBase, MergeKind, merge_files, merge_text
 
 # Few different lines, so that they repeat; one has another end, and the last may have none.
 lines = st.sampled_from(["a\n", "b\n", "c\n", "\n", "a\r\n"])
@@ -123,17 +123,23 @@ def test_files_that_only_a_person_changed_stay_and_every_path_has_an_outcome(
     theirs: dict[str, FileState],
     has_bytes: bool,
 ) -> None:
-    known = {path: Base.of(one) for path, one in base.items()}
+    known = {path: MergeBase.from_file_state(one) for path, one in base.items()}
     if not has_bytes:
         known = {path: one._replace(data=None) for path, one in known.items()}
     merged = merge_files(known, mine, theirs)
     assert [one.path for one in merged.outcomes] == sorted({*base, *mine, *theirs})
     for path, kind, _, _ in merged.outcomes:
-        if kind in (Kind.CONFLICT, Kind.KEPT, Kind.UNCHANGED, Kind.SAME):
+        if kind in (MergeKind.CONFLICT, MergeKind.KEPT_LOCAL, MergeKind.UNCHANGED, MergeKind.SAME):
             assert merged.files.get(path) == mine.get(path)
-        if kind in (Kind.TAKEN, Kind.ADDED, Kind.REMOVED, Kind.UNCHANGED, Kind.SAME):
+        if kind in (
+            MergeKind.TAKEN_UPSTREAM,
+            MergeKind.ADDED,
+            MergeKind.REMOVED,
+            MergeKind.UNCHANGED,
+            MergeKind.SAME,
+        ):
             assert merged.files.get(path) == theirs.get(path)
-        if kind in (Kind.TAKEN, Kind.ADDED, Kind.REMOVED):
+        if kind in (MergeKind.TAKEN_UPSTREAM, MergeKind.ADDED, MergeKind.REMOVED):
             assert mine.get(path) == base.get(path)
 
 
@@ -141,7 +147,9 @@ def test_files_that_only_a_person_changed_stay_and_every_path_has_an_outcome(
 def test_files_that_nobody_touched_become_those_of_upstream(
     base: dict[str, FileState], theirs: dict[str, FileState]
 ) -> None:
-    merged = merge_files({path: Base.of(one) for path, one in base.items()}, base, theirs)
+    merged = merge_files(
+        {path: MergeBase.from_file_state(one) for path, one in base.items()}, base, theirs
+    )
     clashing = {one.path for one in merged.conflicts}
     assert merged.files == {path: one for path, one in theirs.items() if path not in clashing}
     assert not clashing & base.keys()

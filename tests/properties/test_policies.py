@@ -8,9 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skillhall._internal.policy.precedence import Identity, PrecedencePolicy, SameName, settle
+from skillhall._internal.policy.precedence import (
+    DuplicatePolicy,
+    Identity,
+    PrecedencePolicy,
+    resolve_duplicates,
+)
 from skillhall._internal.policy.profiles import PROFILES, SPECIFICATION
-from skillhall._internal.policy.selection import Globs, matches, select
+from skillhall._internal.policy.selection import Globs, matches_glob, select_skills
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parser import parse_skill
@@ -41,8 +46,8 @@ skills = st.lists(st.builds(Skill, names, st.integers(0, 2), names, st.booleans(
 policies = st.builds(
     PrecedencePolicy,
     st.sampled_from(Identity),
-    st.sampled_from(SameName),
-    st.sampled_from(SameName),
+    st.sampled_from(DuplicatePolicy),
+    st.sampled_from(DuplicatePolicy),
 )
 
 
@@ -51,7 +56,7 @@ def test_a_skill_that_follows_every_rule_is_accepted_by_the_specification(
     skill: ValidSkill,
 ) -> None:
     found = parse_skill(skill.data, skill.folder).findings
-    assert SPECIFICATION.load.accepts(found)
+    assert SPECIFICATION.load_policy.accepts(found)
 
 
 @pytest.mark.parametrize("name", LOOSER)
@@ -60,8 +65,10 @@ def test_what_the_specification_accepts_every_looser_profile_accepts(
     skill: ValidSkill, name: str
 ) -> None:
     profile = PROFILES[name]
-    if SPECIFICATION.load.accepts(parse_skill(skill.data, skill.folder).findings):
-        assert profile.load.accepts(parse_skill(skill.data, skill.folder, profile.keys).findings)
+    if SPECIFICATION.load_policy.accepts(parse_skill(skill.data, skill.folder).findings):
+        assert profile.load_policy.accepts(
+            parse_skill(skill.data, skill.folder, profile.key_case).findings
+        )
 
 
 @pytest.mark.parametrize("name", LOOSER)
@@ -69,20 +76,20 @@ def test_what_the_specification_accepts_every_looser_profile_accepts(
 def test_no_looser_profile_rejects_findings_that_the_specification_accepts(
     found: list[Finding], name: str
 ) -> None:
-    if SPECIFICATION.load.accepts(found):
+    if SPECIFICATION.load_policy.accepts(found):
         unreserved = [one for one in found if one.code is not Code.NAME_RESERVED]
-        assert PROFILES[name].load.accepts(unreserved)
+        assert PROFILES[name].load_policy.accepts(unreserved)
 
 
 @given(skills, policies)
 def test_precedence_is_idempotent_and_loses_nothing(
     given_skills: list[Skill], policy: PrecedencePolicy
 ) -> None:
-    kept, shadowed, found = settle(given_skills, policy)
+    kept, shadowed, found = resolve_duplicates(given_skills, policy)
     assert len(kept) + len(shadowed) == len(given_skills)
-    assert all(policy.key(one.skill) == policy.key(one.winner) for one in shadowed)
+    assert all(policy.get_key(one.skill) == policy.get_key(one.winner) for one in shadowed)
     assert len(found) >= len(shadowed)
-    again, shadowed_again, _ = settle(kept, policy)
+    again, shadowed_again, _ = resolve_duplicates(kept, policy)
     assert (again, shadowed_again) == (kept, [])
 
 
@@ -90,7 +97,7 @@ def test_precedence_is_idempotent_and_loses_nothing(
 def test_no_skill_is_both_listed_and_inlined(
     given_skills: list[Skill], available: list[str], inline: list[str]
 ) -> None:
-    selection = select(given_skills, Globs(tuple(available), tuple(inline)))
+    selection = select_skills(given_skills, Globs(tuple(available), tuple(inline)))
     chosen = [id(skill) for skill in (*selection.listed, *selection.inlined)]
     assert set(chosen) <= {id(skill) for skill in given_skills}
     assert {id(skill) for skill in selection.listed}.isdisjoint(map(id, selection.inlined))
@@ -99,9 +106,9 @@ def test_no_skill_is_both_listed_and_inlined(
 @given(any_text)
 def test_a_name_without_wildcards_matches_itself_alone(text: str) -> None:
     literal = text.replace("*", "").replace("?", "")
-    assert matches(literal, literal)
-    assert not matches(literal, literal + "x")
-    assert matches("*", text)
+    assert matches_glob(literal, literal)
+    assert not matches_glob(literal, literal + "x")
+    assert matches_glob("*", text)
 
 
 PIECES = [

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhall._internal.catalog.catalog import Skill
-from skillhall._internal.catalog.search.fts import FullText
-from skillhall._internal.catalog.search.linear_scan import PlainScan
+from skillhall._internal.catalog.search.fts import FtsEngine
+from skillhall._internal.catalog.search.linear_scan import LinearScanEngine
 from skillhall._internal.catalog.search.search_index import SearchIndex
-from tests.support.catalogs import ENGINES, make_catalog, make_found
+from tests.support.catalogs import ENGINES, make_catalog, make_catalog_skill
 from tests.support.strategies import any_text, texts
 
 words = st.sampled_from(
@@ -30,12 +30,12 @@ words = st.sampled_from(
 )
 phrases = st.one_of(st.lists(words, max_size=4).map(" ".join), texts)
 skills = st.lists(
-    st.builds(make_found, phrases, phrases, hidden=st.booleans()),
+    st.builds(make_catalog_skill, phrases, phrases, hidden=st.booleans()),
     max_size=6,
 ).map(lambda found: [one._replace(folder=f"f{number}") for number, one in enumerate(found)])
 queries = st.one_of(phrases, any_text, st.text('"*():^-+{}~ ANDORTabx', max_size=12))
 engines = pytest.mark.parametrize("engine", ENGINES)
-Kind = type[FullText | PlainScan]
+Kind = type[FtsEngine | LinearScanEngine]
 
 
 def build(found: list[Skill], engine: Kind) -> SearchIndex:
@@ -74,7 +74,7 @@ def test_a_skill_of_that_very_name_comes_first(
     engine: Kind, given_skills: list[Skill], text: str
 ) -> None:
     name = text.strip()
-    index = build([*given_skills, make_found(name, "", "new")], engine)
+    index = build([*given_skills, make_catalog_skill(name, "", "new")], engine)
     assert index.search(name).hits[0].skill.name.strip() == name
 
 

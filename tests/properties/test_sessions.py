@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.workspace import Budgets, Content, SkillOrigin, Zone
+from skillhall._internal.workspace import BlockContent, SessionBudgets, SkillOrigin, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall._internal.workspace.export import export_session
-from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.workspace.validation import build_content
 from tests.support.memory_store import MemoryStore
 from tests.support.workspaces import make_workspace
 
@@ -15,22 +15,24 @@ BUDGETS = st.none() | st.integers(0, 10_000)
 
 
 @st.composite
-def contents(draw: st.DrawFn) -> Content:
+def contents(draw: st.DrawFn) -> BlockContent:
     skill = draw(st.none() | st.builds(SkillOrigin, TEXTS, TEXTS, TEXTS, TEXTS))
     kind, zone = draw(st.sampled_from([*BLOCK_TYPES])), draw(st.sampled_from([*Zone]))
-    return make_content(kind, zone, draw(TEXTS), skill)
+    return build_content(kind, zone, draw(TEXTS), skill)
 
 
 @given(
-    NAMES, st.builds(Budgets, BUDGETS, BUDGETS, BUDGETS, BUDGETS), st.lists(contents(), max_size=6)
+    NAMES,
+    st.builds(SessionBudgets, BUDGETS, BUDGETS, BUDGETS, BUDGETS),
+    st.lists(contents(), max_size=6),
 )
 def test_an_exported_session_is_the_same_session_and_the_same_bytes(
-    name: str, budgets: Budgets, given_contents: list[Content]
+    name: str, budgets: SessionBudgets, given_contents: list[BlockContent]
 ) -> None:
     workspace = make_workspace(MemoryStore())
     first = workspace.sessions.create(name, budgets, given_contents)
     out = export_session(workspace.contexts.compile(first.id))
-    again = workspace.imports.open_session(out.data, out.name)
+    again = workspace.importer.create_session(out.data, out.name)
     assert (again.name, again.budgets) == (first.name, first.budgets)
     assert [one.content for one in workspace.blocks.list(again.id)] == [
         one.content for one in workspace.blocks.list(first.id)

@@ -13,7 +13,7 @@ from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.skill_store.input_checks import checked_id, prepare_new
+from skillhall._internal.skill_store.input_checks import parse_skill_id, prepare_new_skill
 from skillhall.errors import SkillhallError
 from tests.support.skills import make_skill
 from tests.support.strategies import any_text
@@ -32,15 +32,15 @@ _descriptions = st.lists(
 @given(_names.filter(str.strip), _descriptions.filter(str.strip), any_text)
 def test_a_new_skill_reads_back_as_it_was_given(name: str, description: str, body: str) -> None:
     try:
-        prepared = prepare_new("pdf", name, description, body)
+        prepared = prepare_new_skill("pdf", name, description, body)
     except SkillhallError:
         assert any(c == "\0" or "\ud800" <= c <= "\udfff" for c in body)
         return
     data, mode = prepared.files["SKILL.md"]
-    parsed = parse_skill(data, "pdf", LOCAL_SKILLS.keys)
+    parsed = parse_skill(data, "pdf", LOCAL_SKILLS.key_case)
     assert parsed.frontmatter.name == name.strip()
     assert parsed.frontmatter.description == description.rstrip()
-    assert (prepared.item.name, prepared.item.description) == parsed.frontmatter[1:]
+    assert (prepared.skill.name, prepared.skill.description) == parsed.frontmatter[1:]
     assert data.endswith(body.encode())
     assert mode == 0o644
 
@@ -48,7 +48,7 @@ def test_a_new_skill_reads_back_as_it_was_given(name: str, description: str, bod
 @given(any_text, any_text)
 def test_whatever_a_form_sends_is_written_as_meant_or_refused(name: str, description: str) -> None:
     try:
-        prepared = prepare_new("pdf", name, description, "")
+        prepared = prepare_new_skill("pdf", name, description, "")
     except SkillhallError:
         return
     front = parse_skill(prepared.files["SKILL.md"][0]).frontmatter
@@ -58,12 +58,12 @@ def test_whatever_a_form_sends_is_written_as_meant_or_refused(name: str, descrip
 @given(any_text)
 def test_an_id_is_one_safe_name_or_refused(text: str) -> None:
     try:
-        identity = checked_id(text)
+        identity = parse_skill_id(text)
     except SkillhallError:
         return
     assert RelativePath.parse(identity).parts == (identity,)
     assert not identity.startswith(".")
-    assert checked_id(identity) == identity
+    assert parse_skill_id(identity) == identity
 
 
 HIDDEN = "Nobody should read this."

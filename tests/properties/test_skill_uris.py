@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.skill_uri import SkillUri
-from skillhall._internal.sources.mcp.entry import read_entry
+from skillhall._internal.sources.mcp.entry import parse_entry
 from skillhall.errors import UnsafePath
 
 PIECES = ["skill", "://", "/", "pdf", "SKILL.md", "..", ".", "%2e", "%2F", "%5c", "%00", "\\", "a"]
@@ -26,7 +26,7 @@ PDF = SkillUri.parse("skill://pdf/SKILL.md")
 @example("a/%2e%2e%2f%2e%2e/b")
 def test_no_file_of_a_skill_lies_outside_it(text: str) -> None:
     try:
-        path = PDF.path_of(f"skill://pdf/{text}")
+        path = PDF.to_relative_path(f"skill://pdf/{text}")
     except UnsafePath:
         return
     assert RelativePath.parse(path.text) == path
@@ -40,13 +40,13 @@ def test_a_uri_is_refused_or_names_a_skill(text: str) -> None:
         uri = SkillUri.parse(text)
     except UnsafePath:
         return
-    assert uri.path_of(text).text == "SKILL.md"
+    assert uri.to_relative_path(text).text == "SKILL.md"
     assert uri.text == text
     assert {"", ".", ".."}.isdisjoint(uri.path.split("/"))
 
 
 @given(st.fixed_dictionaries({"uri": TEXTS, "frontmatter": JSON, "resources": JSON}) | JSON)
 def test_reading_an_entry_never_raises_and_always_says_what_is_wrong(value: object) -> None:
-    entry = read_entry(value)
+    entry = parse_entry(value)
     assert entry.findings
     assert entry.files == ()

@@ -5,12 +5,12 @@ import contextlib
 import pytest
 from hypothesis import example, given
 
-from skillhall._internal.skill.yaml.fast_reader import PlainReading, read_plain_yaml
+from skillhall._internal.skill.yaml.fast_reader import SimpleYamlResult, read_simple_yaml
 from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlRefused, locate_fields, read_careful_yaml
-from skillhall._internal.skill.yaml.repair import locate_entries, repair_yaml
-from skillhall._internal.skill.yaml.result import repaired
-from skillhall._internal.skill.yaml.values import Value
+from skillhall._internal.skill.yaml.full_reader import YamlReadError, locate_fields, read_full_yaml
+from skillhall._internal.skill.yaml.repair import locate_fields_leniently, repair_yaml
+from skillhall._internal.skill.yaml.result import build_repaired_finding
+from skillhall._internal.skill.yaml.values import YamlValue
 from tests.support.strategies import (
     disturbed_blocks,
     edge_blocks,
@@ -20,7 +20,7 @@ from tests.support.strategies import (
 )
 
 
-def in_order(value: Value) -> object:
+def in_order(value: YamlValue) -> object:
     """`value` in a form that is equal only if types and the order of keys are equal too."""
     if isinstance(value, dict):
         return {"map": [(key, in_order(item)) for key, item in value.items()]}
@@ -29,26 +29,26 @@ def in_order(value: Value) -> object:
     return type(value), value
 
 
-def assert_the_careful_reader_agrees(block: str, plain: PlainReading) -> None:
-    careful = read_careful_yaml(block)
+def assert_the_careful_reader_agrees(block: str, plain: SimpleYamlResult) -> None:
+    careful = read_full_yaml(block)
     assert in_order(careful.fields) == in_order(plain.fields)
     assert careful.findings == list(plain.findings)
 
 
-def assert_the_repair_agrees(block: str, plain: PlainReading) -> None:
-    with pytest.raises(YamlRefused) as refusal:
-        read_careful_yaml(block)
-    assert refusal.value.repairable
+def assert_the_repair_agrees(block: str, plain: SimpleYamlResult) -> None:
+    with pytest.raises(YamlReadError) as refusal:
+        read_full_yaml(block)
+    assert refusal.value.is_repairable
     mended = repair_yaml(block, refusal.value)
     assert in_order(mended.fields) == in_order(plain.fields)
-    assert mended.findings == [repaired(plain.faults), *plain.findings]
+    assert mended.findings == [build_repaired_finding(plain.invalid_values), *plain.findings]
 
 
 def assert_readers_agree(block: str) -> None:
-    plain = read_plain_yaml(block)
+    plain = read_simple_yaml(block)
     if plain is None:
         return
-    if plain.faults:
+    if plain.invalid_values:
         assert_the_repair_agrees(block, plain)
     else:
         assert_the_careful_reader_agrees(block, plain)
@@ -83,15 +83,15 @@ def test_readers_agree_on_blocks_of_unrelated_lines(block: str) -> None:
 
 @given(yaml_blocks)
 def test_reading_fields_gives_fields_or_a_refusal(block: str) -> None:
-    with contextlib.suppress(YamlRefused):
+    with contextlib.suppress(YamlReadError):
         assert all(isinstance(key, str) for key in read_fields(block).fields)
 
 
 @given(yaml_blocks)
 def test_every_field_that_is_read_is_also_located(block: str) -> None:
     try:
-        fields = read_careful_yaml(block).fields
-    except YamlRefused:
+        fields = read_full_yaml(block).fields
+    except YamlReadError:
         return
     spans = locate_fields(block)
     assert spans.keys() == fields.keys()
@@ -101,10 +101,10 @@ def test_every_field_that_is_read_is_also_located(block: str) -> None:
 @given(yaml_blocks)
 def test_every_field_that_is_repaired_is_also_located(block: str) -> None:
     try:
-        read_careful_yaml(block)
-    except YamlRefused as refusal:
+        read_full_yaml(block)
+    except YamlReadError as refusal:
         try:
             fields = repair_yaml(block, refusal).fields
-        except YamlRefused:
+        except YamlReadError:
             return
-        assert locate_entries(block).keys() == fields.keys()
+        assert locate_fields_leniently(block).keys() == fields.keys()

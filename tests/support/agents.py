@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from skillhall._internal.agents.agent_skills import AgentSkills
-from skillhall._internal.agents.config.agent_config import AgentDefinition, Budgets
+from skillhall._internal.agents.config.agent_config import AgentBudgets, AgentDefinition
 from skillhall._internal.agents.instruction_skills import InstructionSource
 from skillhall._internal.settings import Settings
 
@@ -17,10 +17,10 @@ def make_settings(folder: Path, **fields: object) -> Settings:
 def make_agent(
     folder: Path,
     *sources: InstructionSource,
-    catalog: int | None = None,
+    catalog_budget: int | None = None,
     **fields: str | tuple[str, ...],
 ) -> AgentSkills:
     """An agent that gets the skills below `skills`, unless sources are given."""
     chosen = sources or (InstructionSource("skills", expected=False),)
-    agent = AgentDefinition("coding", skills=chosen, budgets=Budgets(catalog), **fields)  # type: ignore[arg-type]  # any field of an agent
+    agent = AgentDefinition("coding", skills=chosen, budgets=AgentBudgets(catalog_budget), **fields)  # type: ignore[arg-type]  # any field of an agent
     return AgentSkills(agent, make_settings(folder))

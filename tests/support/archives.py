@@ -28,17 +28,17 @@ class ZipEntry:
     mode: int = 0o100644
     method: int = DEFLATED
     flags: int = UTF8
-    body: bytes | None = None  # the packed bytes
+    packed_data: bytes | None = None  # the packed bytes
     dos: int = 0
     extra: bytes = b""
-    after: bytes = b""  # stands behind the body
-    local: Mapping[str, int | bytes] = field(default_factory=dict)
-    central: Mapping[str, int | bytes] = field(default_factory=dict)
+    trailing_data: bytes = b""  # stands behind the body
+    local_overrides: Mapping[str, int | bytes] = field(default_factory=dict)
+    central_overrides: Mapping[str, int | bytes] = field(default_factory=dict)
 
     @property
     def packed(self) -> bytes:
-        if self.body is not None:
-            return self.body
+        if self.packed_data is not None:
+            return self.packed_data
         return deflate(self.data) if self.method == DEFLATED else self.data
 
     def header(self, offset: int, changes: Mapping[str, int | bytes]) -> dict[str, int | bytes]:
@@ -59,26 +59,26 @@ class ZipEntry:
         return {**honest, **changes}
 
 
-def _text(value: int | bytes) -> bytes:
+def _require_bytes(value: int | bytes) -> bytes:
     assert isinstance(value, bytes)
     return value
 
 
 def local_header(entry: ZipEntry) -> bytes:
-    told = entry.header(0, entry.local)
-    name, extra = _text(told["name"]), _text(told["extra"])
+    told = entry.header(0, entry.local_overrides)
+    name, extra = _require_bytes(told["name"]), _require_bytes(told["extra"])
     fixed = struct.pack(
         "<5H3L2H",
         *(20, told["flags"], told["method"], 0, 0x21),
         *(told["crc"], told["packed"], told["size"]),
         *(len(name), len(extra)),
     )
-    return _text(told["sign"]) + b"\x03\x04" + fixed + name + extra
+    return _require_bytes(told["sign"]) + b"\x03\x04" + fixed + name + extra
 
 
 def central_header(entry: ZipEntry, offset: int) -> bytes:
-    told = entry.header(offset, entry.central)
-    name, extra = _text(told["name"]), _text(told["extra"])
+    told = entry.header(offset, entry.central_overrides)
+    name, extra = _require_bytes(told["name"]), _require_bytes(told["extra"])
     fixed = struct.pack(
         "<6H3L5H2L",
         *(3 << 8 | 20, 20, told["flags"], told["method"], 0, 0x21),
@@ -86,7 +86,7 @@ def central_header(entry: ZipEntry, offset: int) -> bytes:
         *(len(name), len(extra), 0, told["disk"], 0),
         *(told["attributes"], told["offset"]),
     )
-    return _text(told["sign"]) + b"\x01\x02" + fixed + name + extra
+    return _require_bytes(told["sign"]) + b"\x01\x02" + fixed + name + extra
 
 
 def make_zip(
@@ -96,7 +96,7 @@ def make_zip(
     data, offsets = prefix, []
     for entry in entries:
         offsets.append(len(data))
-        data += local_header(entry) + entry.packed + entry.after
+        data += local_header(entry) + entry.packed + entry.trailing_data
     pairs = list(zip(entries, offsets, strict=True))[:listed]
     directory = b"".join(central_header(entry, offset) for entry, offset in pairs)
     return data + directory + zip_end(len(pairs), len(directory), len(data), comment)

@@ -12,17 +12,17 @@ from typing import Any, Literal
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
 
-from tests.support.chromium import chromium
+from tests.support.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
+VIEWPORTS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (1280, "light"),
     (1280, "dark"),
     (390, "light"),
     (390, "dark"),
 )
-PATIENCE = 120_000  # milliseconds; an event that takes longer does not come
+TIMEOUT_MS = 120_000  # milliseconds; an event that takes longer does not come
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -32,36 +32,38 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-_LOOK = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => [
+_AXE_SCRIPT = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => [
   ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((one) => one.html)}`),
   ...(document.documentElement.scrollWidth > innerWidth ? ["it scrolls sideways"] : []),
 ])"""
 # A page that answers 4xx makes the browser say so; that is no fault of the page.
-_EXPECTED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
+_EXPECTED_CONSOLE_ERROR = re.compile(
+    r"Failed to load resource: the server responded with a status of 4\d\d"
+)
 
 
 def launch(playwright: Playwright) -> Browser:
     """The browser of this machine, or one that is downloaded into the checkout."""
-    return playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+    return playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
 
 
 @dataclass
-class Hall:
+class ServeProcess:
     """A `skillhall serve` process, and the folder it serves."""
 
     url: str
     folder: Path
 
     @property
-    def skills(self) -> Path:
+    def user_skills(self) -> Path:
         """The user skills' folder."""
         return self.folder / ".agents" / "skills"
 
 
 @contextmanager
-def serving(
+def run_server(
     folder: Path, program: Sequence[str] = (sys.executable, "-m", "skillhall"), **variables: str
-) -> Iterator[Hall]:
+) -> Iterator[ServeProcess]:
     """The process, until the block is left."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SKILLHALL_")}
     home = folder / "home"
@@ -87,60 +89,60 @@ def serving(
             subprocess.Popen(["cat"], stdin=process.stderr, stdout=log),
         ):
             try:
-                yield Hall(found[1], folder)
+                yield ServeProcess(found[1], folder)
             finally:
                 process.terminate()
-                process.wait(PATIENCE / 1000)
+                process.wait(TIMEOUT_MS / 1000)
 
 
 @dataclass
-class Visitor:
+class BrowserSession:
     """A person with a browser: one context, one page, and everything that went wrong in it."""
 
     page: Page
     context: BrowserContext
     url: str
-    faults: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     @classmethod
-    def enter(cls, browser: Browser, url: str, **options: Any) -> "Visitor":  # noqa: ANN401
+    def open(cls, browser: Browser, url: str, **options: Any) -> "BrowserSession":  # noqa: ANN401
         """A new context, which notes every fault and every request that leaves the server."""
         wide = {"width": 1280, "height": 900}
         context = browser.new_context(**{"viewport": wide, "locale": "en-US", **options})
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(TIMEOUT_MS)
         one = cls(context.new_page(), context, url)
-        one.page.on("console", one._hear)
-        one.page.on("pageerror", lambda error: one.faults.append(str(error)))
-        one.page.on("request", lambda request: one._see(request.url))
+        one.page.on("console", one._on_console)
+        one.page.on("pageerror", lambda error: one.problems.append(str(error)))
+        one.page.on("request", lambda request: one._on_request(request.url))
         return one
 
-    def go(self, path: str) -> Page:
+    def open_page(self, path: str) -> Page:
         """Open a page of the server."""
         self.page.goto(self.url + path)
         return self.page
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Close everything; nothing may have gone wrong."""
         self.context.close()
-        assert self.faults == []
+        assert self.problems == []
 
-    def barriers(self) -> list[str]:
+    def find_accessibility_problems(self) -> list[str]:
         """What keeps people out of the page, at every width, light and dark.
 
         That is what axe-core finds, and scrolling sideways. The context must bypass the policy.
         """
         self.page.add_script_tag(path=AXE)
         found = []
-        for width, scheme in LOOKS:
+        for width, scheme in VIEWPORTS:
             self.page.set_viewport_size({"width": width, "height": 800})
             self.page.emulate_media(color_scheme=scheme)
-            found += [f"{width} {scheme}: {told}" for told in self.page.evaluate(_LOOK)]
+            found += [f"{width} {scheme}: {told}" for told in self.page.evaluate(_AXE_SCRIPT)]
         return found
 
-    def _hear(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not _EXPECTED.match(message.text):
-            self.faults.append(message.text)
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not _EXPECTED_CONSOLE_ERROR.match(message.text):
+            self.problems.append(message.text)
 
-    def _see(self, url: str) -> None:
+    def _on_request(self, url: str) -> None:
         if not url.startswith((self.url, "data:", "blob:")):
-            self.faults.append(f"a request to {url}")
+            self.problems.append(f"a request to {url}")

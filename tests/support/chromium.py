@@ -17,13 +17,13 @@ _SECONDS = 600  # for one step of a download
 _ENVIRONMENT = dict(os.environ)
 
 
-def chromium() -> str:
+def find_chromium() -> str:
     """The program that starts the browser."""
     found = next(filter(None, map(shutil.which, _NAMES)), None)
-    return found or _downloaded()
+    return found or _download()
 
 
-def _downloaded() -> str:
+def _download() -> str:
     FOLDER.mkdir(exist_ok=True)
     with (FOLDER / "lock").open("a") as lock:  # workers come here at the same time
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -35,10 +35,10 @@ PASSWORD = "pa55-planted"  # noqa: S105 - of nobody
 SECRET_TEXT = "content-planted"  # noqa: S105 - what a link out of a source leads to
 ADD = ("add", "--yes")
 IMPORT = ("local", "import", "--yes")
-_MOMENT = threading.Event()
+_PAUSE = threading.Event()
 
 
-class Told(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command said, and the exit code."""
 
     out: str
@@ -46,7 +46,7 @@ class Told(NamedTuple):
     code: int
 
     @property
-    def answer(self) -> Mapping[str, object]:
+    def json(self) -> Mapping[str, object]:
         """The one JSON object on stdout."""
         [line] = self.out.splitlines()
         answer = json.loads(line)
@@ -55,13 +55,13 @@ class Told(NamedTuple):
 
     @property
     def error(self) -> Mapping[str, str]:
-        error = self.answer["error"]
+        error = self.json["error"]
         assert isinstance(error, dict)
         return error
 
 
 @dataclass(frozen=True)
-class Sandbox:
+class CliSandbox:
     """A project that commands run in, a home, all folders of ours, and sources beside them."""
 
     folder: Path
@@ -71,7 +71,7 @@ class Sandbox:
     @classmethod
     def make(
         cls, folder: Path, capture: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> "Sandbox":
+    ) -> "CliSandbox":
         for name in ("project", "home", "cache", "data", "temp", "sources", "outside"):
             (folder / name).mkdir(parents=True)
         (folder / "outside" / "secret.txt").write_text(SECRET_TEXT, encoding="utf-8")
@@ -106,47 +106,47 @@ class Sandbox:
         (self.sources / name).write_bytes(data)
         return f"../sources/{name}"
 
-    def run(self, *words: str) -> Told:
+    def run(self, *arguments: str) -> CommandResult:
         """Run a command to its end; nothing that it started is left."""
         self.capture.readouterr()
         before = _children()
-        code = run(words)
-        assert _all_end(before)
+        code = run(arguments)
+        assert _wait_for_children(before)
         told = self.capture.readouterr()
-        return Told(told.out, told.err, code)
+        return CommandResult(told.out, told.err, code)
 
-    def refuses(
+    def check_rejected(
         self,
         command: Sequence[str],
-        words: Sequence[str],
+        arguments: Sequence[str],
         code: str,
         *,
-        keeps: Sequence[str] = (),
-    ) -> Told:
+        ignored: Sequence[str] = (),
+    ) -> CommandResult:
         """The answer of a command that must be refused with that class, as text and as JSON.
 
         Nothing on the disk is another after it, but in the folders that may keep something.
         """
-        before = snapshot(self.folder, keeps)
-        text = self.run(*command, *words)
-        assert_same(snapshot(self.folder, keeps), before)
-        told = self.run(*command, "--json", *words)
-        assert_same(snapshot(self.folder, keeps), before)
+        before = snapshot(self.folder, ignored)
+        text = self.run(*command, *arguments)
+        assert_same(snapshot(self.folder, ignored), before)
+        told = self.run(*command, "--json", *arguments)
+        assert_same(snapshot(self.folder, ignored), before)
         assert (told.error["code"], told.code) == (code, EXITS[code]), told
-        assert told.answer["ok"] is False
+        assert told.json["ok"] is False
         assert text.code == told.code, text
         for one in (text, told):
-            self.check(one, words)
+            self.check_output(one, arguments)
         return told
 
-    def check(self, told: Told, words: Sequence[str] = ()) -> None:
+    def check_output(self, result: CommandResult, arguments: Sequence[str] = ()) -> None:
         """Nothing that is said is a secret, a trace, a path that nobody typed, or a control."""
-        said = told.out + told.err
+        said = result.out + result.err
         assert "Traceback" not in said
         assert "internal error" not in said
         for secret in (*SECRETS.values(), PASSWORD, SECRET_TEXT):
             assert secret not in said
-        for word in words:
+        for word in arguments:
             said = said.replace(word, "")
         assert str(self.folder) not in said, said
         assert all(c.isprintable() or c == "\n" for c in said), ascii(said)
@@ -182,9 +182,9 @@ def assert_same(
     assert not changed, sorted(changed)
 
 
-def _all_end(before: set[str]) -> bool:
+def _wait_for_children(before: set[str]) -> bool:
     """Whether no other process is left; servers of the tests may take a moment to end theirs."""
-    return any(_children() <= before or _MOMENT.wait(0.02) for _ in range(6000))
+    return any(_children() <= before or _PAUSE.wait(0.02) for _ in range(6000))
 
 
 def _children() -> set[str]:

@@ -7,7 +7,7 @@ from sqlalchemy import make_url
 
 from skillhall._internal.storage.sql.tables import METADATA
 
-AT = "2026-01-02T03:04:05.678Z"
+TIMESTAMP = "2026-01-02T03:04:05.678Z"
 
 
 def make_postgres_database(server: str, name: str) -> str:
@@ -18,7 +18,7 @@ def make_postgres_database(server: str, name: str) -> str:
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
-def empty(url: str) -> None:
+def truncate_tables(url: str) -> None:
     """Remove whatever a test left in a PostgreSQL database; its tables stay."""
     names = [name for name in METADATA.tables if name != "schema_migrations"]
     with psycopg.connect(url, autocommit=True) as line:

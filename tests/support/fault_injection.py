@@ -1,6 +1,7 @@
 """Faults at every step of a piece of work: killed there, or told there that the disk is full.
 
-`python -m tests.support.fault_injection MODULE CASE KIND` runs in one process of its own: for each step it
+`python -m tests.support.fault_injection MODULE CASE KIND` runs in one process of its own: for each
+step it
 lets a forked child do the work, which is killed or fails there, and then checks what is left. A
 case is a class in MODULE with `prepare()`, `work()` and `check(failed: bool)`.
 """
@@ -18,12 +19,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 ROOT = Path(__file__).parents[2]
-ENDED = "the work went through"
+COMPLETED = "the work went through"
 _KILLED = 9
 _MEMORY = Path("/dev/shm")
-_MOST = 2000  # steps; work that takes more goes in circles
+_MAX_STEPS = 2000  # steps; work that takes more goes in circles
 # Whatever changes a disk. `open` is every way to open a file, `write` goes through it.
-_STEPS = (
+_COUNTED_CALLS = (
     "mkdir",
     "replace",
     "rename",
@@ -37,12 +38,12 @@ _STEPS = (
 )
 
 
-class Case(Protocol):
+class FaultCase(Protocol):
     """One piece of work in a folder of its own."""
 
     def prepare(self, folder: Path) -> None: ...
 
-    def work(self, folder: Path) -> None: ...
+    def run(self, folder: Path) -> None: ...
 
     def check(self, folder: Path) -> None: ...
 
@@ -58,40 +59,40 @@ def run_faults(module: str, case: str, kind: str) -> int:
 
 
 def _main(module: str, name: str, kind: str) -> None:
-    case: Case = getattr(import_module(module), name)()
-    fault = {"kill": _kill, "full": _full}[kind]
+    case: FaultCase = getattr(import_module(module), name)()
+    fault = {"kill": _kill_process, "full": _raise_disk_full}[kind]
     with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
         folder, prepared = Path(place) / "here", Path(place) / "prepared"
         folder.mkdir()
         case.prepare(folder)
         folder.rename(prepared)
-        for step in range(1, _MOST):
+        for step in range(1, _MAX_STEPS):
             shutil.copytree(prepared, folder, symlinks=True)
-            is_over = _work_with_fault(case, folder, step, fault)
+            is_over = _run_with_fault(case, folder, step, fault)
             case.check(folder)
             shutil.rmtree(folder)
             if is_over:
-                sys.stdout.write(f"{ENDED} after {step - 1}\n")
+                sys.stdout.write(f"{COMPLETED} after {step - 1}\n")
                 return
-    raise AssertionError(f"more than {_MOST} steps")
+    raise AssertionError(f"more than {_MAX_STEPS} steps")
 
 
-def _work_with_fault(case: Case, folder: Path, step: int, fault: Callable[[], None]) -> bool:
+def _run_with_fault(case: FaultCase, folder: Path, step: int, fault: Callable[[], None]) -> bool:
     """Whether the work got to its end before the fault's turn came."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            counter = _Counter(step, fault)
+            counter = _CallCounter(step, fault)
             counter.install()
             try:
-                case.work(folder)
+                case.run(folder)
             except OSError as error:
-                code = _KILLED if error.errno == errno.ENOSPC and counter.seen >= step else 1
+                code = _KILLED if error.errno == errno.ENOSPC and counter.call_count >= step else 1
                 if code == 1:
                     sys.excepthook(*sys.exc_info())
             else:
-                code = 0 if counter.seen < step else _KILLED
+                code = 0 if counter.call_count < step else _KILLED
         except BaseException:  # noqa: BLE001 - a forked child must not go on into the parent's code
             sys.excepthook(*sys.exc_info())
         finally:
@@ -102,43 +103,43 @@ def _work_with_fault(case: Case, folder: Path, step: int, fault: Callable[[], No
     return status == 0
 
 
-class _Counter:
+class _CallCounter:
     """Counts the calls that change a disk, and lets one of them fail."""
 
     def __init__(self, step: int, fault: Callable[[], None]) -> None:
-        self.seen = 0
+        self.call_count = 0
         self._step = step
         self._fault = fault
 
     def install(self) -> None:
-        for name in _STEPS:
-            setattr(os, name, self._counted(getattr(os, name)))
+        for name in _COUNTED_CALLS:
+            setattr(os, name, self._count_calls(getattr(os, name)))
         opens = os.open
         os.open = lambda path, flags, *rest, **more: (
-            self._before(opens)(path, flags, *rest, **more)
+            self._count_call(opens)(path, flags, *rest, **more)
             if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
             else opens(path, flags, *rest, **more)
         )
-        builtins.open = self._counted(builtins.open)
+        builtins.open = self._count_calls(builtins.open)
 
-    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _count_calls(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever the call takes
-            return self._before(function)(*arguments, **named)
+            return self._count_call(function)(*arguments, **named)
 
         return call
 
-    def _before(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        self.seen += 1
-        if self.seen == self._step:
+    def _count_call(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        self.call_count += 1
+        if self.call_count == self._step:
             self._fault()
         return function
 
 
-def _kill() -> None:
+def _kill_process() -> None:
     os._exit(_KILLED)
 
 
-def _full() -> None:
+def _raise_disk_full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -2,21 +2,21 @@
 
 from pathlib import Path
 
-from skillhall._internal.installer.project import Shelf
-from skillhall._internal.prompts.generate.convert import Batch, PromptSkill
-from skillhall._internal.prompts.generate.marker import Origin
-from skillhall._internal.prompts.generate.writer import Target, Wish, generate
+from skillhall._internal.installer.project import Project
+from skillhall._internal.prompts.generate.convert import PromptBatch, PromptSkill
+from skillhall._internal.prompts.generate.marker import PromptOrigin
+from skillhall._internal.prompts.generate.writer import GenerateOptions, GenerateTarget, generate
 from skillhall._internal.skill.merge import FileState
-from tests.support.projects import settings_in, tree
+from tests.support.projects import make_project_settings, read_tree
 from tests.support.skills import make_skill_md
 
 SKILLS = ".claude/skills"
-OWN = ("own/SKILL.md", b"mine")
+USER_FILE = ("own/SKILL.md", b"mine")
 
 
-def batch_of(version: str, *names: str) -> Batch:
+def make_batch(version: str, *names: str) -> PromptBatch:
     """Skills whose files say which version they are of."""
-    return Batch(
+    return PromptBatch(
         "built-in",
         frozenset(names),
         [
@@ -33,70 +33,73 @@ def batch_of(version: str, *names: str) -> Batch:
     )
 
 
-def generated(folder: Path, batch: Batch, *, force: bool = False) -> None:
-    target = Target.on(Shelf.of(settings_in(folder)), SKILLS)
-    generate(batch, target, Wish(Origin("http://127.0.0.1:1"), force))
+def run_generate(folder: Path, batch: PromptBatch, *, force: bool = False) -> None:
+    target = GenerateTarget.in_project(Project.from_settings(make_project_settings(folder)), SKILLS)
+    generate(batch, target, GenerateOptions(PromptOrigin("http://127.0.0.1:1"), force))
 
 
-class _Case:
+class _GenerateCase:
     """Two skills of an old version, one that a person made, and news."""
 
-    old: tuple[str, ...] = ("left", "stays")
-    new: tuple[str, ...] = ("stays", "comes")
+    old_names: tuple[str, ...] = ("left", "stays")
+    new_names: tuple[str, ...] = ("stays", "comes")
 
     def prepare(self, folder: Path) -> None:
-        generated(folder, batch_of("old", *self.old))
-        own = folder / "project" / SKILLS / OWN[0]
+        run_generate(folder, make_batch("old", *self.old_names))
+        own = folder / "project" / SKILLS / USER_FILE[0]
         own.parent.mkdir(parents=True)
-        own.write_bytes(OWN[1])
+        own.write_bytes(USER_FILE[1])
 
-    def work(self, folder: Path) -> None:
-        generated(folder, batch_of("new", *self.new))
+    def run(self, folder: Path) -> None:
+        run_generate(folder, make_batch("new", *self.new_names))
 
     def check(self, folder: Path) -> None:
         place = folder / "project" / SKILLS
-        for name in {*self.old, *self.new}:
-            allowed = [_files("old", name)] if name in self.old else [{}]
-            allowed += [_files("new", name)] if name in self.new else [{}]
-            assert _left(place, name) in allowed, name
-        self._clears_up(folder, place)
+        for name in {*self.old_names, *self.new_names}:
+            allowed = [_expected_files("old", name)] if name in self.old_names else [{}]
+            allowed += [_expected_files("new", name)] if name in self.new_names else [{}]
+            assert _read_skill(place, name) in allowed, name
+        self._check_next_run(folder, place)
 
-    def _clears_up(self, folder: Path, place: Path) -> None:
+    def _check_next_run(self, folder: Path, skills_folder: Path) -> None:
         """A third version takes their place: whatever was left is known to be ours."""
-        generated(folder, batch_of("third", *self.new))
-        assert {path.name for path in place.iterdir() if path.is_dir()} == {"own", *self.new}
-        for name in self.new:
-            assert _left(place, name) == _files("third", name)
-        assert (place / OWN[0]).read_bytes() == OWN[1]
+        run_generate(folder, make_batch("third", *self.new_names))
+        assert {path.name for path in skills_folder.iterdir() if path.is_dir()} == {
+            "own",
+            *self.new_names,
+        }
+        for name in self.new_names:
+            assert _read_skill(skills_folder, name) == _expected_files("third", name)
+        assert (skills_folder / USER_FILE[0]).read_bytes() == USER_FILE[1]
         left = [path.name for path in (folder / "project").rglob(".skillhall-*")]
-        assert left == ([".skillhall-generated.json"] if self.new else [])
+        assert left == ([".skillhall-generated.json"] if self.new_names else [])
 
 
-def _files(version: str, name: str) -> dict[str, tuple[bytes, bool]]:
-    [skill] = batch_of(version, name).skills
+def _expected_files(version: str, name: str) -> dict[str, tuple[bytes, bool]]:
+    [skill] = make_batch(version, name).skills
     return {path: (state.data, state.executable) for path, state in skill.files.items()}
 
 
-def _left(place: Path, name: str) -> dict[str, tuple[bytes, bool]]:
+def _read_skill(skills_folder: Path, name: str) -> dict[str, tuple[bytes, bool]]:
     """What readers see of a skill; a folder that stepped aside comes back at the next start."""
-    aside = place / f".skillhall-old-{name}"
-    found = place / name
-    return tree(found if found.is_dir() or not aside.is_dir() else aside)
+    aside = skills_folder / f".skillhall-old-{name}"
+    found = skills_folder / name
+    return read_tree(found if found.is_dir() or not aside.is_dir() else aside)
 
 
-class First(_Case):
+class FirstRun(_GenerateCase):
     """Into a folder that holds nothing of ours."""
 
-    old = ()
-    new = ("comes",)
+    old_names = ()
+    new_names = ("comes",)
 
 
-class Again(_Case):
+class SecondRun(_GenerateCase):
     """One skill is replaced, one is new, one is gone."""
 
 
-class Gone(_Case):
+class AllRemoved(_GenerateCase):
     """All prompts are gone."""
 
-    old = ("left",)
-    new = ()
+    old_names = ("left",)
+    new_names = ()

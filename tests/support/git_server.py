@@ -15,12 +15,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.http_server import Asked, Route, Talk
+from tests.support.http_server import ReceivedRequest, ResponseWriter, Route
 
 DEADLINE = 120  # seconds; an answer that takes longer hangs
-LINK, SUBMODULE, EXECUTABLE, PLAIN, FOLDER = "120000", "160000", "100755", "100644", "40000"
+LINK, SUBMODULE, EXECUTABLE, REGULAR, FOLDER = "120000", "160000", "100755", "100644", "40000"
 _PATH = os.environ["PATH"]  # before a test puts a git of its own there
-_SOMEBODY = "Ada <ada@example.com> 1700000000 +0000"
+_AUTHOR = "Ada <ada@example.com> 1700000000 +0000"
 
 
 class GitRepo:
@@ -37,9 +37,9 @@ class GitRepo:
             version += f"[extensions]\nobjectFormat = {object_format}\n"
         (folder / "config").write_text(version, encoding="ascii")
 
-    def git(self, *words: str) -> str:
+    def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", "--git-dir", str(self.folder), *words],
+            ["git", "--git-dir", str(self.folder), *arguments],
             env=_environment(),
             check=True,
             capture_output=True,
@@ -68,7 +68,7 @@ class GitRepo:
             if slash:
                 below.setdefault(first, {})[rest] = data
                 continue
-            mode = modes.get(path, PLAIN)
+            mode = modes.get(path, REGULAR)
             entries.append((mode, data.decode() if mode == SUBMODULE else self.blob(data), first))
         for name, inner in below.items():
             start = f"{name}/"
@@ -79,7 +79,7 @@ class GitRepo:
     def commit_tree(self, tree: str, ref: str = "refs/heads/main", parent: str = "") -> str:
         """A commit of a tree, which the ref then has."""
         parents = f"parent {parent}\n" if parent else ""
-        people = f"author {_SOMEBODY}\ncommitter {_SOMEBODY}\n"
+        people = f"author {_AUTHOR}\ncommitter {_AUTHOR}\n"
         commit = self._object("commit", f"tree {tree}\n{parents}{people}\nA change\n".encode())
         place = self.folder / ref
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ def git_repo(
     return repo
 
 
-class GitAsked(NamedTuple):
+class GitRequest(NamedTuple):
     """A request; the names of headers in small letters."""
 
     method: str
@@ -134,7 +134,7 @@ class GitAsked(NamedTuple):
 
 
 @dataclass
-class GitSite:
+class GitServer:
     """A running server, and how it behaves."""
 
     root: Path
@@ -143,24 +143,24 @@ class GitSite:
     token: str = ""  # that everybody has to bring
     status: int = 0  # that every question gets instead of an answer
     redirects: dict[str, str] = field(default_factory=dict)  # by how a path begins
-    instead: Callable[[Asked], Route | None] = lambda _: None  # of git's answer
+    override: Callable[[ReceivedRequest], Route | None] = lambda _: None  # of git's answer
     filters: bool = True
     newest_protocol: bool = True
-    asked: list[GitAsked] = field(default_factory=list)
+    requests: list[GitRequest] = field(default_factory=list)
     bytes_sent: int = 0  # of bodies
-    waiting: threading.Event = field(default_factory=threading.Event)  # somebody is held
-    hold: threading.Event | None = None  # until it is set nobody gets an answer
+    is_waiting: threading.Event = field(default_factory=threading.Event)  # somebody is held
+    release_event: threading.Event | None = None  # until it is set nobody gets an answer
     closed: threading.Event = field(default_factory=threading.Event)
-    gate: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"{self.scheme}://{host}:{self.port}/{path}"
 
 
 @contextmanager
-def git_site(root: Path, context: ssl.SSLContext | None = None) -> Iterator[GitSite]:
+def run_git_server(root: Path, context: ssl.SSLContext | None = None) -> Iterator[GitServer]:
     """A site that gives out the repositories below `root`, by TLS if there is a context."""
-    site = GitSite(root, scheme="https" if context else "http")
+    site = GitServer(root, scheme="https" if context else "http")
 
     server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"site": site}))
     site.port = server.server_address[1]
@@ -194,7 +194,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    site: GitSite
+    site: GitServer
     timeout = DEADLINE
 
     def do_GET(self) -> None:
@@ -219,26 +219,26 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self, body: bytes) -> None:
         site = self.site
         headers = {name.lower(): value for name, value in self.headers.items()}
-        with site.gate:
-            site.asked.append(GitAsked(self.command, self.path, headers))
-        if site.hold is not None:
-            site.waiting.set()
-            while not site.hold.wait(0.02) and not site.closed.is_set():
+        with site.lock:
+            site.requests.append(GitRequest(self.command, self.path, headers))
+        if site.release_event is not None:
+            site.is_waiting.set()
+            while not site.release_event.wait(0.02) and not site.closed.is_set():
                 pass
         if site.closed.is_set():
             return
         place = next(
             (to for start, to in site.redirects.items() if self.path.startswith(start)), ""
         )
-        if (route := site.instead(Asked(self.path, headers))) is not None:
+        if (route := site.override(ReceivedRequest(self.path, headers))) is not None:
             with suppress(OSError):
-                route(Talk(self.connection, site.closed))
+                route(ResponseWriter(self.connection, site.closed))
         elif site.status:
-            self._answer(site.status, {}, b"")
+            self._send_response(site.status, {}, b"")
         elif place:
-            self._answer(301, {"Location": f"{place}/info/refs{self._query()}"}, b"")
+            self._send_response(301, {"Location": f"{place}/info/refs{self._query()}"}, b"")
         elif site.token and headers.get("authorization") != _basic(site.token):
-            self._answer(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
+            self._send_response(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
         else:
             self._backend(body)
 
@@ -277,10 +277,10 @@ class _Handler(BaseHTTPRequestHandler):
         lines = [line.split(": ", 1) for line in head.decode("latin-1").split("\r\n") if line]
         headers = dict(pair for pair in lines if len(pair) == 2)
         status = int(headers.pop("Status", "200").split(" ")[0])
-        self._answer(status, headers, answer)
+        self._send_response(status, headers, answer)
 
-    def _answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        with self.site.gate:
+    def _send_response(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        with self.site.lock:
             self.site.bytes_sent += len(body)
         with suppress(OSError):
             self.send_response(status)

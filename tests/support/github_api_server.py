@@ -16,7 +16,14 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.support.archives import TarEntry, make_tar, pax
-from tests.support.http_server import Asked, Route, Site, answer, http_site, redirect
+from tests.support.http_server import (
+    HttpServer,
+    ReceivedRequest,
+    Route,
+    redirect,
+    respond,
+    run_http_server,
+)
 
 FILE, EXECUTABLE, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 RESET = 1_900_000_000
@@ -46,7 +53,7 @@ class Repository:
         self.refs: dict[str, str] = {}
         self.commits: dict[str, Files] = {}
         self.archives: dict[str, bytes] = {}  # in place of those that are made
-        self.truncated = False
+        self.is_truncated = False
 
     def commit(self, files: Mapping[str, bytes | RepoFile], ref: str = "main") -> str:
         """A new commit of these files, with the ref moved to it; its id."""
@@ -86,7 +93,7 @@ def archive_of(files: Files, sha: str, top: str) -> bytes:
     return gzip.compress(make_tar(*members), mtime=0)
 
 
-def repository_of_git(folder: Path, owner_and_name: str = "acme/skills") -> Repository:
+def load_git_repository(folder: Path, owner_and_name: str = "acme/skills") -> Repository:
     """What a real git repository holds, with the archives that git makes."""
 
     def git(*words: str) -> bytes:
@@ -110,45 +117,45 @@ def repository_of_git(folder: Path, owner_and_name: str = "acme/skills") -> Repo
 
 
 @dataclass
-class GitHubSite:
+class GitHubApiServer:
     """The API of a GitHub that holds the given repositories, by `owner/name`."""
 
-    api: Site
-    archives: Site
+    api: HttpServer
+    archives: HttpServer
     prefix: str = ""  # of the API's paths, as "/api/v3" on a company's own server
     repositories: dict[str, Repository] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
     tokens: set[str] = field(default_factory=set)  # that are good
-    limited: bool = False
-    down: Route | None = None  # the answer to everything
-    instead: dict[str, Route] = field(default_factory=dict)  # of the usual answer, by path
+    is_rate_limited: bool = False
+    outage_route: Route | None = None  # the answer to everything
+    route_overrides: dict[str, Route] = field(default_factory=dict)  # of the usual answer, by path
 
     @property
     def api_url(self) -> str:
         return self.api.url(self.prefix)
 
     @property
-    def targets(self) -> list[str]:
+    def requested_targets(self) -> list[str]:
         """What the API was asked, after the name of the repository."""
-        return ["/".join(asked.target.split("/")[4:]) for asked in self.api.asked]
+        return ["/".join(asked.target.split("/")[4:]) for asked in self.api.requests]
 
-    def answer_for(self, asked: Asked) -> Route:
+    def find_route(self, request: ReceivedRequest) -> Route:
         """The answer to a request, with the limits and permissions of whoever asks."""
-        path = unquote(urlsplit(asked.target).path).removeprefix(self.prefix)
-        if self.down is not None:
-            return self.down
-        if path in self.instead:
-            return self.instead[path]
-        token = asked.headers.get("authorization", "").removeprefix("Bearer ")
+        path = unquote(urlsplit(request.target).path).removeprefix(self.prefix)
+        if self.outage_route is not None:
+            return self.outage_route
+        if path in self.route_overrides:
+            return self.route_overrides[path]
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
         if token and token not in self.tokens:
             return _message("401 Unauthorized", "Bad credentials")
-        if self.limited:
+        if self.is_rate_limited:
             headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(RESET)}
             return _message("403 Forbidden", "API rate limit exceeded", headers)
-        return self._routed(path, asked, is_known=bool(token))
+        return self._dispatch(path, request, is_known=bool(token))
 
-    def _routed(self, path: str, asked: Asked, *, is_known: bool) -> Route:
+    def _dispatch(self, path: str, request: ReceivedRequest, *, is_known: bool) -> Route:
         parts = path.strip("/").split("/")
         if len(parts) == 4 and parts[2] == "legacy.tar.gz":
             return self._archive(parts)
@@ -156,12 +163,12 @@ class GitHubSite:
             return _missing()
         name, verb, rest = "/".join(parts[1:3]), parts[3], "/".join(parts[4:])
         if name in self.renamed:
-            place = asked.target.replace(f"/repos/{name}/", f"/repos/{self.renamed[name]}/")
+            place = request.target.replace(f"/repos/{name}/", f"/repos/{self.renamed[name]}/")
             return redirect(self.api.url(place), "301 Moved Permanently")
         repository = self.repositories.get(name)
         if repository is None or (name in self.private and not is_known):
             return _missing()
-        verbs: dict[str, Callable[[Repository, str, Asked], Route]] = {
+        verbs: dict[str, Callable[[Repository, str, ReceivedRequest], Route]] = {
             "commits": _commit,
             "git": _git_object,
             "contents": _contents,
@@ -169,47 +176,47 @@ class GitHubSite:
         if verb == "tarball":
             sha = repository.find(rest)
             return redirect(self.archives.url(f"/{name}/legacy.tar.gz/{sha}?token=short-lived"))
-        return verbs[verb](repository, rest, asked) if verb in verbs else _missing()
+        return verbs[verb](repository, rest, request) if verb in verbs else _missing()
 
     def _archive(self, parts: list[str]) -> Route:
         owner, name, _, sha = parts
         data = self.repositories[f"{owner}/{name}"].archive(sha, f"{owner}-{name}-{sha[:7]}")
-        return answer(body=data, headers={"Content-Type": "application/x-gzip"})
+        return respond(body=data, headers={"Content-Type": "application/x-gzip"})
 
 
 def _message(status: str, text: str, headers: Mapping[str, str] | None = None) -> Route:
-    return answer(status, json.dumps({"message": text}).encode(), headers or {})
+    return respond(status, json.dumps({"message": text}).encode(), headers or {})
 
 
 def _missing() -> Route:
     return _message("404 Not Found", "Not Found")
 
 
-def _commit(repository: Repository, ref: str, asked: Asked) -> Route:
+def _commit(repository: Repository, ref: str, request: ReceivedRequest) -> Route:
     if not repository.commits:
         return _message("409 Conflict", "Git Repository is empty.")
     sha = repository.find(ref)
     if sha is None:
         return _message("422 Unprocessable Entity", f"No commit found for SHA: {ref}")
     headers = {"ETag": f'"{sha}"', "Content-Type": "application/vnd.github.sha; charset=utf-8"}
-    if asked.headers.get("if-none-match") == headers["ETag"]:
-        return answer("304 Not Modified", headers=headers)
-    assert asked.headers["accept"] == "application/vnd.github.sha"
-    return answer(body=sha.encode(), headers=headers)
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return respond("304 Not Modified", headers=headers)
+    assert request.headers["accept"] == "application/vnd.github.sha"
+    return respond(body=sha.encode(), headers=headers)
 
 
-def _git_object(repository: Repository, rest: str, asked: Asked) -> Route:
+def _git_object(repository: Repository, rest: str, request: ReceivedRequest) -> Route:
     kind, _, sha = rest.partition("/")
     if kind == "trees" and sha in repository.commits:
-        assert parse_qs(urlsplit(asked.target).query) == {"recursive": ["1"]}
+        assert parse_qs(urlsplit(request.target).query) == {"recursive": ["1"]}
         tree = {"sha": sha, "tree": tree_of(repository.commits[sha])}
-        if repository.truncated:
+        if repository.is_truncated:
             tree["tree"] = tree_of(repository.commits[sha])[:1]
-        return answer(body=json.dumps({**tree, "truncated": repository.truncated}).encode())
+        return respond(body=json.dumps({**tree, "truncated": repository.is_truncated}).encode())
     blobs = {file.sha: file for files in repository.commits.values() for file in files.values()}
     if kind == "blobs" and sha in blobs:
-        assert "raw" in asked.headers["accept"]
-        return answer(body=blobs[sha].data)
+        assert "raw" in request.headers["accept"]
+        return respond(body=blobs[sha].data)
     return _missing()
 
 
@@ -228,16 +235,16 @@ def tree_of(files: Files) -> list[dict[str, object]]:
     return sorted(found, key=lambda entry: str(entry["path"]))
 
 
-def _contents(repository: Repository, path: str, asked: Asked) -> Route:
-    [ref] = parse_qs(urlsplit(asked.target).query).get("ref", ["HEAD"])
+def _contents(repository: Repository, path: str, request: ReceivedRequest) -> Route:
+    [ref] = parse_qs(urlsplit(request.target).query).get("ref", ["HEAD"])
     file = repository.commits.get(repository.find(ref) or "", {}).get(path)
-    return _missing() if file is None else answer(body=file.data)
+    return _missing() if file is None else respond(body=file.data)
 
 
 @contextmanager
-def github_site(prefix: str = "") -> Iterator[GitHubSite]:
+def run_github_api_server(prefix: str = "") -> Iterator[GitHubApiServer]:
     """A running GitHub without repositories; archives come from another port."""
-    with http_site() as api, http_site() as archives:
-        site = GitHubSite(api, archives, prefix)
-        api.otherwise = archives.otherwise = site.answer_for
+    with run_http_server() as api, run_http_server() as archives:
+        site = GitHubApiServer(api, archives, prefix)
+        api.default_route = archives.default_route = site.find_route
         yield site

@@ -5,22 +5,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.git_server import GitRepo, GitSite, git_site
-from tests.support.github_api_server import GitHubSite, RepoFile, Repository
-from tests.support.http_server import Asked, Route, Site, answer
+from tests.support.git_server import GitRepo, GitServer, run_git_server
+from tests.support.github_api_server import GitHubApiServer, RepoFile, Repository
+from tests.support.http_server import HttpServer, ReceivedRequest, Route, respond
 
 _API = "/api/v3"
 
 
 @dataclass
-class GitHubHost:
+class GitHubServer:
     """A running host; every commit can be had from git and from the API, by the same id."""
 
-    git: GitSite
-    github: GitHubSite
+    git: GitServer
+    github: GitHubApiServer
     files: dict[str, bytes] = field(default_factory=dict)  # by path, for plain downloads
     repos: dict[str, GitRepo] = field(default_factory=dict)
-    down: Route | None = None  # the answer to everything
+    outage_route: Route | None = None  # the answer to everything
 
     def url(self, path: str = "") -> str:
         return self.git.url(path).rstrip("/")
@@ -61,22 +61,22 @@ class GitHubHost:
             self.github.repositories[name] = Repository()
         return self.repos[name]
 
-    def answer_for(self, asked: Asked) -> Route | None:
+    def find_route(self, request: ReceivedRequest) -> Route | None:
         """The answer to whatever is not for git."""
-        path = asked.target.partition("?")[0]
-        if self.down is not None:
-            return self.down
+        path = request.target.partition("?")[0]
+        if self.outage_route is not None:
+            return self.outage_route
         if path.startswith(f"{_API}/") or "/legacy.tar.gz/" in path:
-            return self.github.answer_for(asked)
+            return self.github.find_route(request)
         if path in self.files:
-            return answer(body=self.files[path])
+            return respond(body=self.files[path])
         return None
 
 
 @contextmanager
-def github_host(root: Path) -> Iterator[GitHubHost]:
+def run_github_server(root: Path) -> Iterator[GitHubServer]:
     """A running GitHub without repositories; git's own files lie below `root`."""
-    with git_site(root) as git:
-        host = GitHubHost(git, GitHubSite(Site(git.port), Site(git.port), _API))
-        git.instead = host.answer_for
+    with run_git_server(root) as git:
+        host = GitHubServer(git, GitHubApiServer(HttpServer(git.port), HttpServer(git.port), _API))
+        git.override = host.find_route
         yield host

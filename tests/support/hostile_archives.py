@@ -29,7 +29,7 @@ ZIP, TGZ = "pdf.zip", "pdf.tar.gz"
 REJECTED, TOO_LARGE = "archive_rejected", "too_large"
 
 
-class Hostile(NamedTuple):
+class HostileArchive(NamedTuple):
     """A file that must be refused, and how."""
 
     name: str
@@ -62,7 +62,7 @@ NAMES: dict[str, str | bytes] = {
     "is too long": "/".join(["x" * 60] * 4),
     "is 200 levels deep": "a/" * 200 + "b",
 }
-TWINS = {
+CLASHING_NAMES = {
     "are the same": ["a", "a"],
     "differ in case": ["a.txt", "A.TXT"],
     "differ in their Unicode form": ["é", unicodedata.normalize("NFD", "é")],
@@ -91,7 +91,7 @@ RECORDS = {
     "change its size": {"size": "0"},
     "give it a size without end": {"size": "9" * 5000},
 }
-LYING: dict[str, dict[str, int | bytes]] = {
+HEADER_LIES: dict[str, dict[str, int | bytes]] = {
     "name": {"name": b"b"},
     "flags": {"flags": 0},
     "method": {"method": STORED},
@@ -102,14 +102,14 @@ LYING: dict[str, dict[str, int | bytes]] = {
 }
 
 
-def hostile_archives() -> Iterator[tuple[str, Hostile]]:
+def hostile_archives() -> Iterator[tuple[str, HostileArchive]]:
     """All of them, each with a few words on what is wrong."""
     for what, name in NAMES.items():
         yield f"a zip with a name that {what}", _zip(ZipEntry(name))
         yield f"a tar with a name that {what}", _tgz(pax({"path": name}), TarEntry("harmless"))
-    for what, names in TWINS.items():
-        yield f"a zip with names that {what}", Hostile(ZIP, make_zip(*map(ZipEntry, names)))
-        yield f"a tar with names that {what}", Hostile(TGZ, make_tgz(*map(TarEntry, names)))
+    for what, names in CLASHING_NAMES.items():
+        yield f"a zip with names that {what}", HostileArchive(ZIP, make_zip(*map(ZipEntry, names)))
+        yield f"a tar with names that {what}", HostileArchive(TGZ, make_tgz(*map(TarEntry, names)))
     for what, kind in ZIP_KINDS.items():
         yield f"a zip with a {what}", _zip(ZipEntry("a", b"/etc/passwd", kind | 0o777))
     for what, letter in TAR_KINDS.items():
@@ -119,50 +119,53 @@ def hostile_archives() -> Iterator[tuple[str, Hostile]]:
     yield from _oversized()
     yield from _confusing()
     yield from _damaged()
-    yield from _without_a_skill()
+    yield from _iter_without_skill()
 
 
-def _zip(*entries: ZipEntry, code: str = REJECTED) -> Hostile:
-    return Hostile(ZIP, make_zip(ROOT, *entries), code)
+def _zip(*entries: ZipEntry, code: str = REJECTED) -> HostileArchive:
+    return HostileArchive(ZIP, make_zip(ROOT, *entries), code)
 
 
-def _tgz(*entries: TarEntry, code: str = REJECTED) -> Hostile:
-    return Hostile(TGZ, make_tgz(TAR_ROOT, *entries), code)
+def _tgz(*entries: TarEntry, code: str = REJECTED) -> HostileArchive:
+    return HostileArchive(TGZ, make_tgz(TAR_ROOT, *entries), code)
 
 
-def _oversized() -> Iterator[tuple[str, Hostile]]:
+def _oversized() -> Iterator[tuple[str, HostileArchive]]:
     much, many = {"SKILL.md": SKILL, "a": bytes(2_000_000)}, range(2_001)
-    yield "a zip that unpacks to much more than it is", Hostile(ZIP, zip_of(much), TOO_LARGE)
-    yield "a tar that unpacks to much more than it is", Hostile(TGZ, tgz_of(much), TOO_LARGE)
-    bomb = ZipEntry("a", b"x", body=deflate(bytes(3_000_000)))
+    yield "a zip that unpacks to much more than it is", HostileArchive(ZIP, zip_of(much), TOO_LARGE)
+    yield "a tar that unpacks to much more than it is", HostileArchive(TGZ, tgz_of(much), TOO_LARGE)
+    bomb = ZipEntry("a", b"x", packed_data=deflate(bytes(3_000_000)))
     yield "a zip that hides how much it unpacks to", _zip(bomb, code=TOO_LARGE)
     names = {str(number): b"" for number in many}
-    yield "a zip with many entries", Hostile(ZIP, zip_of(names), TOO_LARGE)
-    yield "a tar with many entries", Hostile(TGZ, tgz_of(names), TOO_LARGE)
-    yield "a zip that announces many entries", Hostile(ZIP, zip_end(0xFFFE, 0, 0), TOO_LARGE)
+    yield "a zip with many entries", HostileArchive(ZIP, zip_of(names), TOO_LARGE)
+    yield "a tar with many entries", HostileArchive(TGZ, tgz_of(names), TOO_LARGE)
+    yield "a zip that announces many entries", HostileArchive(ZIP, zip_end(0xFFFE, 0, 0), TOO_LARGE)
     giant = TarEntry("a", size=b"77777777777\x00")
     yield "a tar with a giant member", _tgz(giant, code=TOO_LARGE)
     zeros = make_tgz(TAR_ROOT, end=bytes(3_000_000))
-    yield "a tar that goes on after its end", Hostile(TGZ, zeros, TOO_LARGE)
+    yield "a tar that goes on after its end", HostileArchive(TGZ, zeros, TOO_LARGE)
 
 
-def _confusing() -> Iterator[tuple[str, Hostile]]:
+def _confusing() -> Iterator[tuple[str, HostileArchive]]:
     honest = make_zip(ROOT, ZipEntry("a"))
-    for what, lie in LYING.items():
-        yield f"a zip whose headers disagree on the {what}", _zip(ZipEntry("a", local=lie))
-    yield "a zip with entries that share their bytes", Hostile(ZIP, _overlapping())
-    yield "a zip with a program before it", Hostile(ZIP, b"#!/bin/sh\n" + honest)
-    yield "a zip with bytes behind it", Hostile(ZIP, honest + b"junk")
-    yield "a zip behind a zip", Hostile(ZIP, honest + zip_of({"SKILL.md": b"other"}))
+    for what, lie in HEADER_LIES.items():
+        yield (
+            f"a zip whose headers disagree on the {what}",
+            _zip(ZipEntry("a", local_overrides=lie)),
+        )
+    yield "a zip with entries that share their bytes", HostileArchive(ZIP, _overlapping())
+    yield "a zip with a program before it", HostileArchive(ZIP, b"#!/bin/sh\n" + honest)
+    yield "a zip with bytes behind it", HostileArchive(ZIP, honest + b"junk")
+    yield "a zip behind a zip", HostileArchive(ZIP, honest + zip_of({"SKILL.md": b"other"}))
     comment = zip_of({"SKILL.md": b"other"})
-    yield "a zip in the comment of a zip", Hostile(ZIP, make_zip(ROOT, comment=comment))
+    yield "a zip in the comment of a zip", HostileArchive(ZIP, make_zip(ROOT, comment=comment))
     hidden = make_zip(ROOT, ZipEntry("hidden"), listed=1)
-    yield "a zip with an entry that it does not list", Hostile(ZIP, hidden)
-    yield "a zip called a tar", Hostile(TGZ, honest)
-    yield "a tar called a zip", Hostile(ZIP, make_tgz(TAR_ROOT))
+    yield "a zip with an entry that it does not list", HostileArchive(ZIP, hidden)
+    yield "a zip called a tar", HostileArchive(TGZ, honest)
+    yield "a tar called a zip", HostileArchive(ZIP, make_tgz(TAR_ROOT))
     two = make_tgz(TAR_ROOT) + make_tgz(TAR_ROOT)
-    yield "a tar of two gzip streams", Hostile(TGZ, two)
-    yield "a tar behind a tar", Hostile(TGZ, gzip.compress(make_tar(TAR_ROOT) * 2))
+    yield "a tar of two gzip streams", HostileArchive(TGZ, two)
+    yield "a tar behind a tar", HostileArchive(TGZ, gzip.compress(make_tar(TAR_ROOT) * 2))
 
 
 def _overlapping() -> bytes:
@@ -172,29 +175,32 @@ def _overlapping() -> bytes:
     return body + directory + zip_end(2, len(directory), len(body))
 
 
-def _damaged() -> Iterator[tuple[str, Hostile]]:
+def _damaged() -> Iterator[tuple[str, HostileArchive]]:
     wrong: dict[str, int | bytes] = {"crc": 1}
     honest = make_zip(ROOT, ZipEntry("a", bytes(500)))
     yield "a zip that is encrypted", _zip(ZipEntry("a", flags=UTF8 | 1))
     yield "a zip that is packed in an unknown way", _zip(ZipEntry("a", method=14))
-    yield "a zip with a wrong checksum", _zip(ZipEntry("a", local=wrong, central=wrong))
-    yield "a zip with damaged bytes", _zip(ZipEntry("a", body=b"\xff\xff\xff"))
-    yield "a zip that is cut in the middle", Hostile(ZIP, honest[: len(honest) // 2])
-    yield "a zip without its last byte", Hostile(ZIP, honest[:-1])
-    yield "a tar that is cut in the middle", Hostile(TGZ, make_tgz(TAR_ROOT)[:60])
-    yield "a tar without an end", Hostile(TGZ, make_tgz(TAR_ROOT, end=b""))
+    yield (
+        "a zip with a wrong checksum",
+        _zip(ZipEntry("a", local_overrides=wrong, central_overrides=wrong)),
+    )
+    yield "a zip with damaged bytes", _zip(ZipEntry("a", packed_data=b"\xff\xff\xff"))
+    yield "a zip that is cut in the middle", HostileArchive(ZIP, honest[: len(honest) // 2])
+    yield "a zip without its last byte", HostileArchive(ZIP, honest[:-1])
+    yield "a tar that is cut in the middle", HostileArchive(TGZ, make_tgz(TAR_ROOT)[:60])
+    yield "a tar without an end", HostileArchive(TGZ, make_tgz(TAR_ROOT, end=b""))
     yield "a tar with a wrong checksum", _tgz(TarEntry("a", checksum=b"000001\x00 "))
-    yield "an empty file", Hostile(ZIP, b"")
-    yield "a page instead of a zip", Hostile(ZIP, b"<html>Sign in</html>")
-    yield "a page instead of a tar", Hostile(TGZ, gzip.compress(b"<html>Sign in</html>"))
+    yield "an empty file", HostileArchive(ZIP, b"")
+    yield "a page instead of a zip", HostileArchive(ZIP, b"<html>Sign in</html>")
+    yield "a page instead of a tar", HostileArchive(TGZ, gzip.compress(b"<html>Sign in</html>"))
 
 
-def _without_a_skill() -> Iterator[tuple[str, Hostile]]:
+def _iter_without_skill() -> Iterator[tuple[str, HostileArchive]]:
     for what, names in {
         "nothing": [],
         "no SKILL.md": ["README.md"],
         "a folder called SKILL.md": ["SKILL.md/a"],
         "a SKILL.md among litter": ["__MACOSX/SKILL.md"],
     }.items():
-        yield f"a zip with {what}", Hostile(ZIP, zip_of(dict.fromkeys(names, SKILL)))
-        yield f"a tar with {what}", Hostile(TGZ, tgz_of(dict.fromkeys(names, SKILL)))
+        yield f"a zip with {what}", HostileArchive(ZIP, zip_of(dict.fromkeys(names, SKILL)))
+        yield f"a tar with {what}", HostileArchive(TGZ, tgz_of(dict.fromkeys(names, SKILL)))

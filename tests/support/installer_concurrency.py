@@ -1,6 +1,7 @@
 """A crowd around one shelf: processes that add, update, remove and roll back one skill at once.
 
-`python -m tests.support.installer_concurrency ROLE FOLDER SCOPE [NUMBER ROUNDS]` is one of them. It begins when
+`python -m tests.support.installer_concurrency ROLE FOLDER SCOPE [NUMBER ROUNDS]` is one of them.
+It begins when
 its standard input ends, and says on its last line what it saw, as JSON.
 """
 
@@ -14,18 +15,22 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from skillhall import load_catalog
-from skillhall._internal.fs.atomic_swap import exchange
+from skillhall._internal.fs.atomic_swap import swap_names
 from skillhall._internal.installer.install import install
-from skillhall._internal.installer.project import Shelf
+from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.remove import remove
-from skillhall._internal.installer.rollback import undo
-from skillhall._internal.installer.targets import Placement
+from skillhall._internal.installer.rollback import roll_back
+from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.update import update
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.sources.folder.bundle_reader import in_memory, open_bundle, read_bundle
+from skillhall._internal.sources.folder.bundle_reader import (
+    load_into_memory,
+    open_bundle,
+    read_bundle,
+)
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import SkillFileNotFound, SkillhallError
-from tests.support.projects import settings_in
+from tests.support.projects import make_project_settings
 from tests.support.skills import make_skill_md
 
 ROOT = Path(__file__).parents[2]
@@ -50,8 +55,8 @@ def version(letter: str) -> dict[str, tuple[bytes, bool]]:
 VERSIONS = (version("A"), version("B"))
 
 
-def shelf_in(folder: Path, scope: str) -> Shelf:
-    return Shelf.of(settings_in(folder), user=scope == "user")
+def open_project(folder: Path, scope: str) -> Project:
+    return Project.from_settings(make_project_settings(folder), user=scope == "user")
 
 
 def prepare(folder: Path) -> None:
@@ -62,31 +67,31 @@ def prepare(folder: Path) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
             file.chmod(0o755 if is_program else 0o644)
-    settings_in(folder)
+    make_project_settings(folder)
 
 
-def run_crowd(folder: Path, scope: str, workers: int, rounds: int) -> list[dict[str, int]]:
+def run_workers(folder: Path, scope: str, workers: int, rounds: int) -> list[dict[str, int]]:
     """What everybody saw: the workers in order, then the reader."""
     with ExitStack() as ended:
-        flipper = ended.enter_context(_started("flip", folder, scope))
-        reader = ended.enter_context(_started("read", folder, scope))
+        flipper = ended.enter_context(_running_process("flip", folder, scope))
+        reader = ended.enter_context(_running_process("read", folder, scope))
         crowd = [
-            ended.enter_context(_started("work", folder, scope, str(n), str(rounds)))
+            ended.enter_context(_running_process("work", folder, scope, str(n), str(rounds)))
             for n in range(workers)
         ]
         for one in (flipper, reader, *crowd):
             assert one.stdin is not None
             one.stdin.close()
             one.stdin = None
-        seen = [_said(one) for one in crowd]
+        seen = [_read_result(one) for one in crowd]
         (folder / _STOP).touch()
-        _said(flipper)
-        return [*seen, _said(reader)]
+        _read_result(flipper)
+        return [*seen, _read_result(reader)]
 
 
-def _start(*words: object) -> subprocess.Popen[str]:
+def _start_process(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.installer_concurrency", *map(str, words)],
+        [sys.executable, "-m", "tests.support.installer_concurrency", *map(str, arguments)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -96,15 +101,15 @@ def _start(*words: object) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def _started(*words: object) -> Iterator[subprocess.Popen[str]]:
-    with _start(*words) as process:
+def _running_process(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    with _start_process(*arguments) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
-def _said(process: subprocess.Popen[str]) -> dict[str, int]:
+def _read_result(process: subprocess.Popen[str]) -> dict[str, int]:
     out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, err
     found: dict[str, int] = json.loads(out.splitlines()[-1])
@@ -114,22 +119,22 @@ def _said(process: subprocess.Popen[str]) -> dict[str, int]:
 # Roles
 
 
-def flip(folder: Path, _scope: str) -> Counter[str]:
+def swap_versions(folder: Path, _scope: str) -> Counter[str]:
     """Exchange the two versions in the source, again and again."""
     seen: Counter[str] = Counter()
     source = os.open(folder / "source", os.O_RDONLY)
     while not (folder / _STOP).exists():
-        if not exchange(source, "pdf", "other"):
+        if not swap_names(source, "pdf", "other"):
             break
         seen["flips"] += 1
     os.close(source)
     return seen
 
 
-def read(folder: Path, scope: str) -> Counter[str]:
+def read_repeatedly(folder: Path, scope: str) -> Counter[str]:
     """List the skills and read the one that changes; every version that is seen must be whole."""
     seen: Counter[str] = Counter()
-    root = Path(shelf_in(folder, scope).root) / SKILLS
+    root = Path(open_project(folder, scope).root) / SKILLS
     while not (folder / _STOP).exists():
         found = (
             [one for one in load_catalog([str(root)]) if one.id == "pdf"] if root.exists() else []
@@ -137,10 +142,13 @@ def read(folder: Path, scope: str) -> Counter[str]:
         if not found:
             seen["absent"] += 1
             continue
-        place = found[0].place
-        for taken in (read_bundle, lambda place, policy: in_memory(open_bundle(place, policy))):
+        place = found[0].folder_handle
+        for taken in (
+            read_bundle,
+            lambda place, policy: load_into_memory(open_bundle(place, policy)),
+        ):
             try:
-                bundle = taken(place, LENIENT.scan)
+                bundle = taken(place, LENIENT.scan_policy)
             except SkillFileNotFound:
                 seen["swapped"] += 1
                 continue
@@ -149,16 +157,16 @@ def read(folder: Path, scope: str) -> Counter[str]:
     return seen
 
 
-def work(folder: Path, scope: str, number: str, rounds: str) -> Counter[str]:
+def run_operations(folder: Path, scope: str, number: str, rounds: str) -> Counter[str]:
     """Change the shelf; whatever stands in the way must be an error with a class."""
     seen: Counter[str] = Counter()
-    shelf, mine = shelf_in(folder, scope), int(number)
+    shelf, mine = open_project(folder, scope), int(number)
     verbs: list[Callable[[], object]] = [
         lambda: _add(shelf, folder / "source/pdf"),
         lambda: update(shelf, ["pdf"]),
         lambda: remove(shelf, ["pdf"]),
         lambda: _add(shelf, folder / "source/pdf", overwrite=True),
-        lambda: undo(shelf, "pdf"),
+        lambda: roll_back(shelf, "pdf"),
     ]
     for at in range(int(rounds)):
         own = folder / f"own/{number}/own-{number}-{at}"
@@ -173,12 +181,16 @@ def work(folder: Path, scope: str, number: str, rounds: str) -> Counter[str]:
     return seen
 
 
-def _add(shelf: Shelf, source: Path, *, overwrite: bool = False) -> None:
-    opened = open_source(str(source), shelf.settings)
-    install(shelf, opened, opened.bundles, Placement(), overwrite=overwrite)
+def _add(project: Project, source: Path, *, overwrite: bool = False) -> None:
+    opened = open_source(str(source), project.settings)
+    install(project, opened, opened.bundles, InstallTargets(), overwrite=overwrite)
 
 
-ROLES: Mapping[str, Callable[..., Counter[str]]] = {"flip": flip, "read": read, "work": work}
+ROLES: Mapping[str, Callable[..., Counter[str]]] = {
+    "flip": swap_versions,
+    "read": read_repeatedly,
+    "work": run_operations,
+}
 
 if __name__ == "__main__":
     role, place, *rest = sys.argv[1:]

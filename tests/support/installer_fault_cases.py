@@ -6,13 +6,13 @@ from typing import TypeAlias
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import read_lock
-from skillhall._internal.installer.preflight import add
+from skillhall._internal.installer.preflight import add_to_folder
 from skillhall._internal.installer.remove import remove
-from skillhall._internal.installer.rollback import undo
+from skillhall._internal.installer.rollback import roll_back
 from skillhall._internal.installer.update import update
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.opener import open_source
-from tests.support.projects import Workbench, tree, workbench
+from tests.support.projects import ProjectFixture, make_project, read_tree
 
 Tree: TypeAlias = dict[str, tuple[bytes, bool]]
 
@@ -21,181 +21,181 @@ PDF = ".agents/skills/pdf"
 LINK = ".claude/skills/pdf"
 
 
-class _Case:
+class _InstallCase:
     """A skill that is there in its old version, and a source with the new one."""
 
     is_installed = True
 
     def prepare(self, folder: Path) -> None:
-        bench = workbench(folder)
+        bench = make_project(folder)
         self._write(bench, _OLD)
         if self.is_installed:
             bench.add("universal", "claude-code")
         self._write(bench, _NEW)
 
-    def _write(self, bench: Workbench, text: str) -> Tree:
+    def _write(self, bench: ProjectFixture, text: str) -> Tree:
         rmtree(bench.source, ignore_errors=True)
         bench.skill("pdf", text)
         bench.write("pdf/scripts/run.sh", f"#!/bin/sh\n# {text}", executable=True)
         bench.write(f"pdf/{text.strip()}.md", text)
-        return tree(bench.source / "pdf")
+        return read_tree(bench.source / "pdf")
 
-    def work(self, folder: Path) -> None:
+    def run(self, folder: Path) -> None:
         raise NotImplementedError
 
     def check(self, folder: Path) -> None:
-        bench = workbench(folder)
-        self._next_start(bench)
-        left = tree(bench.installed(PDF)) if bench.installed(PDF).is_dir() else {}
-        assert left in self.allowed(bench), sorted(left)
-        self._clears_up(bench)
+        bench = make_project(folder)
+        self._recover(bench)
+        left = read_tree(bench.installed_path(PDF)) if bench.installed_path(PDF).is_dir() else {}
+        assert left in self.allowed_states(bench), sorted(left)
+        self._check_next_run(bench)
 
-    def _next_start(self, bench: Workbench) -> None:
-        if (place := bench.installed(".agents/skills")).is_dir():
+    def _recover(self, bench: ProjectFixture) -> None:
+        if (place := bench.installed_path(".agents/skills")).is_dir():
             with WritableFolder(str(place)) as target:
                 target.recover()
 
-    def allowed(self, bench: Workbench) -> list[Tree]:
+    def allowed_states(self, bench: ProjectFixture) -> list[Tree]:
         """Every whole version."""
         old = self._write(bench, _OLD) if self.is_installed else {}
         return [old, self._write(bench, _NEW)]
 
-    def _clears_up(self, bench: Workbench) -> None:
+    def _check_next_run(self, bench: ProjectFixture) -> None:
         """The next work finds nothing in its way, and leaves nothing of the old one behind."""
         bench.add("universal", "claude-code", overwrite=True)
-        assert tree(bench.installed(PDF)) == tree(bench.source / "pdf")
+        assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
         assert PDF in read_lock(str(bench.project)).entries
-        assert bench.installed(LINK).is_symlink()
+        assert bench.installed_path(LINK).is_symlink()
         assert list(bench.project.rglob(".skillhall-*")) == []
 
 
-class Add(_Case):
+class Add(_InstallCase):
     """A skill that was not there."""
 
     is_installed = False
 
-    def work(self, folder: Path) -> None:
-        workbench(folder).add("universal", "claude-code")
+    def run(self, folder: Path) -> None:
+        make_project(folder).add("universal", "claude-code")
 
 
-class Replace(_Case):
+class Replace(_InstallCase):
     """A skill over its old version."""
 
-    def work(self, folder: Path) -> None:
-        workbench(folder).add("universal", "claude-code", overwrite=True)
+    def run(self, folder: Path) -> None:
+        make_project(folder).add("universal", "claude-code", overwrite=True)
 
 
-class Update(_Case):
+class Update(_InstallCase):
     """A skill brought up to date."""
 
-    def work(self, folder: Path) -> None:
-        update(workbench(folder).shelf)
+    def run(self, folder: Path) -> None:
+        update(make_project(folder).installer_project)
 
 
-class Remove(_Case):
+class Remove(_InstallCase):
     """A skill that is removed: it is there whole, or not at all."""
 
-    def work(self, folder: Path) -> None:
-        remove(workbench(folder).shelf, ["pdf"])
+    def run(self, folder: Path) -> None:
+        remove(make_project(folder).installer_project, ["pdf"])
 
-    def allowed(self, bench: Workbench) -> list[Tree]:
-        return [*super().allowed(bench), {}]
+    def allowed_states(self, bench: ProjectFixture) -> list[Tree]:
+        return [*super().allowed_states(bench), {}]
 
 
-class Rollback(_Case):
+class Rollback(_InstallCase):
     """An update that is taken back."""
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
-        update(workbench(folder).shelf)
+        update(make_project(folder).installer_project)
 
-    def work(self, folder: Path) -> None:
-        undo(workbench(folder).shelf, "pdf")
+    def run(self, folder: Path) -> None:
+        roll_back(make_project(folder).installer_project, "pdf")
 
 
-class Plain(_Case):
+class AddWithoutLock(_InstallCase):
     """A skill over its old version, in a folder without a lock."""
 
     def prepare(self, folder: Path) -> None:
-        bench = workbench(folder)
+        bench = make_project(folder)
         self._write(bench, _OLD)
-        self.work(folder)
+        self.run(folder)
         self._write(bench, _NEW)
 
-    def work(self, folder: Path) -> None:
-        bench = workbench(folder)
+    def run(self, folder: Path) -> None:
+        bench = make_project(folder)
         bundles = open_source(str(bench.source), bench.settings).bundles
-        add(bundles, str(bench.installed(".agents/skills")), overwrite=True)
+        add_to_folder(bundles, str(bench.installed_path(".agents/skills")), overwrite=True)
 
-    def _clears_up(self, bench: Workbench) -> None:
-        self.work(bench.folder)
-        assert tree(bench.installed(PDF)) == tree(bench.source / "pdf")
+    def _check_next_run(self, bench: ProjectFixture) -> None:
+        self.run(bench.folder)
+        assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
         assert list(bench.project.rglob(".skillhall-*")) == []
 
 
-class _Local(_Case):
+class _LocalCase(_InstallCase):
     """Skills of a run directory, which keeps no lock."""
 
     def prepare(self, folder: Path) -> None:
-        bench = workbench(folder)
+        bench = make_project(folder)
         self._write(bench, _OLD)
         if self.is_installed:
             self._import(bench)
         self._write(bench, _NEW)
 
-    def _import(self, bench: Workbench) -> None:
+    def _import(self, bench: ProjectFixture) -> None:
         bundles = open_source(str(bench.source), bench.settings).bundles
-        LocalSkills(str(bench.project)).import_(bundles, replace=True)
+        FolderStore(str(bench.project)).import_(bundles, replace=True)
 
-    def _next_start(self, bench: Workbench) -> None:
-        LocalSkills(str(bench.project)).sweep()
+    def _recover(self, bench: ProjectFixture) -> None:
+        FolderStore(str(bench.project)).sweep()
         assert list(bench.project.rglob(".skillhall-*")) == []
 
-    def _clears_up(self, bench: Workbench) -> None:
+    def _check_next_run(self, bench: ProjectFixture) -> None:
         self._import(bench)
-        assert tree(bench.installed(PDF)) == tree(bench.source / "pdf")
+        assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
 
 
-class LocalImport(_Local):
+class LocalImport(_LocalCase):
     """A skill that was not there."""
 
     is_installed = False
 
-    def work(self, folder: Path) -> None:
-        self._import(workbench(folder))
+    def run(self, folder: Path) -> None:
+        self._import(make_project(folder))
 
 
-class LocalReplace(_Local):
+class LocalReplace(_LocalCase):
     """A skill over its old version."""
 
-    def work(self, folder: Path) -> None:
-        self._import(workbench(folder))
+    def run(self, folder: Path) -> None:
+        self._import(make_project(folder))
 
 
-class LocalDelete(_Local):
+class LocalDelete(_LocalCase):
     """A skill that is deleted."""
 
-    def work(self, folder: Path) -> None:
-        LocalSkills(str(folder / "project")).delete("pdf")
+    def run(self, folder: Path) -> None:
+        FolderStore(str(folder / "project")).delete("pdf")
 
-    def allowed(self, bench: Workbench) -> list[Tree]:
-        return [*super().allowed(bench), {}]
+    def allowed_states(self, bench: ProjectFixture) -> list[Tree]:
+        return [*super().allowed_states(bench), {}]
 
 
-class Setup:
+class InstallSystemSkills:
     """The skills that come with the product: each is there whole, or not at all."""
 
     def prepare(self, folder: Path) -> None:
         (folder / "whole").mkdir()
-        LocalSkills(str(folder / "whole")).install_system_skills()
+        FolderStore(str(folder / "whole")).install_system_skills()
 
-    def work(self, folder: Path) -> None:
+    def run(self, folder: Path) -> None:
         (folder / "run").mkdir(exist_ok=True)
-        LocalSkills(str(folder / "run")).install_system_skills()
+        FolderStore(str(folder / "run")).install_system_skills()
 
     def check(self, folder: Path) -> None:
         whole, run = (folder / name / ".agents/sys.skills" for name in ("whole", "run"))
         for skill in whole.iterdir():
-            assert tree(run / skill.name) in ({}, tree(skill))
-        self.work(folder)
-        assert tree(run) == tree(whole)
+            assert read_tree(run / skill.name) in ({}, read_tree(skill))
+        self.run(folder)
+        assert read_tree(run) == read_tree(whole)

@@ -16,13 +16,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
-from skillhall._internal.catalog.skill_view import FolderOffering
+from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.policy.profiles import LENIENT, Profile
 from skillhall._internal.sources.folder.root import Root
 
 T = TypeVar("T")
-Talk = Callable[[Client], Awaitable[T]]
+ClientAction = Callable[[Client], Awaitable[T]]
 
 DEADLINE = 120  # seconds; whatever takes longer hangs
 MODERN, HANDSHAKE = "auto", "legacy"  # what the client calls them
@@ -30,34 +30,34 @@ ERAS = (MODERN, HANDSHAKE)
 VERSIONS = {MODERN: "2026-07-28", HANDSHAKE: "2025-11-25"}
 
 
-class Raw(mcp_types.Result):
+class RawResult(mcp_types.Result):
     """A result with whatever it holds."""
 
     model_config = ConfigDict(extra="allow")
 
 
-def folder_server(*roots: Path, profile: Profile = LENIENT) -> SkillServer:
+def make_folder_server(*roots: Path, profile: Profile = LENIENT) -> SkillServer:
     """A server that looks at every call, and often in between."""
-    offering = FolderOffering([Root(str(root)) for root in roots], profile)
-    return SkillServer(offering, share=0, interval=0.01)
+    offering = FolderSkillProvider([Root(str(root)) for root in roots], profile)
+    return SkillServer(offering, ttl_factor=0, poll_interval=0.01)
 
 
-def talk(server: Any, what: Talk[T], mode: str = MODERN) -> T:  # noqa: ANN401 - the client's
+def run_client(server: Any, action: ClientAction[T], mode: str = MODERN) -> T:  # noqa: ANN401 - the client's
     """What comes out of a conversation with a server, or with one behind a transport."""
 
     async def main() -> T:
         with anyio.fail_after(DEADLINE):
             async with Client(server, mode=mode, cache=None) as client:
-                return await what(client)
+                return await action(client)
 
     try:
         return anyio.run(main)
     except BaseExceptionGroup as group:  # a transport tells errors in groups
-        raise _first(group) from None
+        raise _first_exception(group) from None
 
 
-def talk_by_http(
-    port: int, what: Talk[T], headers: Mapping[str, str] | None = None, mode: str = MODERN
+def run_http_client(
+    port: int, action: ClientAction[T], headers: Mapping[str, str] | None = None, mode: str = MODERN
 ) -> T:
     """What comes out of a conversation with a server that listens at a port."""
 
@@ -67,64 +67,64 @@ def talk_by_http(
                 url = f"http://127.0.0.1:{port}/mcp"
                 transport = streamable_http_client(url, http_client=line)
                 async with Client(transport, mode=mode, cache=None) as client:
-                    return await what(client)
+                    return await action(client)
 
     return anyio.run(main)
 
 
-def _first(error: BaseException) -> BaseException:
+def _first_exception(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-async def send(client: Client, method: str, **params: object) -> dict[str, Any]:
+async def send_request(client: Client, method: str, **params: object) -> dict[str, Any]:
     """The result of a call that the client has no function for."""
     request = mcp_types.Request[dict[str, object], str](method=method, params=params)
-    result = await client.session.send_request(request, Raw)
+    result = await client.session.send_request(request, RawResult)
     return result.model_dump(by_alias=True)
 
 
-async def refusal(asked: Awaitable[object]) -> tuple[int, str]:
+async def read_error(call: Awaitable[object]) -> tuple[int, str]:
     """The number and the class of the error that a call ends in."""
     try:
-        result = await asked
+        result = await call
     except MCPError as error:
         data = error.error.data
         return error.error.code, data["code"] if isinstance(data, dict) else ""
     raise AssertionError(f"it was answered: {result!r}")
 
 
-async def refused_data(asked: Awaitable[object]) -> object:
+async def read_error_data(call: Awaitable[object]) -> object:
     """The data of the error that a call ends in."""
     try:
-        result = await asked
+        result = await call
     except MCPError as error:
         return error.error.data
     raise AssertionError(f"it was answered: {result!r}")
 
 
-async def every(client: Client, method: str, key: str) -> list[dict[str, Any]]:
+async def list_all(client: Client, method: str, key: str) -> list[dict[str, Any]]:
     """All rows of a list, page by page."""
     rows: list[dict[str, Any]] = []
     cursor: dict[str, object] = {}
     while True:
-        page = await send(client, method, **cursor)
+        page = await send_request(client, method, **cursor)
         rows += page[key]
         if page.get("nextCursor") is None:
             return rows
         cursor = {"cursor": page["nextCursor"]}
 
 
-def stdio_command(*words: object) -> StdioServerParameters:
+def stdio_command(*options: object) -> StdioServerParameters:
     """`skillhall mcp` as a client starts it."""
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    arguments = ["-m", "skillhall", "mcp", *map(str, words)]
+    arguments = ["-m", "skillhall", "mcp", *map(str, options)]
     return StdioServerParameters(command=sys.executable, args=arguments, env=variables)
 
 
 @asynccontextmanager
-async def quiet_stdio(command: StdioServerParameters, log: Path) -> AsyncIterator[Any]:
+async def open_stdio(command: StdioServerParameters, log: Path) -> AsyncIterator[Any]:
     """A transport to that command, whose stderr goes to a file."""
     with log.open("w", encoding="utf-8") as errors:
         async with stdio_client(command, errlog=errors) as streams:

@@ -42,7 +42,7 @@ def capabilities() -> dict[str, Any]:
     return {"resources": {}, "extensions": {EXTENSION: {}}}
 
 
-def result_of(script: Script, method: str, params: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+def build_result(script: Script, method: str, params: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
     """The right result of a call; a number is the code of an error."""
     declared = script.get("capabilities", capabilities())
     if method == "server/discover" and not script.get("is_old"):
@@ -73,7 +73,7 @@ def _cacheable() -> dict[str, Any]:
     return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
-def answer(script: Script, request: dict[str, Any]) -> bytes:
+def build_response(script: Script, request: dict[str, Any]) -> bytes:
     """What is said to a request: a message, or whatever the script wants."""
     method, params = request["method"], request.get("params", {})
     if method in script.get("raw", {}):
@@ -83,19 +83,19 @@ def answer(script: Script, request: dict[str, Any]) -> bytes:
     elif method in script.get("errors", {}):
         result = script["errors"][method]
     else:
-        result = result_of(script, method, params)
+        result = build_result(script, method, params)
     message = {"jsonrpc": "2.0", "id": request["id"]}
     if isinstance(result, int):
         return json.dumps({**message, "error": {"code": result, "message": "no"}}).encode()
     return json.dumps({**message, "result": result}).encode()
 
 
-def answer_deafly(script: Script) -> None:
+def respond_without_reading(script: Script) -> None:
     """Say what will be asked for, in order, and wait to be ended."""
     requests = [{"id": 1, "method": "server/discover"}]
     requests += [{"id": number, "method": "skills/list"} for number in range(2, 2000)]
     for request in requests:
-        said = json.loads(answer(script, request))
+        said = json.loads(build_response(script, request))
         said["result"]["nextCursor"] = str(request["id"])
         sys.stdout.write(json.dumps(said) + "\n")
     sys.stdout.flush()
@@ -106,7 +106,7 @@ def main(script: Script) -> None:
     """Answer until the input ends."""
     out = sys.stdout.buffer
     if script.get("is_deaf"):
-        answer_deafly(script)
+        respond_without_reading(script)
     for line in sys.stdin.buffer:
         request = json.loads(line)
         method = request.get("method")
@@ -124,7 +124,7 @@ def main(script: Script) -> None:
             }
             out.write(json.dumps(asked).encode() + b"\n")
             out.write(b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}\n')
-        out.write(answer(script, request) + b"\n")
+        out.write(build_response(script, request) + b"\n")
         out.flush()
 
 

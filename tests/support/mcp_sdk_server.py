@@ -28,19 +28,19 @@ from pydantic import ConfigDict
 INVALID = -32602
 
 
-class Open(CacheableResult):
+class ExtensionResult(CacheableResult):
     """A result with fields of the extension."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class Named(RequestParams):
+class GetSkillParams(RequestParams):
     """What `skills/get` takes."""
 
     uri: str
 
 
-class Paged(RequestParams):
+class ListSkillsParams(RequestParams):
     """What `skills/list` takes."""
 
     cursor: str | None = None
@@ -57,25 +57,25 @@ def make_server(script: dict[str, Any]) -> Server[Any]:
         kind = TextResourceContents if "text" in content else BlobResourceContents
         return ReadResourceResult(contents=[kind(**content)])
 
-    async def list_skills(_: object, params: Paged) -> Open:
+    async def list_skills(_: object, params: ListSkillsParams) -> ExtensionResult:
         await anyio.lowlevel.checkpoint()
         start = int(params.cursor or 0)
         page: dict[str, Any] = {"skills": script["skills"][start : start + 1]}
         if len(script["skills"]) > start + 1:
             page["nextCursor"] = str(start + 1)
-        return Open.model_validate(page)
+        return ExtensionResult.model_validate(page)
 
-    async def get_skill(_: object, params: Named) -> Open:
+    async def get_skill(_: object, params: GetSkillParams) -> ExtensionResult:
         await anyio.lowlevel.checkpoint()
         found = [one for one in script["skills"] if one["uri"] == params.uri]
         if not found:
             raise MCPError(INVALID, "there is none")
-        return Open.model_validate({"skill": found[0]})
+        return ExtensionResult.model_validate({"skill": found[0]})
 
     server: Server[Any] = Server("sdk", on_read_resource=read)
     server.extensions["io.modelcontextprotocol/skills"] = {}
-    server.add_request_handler("skills/list", Paged, list_skills)
-    server.add_request_handler("skills/get", Named, get_skill)
+    server.add_request_handler("skills/list", ListSkillsParams, list_skills)
+    server.add_request_handler("skills/get", GetSkillParams, get_skill)
     return server
 
 

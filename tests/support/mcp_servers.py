@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.support import mcp_scripted_server as mcp_script
-from tests.support.cli_sandbox import Sandbox
-from tests.support.mcp_scripted_server import Script, answer
+from tests.support.cli_sandbox import CliSandbox
+from tests.support.mcp_scripted_server import Script, build_response
 from tests.support.skills import make_skill_md
 
 DEADLINE = 120  # seconds
@@ -82,26 +82,26 @@ def plain_skill(name: str, folder: str = "") -> tuple[dict[str, Any], dict[str, 
     return make_entry(files, place, front), make_contents(files, place)
 
 
-def command_for(script: Script, place: Path) -> list[str]:
+def write_script(script: Script, path: Path) -> list[str]:
     """The command that plays the script, which is written to a place."""
-    place.write_text(json.dumps(script), encoding="utf-8")
-    return [sys.executable, "-I", str(PROGRAM), str(place)]
+    path.write_text(json.dumps(script), encoding="utf-8")
+    return [sys.executable, "-I", str(PROGRAM), str(path)]
 
 
-def name_server(sandbox: Sandbox, script: Script, label: str = LABEL) -> None:
+def add_server(sandbox: CliSandbox, script: Script, label: str = LABEL) -> None:
     """Have the person of a sandbox name a server that is a command."""
-    command = command_for(script, sandbox.sources / f"{label}.json")
+    command = write_script(script, sandbox.sources / f"{label}.json")
     told = sandbox.run("mcp-servers", "add", "--overwrite", label, "--", *command)
     assert told.code == 0, told
 
 
 @dataclass
-class HttpServer:
+class ScriptedHttpServer:
     """A scripted server by http: what it was asked, and odd ways to answer."""
 
     script: Script
     port: int = 0
-    asked: list[dict[str, Any]] = field(default_factory=list)  # headers, body, method
+    requests: list[dict[str, Any]] = field(default_factory=list)  # headers, body, method
     token: str = ""
     is_streaming: bool = False  # whether it answers by events
     status: int = 200
@@ -114,9 +114,9 @@ class HttpServer:
 
 
 @contextmanager
-def http_server(script: Script) -> Iterator[HttpServer]:
+def run_scripted_server(script: Script) -> Iterator[ScriptedHttpServer]:
     """The server in a thread, until the block is left."""
-    state = HttpServer(script)
+    state = ScriptedHttpServer(script)
 
     class Handler(_Handler):
         server_state = state
@@ -133,13 +133,13 @@ def http_server(script: Script) -> Iterator[HttpServer]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server_state: HttpServer
+    server_state: ScriptedHttpServer
 
     def do_POST(self) -> None:
         state = self.server_state
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {name.lower(): text for name, text in self.headers.items()}
-        state.asked.append({"method": body["method"], "headers": headers, "body": body})
+        state.requests.append({"method": body["method"], "headers": headers, "body": body})
         if state.token and headers.get("authorization") != f"Bearer {state.token}":
             self._send(401, b"{}", {})
         elif state.body is not None or state.status != 200:
@@ -147,13 +147,13 @@ class _Handler(BaseHTTPRequestHandler):
         elif "id" not in body:
             self._send(202, b"", {})
         else:
-            self._answer(answer(state.script, body))
+            self._send_result(build_response(state.script, body))
 
     def do_DELETE(self) -> None:
-        self.server_state.asked.append({"method": "DELETE", "headers": {}, "body": {}})
+        self.server_state.requests.append({"method": "DELETE", "headers": {}, "body": {}})
         self._send(200, b"", {})
 
-    def _answer(self, data: bytes) -> None:
+    def _send_result(self, data: bytes) -> None:
         state = self.server_state
         if not state.is_streaming:
             self._send(
@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             )
             return
         noise = b': hello\r\nid: 1\r\ndata:\r\n\r\ndata: {"jsonrpc": "2.0", "method": "x"}\r\n\r\n'
-        parts = b"\r\n".join(b"data: " + line for line in _cut(data))
+        parts = b"\r\n".join(b"data: " + line for line in _split(data))
         headers = {"Content-Type": "text/event-stream", **state.headers}
         self._send(200, noise + b"event: message\r\n" + parts + b"\r\n\r\n", headers)
 
@@ -176,6 +176,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: tests look at what is said."""
 
 
-def _cut(data: bytes) -> list[bytes]:
+def _split(data: bytes) -> list[bytes]:
     """JSON over two lines of an event, as a server may write it."""
     return [data[:1], data[1:]]

@@ -6,13 +6,13 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from skillhall._internal.storage.ports import Reading, Writing
+from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
 from skillhall._internal.storage.records import (
     Block,
-    Content,
+    BlockContent,
     Event,
     Session,
-    Snapshot,
+    SessionSnapshot,
     Template,
     Zone,
     ZoneSize,
@@ -28,11 +28,11 @@ class _State:
 
     sessions: dict[str, Session] = field(default_factory=dict)
     blocks: dict[str, Block] = field(default_factory=dict)
-    templates: dict[str, tuple[Template, tuple[Content, ...]]] = field(default_factory=dict)
-    snapshots: dict[str, tuple[Snapshot, tuple[Block, ...]]] = field(default_factory=dict)
+    templates: dict[str, tuple[Template, tuple[BlockContent, ...]]] = field(default_factory=dict)
+    snapshots: dict[str, tuple[SessionSnapshot, tuple[Block, ...]]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
 
-    def copied(self) -> "_State":
+    def copy(self) -> "_State":
         return _State(**{name: copy(value) for name, value in vars(self).items()})
 
 
@@ -43,14 +43,14 @@ class MemoryStore:
         self._state = _State()
         self._lock = threading.Lock()
 
-    def read(self, work: Callable[[Reading], _T]) -> _T:
+    def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         with self._lock:
-            return work(_MemoryWriting(self._state.copied()))
+            return work(_MemoryTransaction(self._state.copy()))
 
-    def write(self, work: Callable[[Writing], _T]) -> _T:
+    def write(self, work: Callable[[WorkspaceWriter], _T]) -> _T:
         with self._lock:
-            state = self._state.copied()
-            result = work(_MemoryWriting(state))
+            state = self._state.copy()
+            result = work(_MemoryTransaction(state))
             self._state = state
             return result
 
@@ -59,14 +59,14 @@ def _order(block: Block) -> tuple[str, str]:
     return block.zone, block.position
 
 
-class _MemoryWriting:
+class _MemoryTransaction:
     def __init__(self, state: _State) -> None:
         self._state = state
 
     def session(self, identity: str) -> Session | None:
         return self._state.sessions.get(identity)
 
-    locked = session
+    lock_session = session
 
     def sessions(self, after: str, limit: int) -> list[Session]:
         found = sorted(self._state.sessions)
@@ -100,7 +100,7 @@ class _MemoryWriting:
         ]
         return sorted(found, key=lambda one: (-(one.deleted or 0), one.id))
 
-    def sizes(self, session: str) -> dict[Zone, ZoneSize]:
+    def zone_sizes(self, session: str) -> dict[Zone, ZoneSize]:
         found: dict[Zone, ZoneSize] = {}
         for block in self.blocks(session):
             size = found.get(block.zone, ZoneSize())
@@ -111,17 +111,19 @@ class _MemoryWriting:
             )
         return found
 
-    def count(self, session: str) -> int:
+    def count_blocks(self, session: str) -> int:
         return len(self.blocks(session))
 
-    def following(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
-        return next((one for one in self.keys(session, zone) if one[1] > key), None)
+    def next_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
+        return next((one for one in self.list_positions(session, zone) if one[1] > position), None)
 
-    def preceding(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
-        found = [one for one in self.keys(session, zone) if not key or one[1] < key]
+    def previous_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
+        found = [
+            one for one in self.list_positions(session, zone) if not position or one[1] < position
+        ]
         return found[-1] if found else None
 
-    def keys(self, session: str, zone: Zone) -> list[tuple[str, str]]:
+    def list_positions(self, session: str, zone: Zone) -> list[tuple[str, str]]:
         return [(block.id, block.position) for block in self.blocks(session, zone)]
 
     def templates(self) -> list[Template]:
@@ -132,18 +134,18 @@ class _MemoryWriting:
         found = self._state.templates.get(identity)
         return found[0] if found else None
 
-    def template_named(self, name: str) -> Template | None:
+    def find_template_by_name(self, name: str) -> Template | None:
         return next((one for one in self.templates() if one.name == name), None)
 
-    def template_contents(self, identity: str) -> tuple[Content, ...]:
+    def template_contents(self, identity: str) -> tuple[BlockContent, ...]:
         found = self._state.templates.get(identity)
         return found[1] if found else ()
 
-    def snapshots(self, session: str) -> list[Snapshot]:
+    def snapshots(self, session: str) -> list[SessionSnapshot]:
         found = [one for one, _ in self._state.snapshots.values() if one.session == session]
         return sorted(found, key=lambda one: (-one.revision, one.id))
 
-    def snapshot(self, session: str, identity: str) -> Snapshot | None:
+    def snapshot(self, session: str, identity: str) -> SessionSnapshot | None:
         return next((one for one in self.snapshots(session) if one.id == identity), None)
 
     def snapshot_blocks(self, identity: str) -> tuple[Block, ...]:
@@ -163,64 +165,64 @@ class _MemoryWriting:
 
     save_session = add_session
 
-    def drop_session(self, identity: str) -> None:
+    def delete_session(self, identity: str) -> None:
         del self._state.sessions[identity]
-        self.drop_blocks(identity)
+        self.delete_blocks(identity)
         for one in self.snapshots(identity):
-            self.drop_snapshot(one.id)
+            self.delete_snapshot(one.id)
 
     def add_blocks(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             self.save_block(block)
 
     def save_block(self, block: Block) -> None:
-        taken = {key: one for one, key in self.keys(block.session, block.zone)}
+        taken = {key: one for one, key in self.list_positions(block.session, block.zone)}
         if block.deleted is None:
             assert taken.get(block.position, block.id) == block.id, "two blocks at one position"
         self._state.blocks[block.id] = block
 
-    def place_blocks(self, session: str, keys: Sequence[tuple[str, str]]) -> None:
-        for identity, key in keys:
+    def set_positions(self, session: str, positions: Sequence[tuple[str, str]]) -> None:
+        for identity, key in positions:
             assert self._state.blocks[identity].session == session
             self._state.blocks[identity] = replace(self._state.blocks[identity], position=key)
 
-    def drop_blocks(self, session: str) -> None:
+    def delete_blocks(self, session: str) -> None:
         blocks = self._state.blocks
         self._state.blocks = {one: b for one, b in blocks.items() if b.session != session}
 
-    def forget_deleted(self, session: str, keep: int) -> None:
+    def prune_deleted_blocks(self, session: str, keep: int) -> None:
         for block in self.deleted_blocks(session)[keep:]:
             del self._state.blocks[block.id]
 
-    def add_template(self, template: Template, contents: Sequence[Content]) -> None:
+    def add_template(self, template: Template, contents: Sequence[BlockContent]) -> None:
         self.save_template(template, contents)
 
-    def save_template(self, template: Template, contents: Sequence[Content] | None) -> None:
-        other = self.template_named(template.name)
+    def save_template(self, template: Template, contents: Sequence[BlockContent] | None) -> None:
+        other = self.find_template_by_name(template.name)
         if other is not None and other.id != template.id:
             raise Conflict(f"a template named {template.name!r}")
         kept = self.template_contents(template.id) if contents is None else tuple(contents)
         self._state.templates[template.id] = template, kept
 
-    def drop_template(self, identity: str) -> None:
+    def delete_template(self, identity: str) -> None:
         del self._state.templates[identity]
 
-    def add_snapshot(self, snapshot: Snapshot) -> None:
+    def add_snapshot(self, snapshot: SessionSnapshot) -> None:
         self._state.snapshots[snapshot.id] = snapshot, tuple(self.blocks(snapshot.session))
 
-    def restore_blocks(self, snapshot: Snapshot, version: int, at: str) -> None:
+    def restore_blocks(self, snapshot: SessionSnapshot, version: int, at: str) -> None:
         for block in self.snapshot_blocks(snapshot.id):
             self.save_block(replace(block, version=version, updated=at))
 
-    def drop_snapshot(self, identity: str) -> None:
+    def delete_snapshot(self, identity: str) -> None:
         del self._state.snapshots[identity]
 
-    def forget_automatic(self, session: str, keep: int, spare: str) -> None:
-        found = [one for one in self.snapshots(session) if one.automatic and one.id != spare]
+    def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
+        found = [one for one in self.snapshots(session) if one.automatic and one.id != keep_id]
         for one in found[keep:]:
-            self.drop_snapshot(one.id)
+            self.delete_snapshot(one.id)
 
-    def note(self, *events: Event) -> int:
+    def add_events(self, *events: Event) -> int:
         for event in events:
             self._state.events.append(replace(event, seq=self.event_range()[1] + 1))
         return self.event_range()[1]

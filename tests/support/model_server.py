@@ -14,30 +14,30 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, TypeAlias
 
 _NUMBERS = itertools.count(1)  # for the ids of calls
-HELD = 30  # seconds that a test may let a client wait
-MOST = 20  # requests; a client that sends more goes round in circles
+PAUSE_TIMEOUT = 30  # seconds that a test may let a client wait
+MAX_REQUESTS = 20  # requests; a client that sends more goes round in circles
 
 Json: TypeAlias = Mapping[str, Any]
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A turn in which the model calls a tool."""
 
     tool: str
     arguments: dict[str, Any]
 
 
-Turn: TypeAlias = Call | str
+Turn: TypeAlias = ToolCall | str
 
 
-class Asked(NamedTuple):
+class ModelRequest(NamedTuple):
     """One request to the model."""
 
     path: str
     system: str
     tools: dict[str, Json]  # the JSON Schemas of the parameters, by name
-    said: list[str]  # by the person
-    results: list[str]  # of tools, since the person last spoke
+    user_messages: list[str]  # by the person
+    tool_results: list[str]  # of tools, since the person last spoke
 
 
 @dataclass
@@ -46,25 +46,27 @@ class ModelServer:
 
     url: str
     script: Sequence[Turn]
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
     status: int = 200
-    hold: threading.Event | None = None  # until it is set, only the first piece of a text is sent
+    release_event: threading.Event | None = (
+        None  # until it is set, only the first piece of a text is sent
+    )
 
     @contextmanager
-    def held(self) -> Iterator[threading.Event]:
+    def pause_replies(self) -> Iterator[threading.Event]:
         """Send the first piece of each text alone, until the event is set or the block is left."""
-        self.hold = threading.Event()
+        self.release_event = threading.Event()
         try:
-            yield self.hold
+            yield self.release_event
         finally:
-            self.hold.set()
-            self.hold = None
+            self.release_event.set()
+            self.release_event = None
 
-    def turn(self, asked: Asked) -> Turn:
-        self.asked.append(asked)
-        if len(self.asked) > MOST:
+    def next_turn(self, request: ModelRequest) -> Turn:
+        self.requests.append(request)
+        if len(self.requests) > MAX_REQUESTS:
             return "This goes on for too long."
-        return self.script[min(len(asked.results), len(self.script) - 1)]
+        return self.script[min(len(request.tool_results), len(self.script) - 1)]
 
 
 @contextmanager
@@ -76,18 +78,18 @@ def model_server(*script: Turn) -> Iterator[ModelServer]:
 
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            wire = next(wire for part, wire in WIRES.items() if part in self.path)
+            wire = next(wire for part, wire in FORMATS_BY_PATH.items() if part in self.path)
             if playing.status != 200:
                 self._send("application/json", b'{"error": {"message": "no"}}', playing.status)
                 return
-            turn = playing.turn(wire.read(self.path, request))
+            turn = playing.next_turn(wire.parse_request(self.path, request))
             is_stream = bool(request.get("stream")) or "stream" in self.path
             if is_stream:
-                pieces = [*map(_event, wire.stream(turn))]
+                pieces = [*map(_encode_event, wire.stream_reply(turn))]
                 first = len(pieces[0]) if isinstance(turn, str) else 0
                 self._send("text/event-stream", b"".join(pieces), first=first)
             else:
-                self._send("application/json", json.dumps(wire.whole(turn)).encode())
+                self._send("application/json", json.dumps(wire.build_reply(turn)).encode())
 
         def _send(self, kind: str, body: bytes, status: int = 200, first: int = 0) -> None:
             self.send_response(status)
@@ -95,8 +97,8 @@ def model_server(*script: Turn) -> Iterator[ModelServer]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body[:first])
-            if first and playing.hold is not None:
-                playing.hold.wait(HELD)
+            if first and playing.release_event is not None:
+                playing.release_event.wait(PAUSE_TIMEOUT)
             with suppress(OSError):  # whoever was kept waiting may have gone
                 self.wfile.write(body[first:])
 
@@ -115,31 +117,31 @@ def model_server(*script: Turn) -> Iterator[ModelServer]:
         server.server_close()
 
 
-class Event(NamedTuple):
+class StreamEvent(NamedTuple):
     name: str  # "" if the format has no names
     data: object
 
 
-class Wire(NamedTuple):
+class ProviderFormat(NamedTuple):
     """One provider's format."""
 
-    read: Callable[[str, Json], Asked]
-    whole: Callable[[Turn], Json]
-    stream: Callable[[Turn], Iterator[Event]]
+    parse_request: Callable[[str, Json], ModelRequest]
+    build_reply: Callable[[Turn], Json]
+    stream_reply: Callable[[Turn], Iterator[StreamEvent]]
 
 
-def _event(event: Event) -> bytes:
+def _encode_event(event: StreamEvent) -> bytes:
     data = event.data if isinstance(event.data, str) else json.dumps(event.data)
     name = f"event: {event.name}\n" if event.name else ""
     return f"{name}data: {data}\n\n".encode()
 
 
-def _since(messages: Sequence[Json], is_person: Callable[[Json], bool]) -> Sequence[Json]:
-    last = max((at for at, one in enumerate(messages) if is_person(one)), default=-1)
+def _messages_since(messages: Sequence[Json], is_user: Callable[[Json], bool]) -> Sequence[Json]:
+    last = max((at for at, one in enumerate(messages) if is_user(one)), default=-1)
     return messages[last + 1 :]
 
 
-def _texts(content: Any) -> str:  # noqa: ANN401 - text or a list of parts
+def _join_texts(content: Any) -> str:  # noqa: ANN401 - text or a list of parts
     if isinstance(content, str) or content is None:
         return content or ""
     return "".join(part.get("text", "") for part in content)
@@ -148,18 +150,20 @@ def _texts(content: Any) -> str:  # noqa: ANN401 - text or a list of parts
 # OpenAI's chat completions, which many servers speak.
 
 
-def _read_openai(path: str, request: Json) -> Asked:
+def _read_openai(path: str, request: Json) -> ModelRequest:
     messages = request["messages"]
-    latest = _since(messages, lambda one: one["role"] == "user")
-    return Asked(
+    latest = _messages_since(messages, lambda one: one["role"] == "user")
+    return ModelRequest(
         path,
-        "\n\n".join(_texts(m["content"]) for m in messages if m["role"] in ("system", "developer")),
+        "\n\n".join(
+            _join_texts(m["content"]) for m in messages if m["role"] in ("system", "developer")
+        ),
         {
             one["function"]["name"]: one["function"]["parameters"]
             for one in request.get("tools", [])
         },
-        [_texts(one["content"]) for one in messages if one["role"] == "user"],
-        [_texts(one["content"]) for one in latest if one["role"] == "tool"],
+        [_join_texts(one["content"]) for one in messages if one["role"] == "user"],
+        [_join_texts(one["content"]) for one in latest if one["role"] == "tool"],
     )
 
 
@@ -175,16 +179,16 @@ _OPENAI_USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15
 _OPENAI = {"id": "c1", "created": 1, "model": "scripted"}
 
 
-def _whole_openai(turn: Turn) -> Json:
+def _build_openai(turn: Turn) -> Json:
     reason = "stop" if isinstance(turn, str) else "tool_calls"
     choice = {"index": 0, "message": _openai_message(turn), "finish_reason": reason}
     return {**_OPENAI, "object": "chat.completion", "choices": [choice], "usage": _OPENAI_USAGE}
 
 
-def _stream_openai(turn: Turn) -> Iterator[Event]:
-    def chunk(delta: Json, reason: str | None = None) -> Event:
+def _stream_openai(turn: Turn) -> Iterator[StreamEvent]:
+    def chunk(delta: Json, reason: str | None = None) -> StreamEvent:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        return Event("", {**_OPENAI, "object": "chat.completion.chunk", "choices": [choice]})
+        return StreamEvent("", {**_OPENAI, "object": "chat.completion.chunk", "choices": [choice]})
 
     if isinstance(turn, str):
         yield from (chunk({"content": f"{word} "}) for word in turn.split(" ")[:-1])
@@ -194,8 +198,8 @@ def _stream_openai(turn: Turn) -> Iterator[Event]:
         yield chunk(_openai_message(turn))
         yield chunk({}, "tool_calls")
     usage = {"object": "chat.completion.chunk", "choices": [], "usage": _OPENAI_USAGE}
-    yield Event("", {**_OPENAI, **usage})
-    yield Event("", "[DONE]")
+    yield StreamEvent("", {**_OPENAI, **usage})
+    yield StreamEvent("", "[DONE]")
 
 
 # Anthropic's messages.
@@ -206,21 +210,21 @@ def _blocks(message: Json) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _read_anthropic(path: str, request: Json) -> Asked:
+def _read_anthropic(path: str, request: Json) -> ModelRequest:
     messages = request["messages"]
     spoken = [b["text"] for m in messages if m["role"] == "user" for b in _blocks(m) if "text" in b]
-    latest = _since(messages, lambda m: m["role"] == "user" and "text" in _blocks(m)[0])
+    latest = _messages_since(messages, lambda m: m["role"] == "user" and "text" in _blocks(m)[0])
     results = [b for m in latest for b in _blocks(m) if b["type"] == "tool_result"]
-    return Asked(
+    return ModelRequest(
         path,
-        _texts(request.get("system")),
+        _join_texts(request.get("system")),
         {one["name"]: one["input_schema"] for one in request.get("tools", [])},
         spoken,
-        [_texts(block["content"]) for block in results],
+        [_join_texts(block["content"]) for block in results],
     )
 
 
-def _whole_anthropic(turn: Turn) -> Json:
+def _build_anthropic(turn: Turn) -> Json:
     block: Json = {"type": "text", "text": turn}
     if not isinstance(turn, str):
         name, given = turn
@@ -241,25 +245,27 @@ def _whole_anthropic(turn: Turn) -> Json:
 # Google's generateContent.
 
 
-def _read_google(path: str, request: Json) -> Asked:
+def _read_google(path: str, request: Json) -> ModelRequest:
     contents = request["contents"]
     system = request.get("systemInstruction") or {"parts": []}
     declared = [d for one in request.get("tools", []) for d in one["functionDeclarations"]]
-    latest = _since(contents, lambda one: "text" in one["parts"][0] and one["role"] == "user")
+    latest = _messages_since(
+        contents, lambda one: "text" in one["parts"][0] and one["role"] == "user"
+    )
     responses = [
         p["functionResponse"] for m in latest for p in m["parts"] if "functionResponse" in p
     ]
     spoken = [m["parts"] for m in contents if m["role"] == "user"]
-    return Asked(
+    return ModelRequest(
         path,
-        _texts(system["parts"]),
+        _join_texts(system["parts"]),
         {one["name"]: one["parameters_json_schema"] for one in declared},
         [part["text"] for parts in spoken for part in parts if "text" in part],
         [next(iter(one["response"].values())) for one in responses],
     )
 
 
-def _whole_google(turn: Turn) -> Json:
+def _build_google(turn: Turn) -> Json:
     part: Json = {"text": turn}
     if not isinstance(turn, str):
         part = {"functionCall": {"name": turn.tool, "args": turn.arguments}}
@@ -269,12 +275,18 @@ def _whole_google(turn: Turn) -> Json:
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
 
 
-def _one_piece(whole: Callable[[Turn], Json]) -> Callable[[Turn], Iterator[Event]]:
-    return lambda turn: iter([Event("", whole(turn))])
+def _stream_as_one_event(
+    build_reply: Callable[[Turn], Json],
+) -> Callable[[Turn], Iterator[StreamEvent]]:
+    return lambda turn: iter([StreamEvent("", build_reply(turn))])
 
 
-WIRES = {
-    "/chat/completions": Wire(_read_openai, _whole_openai, _stream_openai),
-    "/messages": Wire(_read_anthropic, _whole_anthropic, _one_piece(_whole_anthropic)),
-    "enerateContent": Wire(_read_google, _whole_google, _one_piece(_whole_google)),
+FORMATS_BY_PATH = {
+    "/chat/completions": ProviderFormat(_read_openai, _build_openai, _stream_openai),
+    "/messages": ProviderFormat(
+        _read_anthropic, _build_anthropic, _stream_as_one_event(_build_anthropic)
+    ),
+    "enerateContent": ProviderFormat(
+        _read_google, _build_google, _stream_as_one_event(_build_google)
+    ),
 }

@@ -23,7 +23,7 @@ UNESCAPED = "$&+=:@"  # in a segment of a path; spaces, slashes and the rest are
 DEADLINE = 30  # seconds
 
 
-class Failed(Exception):
+class ApiError(Exception):
     """A response with a status of 400 or more."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -108,7 +108,7 @@ class OriginalClient:
         if response.status >= 400:
             assert envelope["success"] is False
             error = envelope["error"]
-            raise Failed(response.status, error["code"], error["message"])
+            raise ApiError(response.status, error["code"], error["message"])
         assert envelope["success"] is True
         return envelope["data"]
 
@@ -141,7 +141,7 @@ class OriginalClient:
 
     def upload(self, source: str, folder: Path) -> str:
         """Send every file of a folder with its mode as octal text; the status."""
-        files, digest = _packed(folder)
+        files, digest = _pack_folder(folder)
         body = {"source": source, "contentHash": digest, "files": files}
         data = self.call("POST", INGEST, body=body)
         assert (data["contentHash"], data["fileCount"]) == (digest, len(files))
@@ -150,7 +150,7 @@ class OriginalClient:
 
     def ensure_uploaded(self, source: str, folder: Path) -> None:
         """Skip the upload if the files are those of the last one."""
-        if self.uploaded.get(source) != _packed(folder)[1]:
+        if self.uploaded.get(source) != _pack_folder(folder)[1]:
             self.upload(source, folder)
 
     def generate_from_folder(self, source: str, folder: Path, target: Path) -> list[str]:
@@ -159,8 +159,8 @@ class OriginalClient:
         override = Override(source=source)
         try:
             self.prompts(override)
-        except Failed as error:
-            if not is_forgotten(error):
+        except ApiError as error:
+            if not is_upload_needed(error):
                 raise
             self.upload(source, folder)
         return self.generate(target, override)
@@ -181,7 +181,7 @@ class OriginalClient:
                 rendered = self.render(name, override)
                 text = "\n\n".join(one["content"]["text"] for one in rendered["messages"])
                 files = rendered.get("files") or []
-            except Failed:
+            except ApiError:
                 failed.append(name)
             (folder / "SKILL.md").write_text(text, encoding="utf-8")
             for one in files:
@@ -199,12 +199,12 @@ def check_meta(meta: Mapping[str, Any]) -> None:
     assert len(meta["timestamp"]) == len("2026-01-01T00:00:00.000Z")
 
 
-def is_forgotten(error: Failed) -> bool:
+def is_upload_needed(error: ApiError) -> bool:
     """Whether an error says that a source must be uploaded again."""
     return error.status == 400 and "upload" in error.message.lower() and INGEST in error.message
 
 
-def _packed(folder: Path) -> tuple[list[dict[str, str]], str]:
+def _pack_folder(folder: Path) -> tuple[list[dict[str, str]], str]:
     """The files with their modes as octal text, and a digest over all of them."""
     files, digest = [], hashlib.sha256()
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):

@@ -33,7 +33,7 @@ class PostgresServer:
         self.url = f"postgresql://postgres:@/postgres?host={self.folder}"
         self._data = self.folder / "data"
         self._identity: dict[str, Any] = {}
-        self._bin = _installed() / _INSTALL / "bin"
+        self._bin = _find_package() / _INSTALL / "bin"
         if os.geteuid() == 0:
             self._leave_root()
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--username=postgres")
@@ -62,7 +62,7 @@ class PostgresServer:
         """
         user = pwd.getpwnam("nobody")
         self._identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        package = _installed()
+        package = _find_package()
         copy = self.folder / _PACKAGE
         shutil.copytree(
             package / _INSTALL, copy / _INSTALL, ignore=shutil.ignore_patterns("include")
@@ -108,7 +108,7 @@ def shared_server(run: Path) -> Iterator[str]:
         yield (run / "postgres.url").read_text(encoding="utf-8")
 
 
-def _installed() -> Path:
+def _find_package() -> Path:
     spec = find_spec(_PACKAGE)
     assert spec is not None
     assert spec.origin is not None

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.preflight import AddReport
-from skillhall._internal.installer.project import Shelf
-from skillhall._internal.installer.targets import place_for_agents
+from skillhall._internal.installer.project import Project
+from skillhall._internal.installer.targets import resolve_targets
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.opener import open_source
 from tests.support.skills import make_skill_md
@@ -15,7 +15,7 @@ from tests.support.skills import make_skill_md
 LOOPBACK = ("127.0.0.0/8",)
 
 
-def settings_in(folder: Path) -> Settings:
+def make_project_settings(folder: Path) -> Settings:
     """Settings that keep everything below `folder`; the project is `folder/project`."""
     project, home = folder / "project", folder / "home"
     project.mkdir(exist_ok=True)
@@ -30,7 +30,7 @@ def settings_in(folder: Path) -> Settings:
 
 
 @dataclass(frozen=True)
-class Workbench:
+class ProjectFixture:
     """One project, one home, and a folder of skills to add from."""
 
     folder: Path
@@ -45,12 +45,12 @@ class Workbench:
         return self.folder / "source"
 
     @property
-    def shelf(self) -> Shelf:
-        return Shelf.of(self.settings)
+    def installer_project(self) -> Project:
+        return Project.from_settings(self.settings)
 
     @property
-    def own_shelf(self) -> Shelf:
-        return Shelf.of(self.settings, user=True)
+    def user_project(self) -> Project:
+        return Project.from_settings(self.settings, user=True)
 
     def write(self, path: str, text: str = "", *, executable: bool = False) -> Path:
         """A file in the source; a SKILL.md is made if only its folder is named."""
@@ -69,20 +69,20 @@ class Workbench:
         self, *agents: str, copy: bool = False, overwrite: bool = False, user: bool = False
     ) -> AddReport:
         """All skills of the source, added for some agents."""
-        shelf = self.own_shelf if user else self.shelf
+        shelf = self.user_project if user else self.installer_project
         opened = open_source(str(self.source), self.settings)
-        placement = place_for_agents(shelf, agents, copy=copy)
+        placement = resolve_targets(shelf, agents, copy=copy)
         return install(shelf, opened, opened.bundles, placement, overwrite=overwrite)
 
-    def installed(self, path: str) -> Path:
+    def installed_path(self, path: str) -> Path:
         return self.project / path
 
 
-def workbench(folder: Path) -> Workbench:
-    return Workbench(folder, settings_in(folder))
+def make_project(folder: Path) -> ProjectFixture:
+    return ProjectFixture(folder, make_project_settings(folder))
 
 
-def tree(folder: Path) -> dict[str, tuple[bytes, bool]]:
+def read_tree(folder: Path) -> dict[str, tuple[bytes, bool]]:
     """Every file below a folder, with its bytes and whether it can be run."""
     return {
         str(path.relative_to(folder)): (path.read_bytes(), os.access(path, os.X_OK))

@@ -15,7 +15,7 @@ META = {"timestamp": "2026-01-01T00:00:00Z", "requestId": "1", "version": "v1"}
 DEADLINE = 120  # seconds; a conversation that takes longer hangs
 
 
-class Asked(NamedTuple):
+class PromptRequest(NamedTuple):
     """A request as it came."""
 
     method: str
@@ -23,13 +23,13 @@ class Asked(NamedTuple):
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Any
-    line: str
+    request_line: str
 
 
-Reply: TypeAlias = Callable[[BaseHTTPRequestHandler], None]
+Responder: TypeAlias = Callable[[BaseHTTPRequestHandler], None]
 
 
-def raw(status: int, body: bytes, **headers: str) -> Reply:
+def respond_raw(status: int, body: bytes, **headers: str) -> Responder:
     """An answer of any kind."""
 
     def send(handler: BaseHTTPRequestHandler) -> None:
@@ -42,18 +42,20 @@ def raw(status: int, body: bytes, **headers: str) -> Reply:
     return send
 
 
-def answer(data: object, **meta: object) -> Reply:
+def respond(data: object, **meta: object) -> Responder:
     """An answer in the envelope; `meta` is said about it besides."""
     whole = {"success": True, "data": data, "meta": {**META, **meta}}
-    return raw(200, json.dumps(whole).encode())
+    return respond_raw(200, json.dumps(whole).encode())
 
 
-def failure(status: int, code: str, message: str) -> Reply:
+def respond_error(status: int, code: str, message: str) -> Responder:
     error = {"code": code, "message": message}
-    return raw(status, json.dumps({"success": False, "error": error, "meta": META}).encode())
+    return respond_raw(
+        status, json.dumps({"success": False, "error": error, "meta": META}).encode()
+    )
 
 
-def cut(handler: BaseHTTPRequestHandler) -> None:
+def respond_truncated(handler: BaseHTTPRequestHandler) -> None:
     """An answer that ends before it is whole."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
@@ -61,14 +63,14 @@ def cut(handler: BaseHTTPRequestHandler) -> None:
     handler.wfile.write(b'{"success": true')
 
 
-def file(path: str, data: bytes | str) -> dict[str, str]:
+def make_file(path: str, data: bytes | str) -> dict[str, str]:
     """A file of an answer; a text is sent as its content, right or wrong."""
     content = b64encode(data).decode() if isinstance(data, bytes) else data
     return {"path": path, "content": content}
 
 
 @dataclass
-class PromptSite:
+class FakePromptServer:
     """A running server; its prompts are what `put` was told, in that order."""
 
     url: str
@@ -77,10 +79,12 @@ class PromptSite:
     token: str = ""
     source: str = "built-in"
     meta: dict[str, object] = field(default_factory=dict)  # said about the listing
-    replies: dict[str, Reply] = field(default_factory=dict)  # by path, instead of the right one
-    asked: list[Asked] = field(default_factory=list)
+    overrides: dict[str, Responder] = field(
+        default_factory=dict
+    )  # by path, instead of the right one
+    requests: list[PromptRequest] = field(default_factory=list)
 
-    def put(
+    def add_prompt(
         self,
         name: str,
         text: str = "Do it.\n",
@@ -98,52 +102,54 @@ class PromptSite:
                 return
         self.prompts.append(prompt)
 
-    def drop(self, name: str) -> None:
+    def remove_prompt(self, name: str) -> None:
         self.prompts = [prompt for prompt in self.prompts if prompt["name"] != name]
 
-    def silent(self, _handler: BaseHTTPRequestHandler) -> None:
+    def never_respond(self, _handler: BaseHTTPRequestHandler) -> None:
         """Nothing, until the site closes."""
         self.closed.wait(DEADLINE)
 
-    def reply(self, asked: Asked) -> Reply:
-        if asked.path in self.replies:
-            return self.replies[asked.path]
-        if self.token and asked.headers.get("authorization") != f"Bearer {self.token}":
-            return failure(401, "UNAUTHORIZED", "Authentication required")
-        source = asked.query.get("source") or asked.query.get("repo") or self.source
-        if asked.method == "GET" and asked.path == PROMPTS:
+    def find_responder(self, request: PromptRequest) -> Responder:
+        if request.path in self.overrides:
+            return self.overrides[request.path]
+        if self.token and request.headers.get("authorization") != f"Bearer {self.token}":
+            return respond_error(401, "UNAUTHORIZED", "Authentication required")
+        source = request.query.get("source") or request.query.get("repo") or self.source
+        if request.method == "GET" and request.path == PROMPTS:
             shown = ("name", "description", "arguments")
             listed = [{k: p[k] for k in shown if k in p} for p in self.prompts]
-            return answer({"prompts": listed, "source": source}, **self.meta)
-        if asked.path == f"{PROMPTS}/refresh":
+            return respond({"prompts": listed, "source": source}, **self.meta)
+        if request.path == f"{PROMPTS}/refresh":
             loaded = len(self.prompts)
-            return answer({"refreshed": True, "promptsLoaded": loaded, "source": source})
-        if asked.path == f"{PROMPTS}/sources":
-            count = len(asked.body["files"])
-            told = {"source": asked.body["source"], "fileCount": count, "status": "ingested"}
-            return answer({**told, "contentHash": asked.body["contentHash"]})
-        return self._prompt(unquote(asked.path.removeprefix(f"{PROMPTS}/")), asked, source)
+            return respond({"refreshed": True, "promptsLoaded": loaded, "source": source})
+        if request.path == f"{PROMPTS}/sources":
+            count = len(request.body["files"])
+            told = {"source": request.body["source"], "fileCount": count, "status": "ingested"}
+            return respond({**told, "contentHash": request.body["contentHash"]})
+        return self._respond_prompt(
+            unquote(request.path.removeprefix(f"{PROMPTS}/")), request, source
+        )
 
-    def _prompt(self, name: str, asked: Asked, source: str) -> Reply:
+    def _respond_prompt(self, name: str, request: PromptRequest, source: str) -> Responder:
         prompt = next((one for one in self.prompts if one["name"] == name), None)
         if prompt is None:
-            return failure(400, "VALIDATION_ERROR", f"Prompt not found: {name}")
-        given = asked.body["arguments"]
+            return respond_error(400, "VALIDATION_ERROR", f"Prompt not found: {name}")
+        given = request.body["arguments"]
         required = [one["name"] for one in prompt.get("arguments", ()) if one.get("required")]
         if missing := [one for one in required if not given.get(one)]:
             message = f"Missing required arguments: {', '.join(missing)}"
-            return failure(400, "VALIDATION_ERROR", message)
+            return respond_error(400, "VALIDATION_ERROR", message)
         text = prompt["text"]
         for key, value in given.items():
             text = text.replace(f"{{{{{key}}}}}", value)
         content = {"type": "text", "text": text}
         messages = [{"role": "user", "content": content}]
         data = {"description": prompt["description"], "messages": messages, "source": source}
-        return answer({**data, "files": prompt["files"]} if prompt["files"] else data)
+        return respond({**data, "files": prompt["files"]} if prompt["files"] else data)
 
 
 @contextmanager
-def prompt_site() -> Iterator[PromptSite]:
+def run_prompt_server() -> Iterator[FakePromptServer]:
     """A server without prompts yet."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -158,7 +164,7 @@ def prompt_site() -> Iterator[PromptSite]:
         def _answer(self) -> None:
             parts = urlsplit(self.path)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked = Asked(
+            asked = PromptRequest(
                 self.command,
                 parts.path,
                 dict(parse_qsl(parts.query)),
@@ -166,8 +172,8 @@ def prompt_site() -> Iterator[PromptSite]:
                 json.loads(body) if body else None,
                 self.requestline,
             )
-            site.asked.append(asked)
-            site.reply(asked)(self)
+            site.requests.append(asked)
+            site.find_responder(asked)(self)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its signature
             """Say nothing."""
@@ -180,7 +186,7 @@ def prompt_site() -> Iterator[PromptSite]:
             """Clients that have seen enough hang up."""
 
     with Listening(("127.0.0.1", 0), Handler) as server:
-        site = PromptSite(f"http://127.0.0.1:{server.server_port}", threading.Event())
+        site = FakePromptServer(f"http://127.0.0.1:{server.server_port}", threading.Event())
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:

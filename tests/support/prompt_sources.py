@@ -5,48 +5,50 @@ import json
 from pathlib import Path
 from typing import Any
 
-from skillhall._internal.prompts.checkout import Copies, Copy
+from skillhall._internal.prompts.checkout import Checkout, CheckoutStore
 from skillhall._internal.prompts.prompt_model import PromptSnapshot, Upload, UploadedFile
-from skillhall._internal.prompts.prompt_snapshot import Contents, Snapshot
+from skillhall._internal.prompts.prompt_snapshot import PromptContents, PromptSnapshotView
 from skillhall._internal.prompts.refreshing_source import Clock
-from skillhall._internal.sources.repo_layout import Tree
+from skillhall._internal.sources.repo_layout import FileTree
 from tests.support.skills import make_skill_md
 
 BUILT_IN = ["describe-skill", "plan-skill", "review-skill", "split-skill"]
 
 
-class StandingClock:
+class ManualClock:
     """A clock that goes when it is told to."""
 
     def __init__(self) -> None:
-        self.passed = 1000.0
+        self.seconds = 1000.0
 
     @property
     def clock(self) -> Clock:
-        return Clock(lambda: self.passed, lambda: 1_700_000_000.0 + self.passed)
+        return Clock(lambda: self.seconds, lambda: 1_700_000_000.0 + self.seconds)
 
 
-def copied(files: dict[str, bytes], folder: Path) -> Copy:
-    return Copies(str(folder)).put(Tree(files))
+def make_checkout(files: dict[str, bytes], folder: Path) -> Checkout:
+    return CheckoutStore(str(folder)).put(FileTree(files))
 
 
-def make_snapshot(files: dict[str, bytes], folder: Path, source: str = "acme/prompts") -> Snapshot:
+def make_snapshot(
+    files: dict[str, bytes], folder: Path, source: str = "acme/prompts"
+) -> PromptSnapshotView:
     """The snapshot of a source with these files."""
-    return Snapshot(Contents(source, copied(files, folder)))
+    return PromptSnapshotView(PromptContents(source, make_checkout(files, folder)))
 
 
-def listed(snapshot: PromptSnapshot) -> dict[str, Any]:
+def list_prompts(snapshot: PromptSnapshot) -> dict[str, Any]:
     """The prompts of a list that are not built in, by name."""
-    prompts = json.loads(snapshot.list_data())["prompts"]
+    prompts = json.loads(snapshot.list_json())["prompts"]
     return {prompt["name"]: prompt for prompt in prompts if prompt["name"] not in BUILT_IN}
 
 
-def got(snapshot: PromptSnapshot, name: str, **values: object) -> Any:  # noqa: ANN401 - JSON
-    return json.loads(snapshot.get_data(name, values))
+def get_prompt(snapshot: PromptSnapshot, name: str, **values: object) -> Any:  # noqa: ANN401 - JSON
+    return json.loads(snapshot.prompt_json(name, values))
 
 
-def text_of(snapshot: PromptSnapshot, name: str, **values: object) -> str:
-    text: str = got(snapshot, name, **values)["messages"][0]["content"]["text"]
+def get_prompt_text(snapshot: PromptSnapshot, name: str, **values: object) -> str:
+    text: str = get_prompt(snapshot, name, **values)["messages"][0]["content"]["text"]
     return text
 
 

@@ -32,10 +32,10 @@ def export_checkout(folder: Path) -> Path:
     return folder
 
 
-def uv(*words: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def uv(*arguments: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run uv with the settings of the person who runs the tests."""
     return subprocess.run(
-        [dev.uv(), *map(str, words)],
+        [dev.uv(), *map(str, arguments)],
         cwd=cwd,
         env=_ENVIRONMENT | variables,
         capture_output=True,

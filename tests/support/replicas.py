@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.support.archives import zip_of
-from tests.support.servers import Reply, ask
+from tests.support.servers import HttpResponse, send_request
 from tests.support.skills import make_skill_md
 
 T = TypeVar("T")
@@ -25,16 +25,16 @@ ROOT = Path(__file__).parents[2]
 DEADLINE = 120  # seconds; whatever takes longer has failed
 SKILLS = "/api/v1/skills"
 PROMPTS = "/api/v1/prompts"
-_PAUSE = 0.02  # seconds between two looks
+_POLL_INTERVAL = 0.02  # seconds between two looks
 _NEVER = threading.Event()
 
 
-def until(look: Callable[[], T]) -> T:
+def wait_until(condition: Callable[[], T]) -> T:
     """What `look` gives as soon as that is something."""
     ended = time.monotonic() + DEADLINE
-    while not (found := look()):
+    while not (found := condition()):
         assert time.monotonic() < ended, "it did not happen"
-        _NEVER.wait(_PAUSE)
+        _NEVER.wait(_POLL_INTERVAL)
     return found
 
 
@@ -71,7 +71,7 @@ class Replica:
         assert line, self.log
         self.port = int(json.loads(line)["data"]["url"].rpartition(":")[2])
 
-    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """End it, by a signal."""
         if self._process is not None:
             self._process.send_signal(number)
@@ -82,23 +82,23 @@ class Replica:
     def log(self) -> str:
         return (self.folder / "log").read_text(encoding="utf-8")
 
-    def ask(
+    def request(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
-    ) -> Reply:
-        return ask(self.port, method, path, body, {**self.headers, **(headers or {})})
+    ) -> HttpResponse:
+        return send_request(self.port, method, path, body, {**self.headers, **(headers or {})})
 
-    def take(self, files: Mapping[str, bytes], query: str = "") -> Reply:
+    def import_skills(self, files: Mapping[str, bytes], query: str = "") -> HttpResponse:
         """Import the skills of an archive with these files."""
         kind = {"Content-Type": "application/zip"}
-        return self.ask("POST", f"{SKILLS}/import{query}", zip_of(files), kind)
+        return self.request("POST", f"{SKILLS}/import{query}", zip_of(files), kind)
 
     def ids(self) -> set[str]:
         """The ids of the skills that it lists."""
-        return {one["id"] for one in self.ask("GET", SKILLS).json["data"]["skills"]}
+        return {one["id"] for one in self.request("GET", SKILLS).json["data"]["skills"]}
 
     def body(self, identity: str) -> str:
         """The instructions of a skill; "" without it."""
-        reply = self.ask("GET", f"{SKILLS}/{identity}")
+        reply = self.request("GET", f"{SKILLS}/{identity}")
         return str(reply.json["data"]["body"]) if reply.status == 200 else ""
 
     @contextmanager
@@ -112,8 +112,8 @@ class Replica:
             data = (text[6:] for text in iter(answer.readline, b"") if text.startswith(b"data: "))
             yield map(json.loads, data)
 
-    def ready(self) -> Any:  # noqa: ANN401 - whatever it says
-        return self.ask("GET", "/readyz").json
+    def get_readiness(self) -> Any:  # noqa: ANN401 - whatever it says
+        return self.request("GET", "/readyz").json
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def replicas(folder: Path, **variables: str) -> Iterator[list[Replica]]:
         yield made
     finally:
         for one in made:
-            one.end(signal.SIGKILL)
+            one.stop(signal.SIGKILL)
 
 
 def skill_files(name: str, body: str) -> dict[str, bytes]:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.support.git_server import GitRepo, git_repo, git_site
-from tests.support.servers import Reply, Running
+from tests.support.git_server import GitRepo, git_repo, run_git_server
+from tests.support.servers import HttpResponse, RunningServer
 from tests.support.team_server import (
     LIST,
-    numbered,
-    said_by_list,
-    said_by_prompt,
+    list_descriptions,
+    list_prompt_texts,
+    make_commit_files,
     team_server,
     team_settings,
 )
@@ -29,112 +29,114 @@ OK = 200
 KINDS = ("list", "hello", "pdf", "list", "pdf", "hello", "list", "pdf", "hello", "refresh")
 
 
-class Stock:
+class ServedRepo:
     """One repository, the query that asks for it, and the number of each of its commits."""
 
     def __init__(self, repo: GitRepo, query: str) -> None:
         self.repo = repo
         self.query = query
         self.label = "override " if query else ""
-        self.numbers = {repo.git("rev-parse", "main"): 0}
-        self._gate = threading.Lock()
+        self.commit_numbers = {repo.git("rev-parse", "main"): 0}
+        self._lock = threading.Lock()
 
     def push(self) -> int:
         """The number of a new commit; every other one has a history of its own."""
-        with self._gate:
-            number = len(self.numbers)
-            parent = list(self.numbers)[-1] if number % 2 else ""
-            self.numbers[self.repo.commit(numbered(number), parent=parent)] = number
+        with self._lock:
+            number = len(self.commit_numbers)
+            parent = list(self.commit_numbers)[-1] if number % 2 else ""
+            self.commit_numbers[self.repo.commit(make_commit_files(number), parent=parent)] = number
             return number
 
 
 @dataclass
-class Tally:
+class LoadResult:
     """What the clients saw."""
 
-    answers: Counter[tuple[str, int]] = field(default_factory=Counter)  # by kind and status
+    responses: Counter[tuple[str, int]] = field(default_factory=Counter)  # by kind and status
     unexpected: list[str] = field(default_factory=list)
-    torn: list[str] = field(default_factory=list)
+    inconsistent: list[str] = field(default_factory=list)
     pushes: int = 0
 
     @property
     def passed(self) -> bool:
         """Whether there were answers, and nothing was wrong with any."""
-        return bool(self.answers) and not self.unexpected and not self.torn
+        return bool(self.responses) and not self.unexpected and not self.inconsistent
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedResponse:
     """What one good answer said: its commit, everything it showed, and the oldest it may be."""
 
-    stock: Stock
+    repo: ServedRepo
     kind: str
     commit: str
-    said: frozenset[str]
-    oldest: int
+    texts: frozenset[str]
+    min_number: int
 
-    def problem(self) -> str:
+    def find_problem(self) -> str:
         """How it contradicts itself or what was pushed, if it does."""
-        number = self.stock.numbers.get(self.commit, -1)
-        if number < self.oldest:
-            return f"{self.kind}: {number} is older than {self.oldest}"
-        if self.said - {f"commit {number}"}:
-            return f"{self.kind}: {sorted(self.said)} in commit {number}"
+        number = self.repo.commit_numbers.get(self.commit, -1)
+        if number < self.min_number:
+            return f"{self.kind}: {number} is older than {self.min_number}"
+        if self.texts - {f"commit {number}"}:
+            return f"{self.kind}: {sorted(self.texts)} in commit {number}"
         return ""
 
 
-def hammer(server: Running, stocks: list[Stock], goes_on: Callable[[int], bool]) -> Tally:
+def run_clients(
+    server: RunningServer, repos: list[ServedRepo], should_continue: Callable[[int], bool]
+) -> LoadResult:
     """What clients see who each ask while `goes_on`, told how often they have asked."""
-    tally, gate, seen = Tally(), threading.Lock(), set[Seen]()
+    tally, gate, seen = LoadResult(), threading.Lock(), set[ObservedResponse]()
 
     def client(seat: int) -> None:
         choices, turn = random.Random(seat), 0  # noqa: S311 - no secret
-        while goes_on(turn):
+        while should_continue(turn):
             kind = KINDS[(seat + turn) % len(KINDS)]
-            stock = choices.choice(stocks)
+            stock = choices.choice(repos)
             oldest = stock.push() if kind == "refresh" else 0
-            reply = ask(server, kind, stock)
+            reply = send_request(server, kind, stock)
             with gate:
-                tally.answers[f"{stock.label}{kind}", reply.status] += 1
+                tally.responses[f"{stock.label}{kind}", reply.status] += 1
                 if reply.status != OK or "stale" in reply.json["meta"]:
                     tally.unexpected.append(f"{kind}: {reply.status} {reply.body[:300]!r}")
                 else:
-                    seen.add(_seen(stock, kind, reply.json, oldest))
+                    seen.add(_observe(stock, kind, reply.json, oldest))
             turn += 1
 
     with ThreadPoolExecutor(CLIENTS) as pool:
         for one in [pool.submit(client, seat) for seat in range(CLIENTS)]:
             one.result()
     # Only now is the number of every commit known for certain.
-    tally.torn = [problem for problem in (one.problem() for one in seen) if problem]
-    tally.pushes = sum(len(stock.numbers) - 1 for stock in stocks)
+    tally.inconsistent = [problem for problem in (one.find_problem() for one in seen) if problem]
+    tally.pushes = sum(len(stock.commit_numbers) - 1 for stock in repos)
     return tally
 
 
-def ask(server: Running, kind: str, stock: Stock) -> Reply:
+def send_request(server: RunningServer, kind: str, repo: ServedRepo) -> HttpResponse:
     """One request of a kind."""
     if kind == "list":
-        return server.ask("GET", f"{LIST}{stock.query}")
-    return server.ask("POST", f"{LIST}/{kind}{stock.query}")
+        return server.request("GET", f"{LIST}{repo.query}")
+    return server.request("POST", f"{LIST}/{kind}{repo.query}")
 
 
-def _seen(stock: Stock, kind: str, answer: Any, oldest: int) -> Seen:  # noqa: ANN401 - JSON
+def _observe(repo: ServedRepo, kind: str, response: Any, oldest: int) -> ObservedResponse:  # noqa: ANN401 - JSON
     said = set[str]()
     if kind == "list":
-        said = said_by_list(answer["data"]) or {"nothing"}
+        said = list_descriptions(response["data"]) or {"nothing"}
     elif kind != "refresh":
-        said = said_by_prompt(answer["data"])
-    return Seen(stock, kind, answer["meta"].get("commit", ""), frozenset(said), oldest)
+        said = list_prompt_texts(response["data"])
+    return ObservedResponse(repo, kind, response["meta"].get("commit", ""), frozenset(said), oldest)
 
 
 @contextmanager
-def hammered(folder: Path) -> Iterator[tuple[Running, list[Stock]]]:
+def run_loaded_server(folder: Path) -> Iterator[tuple[RunningServer, list[ServedRepo]]]:
     """A server over three repositories: the first is configured, calls name the others."""
     root = folder / "served"
-    repos = [git_repo(root / f"team/h{n}.git", numbered(0)) for n in range(REPOSITORIES)]
-    with git_site(root) as site:
+    repos = [git_repo(root / f"team/h{n}.git", make_commit_files(0)) for n in range(REPOSITORIES)]
+    with run_git_server(root) as site:
         urls = [site.url(f"team/h{n}.git") for n in range(REPOSITORIES)]
         queries = ["", *(f"?repo={quote(url, safe='')}" for url in urls[1:])]
-        stocks = [Stock(repo, query) for repo, query in zip(repos, queries, strict=True)]
+        stocks = [ServedRepo(repo, query) for repo, query in zip(repos, queries, strict=True)]
         with team_server(team_settings(folder, urls[0])) as server:
             yield server, stocks

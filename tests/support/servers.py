@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPMessage
 from typing import Any, NamedTuple
 
-from skillhall._internal.asgi import Server, Services, listen
+from skillhall._internal.asgi import ServerProcess, Services, listen
 from skillhall._internal.settings import Secret, ServerSettings, Settings
-from skillhall._internal.skill.bundle import sha256_of
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.records import StoredToken
-from tests.support.prompt_services import MemoryCounter
+from tests.support.prompt_services import MemoryPromptService
 
 DEADLINE = 120  # seconds; whatever takes longer hangs
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
 
 
-class StoredTokens:
+class MemoryTokens:
     """The tokens of a database, without the database."""
 
     def __init__(self, *texts: str) -> None:
-        digests = {text: sha256_of(text.encode()) for text in texts}
+        digests = {text: sha256_hex(text.encode()) for text in texts}
         self._tokens = [StoredToken(one[:8], text, one, "") for text, one in digests.items()]
         self._listeners: list[Callable[[], None]] = []
 
     def find(self, token: bytes) -> StoredToken | None:
-        return next((one for one in self._tokens if one.digest == sha256_of(token)), None)
+        return next((one for one in self._tokens if one.digest == sha256_hex(token)), None)
 
     def get(self, identity: str) -> StoredToken | None:
         return next((one for one in self._tokens if one.id == identity), None)
@@ -42,7 +42,7 @@ class StoredTokens:
             listener()
 
 
-class Reply(NamedTuple):
+class HttpResponse(NamedTuple):
     """An answer as it came."""
 
     status: int
@@ -63,30 +63,30 @@ class Reply(NamedTuple):
 
 
 @dataclass
-class Running:
+class RunningServer:
     """A server that answers requests."""
 
     port: int
-    server: Server
+    server: ServerProcess
     headers: dict[str, str] = field(default_factory=dict)  # sent with every request
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
         body: object = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Reply:
+    ) -> HttpResponse:
         """One request on a connection of its own; a body that is not bytes is sent as JSON."""
-        return ask(self.port, method, path, body, {**self.headers, **(headers or {})})
+        return send_request(self.port, method, path, body, {**self.headers, **(headers or {})})
 
-    def tell(self, data: bytes) -> bytes:
+    def send_raw(self, data: bytes) -> bytes:
         """All that comes back for raw bytes, until the server closes or its answer is whole."""
-        with self.line() as line:
+        with self.connect() as line:
             line.sendall(data)
-            return heard(line)
+            return read_response(line)
 
-    def line(self) -> socket.socket:
+    def connect(self) -> socket.socket:
         """A connection."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE)
 
@@ -95,7 +95,9 @@ class Running:
         self.server.should_exit = True
 
 
-def ask(port: int, method: str, path: str, body: object, headers: Mapping[str, str]) -> Reply:
+def send_request(
+    port: int, method: str, path: str, body: object, headers: Mapping[str, str]
+) -> HttpResponse:
     """One request on a connection of its own; a body that is not bytes is sent as JSON."""
     given = dict(headers)
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
@@ -104,21 +106,21 @@ def ask(port: int, method: str, path: str, body: object, headers: Mapping[str, s
     with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as line:
         line.request(method, path, data, given)
         answer = line.getresponse()
-        return Reply(answer.status, answer.headers, answer.read())
+        return HttpResponse(answer.status, answer.headers, answer.read())
 
 
-def heard(line: socket.socket) -> bytes:
+def read_response(connection: socket.socket) -> bytes:
     """One answer with its body, read from a connection."""
     data = b""
-    while b"\r\n\r\n" not in data or len(data) < _whole(data):
-        piece = line.recv(65_536)
+    while b"\r\n\r\n" not in data or len(data) < _expected_length(data):
+        piece = connection.recv(65_536)
         if not piece:
             break
         data += piece
     return data
 
 
-def _whole(data: bytes) -> int:
+def _expected_length(data: bytes) -> int:
     head, _, _ = data.partition(b"\r\n\r\n")
     for text in head.lower().split(b"\r\n"):
         if text.startswith(b"content-length:"):
@@ -136,23 +138,23 @@ def make_settings(**server: Any) -> Settings:  # noqa: ANN401 - any field of the
 
 
 @contextmanager
-def running(
-    counter: MemoryCounter | None = None,
+def run_server(
+    prompt_service: MemoryPromptService | None = None,
     settings: Settings | None = None,
     services: Services | None = None,
-) -> Iterator[Running]:
+) -> Iterator[RunningServer]:
     """A server in a thread, until the block is left."""
     chosen = settings or make_settings()
-    given = services or Services(counter or MemoryCounter())
+    given = services or Services(prompt_service or MemoryPromptService())
     with listen(chosen.server) as listening:
         started = threading.Event()
-        server = Server(given, chosen, started.set)
+        server = ServerProcess(given, chosen, started.set)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         assert started.wait(DEADLINE)
         token = chosen.server.auth_token
         headers = {"Authorization": f"Bearer {token.reveal()}"} if token else {}
-        one = Running(listening.getsockname()[1], server, headers)
+        one = RunningServer(listening.getsockname()[1], server, headers)
         try:
             yield one
         finally:
@@ -161,6 +163,6 @@ def running(
     assert not thread.is_alive()
 
 
-def with_token(**server: Any) -> Settings:  # noqa: ANN401 - any field of the settings
+def make_token_settings(**server: Any) -> Settings:  # noqa: ANN401 - any field of the settings
     """Settings of a server that asks for a token."""
     return make_settings(auth_token=Secret(TOKEN), **server)

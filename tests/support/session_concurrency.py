@@ -1,6 +1,7 @@
 """Several processes that change one session at once, and the proof that nothing was lost.
 
-`python -m tests.support.session_concurrency URL SESSION WORKER CHANGES` is one of them. It prints what it
+`python -m tests.support.session_concurrency URL SESSION WORKER CHANGES` is one of them. It prints
+what it
 was told about each change, as JSON.
 """
 
@@ -16,13 +17,13 @@ from pathlib import Path
 
 from skillhall._internal.storage.records import Block, Event
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
 from skillhall._internal.workspace import Zone
-from skillhall._internal.workspace.importer import SameName, Wish
-from skillhall._internal.workspace.ordering import Place
+from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
+from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import Displaced, RecordNotFound, SkillhallError, VersionConflict
-from tests.support.databases import AT
+from tests.support.databases import TIMESTAMP
 from tests.support.workspaces import make_workspace, skill_md
 
 ROOT = Path(__file__).parents[2]
@@ -32,25 +33,25 @@ CONFLICTS = (VersionConflict, Displaced, RecordNotFound)
 
 
 @dataclass
-class Told:
+class WorkerResults:
     """What the processes were told."""
 
     accepted: Counter[str] = field(default_factory=Counter)
-    refused: int = 0
+    rejected: int = 0
     last_texts: dict[str, list[tuple[int, str]]] = field(default_factory=dict)  # by block
 
     @property
     def total(self) -> int:
-        return self.accepted.total() + self.refused
+        return self.accepted.total() + self.rejected
 
 
-def open_desk(url: str, prefix: str) -> tuple[Database, Workspace]:
+def open_workspace(url: str, prefix: str) -> tuple[Database, Workspace]:
     """A workspace whose ids begin with `prefix`."""
-    database = Database(url, AT)
-    return database, make_workspace(SqlStore(database), prefix)
+    database = Database(url, TIMESTAMP)
+    return database, make_workspace(SqlWorkspaceStore(database), prefix)
 
 
-def hammer(url: str, session: str, processes: int, changes: int) -> Told:
+def run_workers(url: str, session: str, processes: int, changes: int) -> WorkerResults:
     """Let so many processes make so many changes each; what they were told."""
     running = [
         subprocess.Popen(
@@ -69,7 +70,7 @@ def hammer(url: str, session: str, processes: int, changes: int) -> Told:
     for one in running:  # all have looked before anybody changes anything
         assert one.stdout is not None
         assert one.stdout.readline() == READY
-    told = Told()
+    told = WorkerResults()
     for one in running:
         assert one.stdin is not None
         one.stdin.write("\n")
@@ -79,26 +80,28 @@ def hammer(url: str, session: str, processes: int, changes: int) -> Told:
         assert one.returncode == 0
         answer = json.loads(out)
         told.accepted.update(answer["accepted"])
-        told.refused += answer["refused"]
+        told.rejected += answer["refused"]
         for block, version, text in answer["texts"]:
             told.last_texts.setdefault(block, []).append((version, text))
     return told
 
 
-def check(desk: Workspace, session: str, told: Told, before: Sequence[Block]) -> None:
+def check_nothing_lost(
+    workspace: Workspace, session: str, results: WorkerResults, before: Sequence[Block]
+) -> None:
     """See that what is there is what the accepted events say, one after the other."""
-    events = _all_events(desk, session)
+    events = _all_events(workspace, session)
     revisions = [event.revision for event in events]
     assert sorted(set(revisions)) == list(range(1, max(revisions) + 1)), "a change left no event"
     assert revisions == sorted(revisions), "events are not in the order of the changes"
     kinds = Counter(event.kind for event in events if event.revision > before[-1].version)
-    assert kinds == told.accepted, (kinds, told.accepted)
-    blocks = desk.blocks.list(session)
+    assert kinds == results.accepted, (kinds, results.accepted)
+    blocks = workspace.blocks.list(session)
     places = [(block.zone, block.position) for block in blocks]
     assert len(set(places)) == len(places), "two blocks at one position"
     assert [block.id for block in blocks] == replay(events), "another order than that of events"
     for block in blocks:
-        said = told.last_texts.get(block.id)
+        said = results.last_texts.get(block.id)
         if said:
             assert block.content.text == max(said)[1], "an accepted edit was lost"
 
@@ -117,9 +120,9 @@ def replay(events: Iterable[Event]) -> list[str]:
     return [block for zone in Zone for block in zones[zone.value]]
 
 
-def _all_events(desk: Workspace, session: str) -> list[Event]:
+def _all_events(workspace: Workspace, session: str) -> list[Event]:
     found: list[Event] = []
-    while page := desk.events(found[-1].seq if found else 0, session):
+    while page := workspace.events(found[-1].seq if found else 0, session):
         found += page
     return found
 
@@ -127,68 +130,72 @@ def _all_events(desk: Workspace, session: str) -> list[Event]:
 class _Worker:
     """One process: it changes what it sees, and notes what it is told."""
 
-    def __init__(self, desk: Workspace, session: str, name: str) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace, session: str, name: str) -> None:
+        self.workspace = workspace
         self.session = session
         self.name = name
-        self.chance = random.Random(name)  # noqa: S311 - the same changes each time
-        self.seen = desk.blocks.list(session)
+        self.random = random.Random(name)  # noqa: S311 - the same changes each time
+        self.known_blocks = workspace.blocks.list(session)
         self.accepted: Counter[str] = Counter()
-        self.refused = 0
+        self.rejected = 0
         self.texts: list[tuple[str, int, str]] = []
 
     def change(self, number: int) -> None:
         """One change of a block as it was when it was last looked at."""
         if number and number % 5 == 0:
-            self.seen = self.desk.blocks.list(self.session)
-        block = self.chance.choice(self.seen)
+            self.known_blocks = self.workspace.blocks.list(self.session)
+        block = self.random.choice(self.known_blocks)
         text = f"{self.name} {number}"
         ways = (self.edit, self.edit, self.move, self.move, self.import_, self.delete)
         try:
-            self.chance.choice(ways)(block, text)
+            self.random.choice(ways)(block, text)
         except CONFLICTS:
-            self.refused += 1
-            self.seen = self.desk.blocks.list(self.session)
+            self.rejected += 1
+            self.known_blocks = self.workspace.blocks.list(self.session)
 
     def edit(self, block: Block, text: str) -> None:
-        made = self.desk.blocks.edit(self.session, block.id, block.version, text=text)
-        self._note("block-edited", made)
+        made = self.workspace.blocks.edit(self.session, block.id, block.version, text=text)
+        self._record("block-edited", made)
 
     def move(self, block: Block, _: str) -> None:
-        zone = self.chance.choice([*Zone])
-        beside = [one.id for one in self.seen if one.zone is zone and one.id != block.id]
-        place = Place(after=self.chance.choice(beside)) if beside else Place(first=True)
-        made = self.desk.blocks.move(self.session, block.id, block.version, zone, place)
+        zone = self.random.choice([*Zone])
+        beside = [one.id for one in self.known_blocks if one.zone is zone and one.id != block.id]
+        place = (
+            BlockPlacement(after=self.random.choice(beside))
+            if beside
+            else BlockPlacement(first=True)
+        )
+        made = self.workspace.blocks.move(self.session, block.id, block.version, zone, place)
         self.accepted["block-moved"] += 1
-        self._keep(made)
+        self._remember(made)
 
     def delete(self, block: Block, text: str) -> None:
         if text.endswith("3"):
-            self.desk.blocks.delete(self.session, block.id, block.version)
+            self.workspace.blocks.delete(self.session, block.id, block.version)
             self.accepted["block-deleted"] += 1
-            self.desk.blocks.bring_back(self.session, block.id)
+            self.workspace.blocks.restore(self.session, block.id)
             self.accepted["block-brought-back"] += 1
         else:
             self.edit(block, text)
 
     def import_(self, _: Block, text: str) -> None:
-        data = skill_md(f"skill-{self.chance.randrange(SKILLS)}", text)
-        wish = Wish(same=SameName.REPLACE)
-        done = self.desk.imports.import_upload(self.session, data, "skill.md", wish)
+        data = skill_md(f"skill-{self.random.randrange(SKILLS)}", text)
+        wish = ImportOptions(on_conflict=ImportConflict.REPLACE)
+        done = self.workspace.importer.import_upload(self.session, data, "skill.md", wish)
         for made in done.blocks:
-            self._note("block-edited" if done.replaced else "block-added", made)
+            self._record("block-edited" if done.replaced else "block-added", made)
 
-    def _note(self, kind: str, made: Block) -> None:
+    def _record(self, kind: str, made: Block) -> None:
         self.accepted[kind] += 1
         self.texts.append((made.id, made.version, made.content.text))
-        self._keep(made)
+        self._remember(made)
 
-    def _keep(self, made: Block) -> None:
-        self.seen = [one for one in self.seen if one.id != made.id] + [made]
+    def _remember(self, made: Block) -> None:
+        self.known_blocks = [one for one in self.known_blocks if one.id != made.id] + [made]
 
 
 def _main(url: str, session: str, name: str, changes: str) -> None:
-    database, desk = open_desk(url, name)
+    database, desk = open_workspace(url, name)
     worker = _Worker(desk, session, name)
     sys.stdout.write(READY)
     sys.stdout.flush()
@@ -196,7 +203,7 @@ def _main(url: str, session: str, name: str, changes: str) -> None:
     for number in range(int(changes)):
         worker.change(number)
     database.close()
-    told = {"accepted": worker.accepted, "refused": worker.refused, "texts": worker.texts}
+    told = {"accepted": worker.accepted, "refused": worker.rejected, "texts": worker.texts}
     sys.stdout.write(json.dumps(told))
 
 

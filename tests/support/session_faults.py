@@ -15,44 +15,46 @@ from pathlib import Path
 from sqlalchemy import Engine, event
 
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace.importer import SameName, Wish
-from skillhall._internal.workspace.templates import Applying
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
+from skillhall._internal.workspace.templates import ApplyMode
 from skillhall._internal.workspace.workspace import Workspace
 from tests.support.archives import ZipEntry, make_zip
-from tests.support.databases import AT
-from tests.support.workspaces import make_workspace, skill_md, texts
+from tests.support.databases import TIMESTAMP
+from tests.support.workspaces import list_texts, make_workspace, skill_md
 
 ROOT = Path(__file__).parents[2]
-_MOST = 300  # statements; work that takes more goes in circles
+_MAX_STATEMENTS = 300  # statements; work that takes more goes in circles
 OLD = ["old a", "old b"]
 
 
-def _import(desk: Workspace, session: str) -> None:
+def _run_import(workspace: Workspace, session: str) -> None:
     names = ("a", "c", "d")
     data = make_zip(
         *(ZipEntry(f"{name}/SKILL.md", skill_md(name, f"new {name}")) for name in names)
     )
-    desk.imports.import_upload(session, data, "s.zip", Wish(same=SameName.REPLACE))
+    workspace.importer.import_upload(
+        session, data, "s.zip", ImportOptions(on_conflict=ImportConflict.REPLACE)
+    )
 
 
-def _restore(desk: Workspace, session: str) -> None:
-    saved = next(one for one in desk.snapshots.list(session) if one.name == "saved")
-    desk.snapshots.restore(session, saved.id)
+def _run_restore(workspace: Workspace, session: str) -> None:
+    saved = next(one for one in workspace.snapshots.list(session) if one.name == "saved")
+    workspace.snapshots.restore(session, saved.id)
 
 
-def _apply(desk: Workspace, session: str) -> None:
-    desk.templates.apply(session, "T", Applying.REPLACE)
+def _run_apply(workspace: Workspace, session: str) -> None:
+    workspace.templates.apply(session, "T", ApplyMode.REPLACE)
 
 
 CASES: dict[str, tuple[Callable[[Workspace, str], None], list[str]]] = {
-    "import": (_import, ["new a", "old b", "new c", "new d"]),
-    "restore": (_restore, ["saved"]),
-    "apply": (_apply, ["from template"]),
+    "import": (_run_import, ["new a", "old b", "new c", "new d"]),
+    "restore": (_run_restore, ["saved"]),
+    "apply": (_run_apply, ["from template"]),
 }
 
 
-def run_faults(url: str, case: str) -> int:
+def run_session_faults(url: str, case: str) -> int:
     """At how many statements the work was killed. Fails with what went wrong."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.session_faults", url, case],
@@ -68,8 +70,8 @@ def run_faults(url: str, case: str) -> int:
 
 
 def _prepare(url: str) -> str:
-    with closing(Database(url, AT)) as database:
-        desk = make_workspace(SqlStore(database), "p")
+    with closing(Database(url, TIMESTAMP)) as database:
+        desk = make_workspace(SqlWorkspaceStore(database), "p")
         other = desk.sessions.create("other").id
         desk.blocks.add(other, "note", "from template")
         desk.templates.save(other, "T")
@@ -78,19 +80,21 @@ def _prepare(url: str) -> str:
         desk.snapshots.save(session, "saved")
         desk.blocks.delete(session, first.id, first.version)
         for name in ("a", "b"):
-            desk.imports.import_upload(session, skill_md(name, f"old {name}"), f"{name}.md")
+            desk.importer.import_upload(session, skill_md(name, f"old {name}"), f"{name}.md")
         return session
 
 
-def _look(url: str, session: str) -> tuple[list[str], int, int]:
+def _read_state(url: str, session: str) -> tuple[list[str], int, int]:
     """What the session says, its revision, and how many snapshots it has."""
-    with closing(Database(url, AT)) as database:
-        desk = make_workspace(SqlStore(database))
-        found = texts(desk, session)
+    with closing(Database(url, TIMESTAMP)) as database:
+        desk = make_workspace(SqlWorkspaceStore(database))
+        found = list_texts(desk, session)
         return found, desk.sessions.find(session).revision, len(desk.snapshots.list(session))
 
 
-def _child(url: str, session: str, work: Callable[[Workspace, str], None], step: int) -> None:
+def _run_killed_at(
+    url: str, session: str, work: Callable[[Workspace, str], None], step: int
+) -> None:
     seen = 0
 
     def count(*_: object) -> None:
@@ -99,23 +103,23 @@ def _child(url: str, session: str, work: Callable[[Workspace, str], None], step:
         if seen == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    database = Database(url, AT)
+    database = Database(url, TIMESTAMP)
     for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
         event.listen(Engine, name, count)
-    work(make_workspace(SqlStore(database), f"c{step}x"), session)
+    work(make_workspace(SqlWorkspaceStore(database), f"c{step}x"), session)
 
 
 def _main(url: str, case: str) -> None:
     work, after = CASES[case]
     session = _prepare(url)
-    before = _look(url, session)
+    before = _read_state(url, session)
     assert before[0] == OLD, before
-    for step in range(1, _MOST):
+    for step in range(1, _MAX_STATEMENTS):
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                _child(url, session, work, step)
+                _run_killed_at(url, session, work, step)
                 code = 0
             except BaseException:  # noqa: BLE001 - a forked child must not go on into the parent's code
                 sys.excepthook(*sys.exc_info())
@@ -124,13 +128,13 @@ def _main(url: str, case: str) -> None:
                 os._exit(code)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert status in (0, -signal.SIGKILL), status
-        left = _look(url, session)
+        left = _read_state(url, session)
         if left[0] == after:
             assert left[1] == before[1] + 1, "the change was made more than once"
             sys.stdout.write(str(step - (status == 0)))
             return
         assert left == before, f"killed at {step}: {left}"
-    raise AssertionError(f"more than {_MOST} statements")
+    raise AssertionError(f"more than {_MAX_STATEMENTS} statements")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skillhall._internal.skill.yaml.quoting import plain_or_quoted
+from skillhall._internal.skill.yaml.quoting import format_scalar
 
 
 def make_skill_md(
@@ -16,7 +16,7 @@ def make_skill_md(
     An underscore in the name of a field is written as a hyphen: `allowed_tools="Read"`.
     """
     given = {"name": name, "description": description}
-    lines = [f"{key}: {plain_or_quoted(text)}" for key, text in given.items() if text is not None]
+    lines = [f"{key}: {format_scalar(text)}" for key, text in given.items() if text is not None]
     lines += [f"{key.replace('_', '-')}: {text}" for key, text in fields.items()]
     return "\n".join(["---", *lines, "---", body]).encode()
 

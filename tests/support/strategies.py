@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 from hypothesis import strategies as st
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.quoting import quote
+from skillhall._internal.skill.yaml.quoting import quote_scalar
 from tests.support.skills import make_skill_md
 
 _Texts: TypeAlias = st.SearchStrategy[str]
@@ -65,7 +65,20 @@ FLOW_VALUES = [
 ]
 BLOCK_STYLES = ["|", ">", "|-", ">-", "|+", ">+", "|2", ">1-", "|x"]
 INDENTS = ["", "", " ", "  ", "  ", "   ", "    ", "\t"]
-NOTHING = ["", " ", "  ", "#c", "# a: b", "  # c", " #", "\t", "---", "...", "--- a", "%YAML 1.1"]
+BLANK_LINES = [
+    "",
+    " ",
+    "  ",
+    "#c",
+    "# a: b",
+    "  # c",
+    " #",
+    "\t",
+    "---",
+    "...",
+    "--- a",
+    "%YAML 1.1",
+]
 # What the fast reader takes for granted; everything beside it is an edge.
 EASY_VALUES = [
     *["v", "two words", "Reads PDF files.", "a:b", "a#c", "it's", "C:\\x", "日本語", "v  "],
@@ -85,21 +98,21 @@ _tails = st.sampled_from(["", "", "", "", " ", "  ", " #c", "#c", "\t", ":"])
 _steps = st.sampled_from(["  ", "  ", " ", "    "])
 
 
-def _below(step: str, lines: list[str]) -> str:
+def _indent_below(step: str, lines: list[str]) -> str:
     return "".join(f"\n{step}{line}" for line in lines)
 
 
 def _map_below(step: str, fields: dict[str, str]) -> str:
-    return _below(
+    return _indent_below(
         step, [f"{key}:{text}".replace("\n", f"\n{step}") for key, text in fields.items()]
     )
 
 
-def _bodies_of(keys: st.SearchStrategy[str], values: st.SearchStrategy[str]) -> _Texts:
+def _value_strategy(keys: st.SearchStrategy[str], values: st.SearchStrategy[str]) -> _Texts:
     """What may follow `key:`, on its line and below it."""
     inline = st.builds("{}{}".format, st.sampled_from([" ", " ", " ", "  "]), values)
     items = st.lists(st.builds("- {}".format, values), min_size=1, max_size=3)
-    lists = st.builds(_below, st.sampled_from(["", "  ", " "]), items)
+    lists = st.builds(_indent_below, st.sampled_from(["", "  ", " "]), items)
     maps = st.recursive(
         st.one_of(inline, inline, lists, st.just("")),
         lambda inner: st.builds(
@@ -115,7 +128,7 @@ def _bodies_of(keys: st.SearchStrategy[str], values: st.SearchStrategy[str]) -> 
 
 
 def _below_step(lines: st.SearchStrategy[list[str]]) -> _Texts:
-    return st.builds(_below, _steps, lines)
+    return st.builds(_indent_below, _steps, lines)
 
 
 def _block(fields: dict[str, str], gaps: dict[str, str]) -> str:
@@ -125,7 +138,7 @@ def _block(fields: dict[str, str], gaps: dict[str, str]) -> str:
 _gaps = st.dictionaries(_easy_keys, st.sampled_from(["\n", "# c\n", "#\n\n"]), max_size=1)
 tidy_blocks = st.builds(
     _block,
-    st.dictionaries(_easy_keys, _bodies_of(_easy_keys, _easy_values), min_size=1, max_size=5),
+    st.dictionaries(_easy_keys, _value_strategy(_easy_keys, _easy_values), min_size=1, max_size=5),
     _gaps,
 )
 
@@ -135,7 +148,7 @@ _styles = st.builds("{}: {}".format, keys, st.sampled_from(BLOCK_STYLES))
 _any_lines = st.builds(
     str.__add__,
     st.sampled_from(INDENTS),
-    st.one_of(_pairs, _items, values, _styles, st.sampled_from(NOTHING)),
+    st.one_of(_pairs, _items, values, _styles, st.sampled_from(BLANK_LINES)),
 )
 
 
@@ -145,7 +158,7 @@ def _with_line(block: str, at: int, line: str) -> str:
     return "\n".join([*lines[:place], line, *lines[place:]])
 
 
-def _disturbed(block: str, at: int, removed: int, added: str) -> str:
+def _replace_characters(block: str, at: int, removed: int, added: str) -> str:
     place = at % (len(block) + 1)
     return block[:place] + added + block[place + removed :]
 
@@ -156,11 +169,11 @@ edge_blocks = st.one_of(
     st.builds("{}{}: {}{}\n".format, tidy_blocks, st.sampled_from(["z", "é"]), values, _tails),
     st.builds("{}: {}{}\n{}".format, st.just("z"), values, _tails, tidy_blocks),
     st.builds("{}{}: x\n".format, tidy_blocks, keys),
-    st.builds(_block, st.dictionaries(keys, _bodies_of(keys, values), max_size=2), _gaps),
+    st.builds(_block, st.dictionaries(keys, _value_strategy(keys, values), max_size=2), _gaps),
 )
 # Tidy blocks with one slip of the pen.
 disturbed_blocks = st.builds(
-    _disturbed,
+    _replace_characters,
     tidy_blocks,
     st.integers(0, 400),
     st.integers(0, 2),
@@ -240,7 +253,7 @@ class ValidSkill(NamedTuple):
 _optional_fields = st.fixed_dictionaries(
     {},
     optional={
-        "license": descriptions.map(quote),
+        "license": descriptions.map(quote_scalar),
         "compatibility": st.sampled_from(['"Needs git"', "x" * 500]),
         "allowed_tools": st.sampled_from(["Read", "Bash(git add *) Read", "''"]),
         "metadata": st.sampled_from(["", "{}", "{a: b}", '\n  a: b\n  version: "1.0"']),

@@ -11,19 +11,19 @@ from skillhall.errors import DatabaseUnavailable
 _T = TypeVar("_T")
 
 
-class Switched(Database):
+class SwitchableDatabase(Database):
     """A real database that is away while `is_away` is set."""
 
-    is_away = False
+    is_down = False
 
     def read(self, work: Callable[[Connection], _T]) -> _T:
-        self._refuse()
+        self._check_available()
         return super().read(work)
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
-        self._refuse()
+        self._check_available()
         return super().write(work)
 
-    def _refuse(self) -> None:
-        if self.is_away:
+    def _check_available(self) -> None:
+        if self.is_down:
             raise DatabaseUnavailable("it is away")

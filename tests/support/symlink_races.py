@@ -1,6 +1,7 @@
 """Readers and writers below a root, while a process swaps what lies there for links outwards.
 
-`python -m tests.support.symlink_races FOLDER` is that process. Nothing from outside may ever be read, and
+`python -m tests.support.symlink_races FOLDER` is that process. Nothing from outside may ever be
+read, and
 nothing be written there; a reader and a writer that check first and open then show that it matters.
 """
 
@@ -21,11 +22,11 @@ from skillhall import load_catalog
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.reader import read_skill, read_skill_file
-from skillhall._internal.fs.atomic_swap import exchange
-from skillhall._internal.fs.handles import Place, open_root, read_beneath
-from skillhall._internal.fs.links import read_inside
+from skillhall._internal.fs.atomic_swap import swap_names
+from skillhall._internal.fs.handles import FolderHandle, open_root, read_below
+from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.installer.project import Shelf, read_installed
+from skillhall._internal.installer.project import Project, read_installed
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import RelativePath
@@ -38,7 +39,7 @@ SECRET, INSIDE = "SECRET", "inside"
 SKILL = "a/b/pdf"
 NOTES = f"{SKILL}/notes.md"
 _SWAPPED = ("a", "a/b", SKILL, NOTES, f"{SKILL}/SKILL.md")
-_MOST = 1000  # bytes
+_MAX_BYTES = 1000  # bytes
 READS = 10  # in a round; writers bring all to the disk, and take as long with one
 NAIVE = 50  # they are quick, and must be seen to lose
 _STOP, _READY = "stop", "ready"
@@ -47,7 +48,7 @@ _MEMORY = Path("/dev/shm")
 
 
 @dataclass(frozen=True)
-class Scene:
+class RaceFolders:
     """A root with a skill, and the same outside of it with a secret in every file."""
 
     folder: Path
@@ -61,8 +62,10 @@ class Scene:
         return self.folder / "outside"
 
     @property
-    def shelf(self) -> Shelf:
-        return Shelf.of(Settings(str(self.root), str(self.folder / "cache"), use_index=False))
+    def project(self) -> Project:
+        return Project.from_settings(
+            Settings(str(self.root), str(self.folder / "cache"), use_head_cache=False)
+        )
 
     def prepare(self) -> None:
         for top, word in ((self.root, INSIDE), (self.outside, SECRET)):
@@ -71,16 +74,16 @@ class Scene:
             (skill / "SKILL.md").write_bytes(make_skill_md("pdf", word, body=word))
             (skill / "notes.md").write_text(word, encoding="utf-8")
         for path in _SWAPPED:
-            _link_of(self.root / path).symlink_to(self.outside / path)
+            _link_path(self.root / path).symlink_to(self.outside / path)
 
 
-def _link_of(path: Path) -> Path:
+def _link_path(path: Path) -> Path:
     """The link that takes turns with what stands at `path`."""
     return path.with_name(f".{path.name}-link")
 
 
 @contextmanager
-def quick_folder() -> Iterator[Path]:
+def make_memory_folder() -> Iterator[Path]:
     """An empty folder in memory, where the system has that: a busy disk would slow writers down."""
     with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
         yield Path(folder)
@@ -107,7 +110,7 @@ def swap(folder: Path) -> None:
 
 def _swap(handle: int, name: str, *, in_one_step: bool) -> None:
     link, away = f".{name}-link", f".{name}-away"
-    if in_one_step and exchange(handle, name, link):
+    if in_one_step and swap_names(handle, name, link):
         return
     for old, new in ((name, away), (link, name), (away, link)):
         _rename(handle, old, new)
@@ -124,20 +127,20 @@ def _rename(handle: int, old: str, new: str) -> None:
 
 
 @contextmanager
-def swapping(scene: Scene) -> Iterator[Callable[[], int]]:
+def run_swapper(scene: RaceFolders) -> Iterator[Callable[[], int]]:
     """A process that swaps meanwhile; what is yielded ends it, and says how often it did."""
     command = [sys.executable, "-m", "tests.support.symlink_races", str(scene.folder)]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         try:
             while not (scene.folder / _READY).exists() and process.poll() is None:
                 os.sched_yield()
-            yield lambda: _ended(scene, process)
+            yield lambda: _stop_swapper(scene, process)
         finally:
             (scene.folder / _STOP).touch()
             process.kill()
 
 
-def _ended(scene: Scene, process: subprocess.Popen[str]) -> int:
+def _stop_swapper(scene: RaceFolders, process: subprocess.Popen[str]) -> int:
     (scene.folder / _STOP).touch()
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0
@@ -147,67 +150,67 @@ def _ended(scene: Scene, process: subprocess.Popen[str]) -> int:
 # Reading: each returns all that it was given
 
 
-Reader: TypeAlias = Callable[[Scene], str]
+Reader: TypeAlias = Callable[[RaceFolders], str]
 
 
-def _catalog(scene: Scene) -> Catalog:
-    return load_catalog([str(scene.root)], settings=scene.shelf.settings)
+def _catalog(scene: RaceFolders) -> Catalog:
+    return load_catalog([str(scene.root)], settings=scene.project.settings)
 
 
-def _with_a_tool(scene: Scene) -> str:
-    tools = ReadTools(str(scene.root), settings=scene.shelf.settings)
+def _read_with_tool(scene: RaceFolders) -> str:
+    tools = ReadTools(str(scene.root), settings=scene.project.settings)
     said = tools.read_file(NOTES)
     if said.startswith("Error: "):
         raise SkillhallError(said)
     return said
 
 
-def _skill_tools(scene: Scene) -> str:
+def _skill_tools(scene: RaceFolders) -> str:
     found = _catalog(scene)
-    tools = ReadTools(str(scene.root), catalog=lambda: found, settings=scene.shelf.settings)
+    tools = ReadTools(str(scene.root), catalog=lambda: found, settings=scene.project.settings)
     return tools.read_skill("pdf") + tools.list_skill_files("pdf")
 
 
-def _beneath(scene: Scene) -> str:
+def _beneath(scene: RaceFolders) -> str:
     root = open_root(str(scene.root))
     try:
-        return read_beneath(root, RelativePath.parse(NOTES), _MOST).decode()
+        return read_below(root, RelativePath.parse(NOTES), _MAX_BYTES).decode()
     finally:
         root.close()
 
 
-def _inside(scene: Scene) -> str:
-    return read_inside(str(scene.root), RelativePath.parse(NOTES), _MOST).data.decode()
+def _inside(scene: RaceFolders) -> str:
+    return read_contained_file(str(scene.root), RelativePath.parse(NOTES), _MAX_BYTES).data.decode()
 
 
-def _bundle(scene: Scene) -> str:
-    bundle = open_bundle(Place(str(scene.root), SKILL), LENIENT.scan)
+def _bundle(scene: RaceFolders) -> str:
+    bundle = open_bundle(FolderHandle(str(scene.root), SKILL), LENIENT.scan_policy)
     return "".join(file.read().decode() for file in bundle.files.values())
 
 
-def _whole_bundle(scene: Scene) -> str:
-    bundle = read_bundle(Place(str(scene.root), SKILL), LENIENT.scan)
+def _read_bundle(scene: RaceFolders) -> str:
+    bundle = read_bundle(FolderHandle(str(scene.root), SKILL), LENIENT.scan_policy)
     return "".join(file.read().decode() for file in bundle.files.values())
 
 
-def _installed(scene: Scene) -> str:
-    found = read_installed(scene.shelf, SKILL)
+def _installed(scene: RaceFolders) -> str:
+    found = read_installed(scene.project, SKILL)
     return "" if found is None else "".join(one.data.decode() for one in found.files.values())
 
 
-def _discovery(scene: Scene) -> str:
+def _discover(scene: RaceFolders) -> str:
     catalog = _catalog(scene)
     return f"{[skill.description for skill in catalog]} {catalog.rejected} {catalog.findings}"
 
 
-def _skill_of_a_catalog(scene: Scene) -> str:
+def _read_catalog_skill(scene: RaceFolders) -> str:
     texts = []
     for skill in _catalog(scene):
         texts += [repr(read_skill(skill)), read_skill_file(skill, "notes.md").decode()]
     return "".join(texts)
 
 
-def _naive(scene: Scene) -> str:
+def _read_naively(scene: RaceFolders) -> str:
     """The mistake that all the others avoid."""
     path = os.path.realpath(scene.root / NOTES)
     if not path.startswith(f"{os.path.realpath(scene.root)}/"):
@@ -216,123 +219,130 @@ def _naive(scene: Scene) -> str:
 
 
 READERS: Mapping[str, Reader] = {
-    "ReadFile": _with_a_tool,
+    "ReadFile": _read_with_tool,
     "ReadSkill, ListSkillFiles": _skill_tools,
     "read_beneath": _beneath,
     "read_inside": _inside,
     "open_bundle": _bundle,
-    "read_bundle": _whole_bundle,
+    "read_bundle": _read_bundle,
     "read_installed": _installed,
-    "load_catalog": _discovery,
-    "read_skill, read_skill_file": _skill_of_a_catalog,
+    "load_catalog": _discover,
+    "read_skill, read_skill_file": _read_catalog_skill,
 }
 
 
 # Writing
 
 
-Writer: TypeAlias = Callable[[Scene], None]
+Writer: TypeAlias = Callable[[RaceFolders], None]
 
 
-def _by_handles(scene: Scene) -> None:
+def _write_by_handles(scene: RaceFolders) -> None:
     with (
         WritableFolder(str(scene.root)) as root,
-        root.folder("a") as a,
-        a.folder("b", make=True) as b,
-        b.folder("pdf") as skill,
+        root.open_folder("a") as a,
+        a.open_folder("b", create=True) as b,
+        b.open_folder("pdf") as skill,
     ):
-        _write_all(skill)
+        _write_files(skill)
 
 
-def _on_a_shelf(scene: Scene) -> None:
-    with scene.shelf.opened(SKILL) as skill:
-        _write_all(skill)
+def _write_in_project(scene: RaceFolders) -> None:
+    with scene.project.open_folder(SKILL) as skill:
+        _write_files(skill)
 
 
-def _write_all(skill: WritableFolder) -> None:
-    skill.put("own.md", b"own")
-    skill.put_folder("own", {"deep/file.md": (b"own", 0o644)})
-    skill.swap_folder("own", {"file.md": (b"new", 0o644)})
-    skill.discard("own")
+def _write_files(skill: WritableFolder) -> None:
+    skill.write_file("own.md", b"own")
+    skill.create_folder("own", {"deep/file.md": (b"own", 0o644)})
+    skill.replace_folder("own", {"file.md": (b"new", 0o644)})
+    skill.remove_atomically("own")
 
 
-def _naively(scene: Scene) -> None:
+def _write_naively(scene: RaceFolders) -> None:
     folder = os.path.realpath(scene.root / SKILL)
     if folder.startswith(f"{os.path.realpath(scene.root)}/"):
         Path(scene.root / SKILL / _NAIVE).write_text("naive", encoding="utf-8")
 
 
-WRITERS: Mapping[str, Writer] = {"WritableFolder": _by_handles, "Shelf.opened": _on_a_shelf}
+WRITERS: Mapping[str, Writer] = {
+    "WritableFolder": _write_by_handles,
+    "Shelf.opened": _write_in_project,
+}
 
 
 # The race
 
 
 @dataclass
-class Score:
+class AttemptCounts:
     """How often somebody tried, found what was inside, was refused, and came to the outside."""
 
     name: str
-    tries: int = 0
-    reached: int = 0
-    refused: int = 0
+    attempts: int = 0
+    succeeded: int = 0
+    rejected: int = 0
     leaks: int = 0
 
 
 @dataclass
-class Race:
+class RaceResult:
     """What came of it all."""
 
-    scores: list[Score] = field(default_factory=list)
-    controls: list[Score] = field(default_factory=list)
+    counts: list[AttemptCounts] = field(default_factory=list)
+    naive_counts: list[AttemptCounts] = field(default_factory=list)
     swaps: int = 0
 
     @property
     def leaks(self) -> int:
-        return sum(score.leaks for score in self.scores)
+        return sum(score.leaks for score in self.counts)
 
 
 def run_race(
     folder: Path, *, rounds: int = sys.maxsize, seconds: float = 0, naive: bool = False
-) -> Race:
+) -> RaceResult:
     """Everybody in turn, for so many rounds, or so long; with the naive ones if asked."""
-    scene = Scene(folder)
+    scene = RaceFolders(folder)
     scene.prepare()
     known = _files(scene.outside)
-    entrants = [(Score(name), _reading(one), READS) for name, one in READERS.items()]
-    entrants += [(Score(name), _writing(one, known), 1) for name, one in WRITERS.items()]
+    entrants = [
+        (AttemptCounts(name), _make_read_attempt(one), READS) for name, one in READERS.items()
+    ]
+    entrants += [
+        (AttemptCounts(name), _make_write_attempt(one, known), 1) for name, one in WRITERS.items()
+    ]
     controls = [
-        (Score("reader"), _reading(_naive), NAIVE),
-        (Score("writer"), _writing(_naively, known), NAIVE),
+        (AttemptCounts("reader"), _make_read_attempt(_read_naively), NAIVE),
+        (AttemptCounts("writer"), _make_write_attempt(_write_naively, known), NAIVE),
     ]
     until = time.monotonic() + seconds
-    with swapping(scene) as end:
+    with run_swapper(scene) as end:
         for _ in range(rounds):
             for score, attempt, times in [*entrants, *(controls if naive else ())]:
                 for _ in range(times):
-                    _try(score, attempt, scene)
+                    _attempt(score, attempt, scene)
             if seconds and time.monotonic() > until:
                 break
         swaps = end()
-    return Race([one[0] for one in entrants], [one[0] for one in controls], swaps)
+    return RaceResult([one[0] for one in entrants], [one[0] for one in controls], swaps)
 
 
-Attempt: TypeAlias = Callable[[Scene], bool]  # whether it came to the outside
+Attempt: TypeAlias = Callable[[RaceFolders], bool]  # whether it came to the outside
 
 
-def _try(score: Score, attempt: Attempt, scene: Scene) -> None:
-    score.tries += 1
+def _attempt(score: AttemptCounts, attempt: Attempt, scene: RaceFolders) -> None:
+    score.attempts += 1
     try:
         leaked = attempt(scene)
     except (SkillhallError, OSError):
-        score.refused += 1
+        score.rejected += 1
         return
     score.leaks += leaked
-    score.reached += not leaked
+    score.succeeded += not leaked
 
 
-def _reading(reader: Reader) -> Attempt:
-    def attempt(scene: Scene) -> bool:
+def _make_read_attempt(reader: Reader) -> Attempt:
+    def attempt(scene: RaceFolders) -> bool:
         text = reader(scene)
         if SECRET not in text and INSIDE not in text:
             raise SkillhallError("nothing was found")
@@ -341,8 +351,8 @@ def _reading(reader: Reader) -> Attempt:
     return attempt
 
 
-def _writing(writer: Writer, known: set[str]) -> Attempt:
-    def attempt(scene: Scene) -> bool:
+def _make_write_attempt(writer: Writer, known: set[str]) -> Attempt:
+    def attempt(scene: RaceFolders) -> bool:
         failure = None
         try:
             writer(scene)

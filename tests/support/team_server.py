@@ -11,16 +11,16 @@ from typing import Any
 
 from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Settings
-from skillhall._internal.wiring.prompts import open_counter
+from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
-from tests.support.servers import Reply, Running, running
+from tests.support.servers import HttpResponse, RunningServer, run_server
 from tests.support.skills import make_skill_md
 
 LIST = "/api/v1/prompts"
 HOOK = "/api/v1/webhooks/git"
 
 
-def numbered(number: int) -> dict[str, bytes]:
+def make_commit_files(number: int) -> dict[str, bytes]:
     """The files of one commit: its number is in every one of them."""
     text = f"commit {number}"
     return {
@@ -46,37 +46,37 @@ def team_settings(folder: Path, repo: str, **environment: str) -> Settings:
 
 
 @contextmanager
-def team_server(settings: Settings) -> Iterator[Running]:
+def team_server(settings: Settings) -> Iterator[RunningServer]:
     """The server with all that it serves, until the block is left."""
-    counter = open_counter(settings)
+    counter = open_prompt_service(settings)
     try:
         services = Services(counter, open_collection(settings, counter))
-        with running(settings=settings, services=services) as server:
+        with run_server(settings=settings, services=services) as server:
             yield server
     finally:
         counter.close()
 
 
-def pushed(server: Running, secret: str, url: str, branch: str = "main") -> Reply:
+def send_push(server: RunningServer, secret: str, url: str, branch: str = "main") -> HttpResponse:
     """What a git host is answered when it tells of a push."""
     payload = {"ref": f"refs/heads/{branch}", "repository": {"clone_url": url}}
     body = json.dumps(payload).encode()
     signature = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": signature, "Authorization": ""}
-    return server.ask("POST", HOOK, body, headers)
+    return server.request("POST", HOOK, body, headers)
 
 
-def files_in(data: dict[str, Any]) -> dict[str, bytes]:
+def decode_files(data: dict[str, Any]) -> dict[str, bytes]:
     """The files of a prompt, by path."""
     return {one["path"]: base64.b64decode(one["content"]) for one in data.get("files", ())}
 
 
-def said_by_list(data: dict[str, Any]) -> set[str]:
+def list_descriptions(data: dict[str, Any]) -> set[str]:
     """What the descriptions of a numbered commit's prompts say."""
     return {one["description"] for one in data["prompts"] if one["name"] in ("hello", "pdf")}
 
 
-def said_by_prompt(data: dict[str, Any]) -> set[str]:
+def list_prompt_texts(data: dict[str, Any]) -> set[str]:
     """What everything in one prompt of a numbered commit says."""
     said = {data["description"], data["messages"][0]["content"]["text"].strip()}
-    return said | {content.decode() for content in files_in(data).values()}
+    return said | {content.decode() for content in decode_files(data).values()}

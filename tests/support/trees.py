@@ -14,15 +14,15 @@ from typing import NamedTuple
 import pytest
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.head_cache import GRAIN, HeadIndex, now
+from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
 from skillhall._internal.policy.profiles import LENIENT, Profile
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Finding
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.sources.folder.walker import Scan, ScanContext, scan
+from skillhall._internal.sources.folder.walker import Scan, ScanContext, scan_root
 from skillhall._internal.wiring.catalog import load_catalog
 
-NOBODY = 65534
+NOBODY_UID = 65534
 # A file system in memory lists a folder in the order of creation; a disk sorts by hash.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 DEADLINE = 120  # seconds; a child that takes longer hangs
@@ -64,27 +64,29 @@ def codes(catalog: Catalog) -> list[str]:
     return [str(found.code) for found in all_findings(catalog)]
 
 
-def codes_at(catalog: Catalog, place: Path) -> list[str]:
+def codes_at(catalog: Catalog, path: Path) -> list[str]:
     """The codes of the findings about `place` itself or about something in it."""
-    below = f"{place}{os.sep}"
+    below = f"{path}{os.sep}"
     return [
         str(found.code)
         for found in all_findings(catalog)
-        if found.path == str(place) or found.path.startswith(below)
+        if found.path == str(path) or found.path.startswith(below)
     ]
 
 
-def scan_below(root: Path, profile: Profile = LENIENT, index: HeadIndex | None = None) -> Scan:
+def scan_below(root: Path, profile: Profile = LENIENT, index: HeadCache | None = None) -> Scan:
     real = os.path.realpath(root)
-    known = index.known(real, profile.keys) if index else {}
-    return scan(Root(str(root)), profile.scan, ScanContext(profile.keys, (real,), known))
+    known = index.load(real, profile.key_case) if index else {}
+    return scan_root(
+        Root(str(root)), profile.scan_policy, ScanContext(profile.key_case, (real,), known)
+    )
 
 
-def warm(cache: Path, root: Path, profile: Profile = LENIENT) -> HeadIndex:
+def build_head_cache(cache: Path, root: Path, profile: Profile = LENIENT) -> HeadCache:
     """The index of everything below `root`, written as if its files had settled long ago."""
-    index = HeadIndex(str(cache))
-    later = now() + 2 * GRAIN
-    index.remember(os.path.realpath(root), profile.keys, scan_below(root, profile), later)
+    index = HeadCache(str(cache))
+    later = now_ns() + 2 * CLOCK_GRANULARITY
+    index.save(os.path.realpath(root), profile.key_case, scan_below(root, profile), later)
     return index
 
 
@@ -107,8 +109,8 @@ def ordinary_user() -> Iterator[Path]:
     is_root = os.geteuid() == 0
     try:
         if is_root:
-            os.chown(folder, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, 0)  # the last one is the way back
+            os.chown(folder, NOBODY_UID, NOBODY_UID)
+            os.setresuid(NOBODY_UID, NOBODY_UID, 0)  # the last one is the way back
         yield folder
     finally:
         if is_root:
@@ -126,7 +128,7 @@ def _open_folders(folder: Path) -> None:
 
 
 @contextmanager
-def running(script: str, *arguments: object) -> Iterator[None]:
+def run_in_background(script: str, *arguments: object) -> Iterator[None]:
     """A second process that repeats `script` until the block ends; it must never fail."""
     program = (
         "import os, select, shutil, sys\n"
@@ -168,7 +170,7 @@ print(json.dumps({"forks": len(forks), "skills": skills, "findings": sorted(foun
 ONE_CORE = "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})"
 
 
-class Told(NamedTuple):
+class SubprocessCatalog(NamedTuple):
     """What a fresh process says about a root."""
 
     forks: int
@@ -176,12 +178,14 @@ class Told(NamedTuple):
     findings: list[list[str]]
 
 
-def load_apart(root: Path, before: str = "", max_folders: int = 50_000) -> Told:
+def load_in_subprocess(
+    root: Path, before: str = "", max_folders: int = 50_000
+) -> SubprocessCatalog:
     """The catalog of `root` as a process of one thread sees it, after running `before`."""
     command = [sys.executable, "-c", LOAD, str(root), str(max_folders), before]
     done = subprocess.run(command, capture_output=True, check=False, timeout=DEADLINE)
     assert done.returncode == 0, done.stderr.decode()
-    return Told(**json.loads(done.stdout))
+    return SubprocessCatalog(**json.loads(done.stdout))
 
 
 @contextmanager

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from skillhall._internal.skill.bundle import Bundle
-from skillhall._internal.storage.ports import Store
-from skillhall._internal.workspace.importer import Imports
+from skillhall._internal.storage.ports import WorkspaceStore
+from skillhall._internal.workspace.importer import SkillImporter
 from skillhall._internal.workspace.skill_blocks import Provenance
-from skillhall._internal.workspace.unit_of_work import Desk
+from skillhall._internal.workspace.unit_of_work import UnitOfWork
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import SourceRejected
 
 
-def counted_ids(prefix: str = "id") -> Callable[[], str]:
+def make_id_sequence(prefix: str = "id") -> Callable[[], str]:
     """Ids one after the other."""
     numbers = count(1)
     return lambda: f"{prefix}{next(numbers):06d}"
@@ -24,17 +24,17 @@ def ticking_clock() -> Callable[[], str]:
     return lambda: f"2026-01-01T00:00:{next(numbers) // 1000:02d}.000Z"
 
 
-def no_source(text: str) -> tuple[Sequence[Bundle], Provenance]:
+def reject_source(text: str) -> tuple[Sequence[Bundle], Provenance]:
     raise SourceRejected("path", text, "tests open no sources")
 
 
 def make_workspace(
-    store: Store, prefix: str = "id", *, folder_scan: bool = False, folder: str = "/"
+    store: WorkspaceStore, prefix: str = "id", *, folder_scan: bool = False, folder: str = "/"
 ) -> Workspace:
     """A workspace whose ids and times are known."""
-    desk = Desk(store, ticking_clock(), counted_ids(prefix))
-    imports = Imports(desk, no_source, folder_scan, folder)
-    return Workspace.of(desk, imports, None, lambda: None)
+    desk = UnitOfWork(store, ticking_clock(), make_id_sequence(prefix))
+    imports = SkillImporter(desk, reject_source, folder_scan, folder)
+    return Workspace.create(desk, imports, None, lambda: None)
 
 
 def skill_md(name: str, body: str, description: str = "Does one thing.") -> bytes:
@@ -42,6 +42,6 @@ def skill_md(name: str, body: str, description: str = "Does one thing.") -> byte
     return f"---\nname: {name}\ndescription: {description}\n---\n{body}\n".encode()
 
 
-def texts(workspace: Workspace, session: str) -> list[str]:
+def list_texts(workspace: Workspace, session: str) -> list[str]:
     """What the blocks of a session say, in order."""
     return [block.content.text for block in workspace.blocks.list(session)]

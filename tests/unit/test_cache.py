@@ -1,6 +1,6 @@
 from itertools import count
 
-from skillhall._internal.cache import Kept, Lately
+from skillhall._internal.cache import AdaptiveCache, SizedCache
 
 
 class Clock:
@@ -13,7 +13,7 @@ class Clock:
         return self.now
 
 
-def looked(clock: Clock, seconds: float, **options: float) -> Lately[int]:
+def looked(clock: Clock, seconds: float, **options: float) -> AdaptiveCache[int]:
     """A look that takes so long; each gives another number."""
     numbers = count(1)
 
@@ -21,35 +21,35 @@ def looked(clock: Clock, seconds: float, **options: float) -> Lately[int]:
         clock.now += seconds
         return next(numbers)
 
-    return Lately(look, **options, clock=clock)
+    return AdaptiveCache(look, **options, clock=clock)
 
 
 def test_a_value_is_kept_for_some_times_as_long_as_the_look_took() -> None:
     clock = Clock()
     lately = looked(clock, 2.0, share=10.0)
-    told = [lately.ready, lately.value()]
+    told = [lately.fresh_value, lately.get()]
     clock.now += 19.9
-    told += [lately.ready, lately.value()]
+    told += [lately.fresh_value, lately.get()]
     clock.now += 0.2
-    assert [*told, lately.ready, lately.value()] == [None, 1, 1, 1, None, 2]
+    assert [*told, lately.fresh_value, lately.get()] == [None, 1, 1, 1, None, 2]
 
 
 def test_a_value_can_be_kept_for_a_time_in_any_case() -> None:
     clock = Clock()
     lately = looked(clock, 0.0, share=10.0, least=3.0)
-    assert lately.value() == 1
+    assert lately.get() == 1
     clock.now += 2.9
-    assert lately.value() == 1
+    assert lately.get() == 1
     clock.now += 0.2
-    assert lately.value() == 2
+    assert lately.get() == 2
 
 
 def test_without_a_share_every_call_looks() -> None:
     lately = looked(Clock(), 1.0, share=0.0)
-    assert [lately.value(), lately.value(), lately.renewed()] == [1, 2, 3]
+    assert [lately.get(), lately.get(), lately.refresh()] == [1, 2, 3]
 
 
-def filled(kept: Kept[bytes], *names: str, size: int = 10) -> list[str]:
+def filled(kept: SizedCache[bytes], *names: str, size: int = 10) -> list[str]:
     """The names that had to be made."""
     made: list[str] = []
 
@@ -58,29 +58,29 @@ def filled(kept: Kept[bytes], *names: str, size: int = 10) -> list[str]:
         return name.encode() * size
 
     for name in names:
-        kept.value(name, lambda name=name: make(name))  # type: ignore[misc]
+        kept.get_or_create(name, lambda name=name: make(name))  # type: ignore[misc]
     return made
 
 
 def test_a_value_is_made_once() -> None:
-    assert filled(Kept(100, len), "a", "b", "a", "b") == ["a", "b"]
+    assert filled(SizedCache(100, len), "a", "b", "a", "b") == ["a", "b"]
 
 
 def test_the_oldest_goes_when_there_is_no_room() -> None:
-    kept = Kept[bytes](20, len)
+    kept = SizedCache[bytes](20, len)
     assert filled(kept, "a", "b", "c") == ["a", "b", "c"]
     assert filled(kept, "c", "b", "a") == ["a"]
 
 
 def test_what_somebody_asked_for_gets_a_second_chance() -> None:
-    kept = Kept[bytes](20, len)
+    kept = SizedCache[bytes](20, len)
     filled(kept, "a", "b", "a", "c")
     assert filled(kept, "a", "c") == []
     assert filled(kept, "b") == ["b"]
 
 
 def test_what_is_larger_than_the_whole_memory_pushes_nothing_out() -> None:
-    kept = Kept[bytes](20, len)
+    kept = SizedCache[bytes](20, len)
     filled(kept, "a", "b")
     filled(kept, "x", size=21)
     assert filled(kept, "a", "b") == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.strict_json import NotJson, parse_request_json
+from skillhall._internal.strict_json import InvalidJson, parse_request_json
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ def test_ordinary_json_is_read(body: bytes, value: object) -> None:
 
 @pytest.mark.parametrize("body", [b"[" * 33 + b"]" * 33, b'{"a":' * 33 + b"1" + b"}" * 33])
 def test_json_that_is_too_deep_is_refused(body: bytes) -> None:
-    with pytest.raises(NotJson, match="32 levels"):
+    with pytest.raises(InvalidJson, match="32 levels"):
         parse_request_json(body)
 
 
 @given(st.binary(max_size=200) | st.text('[]{}",:\\0au').map(str.encode))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    with suppress(NotJson):
+    with suppress(InvalidJson):
         parse_request_json(body)

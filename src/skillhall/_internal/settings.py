@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-GITHUB = "https://github.com"
-GITHUB_API = "https://api.github.com"
+GITHUB_URL = "https://github.com"
+GITHUB_API_URL = "https://api.github.com"
 
 # What other programs read too: where agents and installers keep their files.
-_OTHERS = (
+_AGENT_VARIABLES = (
     "APPDATA",
     "AUTOHAND_HOME",
     "CLAUDE_CONFIG_DIR",
@@ -32,14 +32,14 @@ _OTHERS = (
 class Secret:
     """A text that no message, log or representation shows."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_value",)
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._value = text
 
     def reveal(self) -> str:
         """The text, for the one who sends it."""
-        return self._text
+        return self._value
 
     def __repr__(self) -> str:
         return "***"
@@ -86,13 +86,13 @@ class ServerSettings(NamedTuple):
         return cls(
             host=env.get("SKILLHALL_HOST") or cls().host,
             port=env.get("SKILLHALL_PORT") or cls().port,
-            auth_token=_secret(env, "SKILLHALL_AUTH_TOKEN"),
-            webhook_secret=_secret(env, "SKILLHALL_WEBHOOK_SECRET"),
+            auth_token=_read_secret(env, "SKILLHALL_AUTH_TOKEN"),
+            webhook_secret=_read_secret(env, "SKILLHALL_WEBHOOK_SECRET"),
             public_url=(env.get("SKILLHALL_PUBLIC_URL") or "").rstrip("/"),
-            allowed_hosts=_words(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
-            folder_scan=_is_on(env, "SKILLHALL_FOLDER_SCAN", "off"),
-            git_token_repos=_words(env.get("SKILLHALL_GIT_TOKEN_REPOS", "")),
-            mcp_stateless=_is_on(env, "SKILLHALL_MCP_STATELESS", "off"),
+            allowed_hosts=_split_list(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
+            folder_scan=_read_flag(env, "SKILLHALL_FOLDER_SCAN", "off"),
+            git_token_repos=_split_list(env.get("SKILLHALL_GIT_TOKEN_REPOS", "")),
+            mcp_stateless=_read_flag(env, "SKILLHALL_MCP_STATELESS", "off"),
             mcp_max_sessions=env.get("SKILLHALL_MCP_MAX_SESSIONS") or cls().mcp_max_sessions,
             mcp_session_timeout=env.get("SKILLHALL_MCP_SESSION_TIMEOUT")
             or cls().mcp_session_timeout,
@@ -110,11 +110,12 @@ class ClientSettings(NamedTuple):
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ClientSettings:
         """The client's settings; on one machine, the server's own token serves both."""
-        own = _secret(env, "SKILLHALL_SERVER_TOKEN")
+        own = _read_secret(env, "SKILLHALL_SERVER_TOKEN")
         return cls(
             server=env.get("SKILLHALL_SERVER") or cls().server,
-            token=own or _secret(env, "SKILLHALL_AUTH_TOKEN"),
-            git_token=_secret(env, "SKILLHALL_GIT_TOKEN") or _secret(env, "DOT_AI_GIT_TOKEN"),
+            token=own or _read_secret(env, "SKILLHALL_AUTH_TOKEN"),
+            git_token=_read_secret(env, "SKILLHALL_GIT_TOKEN")
+            or _read_secret(env, "DOT_AI_GIT_TOKEN"),
             git_token_hosts=_git_token_hosts(env),
         )
 
@@ -124,15 +125,15 @@ class Settings(NamedTuple):
 
     working_directory: str
     cache_directory: str
-    use_index: bool = True
+    use_head_cache: bool = True
     use_git: bool = True  # for GitHub, which can be read without it
     follow_links: bool = False  # whether links in a root may lead to folders outside of all roots
     data_directory: str = ""  # what must not be lost: the store and the history
     database_url: Secret | None = None  # of sessions; a file in the data folder if it is not set
     home: str = ""
     allowed_networks: tuple[str, ...] = ()  # in CIDR notation; the rest of the private ones is not
-    github_url: str = GITHUB
-    github_api_url: str = GITHUB_API
+    github_url: str = GITHUB_URL
+    github_api_url: str = GITHUB_API_URL
     # Tokens by host, with its port if that is an unusual one; variables of other programs by name.
     tokens: Mapping[str, Secret] = MappingProxyType({})
     variables: Mapping[str, str] = MappingProxyType({})
@@ -152,30 +153,30 @@ class Settings(NamedTuple):
         env = os.environ if environment is None else environment
         return cls(
             working_directory=os.getcwd(),
-            cache_directory=env.get("SKILLHALL_CACHE_DIR") or _default_cache(env),
-            use_index=_is_on(env, "SKILLHALL_INDEX"),
-            use_git=_is_on(env, "SKILLHALL_GIT"),
-            follow_links=_is_on(env, "SKILLHALL_FOLLOW_LINKS", "off"),
-            data_directory=env.get("SKILLHALL_DATA_DIR") or _default_data(env),
-            database_url=_secret(env, "SKILLHALL_DATABASE_URL"),
+            cache_directory=env.get("SKILLHALL_CACHE_DIR") or _default_cache_directory(env),
+            use_head_cache=_read_flag(env, "SKILLHALL_INDEX"),
+            use_git=_read_flag(env, "SKILLHALL_GIT"),
+            follow_links=_read_flag(env, "SKILLHALL_FOLLOW_LINKS", "off"),
+            data_directory=env.get("SKILLHALL_DATA_DIR") or _default_data_directory(env),
+            database_url=_read_secret(env, "SKILLHALL_DATABASE_URL"),
             home=os.path.expanduser("~"),
-            allowed_networks=_words(env.get("SKILLHALL_ALLOW_NETWORKS", "")),
-            github_url=_address(env, "SKILLHALL_GITHUB_URL", GITHUB),
-            github_api_url=_github_api(env),
-            tokens=_tokens(env),
-            variables={name: env[name] for name in _OTHERS if env.get(name)},
+            allowed_networks=_split_list(env.get("SKILLHALL_ALLOW_NETWORKS", "")),
+            github_url=_read_url(env, "SKILLHALL_GITHUB_URL", GITHUB_URL),
+            github_api_url=_read_github_api_url(env),
+            tokens=_read_tokens(env),
+            variables={name: env[name] for name in _AGENT_VARIABLES if env.get(name)},
             prompts=PromptSettings.read(env),
             server=ServerSettings.read(env),
             client=ClientSettings.read(env),
             model=env.get("SKILLHALL_MODEL", ""),
-            read_extensions=_words(env.get("SKILLHALL_READ_EXTENSIONS", "")),
-            log_usage=_is_on(env, "SKILLHALL_USAGE_LOG"),
+            read_extensions=_split_list(env.get("SKILLHALL_READ_EXTENSIONS", "")),
+            log_usage=_read_flag(env, "SKILLHALL_USAGE_LOG"),
             variable_names=frozenset(name for name, value in env.items() if value),
         )
 
 
 # What any program needs to be found, to find its own files, and to speak UTF-8.
-_ESSENTIAL = (
+_BASE_VARIABLES = (
     "APPDATA",
     "HOME",
     "HOMEDRIVE",
@@ -197,25 +198,27 @@ _ESSENTIAL = (
 )
 
 
-def secret_in(variable: str) -> Secret | None:
+def read_secret_variable(variable: str) -> Secret | None:
     """What a variable holds that a person names; `None` if it is unset or empty."""
-    return _secret(os.environ, variable)
+    return _read_secret(os.environ, variable)
 
 
-def environment_with(variables: Iterable[str]) -> dict[str, str]:
+def build_environment(variables: Iterable[str]) -> dict[str, str]:
     """What a program that a person configured gets to see: the essentials, and these by name."""
-    return {name: os.environ[name] for name in (*_ESSENTIAL, *variables) if os.environ.get(name)}
+    return {
+        name: os.environ[name] for name in (*_BASE_VARIABLES, *variables) if os.environ.get(name)
+    }
 
 
-def _is_on(env: Mapping[str, str], name: str, default: str = "on") -> bool:
+def _read_flag(env: Mapping[str, str], name: str, default: str = "on") -> bool:
     return env.get(name, default).lower() not in ("off", "0", "no", "false")
 
 
-def _secret(env: Mapping[str, str], name: str) -> Secret | None:
+def _read_secret(env: Mapping[str, str], name: str) -> Secret | None:
     return Secret(env[name]) if env.get(name) else None
 
 
-def _default_cache(env: Mapping[str, str]) -> str:
+def _default_cache_directory(env: Mapping[str, str]) -> str:
     if sys.platform == "win32":
         base = env.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
     elif sys.platform == "darwin":
@@ -225,26 +228,28 @@ def _default_cache(env: Mapping[str, str]) -> str:
     return os.path.join(base, "skillhall")
 
 
-def _default_data(env: Mapping[str, str]) -> str:
+def _default_data_directory(env: Mapping[str, str]) -> str:
     if sys.platform == "win32":
-        return os.path.join(_default_cache(env), "Data")
+        return os.path.join(_default_cache_directory(env), "Data")
     if sys.platform == "darwin":
         return os.path.expanduser("~/Library/Application Support/skillhall")
     base = env.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     return os.path.join(base, "skillhall")
 
 
-def _address(env: Mapping[str, str], name: str, default: str) -> str:
+def _read_url(env: Mapping[str, str], name: str, default: str) -> str:
     return (env.get(name) or default).rstrip("/")
 
 
-def _github_api(env: Mapping[str, str]) -> str:
-    url = _address(env, "SKILLHALL_GITHUB_URL", GITHUB)
-    default = GITHUB_API if url == GITHUB else f"{url}/api/v3"  # as GitHub's own server has it
-    return _address(env, "SKILLHALL_GITHUB_API_URL", default)
+def _read_github_api_url(env: Mapping[str, str]) -> str:
+    url = _read_url(env, "SKILLHALL_GITHUB_URL", GITHUB_URL)
+    default = (
+        GITHUB_API_URL if url == GITHUB_URL else f"{url}/api/v3"
+    )  # as GitHub's own server has it
+    return _read_url(env, "SKILLHALL_GITHUB_API_URL", default)
 
 
-def _tokens(env: Mapping[str, str]) -> dict[str, Secret]:
+def _read_tokens(env: Mapping[str, str]) -> dict[str, Secret]:
     """The tokens, each for the hosts it may be sent to."""
     github, general = _github_hosts(env), _git_token_hosts(env)
     # The last one that is set counts: the host's own beats the general one.
@@ -259,18 +264,18 @@ def _tokens(env: Mapping[str, str]) -> dict[str, Secret]:
 
 
 def _github_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
-    url = _address(env, "SKILLHALL_GITHUB_URL", GITHUB)
-    return _authority(url), _authority(_github_api(env))
+    url = _read_url(env, "SKILLHALL_GITHUB_URL", GITHUB_URL)
+    return _authority(url), _authority(_read_github_api_url(env))
 
 
 def _git_token_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
     """The hosts that the general token is for."""
-    return _words(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or _github_hosts(env)
+    return _split_list(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or _github_hosts(env)
 
 
 def _authority(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].lower()
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())

@@ -1,5 +1,5 @@
 """Tools for the Anthropic SDK."""
 
-from skillhall._internal.agents.adapters.anthropic import SkillTool, skill_tools
+from skillhall._internal.agents.adapters.anthropic import AnthropicSkillTool, skill_tools
 
-__all__ = ["SkillTool", "skill_tools"]
+__all__ = ["AnthropicSkillTool", "skill_tools"]

@@ -21,7 +21,7 @@ from tests.support.framework_agents import KEY
 from tests.support.model_server import ModelServer
 
 
-class OpenAIWire(BaseChatModel):
+class OpenAIChatModel(BaseChatModel):
     """A LangChain model on OpenAI's client; the usual one is a package of its own."""
 
     url: str
@@ -32,7 +32,7 @@ class OpenAIWire(BaseChatModel):
         return "wire"
 
     def bind_tools(self, tools: Any, **_: Any) -> Any:  # noqa: ANN401 - as the class above has it
-        return OpenAIWire(url=self.url, tools=[*tools])
+        return OpenAIChatModel(url=self.url, tools=[*tools])
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:  # noqa: ANN401
         with openai.OpenAI(base_url=f"{self.url}/v1", api_key=KEY) as client:
@@ -51,6 +51,6 @@ class OpenAIWire(BaseChatModel):
 
 def ask(skills: AgentSkills, server: ModelServer, question: str) -> str:
     middleware = [SkillsMiddleware(skills)]
-    agent = create_agent(OpenAIWire(url=server.url), middleware=middleware)
+    agent = create_agent(OpenAIChatModel(url=server.url), middleware=middleware)
     result = agent.invoke({"messages": [HumanMessage(question)]})
     return str(result["messages"][-1].text)

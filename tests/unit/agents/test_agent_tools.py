@@ -5,8 +5,8 @@ import pytest
 
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.chat.events import FileRead, SkillLoaded, ToolEvent, ToolFailed
-from skillhall._internal.agents.usage_stats import SkillUse, count_usage
-from skillhall._internal.storage.usage_log import Usage, UsageLog
+from skillhall._internal.agents.usage_stats import SkillUsage, count_usage
+from skillhall._internal.storage.usage_log import UsageLog, UsageRecord
 from skillhall.errors import SkillNotFound
 from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
@@ -46,10 +46,10 @@ def test_loading_and_reading_is_told_with_tokens(folder: Path) -> None:
     tools.call("read_skill_file", {"name": "pdf", "path": "forms.md"})
     loaded, read = events
     assert isinstance(loaded, SkillLoaded)
-    assert (loaded.skill, loaded.by_person) == ("pdf", False)
+    assert (loaded.skill, loaded.by_user) == ("pdf", False)
     assert loaded.tokens > 20
     assert read == FileRead("pdf", "forms.md", 1)
-    assert tools.loaded == ("pdf",)
+    assert tools.loaded_names == ("pdf",)
 
 
 def test_a_second_load_says_so_and_is_no_load(folder: Path) -> None:
@@ -64,10 +64,10 @@ def test_a_second_load_says_so_and_is_no_load(folder: Path) -> None:
 def test_a_conversation_that_was_cut_gets_the_text_again(folder: Path) -> None:
     tools = make_tools(folder)
     text = str(tools.call("load_skill", {"name": "pdf"}).content)
-    tools.recall([text, "more"])
+    tools.sync_history([text, "more"])
     assert "already loaded" in str(tools.call("load_skill", {"name": "pdf"}).content)
-    tools.recall(["Summary: a skill was loaded."])
-    assert tools.loaded == ()
+    tools.sync_history(["Summary: a skill was loaded."])
+    assert tools.loaded_names == ()
     assert tools.call("load_skill", {"name": "pdf"}).content == text
 
 
@@ -91,12 +91,12 @@ def test_a_file_of_the_run_directory_is_told_without_a_skill(folder: Path) -> No
 )
 def test_a_person_calls_a_skill_by_its_name(folder: Path, message: str) -> None:
     events: list[ToolEvent] = []
-    said = make_tools(folder, events).said(message)
+    said = make_tools(folder, events).expand_message(message)
     assert said.text.startswith('<skill_content name="pdf">\n# Steps\n')
     assert said.text.endswith("</skill_content>\n\nFill it in.")
     assert said.skill == "pdf"
     assert isinstance(events[0], SkillLoaded)
-    assert events[0].by_person
+    assert events[0].by_user
 
 
 def test_a_person_can_call_what_no_model_is_told_of_and_the_model_can_read_its_files(
@@ -104,31 +104,31 @@ def test_a_person_can_call_what_no_model_is_told_of_and_the_model_can_read_its_f
 ) -> None:
     tools = make_tools(folder)
     assert tools.call("load_skill", {"name": "deploy"}).is_error
-    assert "# Ship it" in tools.said("/deploy").text
+    assert "# Ship it" in tools.expand_message("/deploy").text
     asked = {"name": "deploy", "path": "how.md"}
     assert tools.call("read_skill_file", asked).content == "So."
-    assert tools.callable_names() == ("pdf", "deploy")
+    assert tools.user_invocable_names() == ("pdf", "deploy")
     tools.reset()
     assert tools.call("read_skill_file", asked).is_error
 
 
 @pytest.mark.parametrize("message", ["/etc/passwd is missing", "What is /pdf?", "/", "", "/ pdf"])
 def test_other_text_with_a_slash_stays_as_it_is(folder: Path, message: str) -> None:
-    assert make_tools(folder).said(message) == (message, "")
+    assert make_tools(folder).expand_message(message) == (message, "")
 
 
 def test_a_skill_that_is_called_for_certain_must_be_there(folder: Path) -> None:
     with pytest.raises(SkillNotFound):
-        make_tools(folder).said("/skill:pdg x")
+        make_tools(folder).expand_message("/skill:pdg x")
 
 
 def test_a_broken_skill_is_not_sent_to_the_model(folder: Path) -> None:
     tools = make_tools(folder)
     tools.tools()
     (folder / "skills/pdf/SKILL.md").write_bytes(b"---\nname: pdf\ndescription: x\n---\n\0")
-    assert tools.said("/pdf") == ("/pdf", "")
+    assert tools.expand_message("/pdf") == ("/pdf", "")
     with pytest.raises(SkillNotFound):
-        tools.said("/skill:pdf")
+        tools.expand_message("/skill:pdf")
 
 
 def test_the_log_tells_what_was_offered_loaded_and_read(folder: Path) -> None:
@@ -141,9 +141,9 @@ def test_the_log_tells_what_was_offered_loaded_and_read(folder: Path) -> None:
     offered, loaded, read = UsageLog(str(folder / "data")).read()
     assert (offered.event, offered.skills, offered.agent) == ("offered", ("pdf",), "coding")
     assert (loaded.event, loaded.skills, loaded.at) == ("loaded", ("pdf",), NOON)
-    assert read == Usage(NOON, "coding", "read", ("pdf",), 1)
+    assert read == UsageRecord(NOON, "coding", "read", ("pdf",), 1)
     (use,) = count_usage(make_settings(folder))
-    assert use == SkillUse("pdf", 1, 1, 1, loaded.tokens + 1, NOON)
+    assert use == SkillUsage("pdf", 1, 1, 1, loaded.tokens + 1, NOON)
     assert count_usage(make_settings(folder), "other") == []
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.agents.file_tools import MAX_ANSWER, MAX_FILES, ReadTools
+from skillhall._internal.agents.file_tools import MAX_FILE_BYTES, MAX_FILES, ReadTools
 from skillhall._internal.api.compat.toolbox import tools_for
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import load_catalog
@@ -171,9 +171,9 @@ def test_what_is_no_file_is_not_found(
 
 
 def test_a_large_file_is_refused(tools: ReadTools, run_directory: Path) -> None:
-    (run_directory / "large.txt").write_bytes(b"x" * MAX_ANSWER)
-    assert len(tools.read_file("large.txt")) == MAX_ANSWER
-    (run_directory / "large.txt").write_bytes(b"x" * (MAX_ANSWER + 1))
+    (run_directory / "large.txt").write_bytes(b"x" * MAX_FILE_BYTES)
+    assert len(tools.read_file("large.txt")) == MAX_FILE_BYTES
+    (run_directory / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     assert tools.read_file("large.txt") == "Error: file too large."
 
 
@@ -307,9 +307,9 @@ def test_a_long_list_says_how_much_more_there_is(tools: ReadTools, run_directory
 def test_arguments_of_any_shape_are_answered(tools: ReadTools, arguments: object) -> None:
     for tool in tools.tools:
         assert str(tool(arguments)).startswith("Error: ")
-        assert tool.answer(arguments).is_error
+        assert tool.call(arguments).is_error
 
 
 def test_a_file_that_begins_like_an_error_is_none(tools: ReadTools, run_directory: Path) -> None:
     (run_directory / "log.txt").write_bytes(b"Error: file not found.")
-    assert not tools.tools[0].answer({"path": "log.txt"}).is_error
+    assert not tools.tools[0].call({"path": "log.txt"}).is_error

@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.agents.skill_tools import (
-    MAX_ANSWER,
     MAX_ENUM,
-    MAX_LISTED,
-    Conversation,
+    MAX_FILE_BYTES,
+    MAX_LIST_RESULTS,
+    LoadedSkills,
     SkillTools,
 )
-from skillhall._internal.agents.tool_protocol import Answer, Tool
-from skillhall._internal.catalog.skill_view import FolderOffering
+from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
 from skillhall._internal.sources.folder.root import Root
 from tests.support.trees import write_skill
@@ -18,19 +18,19 @@ from tests.support.trees import write_skill
 BINARY = b"\xff\xfe\0"
 
 
-def offering(*roots: Path, profile: Profile = LENIENT) -> FolderOffering:
-    return FolderOffering([Root(str(root)) for root in roots], profile)
+def offering(*roots: Path, profile: Profile = LENIENT) -> FolderSkillProvider:
+    return FolderSkillProvider([Root(str(root)) for root in roots], profile)
 
 
 def tools_of(
-    *roots: Path, conversation: Conversation | None = None, profile: Profile = LENIENT
+    *roots: Path, conversation: LoadedSkills | None = None, profile: Profile = LENIENT
 ) -> dict[str, Tool]:
     tools = SkillTools(offering(*roots, profile=profile), conversation).tools()
     return {tool.name: tool for tool in tools}
 
 
-def call(root: Path, tool: str, /, **arguments: object) -> Answer:
-    return tools_of(root)[tool].answer(arguments)
+def call(root: Path, tool: str, /, **arguments: object) -> ToolResult:
+    return tools_of(root)[tool].call(arguments)
 
 
 @pytest.fixture
@@ -53,15 +53,15 @@ def test_there_are_four_tools(pdf: Path) -> None:
 
 def test_the_list_tells_names_and_descriptions(pdf: Path) -> None:
     expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
-    assert call(pdf, "list_skills") == Answer(expected)
+    assert call(pdf, "list_skills") == ToolResult(expected)
 
 
 def test_a_long_list_comes_in_parts(tmp_path: Path) -> None:
-    for number in range(MAX_LISTED + 1):
+    for number in range(MAX_LIST_RESULTS + 1):
         write_skill(tmp_path / f"s{number:03}")
     first = call(tmp_path, "list_skills").content
     assert isinstance(first, dict)
-    assert len(first["skills"]) == MAX_LISTED
+    assert len(first["skills"]) == MAX_LIST_RESULTS
     assert first["more"] == "call list_skills with after='s099'"
     rest = call(tmp_path, "list_skills", after="s099").content
     assert rest == {"skills": [{"name": "s100", "description": "Does it."}], "total": 101}
@@ -79,9 +79,9 @@ def test_a_hidden_skill_is_in_no_answer(pdf: Path) -> None:
     assert "secret" not in repr([tool.parameters for tool in tools.values()])
     assert "secret" not in repr(tools["list_skills"]({}))
     assert tools["search_skills"]({"query": "secret"}) == {"skills": [], "total": 0}
-    assert tools["load_skill"].answer({"name": "secret"}).code == "not_found"
+    assert tools["load_skill"].call({"name": "secret"}).code == "not_found"
     asked = {"name": "secret", "path": "SKILL.md"}
-    assert tools["read_skill_file"].answer(asked).code == "not_found"
+    assert tools["read_skill_file"].call(asked).code == "not_found"
 
 
 def test_a_load_gives_the_instructions_and_names_the_files(pdf: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_load_gives_the_instructions_and_names_the_files(pdf: Path) -> None:
 
 
 def test_a_second_load_in_one_conversation_says_so(pdf: Path) -> None:
-    conversation = Conversation()
+    conversation = LoadedSkills()
     load = tools_of(pdf, conversation=conversation)["load_skill"]
     first = load({"name": "pdf"})
     assert load({"name": "pdf"}) == (
@@ -112,7 +112,7 @@ def test_a_second_load_in_one_conversation_says_so(pdf: Path) -> None:
 
 
 def test_an_edited_skill_is_given_again(pdf: Path) -> None:
-    load = tools_of(pdf, conversation=Conversation())["load_skill"]
+    load = tools_of(pdf, conversation=LoadedSkills())["load_skill"]
     load({"name": "pdf"})
     (pdf / "pdf" / "SKILL.md").write_text(
         "---\nname: pdf\ndescription: x\n---\nDo that.\n", encoding="utf-8"
@@ -151,7 +151,7 @@ def test_two_skills_of_one_name_are_called_differently(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["forms.md", "./forms.md", " forms.md ", "a/..//forms.md"])
 def test_a_file_is_read_by_any_harmless_spelling(pdf: Path, path: str) -> None:
-    assert call(pdf, "read_skill_file", name="pdf", path=path) == Answer("Forms.\n")
+    assert call(pdf, "read_skill_file", name="pdf", path=path) == ToolResult("Forms.\n")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_given_is_refused_by_its_class(
     pdf: Path, path: str, code: str
 ) -> None:
     (pdf / "pdf" / ".env").write_text("TOKEN=1", encoding="utf-8")
-    (pdf / "pdf" / "large.txt").write_bytes(b"x" * (MAX_ANSWER + 1))
+    (pdf / "pdf" / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     (pdf / "pdf" / "link.md").symlink_to("/etc/hostname")
     answer = call(pdf, "read_skill_file", name="pdf", path=path)
     assert (answer.is_error, answer.code) == (True, code)
@@ -191,8 +191,8 @@ def test_a_file_that_cannot_be_given_is_refused_by_its_class(
     ],
 )
 def test_wrong_arguments_are_refused(pdf: Path, arguments: object, problem: str) -> None:
-    answer = tools_of(pdf)["load_skill"].answer(arguments)
-    assert answer == Answer(f"Error: {problem}", is_error=True, code="invalid_argument")
+    answer = tools_of(pdf)["load_skill"].call(arguments)
+    assert answer == ToolResult(f"Error: {problem}", is_error=True, code="invalid_argument")
 
 
 def test_a_wrong_limit_is_refused(pdf: Path) -> None:
@@ -219,5 +219,5 @@ def test_a_skill_that_broke_meanwhile_is_an_error(pdf: Path) -> None:
 def test_dot_files_are_not_offered_by_any_profile(pdf: Path) -> None:
     (pdf / "pdf" / ".env").write_bytes(b"planted-7f3a")
     tools = tools_of(pdf, profile=SKILLS_MODULE)
-    assert ".env" not in str(tools["load_skill"].answer({"name": "pdf"}).content)
-    assert tools["read_skill_file"].answer({"name": "pdf", "path": ".env"}).code == "not_found"
+    assert ".env" not in str(tools["load_skill"].call({"name": "pdf"}).content)
+    assert tools["read_skill_file"].call({"name": "pdf", "path": ".env"}).code == "not_found"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import skillhall
-from skillhall._internal.render.json_manifest import as_json
-from skillhall._internal.render.listing import Entry
+from skillhall._internal.render.json_manifest import serialize_listing
+from skillhall._internal.render.listing import ListingEntry
 from skillhall._internal.sources.folder.root import Paths
 from skillhall.errors import SkillhallError
 from tests.support.agents import make_settings
@@ -71,7 +71,7 @@ def test_every_other_path_may_be_a_path_object(
     assert "Skill directory: there\n" in skillhall.activate(skill, directory=form(Path("there")))
     source = skillhall.InstructionSource(form(Path("skills")))
     assert "<name>pdf</name>" in skillhall.InstructionSkills([source], settings).text
-    assert len(skillhall.AgentSkills.of(form(root), settings=settings).offer()) == 1
+    assert len(skillhall.AgentSkills.of(form(root), settings=settings).current_view()) == 1
     parsed = skillhall.parse_skill_metadata(make_skill_md("pdf"), form(root / "pdf/SKILL.md"))
     assert parsed.path == f"{root}/pdf/SKILL.md"
 
@@ -97,7 +97,7 @@ RENDERERS: list[Callable[[Iterable[skillhall.Skill]], object]] = [
     skillhall.render_markdown,
     skillhall.render_local,
     skillhall.skills_to_xml,
-    as_json,
+    serialize_listing,
 ]
 
 
@@ -128,7 +128,7 @@ def test_an_entry_that_does_not_know_about_hiding_is_shown() -> None:
     class Plain:
         name, description, location = "a", "b", "/c"
 
-    entry: Entry = Plain()
+    entry: ListingEntry = Plain()
     assert "<name>a</name>" in skillhall.render_listing([entry])
 
 

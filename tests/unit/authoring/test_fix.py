@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.authoring.fix import Fixed, Writing, fix
+from skillhall._internal.authoring.fix import FixResult, WriteMode, fix
 from skillhall._internal.policy.profiles import LENIENT, SPECIFICATION
 from skillhall._internal.settings import Settings
 from tests.support.skills import make_skill, make_skill_md
@@ -13,9 +13,9 @@ MENDED = make_skill_md("pdf-tools", "Use for: PDF files.")
 BROKEN = MENDED.replace(b'"', b"")
 
 
-def run_fix(folder: Path, writing: Writing = Writing.WRITE) -> tuple[Fixed, ...]:
-    settings = Settings(str(folder), str(folder / "cache"), use_index=False)
-    return fix(["."], SPECIFICATION, settings, writing).fixed
+def run_fix(folder: Path, writing: WriteMode = WriteMode.WRITE) -> tuple[FixResult, ...]:
+    settings = Settings(str(folder), str(folder / "cache"), use_head_cache=False)
+    return fix(["."], SPECIFICATION, settings, writing).results
 
 
 def test_a_value_that_needed_repair_is_quoted_on_disk(tmp_path: Path) -> None:
@@ -28,14 +28,14 @@ def test_a_value_that_needed_repair_is_quoted_on_disk(tmp_path: Path) -> None:
 
 def test_a_dry_run_shows_the_difference_and_writes_nothing(tmp_path: Path) -> None:
     skill_md = make_skill(tmp_path, data=BROKEN) / "SKILL.md"
-    (fixed,) = run_fix(tmp_path, Writing.SHOW_ONLY)
+    (fixed,) = run_fix(tmp_path, WriteMode.DRY_RUN)
     assert skill_md.read_bytes() == BROKEN
     assert "\n-description: Use for: PDF files.\n+description: " in fixed.diff
 
 
 def test_a_difference_tells_about_a_missing_last_newline(tmp_path: Path) -> None:
     make_skill(tmp_path, data=BROKEN.rstrip(b"\n"))
-    (fixed,) = run_fix(tmp_path, Writing.SHOW_ONLY)
+    (fixed,) = run_fix(tmp_path, WriteMode.DRY_RUN)
     assert fixed.diff.endswith(" # Steps\n\\ No newline at end of file\n")
 
 
@@ -103,6 +103,6 @@ def test_a_file_that_cannot_be_written_is_reported_and_the_others_go_on(
 
 def test_the_profile_decides_what_is_better(tmp_path: Path) -> None:
     make_skill(tmp_path, data=make_skill_md(allowed_tools="[Read, Write]"))
-    settings = Settings(str(tmp_path), str(tmp_path / "cache"), use_index=False)
-    (fixed,) = fix(["pdf-tools"], LENIENT, settings).fixed
+    settings = Settings(str(tmp_path), str(tmp_path / "cache"), use_head_cache=False)
+    (fixed,) = fix(["pdf-tools"], LENIENT, settings).results
     assert fixed.changes == ("wrote 'allowed-tools' with spaces",)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.authoring.scaffold import DESCRIPTION, create_skill
+from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
 from skillhall._internal.authoring.validate import validate
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.settings import Settings
@@ -13,7 +13,7 @@ from skillhall.errors import Conflict, SkillRejected
 
 def test_a_new_skill_follows_the_specification(tmp_path: Path) -> None:
     created = create_skill(str(tmp_path / "new"), "pdf-tools", "Use for: PDFs # all of them")
-    settings = Settings(str(tmp_path), str(tmp_path), use_index=False)
+    settings = Settings(str(tmp_path), str(tmp_path), use_head_cache=False)
     (result,) = validate([created.path], SPECIFICATION, settings).results
     assert (result.findings, result.location) == ((), created.location)
     assert result.name == "pdf-tools"
@@ -52,7 +52,7 @@ def test_a_wrong_description_is_refused(description: str, tmp_path: Path) -> Non
 
 
 def test_the_template_has_a_description_that_passes() -> None:
-    assert 0 < len(DESCRIPTION) <= 1024
+    assert 0 < len(DEFAULT_DESCRIPTION) <= 1024
 
 
 @given(st.text(max_size=30))

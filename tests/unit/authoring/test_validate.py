@@ -12,7 +12,7 @@ from tests.support.skills import make_skill, make_skill_md
 
 
 def settings(folder: Path) -> Settings:
-    return Settings(str(folder), str(folder / "cache"), use_index=False)
+    return Settings(str(folder), str(folder / "cache"), use_head_cache=False)
 
 
 def check(folder: Path, *paths: str, profile: str = "specification") -> ValidationReport:
@@ -59,7 +59,7 @@ def test_without_paths_the_folders_of_the_profile_are_validated(tmp_path: Path) 
 
 def test_without_paths_and_without_folders_there_is_nothing_to_say(tmp_path: Path) -> None:
     report = check(tmp_path)
-    assert (report.results, report.notes, report.accepted) == ((), (), True)
+    assert (report.results, report.scan_findings, report.accepted) == ((), (), True)
 
 
 def test_results_are_in_path_order_and_name_each_path_once(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_shadowed_copies_are_validated_as_well(tmp_path: Path) -> None:
     make_skill(tmp_path / ".skills")
     report = check(tmp_path)
     assert [result.name for result in report.results] == ["pdf-tools", "pdf-tools"]
-    assert [note.finding.code for note in report.notes] == [Code.SHADOWED]
+    assert [note.finding.code for note in report.scan_findings] == [Code.SHADOWED]
 
 
 def test_given_folders_are_checked_one_by_one(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_given_folders_are_checked_one_by_one(tmp_path: Path) -> None:
     make_skill(tmp_path / "b")
     report = check(tmp_path, "a", "b", profile="lenient")
     assert [Path(result.path).parent.name for result in report.results] == ["a", "b"]
-    assert report.notes == ()
+    assert report.scan_findings == ()
 
 
 def test_no_finding_is_told_twice(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from skillhall._internal.catalog.catalog import Catalog, Rejected, Skill
-from skillhall._internal.fs.handles import Place
-from skillhall._internal.policy.effects import Effect, Judged
-from skillhall._internal.policy.precedence import Shadowed
+from skillhall._internal.catalog.catalog import Catalog, RejectedCandidate, Skill
+from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.precedence import ShadowedSkill
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter
@@ -24,7 +24,7 @@ def skill(name: str, folder: str = "", *, hidden: bool = False) -> Skill:
         file="SKILL.md",
         root=ROOT,
         root_number=0,
-        fields=Frontmatter({}, name, "Does it."),
+        encoded_frontmatter=Frontmatter({}, name, "Does it."),
     )
 
 
@@ -92,34 +92,34 @@ def test_a_skill_knows_where_it_stands() -> None:
     found = skill("pdf", "office/pdf")
     assert found.location == "/skills/office/pdf/SKILL.md"
     assert found.directory == "/skills/office/pdf"
-    assert found.place == Place("/skills", "office/pdf")
+    assert found.folder_handle == FolderHandle("/skills", "office/pdf")
     assert found.source == "project"
 
 
 def test_a_skill_behind_a_link_is_read_where_the_link_led() -> None:
-    linked = skill("pdf")._replace(real=Place("/elsewhere", "pdf"))
+    linked = skill("pdf")._replace(real_folder=FolderHandle("/elsewhere", "pdf"))
     assert linked.location == "/skills/pdf/SKILL.md"
-    assert linked.place.path == "/elsewhere/pdf"
+    assert linked.folder_handle.path == "/elsewhere/pdf"
 
 
 def test_findings_are_those_of_the_walk_then_of_the_rejected_then_of_the_skills() -> None:
-    def judged(text: str) -> Judged:
-        return Judged(Finding(Code.SKIPPED, text), Effect.WARN)
+    def judged(text: str) -> JudgedFinding:
+        return JudgedFinding(Finding(Code.SKIPPED, text), Effect.WARN)
 
     loaded = Catalog(
         LENIENT,
         (ROOT,),
         (skill("a")._replace(findings=(judged("third"),)),),
-        (Rejected("b", "b", "/skills/b", (judged("second"),)),),
-        notes=(judged("first"),),
+        (RejectedCandidate("b", "b", "/skills/b", (judged("second"),)),),
+        scan_findings=(judged("first"),),
     )
     assert [one.finding.message for one in loaded.findings] == ["first", "second", "third"]
 
 
 def test_an_explanation_names_winner_shadowed_and_rejected_copies() -> None:
     winner, loser, other = skill("pdf", "one"), skill("pdf", "two"), skill("xlsx")
-    lost = Rejected("pdf", "", "/skills/pdf", ())
-    shadowed = Shadowed(loser, winner, "the first wins")
+    lost = RejectedCandidate("pdf", "", "/skills/pdf", ())
+    shadowed = ShadowedSkill(loser, winner, "the first wins")
     loaded = Catalog(LENIENT, (ROOT,), (winner, other), (lost,), (shadowed,))
     told = loaded.explain("pdf")
     assert (told.name, told.profile) == ("pdf", "lenient")

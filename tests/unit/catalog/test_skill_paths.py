@@ -2,25 +2,25 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.catalog.skill_paths import skill_paths
+from skillhall._internal.catalog.skill_paths import assign_skill_paths
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from tests.support.trees import load, write_skill
 
 
 def paths_of(root: Path) -> list[str]:
-    return skill_paths(load(root, profile=SKILL_IMPORT))[0]
+    return assign_skill_paths(load(root, profile=SKILL_IMPORT))[0]
 
 
 def test_a_skill_stands_at_its_name(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf")
-    paths, findings = skill_paths(load(tmp_path))
+    paths, findings = assign_skill_paths(load(tmp_path))
     assert (paths, findings) == (["pdf"], [])
 
 
 def test_the_second_of_a_name_stands_below_its_id(tmp_path: Path) -> None:
     write_skill(tmp_path / "a", "pdf")
     write_skill(tmp_path / "b", "pdf")
-    paths, findings = skill_paths(load(tmp_path, profile=SKILL_IMPORT))
+    paths, findings = assign_skill_paths(load(tmp_path, profile=SKILL_IMPORT))
     assert paths == ["pdf", "~b/pdf"]
     assert [finding.code for finding in findings] == ["mcp-address"]
     assert "skill://~b/pdf: another skill of that name comes first" in findings[0].message
@@ -45,5 +45,5 @@ def test_no_path_is_used_twice(tmp_path: Path) -> None:
     for root in ("one", "two", "three"):
         write_skill(tmp_path / root / "a", "pdf")
     roots = [tmp_path / root for root in ("one", "two", "three")]
-    paths, _ = skill_paths(load(*roots, profile=SKILL_IMPORT))
+    paths, _ = assign_skill_paths(load(*roots, profile=SKILL_IMPORT))
     assert paths == ["pdf", "~a/pdf", "~a~2/pdf"]

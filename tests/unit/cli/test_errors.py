@@ -3,7 +3,12 @@ import json
 import pytest
 
 from skillhall import errors
-from skillhall._internal.cli.errors import EXIT_CODES, failure_of, report_error, wants_json
+from skillhall._internal.cli.errors import (
+    EXIT_CODES,
+    is_json_requested,
+    report_error,
+    to_error_info,
+)
 
 RAISED = [
     (errors.SkillNotFound("a"), 4),
@@ -23,13 +28,13 @@ RAISED = [
 
 @pytest.mark.parametrize(("error", "code"), RAISED, ids=lambda value: type(value).__name__)
 def test_each_class_of_error_has_its_exit_code(error: Exception, code: int) -> None:
-    assert failure_of(error).exit_code == code
+    assert to_error_info(error).exit_code == code
 
 
 @pytest.mark.parametrize("path", ["/home/ada/notes/x.md", "x.md"])
 def test_a_fault_of_the_disk_names_the_file_and_not_where_it_lies(path: str) -> None:
     error = PermissionError(13, "Permission denied", path)
-    assert failure_of(error).message == "permission denied: x.md"
+    assert to_error_info(error).message == "permission denied: x.md"
 
 
 def test_every_error_of_the_tree_has_a_class_in_the_table() -> None:
@@ -86,4 +91,4 @@ def test_a_bug_shows_where_it_is_to_whoever_asks(
     ],
 )
 def test_json_is_recognised_even_in_wrong_words(words: list[str], expected: bool) -> None:
-    assert wants_json(words) is expected
+    assert is_json_requested(words) is expected

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhall._internal.cli.commands.browse.list import command
-from skillhall._internal.cli.fast_list import ListRequest, read_list_words
+from skillhall._internal.cli.fast_list import ListRequest, parse_list_arguments
 
 WORDS = st.sampled_from(
     [
@@ -46,7 +46,7 @@ def read_by_click(words: list[str]) -> ListRequest | None:
 
 @given(st.lists(WORDS, max_size=6))
 def test_what_is_read_quickly_is_read_as_click_would(words: list[str]) -> None:
-    quick = read_list_words(["list", *words])
+    quick = parse_list_arguments(["list", *words])
     assert quick in (None, read_by_click(words))
 
 
@@ -60,12 +60,12 @@ def test_what_is_read_quickly_is_read_as_click_would(words: list[str]) -> None:
     ],
 )
 def test_plain_words_are_read_quickly(words: list[str]) -> None:
-    assert read_list_words(words) == ANY
-    assert read_list_words(words) == read_by_click(words[1:])
+    assert parse_list_arguments(words) == ANY
+    assert parse_list_arguments(words) == read_by_click(words[1:])
 
 
 @pytest.mark.parametrize(
     "words", [[], ["show", "a"], ["list", "--help"], ["list", "-x"], ["list", "--profile", "x"]]
 )
 def test_everything_else_is_left_to_click(words: list[str]) -> None:
-    assert read_list_words(words) is None
+    assert parse_list_arguments(words) is None

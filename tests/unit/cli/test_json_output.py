@@ -4,17 +4,17 @@ import pytest
 
 from skillhall._internal.cli.json_output import (
     EncodedItems,
-    finding_as_json,
-    print_error,
-    print_report,
+    print_json_error,
+    print_json_report,
+    serialize_finding,
 )
-from skillhall._internal.policy.effects import Effect, Judged
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.finding import Code, Finding
 
 
 def test_a_report_is_one_object_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    judged = Judged(Finding(Code.BOM, "m", 1, "h", "p", "s"), Effect.ACCEPT)
-    print_report("list", {"skills": iter([{"name": "a"}, {"name": "b"}]), "n": 2}, [judged])
+    judged = JudgedFinding(Finding(Code.BOM, "m", 1, "h", "p", "s"), Effect.ACCEPT)
+    print_json_report("list", {"skills": iter([{"name": "a"}, {"name": "b"}]), "n": 2}, [judged])
     text = capsys.readouterr().out
     assert text.count("\n") == 1
     assert json.loads(text) == {
@@ -38,7 +38,7 @@ def test_a_report_is_one_object_on_one_line(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("count", [0, 1, 511, 512, 513, 2000])
 def test_long_lists_are_written_whole(count: int, capsys: pytest.CaptureFixture[str]) -> None:
-    print_report("list", {"numbers": iter(range(count))})
+    print_json_report("list", {"numbers": iter(range(count))})
     assert json.loads(capsys.readouterr().out)["data"]["numbers"] == list(range(count))
 
 
@@ -46,18 +46,18 @@ def test_long_lists_are_written_whole(count: int, capsys: pytest.CaptureFixture[
 def test_items_that_are_json_already_are_taken_over(
     count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_report("list", {"items": EncodedItems(f'"é{n}"' for n in range(count))})
+    print_json_report("list", {"items": EncodedItems(f'"é{n}"' for n in range(count))})
     answer = json.loads(capsys.readouterr().out)
     assert answer["data"]["items"] == [f"é{n}" for n in range(count)]
 
 
 def test_what_is_empty_is_left_out_of_a_finding() -> None:
-    found = finding_as_json(Judged(Finding(Code.BOM, "m"), Effect.WARN))
+    found = serialize_finding(JudgedFinding(Finding(Code.BOM, "m"), Effect.WARN))
     assert found == {"code": "bom", "effect": "warn", "message": "m"}
 
 
 def test_an_error_says_that_it_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:
-    print_error("show", {"code": "not_found", "message": "m"})
+    print_json_error("show", {"code": "not_found", "message": "m"})
     answer = json.loads(capsys.readouterr().out)
     assert (answer["ok"], answer["command"]) == (False, "show")
     assert answer["error"] == {"code": "not_found", "message": "m"}
@@ -65,6 +65,6 @@ def test_an_error_says_that_it_is_not_ok(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_half_a_character_does_not_break_the_json(capsys: pytest.CaptureFixture[str]) -> None:
-    print_report("list", {"path": "é\udcff"})
+    print_json_report("list", {"path": "é\udcff"})
     text = capsys.readouterr().out
     assert json.loads(text.encode("utf-8"))["data"]["path"] == "é?"

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 
 from skillhall._internal.cli.terminal import (
-    clean,
-    clean_lines,
-    is_attended,
-    is_coloured,
-    is_decorated,
+    has_color,
+    is_interactive,
+    is_smart_terminal,
     is_terminal,
+    sanitize_line,
+    sanitize_text,
 )
 from tests.support.strategies import any_text
 
@@ -38,18 +38,18 @@ class Terminal(io.StringIO):
     ],
 )
 def test_unseen_characters_are_made_visible(text: str, shown: str) -> None:
-    assert clean(text) == shown
+    assert sanitize_line(text) == shown
 
 
 @given(any_text)
 def test_no_text_moves_the_cursor_or_turns_its_direction(text: str) -> None:
-    for cleaned in (clean(text), clean_lines(text).replace("\n", "").replace("\t", "")):
+    for cleaned in (sanitize_line(text), sanitize_text(text).replace("\n", "").replace("\t", "")):
         assert not set(cleaned) & {*map(chr, range(0x20)), "\x7f", "\x9b", "\u202e", "\u2066"}
         cleaned.encode("utf-8")
 
 
 def test_lines_and_tabs_of_a_text_stay() -> None:
-    assert clean_lines("a\r\n\tb\x07\n") == "a\n\tb\\x07\n"
+    assert sanitize_text("a\r\n\tb\x07\n") == "a\n\tb\\x07\n"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_terminal_gets_tables_unless_it_is_dumb_and_colours_unless_no_color_is
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert (is_decorated(Terminal()), is_coloured(Terminal())) == (table, colours)
-    assert not is_decorated(io.StringIO())
+    assert (is_smart_terminal(Terminal()), has_color(Terminal())) == (table, colours)
+    assert not is_smart_terminal(io.StringIO())
 
 
 def test_a_closed_stream_is_no_terminal() -> None:
@@ -87,4 +87,4 @@ def test_nobody_is_asked_in_ci(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("sys.stderr", Terminal())
-    assert is_attended() is attended
+    assert is_interactive() is attended

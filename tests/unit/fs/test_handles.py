@@ -8,13 +8,13 @@ import pytest
 
 from skillhall._internal.fs.handles import (
     Folder,
-    Place,
-    is_beneath,
+    FolderHandle,
+    folder_at,
+    is_inside,
     open_root,
-    opened_beneath,
-    opened_place,
-    read_beneath,
+    read_below,
     read_file,
+    subfolder_at,
 )
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
@@ -61,7 +61,7 @@ def root(tmp_path: Path) -> Iterator[Folder]:
 
 
 def read(root: Folder, path: str, at_most: int = 100) -> bytes:
-    return read_beneath(root, RelativePath.parse(path), at_most)
+    return read_below(root, RelativePath.parse(path), at_most)
 
 
 @pytest.mark.parametrize("text", UNSAFE)
@@ -137,7 +137,7 @@ def test_a_folder_swapped_for_a_link_after_opening_is_not_followed(
     folder = tmp_path / "root" / "a"
     folder.mkdir()
     (folder / "secret").write_bytes(b"mine")
-    with opened_beneath(root, ["a"]) as held:
+    with subfolder_at(root, ["a"]) as held:
         folder.rename(tmp_path / "moved")
         folder.symlink_to(tmp_path)
         assert read_file(held, "secret", 100) == b"mine"
@@ -219,16 +219,19 @@ def test_a_place_opens_from_its_root_and_not_through_links(tmp_path: Path) -> No
     (tmp_path / "root" / "a").mkdir(parents=True)
     (tmp_path / "root" / "a" / "file").touch()
     (tmp_path / "root" / "link").symlink_to("a")
-    with opened_place(Place(str(tmp_path / "root"), "a")) as folder:
-        assert [name for name, _ in folder.entries()] == ["file"]
-    with pytest.raises(OSError, match=r"."), opened_place(Place(str(tmp_path / "root"), "link")):
+    with folder_at(FolderHandle(str(tmp_path / "root"), "a")) as folder:
+        assert [name for name, _ in folder.list_entries()] == ["file"]
+    with (
+        pytest.raises(OSError, match=r"."),
+        folder_at(FolderHandle(str(tmp_path / "root"), "link")),
+    ):
         pass
 
 
 def test_a_place_knows_its_path_and_its_children() -> None:
-    top = Place("/r")
+    top = FolderHandle("/r")
     assert (top.path, top.name) == ("/r", "r")
-    assert top.child("a").child("b") == Place("/r", "a/b")
+    assert top.child("a").child("b") == FolderHandle("/r", "a/b")
     assert (top.child("a").child("b").path, top.child("a").child("b").name) == ("/r/a/b", "b")
 
 
@@ -244,4 +247,4 @@ def test_a_place_knows_its_path_and_its_children() -> None:
     ],
 )
 def test_beneath_is_decided_by_names_not_by_prefix(path: str, root: str, *, expected: bool) -> None:
-    assert is_beneath(path, root) is expected
+    assert is_inside(path, root) is expected

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.fs.links import MAX_LINKS, Inside, read_inside
+from skillhall._internal.fs.links import MAX_LINKS, ContainedFile, read_contained_file
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 from tests.support.trees import open_descriptors
@@ -28,8 +28,8 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def read(root: Path, path: str, at_most: int = 100) -> Inside:
-    return read_inside(str(root), RelativePath.parse(path), at_most)
+def read(root: Path, path: str, at_most: int = 100) -> ContainedFile:
+    return read_contained_file(str(root), RelativePath.parse(path), at_most)
 
 
 def test_a_plain_path_is_read_and_told(root: Path) -> None:
@@ -145,7 +145,7 @@ def test_the_limit_holds_behind_a_link(root: Path) -> None:
 def test_every_real_path_is_admitted_before_it_is_opened(root: Path) -> None:
     (root / "short").symlink_to("docs/deep")
     seen: list[str] = []
-    read_inside(str(root), RelativePath.parse("short/b.md"), 100, seen.append)
+    read_contained_file(str(root), RelativePath.parse("short/b.md"), 100, seen.append)
     assert seen == ["short", "docs", "docs/deep", "docs/deep/b.md"]
 
 
@@ -158,7 +158,7 @@ def test_what_is_not_admitted_is_not_opened_through_a_link_either(root: Path) ->
             raise Refused
 
     with pytest.raises(Refused):
-        read_inside(str(root), RelativePath.parse("link.md"), 100, admit)
+        read_contained_file(str(root), RelativePath.parse("link.md"), 100, admit)
 
 
 def test_no_descriptor_stays_open(root: Path) -> None:

@@ -1,6 +1,6 @@
 from skillhall import errors
 from skillhall._internal.cli.errors import EXIT_CODES
-from skillhall._internal.http.errors import STATUS, status_of
+from skillhall._internal.http.errors import ERROR_STATUSES, error_status
 from skillhall.errors import SkillhallError
 
 
@@ -8,21 +8,21 @@ def test_every_error_has_a_status() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     codes = {kind.code for kind in kinds if issubclass(kind, SkillhallError)}
     assert len(codes) > 10
-    assert codes <= set(STATUS)
+    assert codes <= set(ERROR_STATUSES)
 
 
 def test_every_class_with_an_exit_code_has_a_status() -> None:
-    assert set(EXIT_CODES) - {"usage"} <= set(STATUS)
+    assert set(EXIT_CODES) - {"usage"} <= set(ERROR_STATUSES)
 
 
 def test_every_status_is_that_of_an_error_and_every_code_is_written_like_the_others() -> None:
-    for status in STATUS.values():
-        assert 400 <= status.http < 600
-        assert status.wire.replace("_", "").isalpha()
-        assert status.wire.isupper()
+    for status in ERROR_STATUSES.values():
+        assert 400 <= status.http_status < 600
+        assert status.code.replace("_", "").isalpha()
+        assert status.code.isupper()
 
 
 def test_an_unknown_class_is_an_internal_error() -> None:
     error = SkillhallError("?")
     error.code = "nobody-knows"
-    assert status_of(error) == STATUS["internal"]
+    assert error_status(error) == ERROR_STATUSES["internal"]

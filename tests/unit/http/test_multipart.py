@@ -3,9 +3,14 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from skillhall._internal.http.http_error import Refused
-from skillhall._internal.http.multipart import MAX_TEXT, Form, FormFile, read_form
-from skillhall._internal.http.request import HEADERS, Exchange
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.multipart import (
+    MAX_FIELD_BYTES,
+    FormFile,
+    MultipartForm,
+    read_multipart,
+)
+from skillhall._internal.http.request import HEADERS_KEY, HttpRequest
 from tests.support.forms import FORM, make_form
 
 TYPE = FORM["Content-Type"]
@@ -13,7 +18,7 @@ TYPE = FORM["Content-Type"]
 
 def read(
     data: bytes, *, step: int = 7, limit: int = 100_000, most: int = 9, kind: str = TYPE
-) -> Form:
+) -> MultipartForm:
     """The form in a body that comes in small pieces."""
     headers = {b"transfer-encoding": b"chunked", b"content-type": kind.encode()}
     pieces = [data[start : start + step] for start in range(0, len(data), step)] or [b""]
@@ -22,12 +27,12 @@ def read(
         piece = pieces.pop(0)
         return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 
-    exchange = Exchange({HEADERS: headers, "headers": []}, receive)
-    return asyncio.run(read_form(exchange, limit, most))
+    exchange = HttpRequest({HEADERS_KEY: headers, "headers": []}, receive)
+    return asyncio.run(read_multipart(exchange, limit, most))
 
 
 def refused(data: bytes, **how: int) -> str:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(HttpError) as refusal:
         read(data, **how)  # type: ignore[arg-type]  # all of them are numbers
     return refusal.value.code
 
@@ -36,7 +41,9 @@ def refused(data: bytes, **how: int) -> str:
 def test_files_and_fields_are_told_apart_however_they_arrive(step: int) -> None:
     data = bytes(range(256)) + b"\r\n------form7f3"
     form = make_form([("files", "pdf/a b.bin", data)], {"id": "größe"})
-    assert read(form, step=step) == Form({"id": "größe"}, [FormFile("files", "pdf/a b.bin", data)])
+    assert read(form, step=step) == MultipartForm(
+        {"id": "größe"}, [FormFile("files", "pdf/a b.bin", data)]
+    )
 
 
 def test_a_picker_in_which_nothing_was_chosen_gives_no_file() -> None:
@@ -46,7 +53,7 @@ def test_a_picker_in_which_nothing_was_chosen_gives_no_file() -> None:
 def test_a_form_is_bounded_in_bytes_parts_and_texts() -> None:
     assert refused(make_form([("file", "a", b"x" * 5000)]), limit=4000) == "too_large"
     assert refused(make_form([("files", str(n), b"") for n in range(10)])) == "too_many"
-    assert refused(make_form(fields={"id": "x" * (MAX_TEXT + 1)})) == "too_large"
+    assert refused(make_form(fields={"id": "x" * (MAX_FIELD_BYTES + 1)})) == "too_large"
 
 
 @pytest.mark.parametrize(
@@ -70,5 +77,5 @@ def test_a_form_that_is_damaged_is_refused(data: bytes) -> None:
     "kind", ["multipart/form-data", f"multipart/form-data; boundary={'x' * 999}"]
 )
 def test_a_form_needs_a_boundary_as_the_rules_have_it(kind: str) -> None:
-    with pytest.raises(Refused, match="form"):
+    with pytest.raises(HttpError, match="form"):
         read(make_form(), kind=kind)

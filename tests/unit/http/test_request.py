@@ -5,11 +5,11 @@ import pytest
 from starlette.types import Message, Receive
 
 from skillhall._internal.http import request as exchange
-from skillhall._internal.http.http_error import ClientGone, Refused
-from skillhall._internal.http.request import HEADERS, Exchange
+from skillhall._internal.http.http_error import ClientDisconnected, HttpError
+from skillhall._internal.http.request import HEADERS_KEY, HttpRequest
 
 
-def sent(messages: Iterable[Message], headers: dict[bytes, bytes] | None = None) -> Exchange:
+def sent(messages: Iterable[Message], headers: dict[bytes, bytes] | None = None) -> HttpRequest:
     """A request in chunks, after which nothing comes any more."""
     left = list(messages)
 
@@ -21,9 +21,9 @@ def sent(messages: Iterable[Message], headers: dict[bytes, bytes] | None = None)
     return made(receive, headers)
 
 
-def made(receive: Receive, headers: dict[bytes, bytes] | None = None) -> Exchange:
+def made(receive: Receive, headers: dict[bytes, bytes] | None = None) -> HttpRequest:
     given = headers or {b"transfer-encoding": b"chunked"}
-    return Exchange({HEADERS: given, "headers": list(given.items())}, receive)
+    return HttpRequest({HEADERS_KEY: given, "headers": list(given.items())}, receive)
 
 
 def chunk(data: bytes, *, more: bool = True) -> Message:
@@ -42,8 +42,8 @@ def test_a_body_of_exactly_the_limit_is_taken() -> None:
 def test_a_body_that_does_not_come_is_not_waited_for_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exchange, "_PATIENCE", 0.01)
-    with pytest.raises(Refused) as refusal:
+    monkeypatch.setattr(exchange, "_BODY_TIMEOUT", 0.01)
+    with pytest.raises(HttpError) as refusal:
         asyncio.run(sent([chunk(b"one ")]).body(100))
     assert refusal.value.code == "request_timeout"
 
@@ -51,20 +51,20 @@ def test_a_body_that_does_not_come_is_not_waited_for_for_ever(
 def test_a_body_that_is_too_large_and_stops_is_refused_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exchange, "_LINGER_SECONDS", 0.01)
-    with pytest.raises(Refused) as refusal:
+    monkeypatch.setattr(exchange, "_DISCARD_TIMEOUT", 0.01)
+    with pytest.raises(HttpError) as refusal:
         asyncio.run(sent([chunk(b"123456")]).body(5))
     assert refusal.value.code == "too_large"
 
 
 def test_a_client_that_hangs_up_is_gone() -> None:
-    with pytest.raises(ClientGone):
+    with pytest.raises(ClientDisconnected):
         asyncio.run(sent([chunk(b"one "), {"type": "http.disconnect"}]).body(100))
 
 
 def test_a_compressed_body_is_refused() -> None:
     headers = {b"content-length": b"2", b"content-type": b"application/json"}
     request = sent([chunk(b"{}", more=False)], {**headers, b"content-encoding": b"gzip"})
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(HttpError) as refusal:
         asyncio.run(request.json())
     assert refusal.value.code == "unsupported_media_type"

@@ -5,15 +5,15 @@ import pytest
 
 from skillhall._internal.installer.agent_folders import (
     AGENTS,
-    SINGULAR,
-    USUAL,
-    Agent,
-    agent_named,
-    detect,
-    project_folder,
-    read_folders,
-    shares_universal,
-    user_folder,
+    LEGACY_UNIVERSAL_FOLDER,
+    VARIABLE_DEFAULTS,
+    CodingAgent,
+    detect_agents,
+    find_agent,
+    get_project_folder,
+    resolve_read_folders,
+    resolve_user_folder,
+    uses_universal_folder,
 )
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import UnknownAgent
@@ -27,7 +27,7 @@ def in_home(*names: str) -> str:
     return str(Path(HOME, *names))
 
 
-def ids(agents: list[Agent]) -> list[str]:
+def ids(agents: list[CodingAgent]) -> list[str]:
     return [agent.id for agent in agents]
 
 
@@ -39,25 +39,28 @@ def test_the_table_has_the_agents_that_people_use() -> None:
 
 
 @ALL
-def test_an_agent_is_listed_under_its_own_plain_id(agent: Agent) -> None:
+def test_an_agent_is_listed_under_its_own_plain_id(agent: CodingAgent) -> None:
     assert AGENTS[agent.id] is agent
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", agent.id)
 
 
 @ALL
-def test_every_place_of_an_agent_is_a_plain_path_below_a_known_start(agent: Agent) -> None:
-    RelativePath.parse(agent.project)
-    for place in (agent.user, *agent.markers, *agent.also_reads):
+def test_every_place_of_an_agent_is_a_plain_path_below_a_known_start(agent: CodingAgent) -> None:
+    RelativePath.parse(agent.project_folder)
+    for place in (agent.user_folder, *agent.markers, *agent.extra_read_folders):
         start, _, rest = place.partition("/")
         if start.startswith("$"):
-            assert start[1:] in USUAL
+            assert start[1:] in VARIABLE_DEFAULTS
         if rest:
             RelativePath.parse(rest if start[0] in "~$" else place)
 
 
 @ALL
-def test_nobody_writes_into_the_former_folder(agent: Agent) -> None:
-    assert SINGULAR not in (agent.project, agent.user.removeprefix("~/"))
+def test_nobody_writes_into_the_former_folder(agent: CodingAgent) -> None:
+    assert LEGACY_UNIVERSAL_FOLDER not in (
+        agent.project_folder,
+        agent.user_folder.removeprefix("~/"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,15 +84,15 @@ def test_nobody_writes_into_the_former_folder(agent: Agent) -> None:
 def test_an_agent_finds_skills_where_its_makers_say(
     name: str, project: str, user: tuple[str, ...]
 ) -> None:
-    agent = agent_named(name)
-    assert project_folder(agent) == project
-    assert user_folder(agent, HOME, {}) == in_home(*user)
-    assert shares_universal(agent) == (project == ".agents/skills")
+    agent = find_agent(name)
+    assert get_project_folder(agent) == project
+    assert resolve_user_folder(agent, HOME, {}) == in_home(*user)
+    assert uses_universal_folder(agent) == (project == ".agents/skills")
 
 
 @pytest.mark.parametrize("name", ["eve", "promptscript"])
 def test_an_agent_may_have_no_place_for_its_users_skills(name: str) -> None:
-    assert user_folder(agent_named(name), HOME, {}) is None
+    assert resolve_user_folder(find_agent(name), HOME, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -105,19 +108,19 @@ def test_an_agent_may_have_no_place_for_its_users_skills(name: str) -> None:
 def test_a_variable_moves_the_users_folder(
     variable: str, agent: str, below: tuple[str, ...]
 ) -> None:
-    found = user_folder(agent_named(agent), HOME, {variable: f" {ELSEWHERE} "})
+    found = resolve_user_folder(find_agent(agent), HOME, {variable: f" {ELSEWHERE} "})
     assert found == str(Path(ELSEWHERE, *below))
 
 
 @pytest.mark.parametrize("value", ["", "  ", "relative", "../up", "~/x"])
 def test_a_variable_that_holds_no_whole_path_is_as_good_as_unset(value: str) -> None:
-    codex = agent_named("codex")
-    assert user_folder(codex, HOME, {"CODEX_HOME": value}) == in_home(".codex", "skills")
+    codex = find_agent("codex")
+    assert resolve_user_folder(codex, HOME, {"CODEX_HOME": value}) == in_home(".codex", "skills")
 
 
 def test_an_unknown_agent_is_refused_with_the_nearest_names() -> None:
     with pytest.raises(UnknownAgent) as caught:
-        agent_named("claude")
+        find_agent("claude")
     assert caught.value.code == "not_found"
     assert caught.value.close == ("claude-code",)
     assert "'claude-code'" in caught.value.hint
@@ -125,30 +128,30 @@ def test_an_unknown_agent_is_refused_with_the_nearest_names() -> None:
 
 def test_an_agent_that_resembles_none_is_refused_with_advice() -> None:
     with pytest.raises(UnknownAgent) as caught:
-        agent_named("../../x")
+        find_agent("../../x")
     assert caught.value.close == ()
     assert "universal" in caught.value.hint
 
 
 def test_nobody_is_detected_in_empty_folders(tmp_path: Path) -> None:
-    assert detect(str(tmp_path), str(tmp_path), {}) == []
+    assert detect_agents(str(tmp_path), str(tmp_path), {}) == []
 
 
 def test_an_agent_is_detected_by_its_folder_at_home_or_in_the_project(tmp_path: Path) -> None:
     home, project, config = tmp_path / "home", tmp_path / "project", tmp_path / "config"
     for folder in (home / ".cursor", project / ".goose", config / "opencode"):
         folder.mkdir(parents=True)
-    found = detect(str(home), str(project), {"XDG_CONFIG_HOME": str(config)})
+    found = detect_agents(str(home), str(project), {"XDG_CONFIG_HOME": str(config)})
     assert ids(found) == ["cursor", "goose", "opencode"]
 
 
 def test_the_shared_folder_says_nothing_about_who_reads_it(tmp_path: Path) -> None:
     (tmp_path / ".agents" / "skills").mkdir(parents=True)
-    assert detect(str(tmp_path), str(tmp_path), {}) == []
+    assert detect_agents(str(tmp_path), str(tmp_path), {}) == []
 
 
 def test_the_former_folder_is_read() -> None:
-    found = read_folders(agent_named("universal"), HOME, ELSEWHERE, {})
+    found = resolve_read_folders(find_agent("universal"), HOME, ELSEWHERE, {})
     assert found == [
         str(Path(ELSEWHERE, ".agents", "skills")),
         in_home(".agents", "skills"),

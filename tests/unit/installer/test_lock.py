@@ -8,30 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import (
-    MAX_LOCK,
+    MAX_LOCK_SIZE,
     PROJECT_LOCK,
     USER_LOCK,
     Lock,
     LockedFile,
     LockEdit,
     LockEntry,
-    Target,
-    changing_lock,
-    locked_files,
+    LockTarget,
+    compute_files_digest,
+    edit_lock,
+    get_user_lock_folder,
     parse_lock,
-    portable_source,
     read_lock,
     render_lock,
-    set_digest,
-    user_lock_folder,
+    to_locked_files,
+    to_portable_source,
 )
-from skillhall._internal.installer.preflight import digest_of
+from skillhall._internal.installer.preflight import compute_bundle_digest
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.sources.ref import parse_reference
+from skillhall._internal.sources.ref import parse_source_ref
 from skillhall.errors import LockInvalid
 from tests.support.skills import make_skill
 
@@ -44,9 +44,9 @@ ENTRY = LockEntry(
     source="acme/skills@v1",
     path="skills/pdf",
     commit="c" * 40,
-    digest=set_digest(FILES),
+    digest=compute_files_digest(FILES),
     files=FILES,
-    targets=(Target(".claude/skills/pdf", "link"),),
+    targets=(LockTarget(".claude/skills/pdf", "link"),),
 )
 LOCK = Lock({KEY: ENTRY})
 
@@ -129,7 +129,7 @@ def test_fields_of_a_later_version_of_the_format_are_written_back() -> None:
         (b'{"version": 1, "skills": {}, "x": 1e999}', "it nests too deeply, or holds numbers"),
         (b"[" * 100_000, "it nests too deeply, or holds numbers"),
         (b'{"version": ' + b"1" * 5000 + b"}", "it nests too deeply, or holds numbers"),
-        (b" " * (MAX_LOCK + 1), "it is larger than"),
+        (b" " * (MAX_LOCK_SIZE + 1), "it is larger than"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
@@ -217,24 +217,24 @@ def test_a_lock_behind_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / PROJECT_LOCK).symlink_to("elsewhere")
     with pytest.raises(LockInvalid, match="not a regular file"):
         read_lock(str(tmp_path))
-    with pytest.raises(LockInvalid), changing_lock(str(tmp_path)) as edit:
+    with pytest.raises(LockInvalid), edit_lock(str(tmp_path)) as edit:
         edit.entries[KEY] = ENTRY
 
 
 def test_a_lock_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     (tmp_path / PROJECT_LOCK).touch()
-    os.truncate(tmp_path / PROJECT_LOCK, MAX_LOCK + 1)
+    os.truncate(tmp_path / PROJECT_LOCK, MAX_LOCK_SIZE + 1)
     with pytest.raises(LockInvalid, match="larger than"):
         read_lock(str(tmp_path))
 
 
 def test_an_edit_is_written_when_its_block_ends(tmp_path: Path) -> None:
-    folder = user_lock_folder(str(tmp_path))
-    with changing_lock(folder, USER_LOCK) as edit:
+    folder = get_user_lock_folder(str(tmp_path))
+    with edit_lock(folder, USER_LOCK) as edit:
         edit.entries[KEY] = ENTRY
     assert read_lock(folder, USER_LOCK) == LOCK
     assert [path.name for path in Path(folder).iterdir()] == [".skillhall-lock.json"]
-    with changing_lock(folder, USER_LOCK) as edit:
+    with edit_lock(folder, USER_LOCK) as edit:
         del edit.entries[KEY]
     assert read_lock(folder, USER_LOCK) == Lock()
 
@@ -242,7 +242,7 @@ def test_an_edit_is_written_when_its_block_ends(tmp_path: Path) -> None:
 def test_an_edit_keeps_what_it_does_not_know(tmp_path: Path) -> None:
     lock = {**fields(), "later": 1}
     (tmp_path / PROJECT_LOCK).write_text(json.dumps(lock), encoding="utf-8")
-    with changing_lock(str(tmp_path)) as edit:
+    with edit_lock(str(tmp_path)) as edit:
         edit.entries["a"] = ENTRY
     assert read_lock(str(tmp_path)) == Lock({KEY: ENTRY, "a": ENTRY}, {"later": 1})
 
@@ -251,7 +251,7 @@ def test_a_block_that_changes_nothing_leaves_the_file_alone(tmp_path: Path) -> N
     file = tmp_path / PROJECT_LOCK
     file.write_bytes(json.dumps(fields()).encode())
     before = file.read_bytes(), file.stat().st_ino
-    with changing_lock(str(tmp_path)) as edit:
+    with edit_lock(str(tmp_path)) as edit:
         edit.entries[KEY] = ENTRY
     assert (file.read_bytes(), file.stat().st_ino) == before
 
@@ -261,7 +261,7 @@ def test_a_lock_that_nobody_else_may_read_stays_so(tmp_path: Path) -> None:
     file = tmp_path / PROJECT_LOCK
     file.write_bytes(render_lock(LOCK))
     file.chmod(0o600)
-    with changing_lock(str(tmp_path)) as edit:
+    with edit_lock(str(tmp_path)) as edit:
         del edit.entries[KEY]
     assert file.stat().st_mode & 0o777 == 0o600
 
@@ -272,13 +272,13 @@ def change_and_fail(edit: LockEdit) -> None:
 
 
 def test_a_block_that_fails_writes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), changing_lock(str(tmp_path)) as edit:
+    with pytest.raises(ZeroDivisionError), edit_lock(str(tmp_path)) as edit:
         change_and_fail(edit)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(LockInvalid, match="leaves its folder"), changing_lock(str(tmp_path)) as e:
+    with pytest.raises(LockInvalid, match="leaves its folder"), edit_lock(str(tmp_path)) as e:
         e.entries["../x"] = ENTRY
     assert list(tmp_path.iterdir()) == []
 
@@ -288,12 +288,12 @@ def test_the_lock_of_a_bundle_has_its_files_and_its_digest(tmp_path: Path) -> No
         tmp_path, "pdf", files={"scripts/run.sh": b"#!/bin/sh\n", "a-b": b"", "a": b""}
     )
     (skill / "scripts" / "run.sh").chmod(0o755)
-    bundle = open_bundle(Place(str(skill)), LENIENT.scan)
-    files = locked_files(bundle)
+    bundle = open_bundle(FolderHandle(str(skill)), LENIENT.scan_policy)
+    files = to_locked_files(bundle)
     assert [file.path for file in files] == ["SKILL.md", "a", "a-b", "scripts/run.sh"]
     assert files[3].size == 10
     assert files[3].mode == ("100755" if os.name == "posix" else "100644")
-    assert set_digest(files) == digest_of(bundle)
+    assert compute_files_digest(files) == compute_bundle_digest(bundle)
 
 
 @pytest.mark.parametrize(
@@ -316,13 +316,13 @@ def test_the_lock_of_a_bundle_has_its_files_and_its_digest(tmp_path: Path) -> No
 @pytest.mark.skipif(os.name != "posix", reason="paths of other systems begin otherwise")
 def test_a_local_source_is_told_from_the_lock_where_that_helps(text: str, kept: str) -> None:
     root = "/home/ada/project"
-    found = portable_source(parse_reference(text), root, f"{root}/docs")
+    found = to_portable_source(parse_source_ref(text), root, f"{root}/docs")
     assert found == kept
-    assert parse_reference(found).text == found
+    assert parse_source_ref(found).text == found
 
 
 def test_clearing_up_after_a_killed_process_spares_the_lock(tmp_path: Path) -> None:
-    with changing_lock(str(tmp_path), USER_LOCK) as edit:
+    with edit_lock(str(tmp_path), USER_LOCK) as edit:
         edit.entries[KEY] = ENTRY
     (tmp_path / ".skillhall-0123456789abcdef").write_bytes(b"half")
     (tmp_path / ".skillhall-old-pdf").mkdir()

@@ -7,78 +7,80 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.installer.npx_hashes import Content
+from skillhall._internal.installer.npx_hashes import HashedFile
 from skillhall._internal.installer.npx_lock import (
-    PROJECT,
-    USER,
-    ForeignEntry,
-    ForeignPlace,
-    Outcome,
-    foreign_entry,
-    project_place,
-    read_foreign,
-    remove,
-    upsert,
-    user_place,
+    PROJECT_FORMAT,
+    USER_FORMAT,
+    NpxEntry,
+    NpxLockPath,
+    NpxLockResult,
+    build_npx_entry,
+    get_project_lock_path,
+    get_user_lock_path,
+    read_npx_lock,
+    remove_entries,
+    upsert_entries,
 )
-from skillhall._internal.sources.ref import parse_reference
+from skillhall._internal.sources.ref import parse_source_ref
 
 THEIRS = Path(__file__).parents[2] / "support" / "npx_locks"
 NOW = datetime(2027, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)
 NOTES = "---\nname: notes\ndescription: Keeps notes.\n---\nWrite it down.\n"
 # What the skills held when the other tool wrote its locks.
 FILES = {
-    "notes": {"SKILL.md": Content(NOTES.encode())},
-    "Daily Notes": {"SKILL.md": Content(NOTES.replace("notes", "Daily Notes", 1).encode())},
+    "notes": {"SKILL.md": HashedFile(NOTES.encode())},
+    "Daily Notes": {"SKILL.md": HashedFile(NOTES.replace("notes", "Daily Notes", 1).encode())},
     "pdf-tools": {
-        "SKILL.md": Content(b"---\nname: pdf-tools\ndescription: Reads PDF files.\n---\n# Steps\n"),
-        "metadata.json": Content(b"{}\n"),
-        "references/Page.md": Content(b"A page.\n"),
-        "scripts/A.py": Content(b"x = 3\n"),
-        "scripts/a-b.py": Content(b"x = 1\n"),
-        "scripts/a_b.py": Content(b"x = 2\n"),
-        "scripts/run.sh": Content(b"#!/bin/sh\necho ready\n", executable=True),
+        "SKILL.md": HashedFile(
+            b"---\nname: pdf-tools\ndescription: Reads PDF files.\n---\n# Steps\n"
+        ),
+        "metadata.json": HashedFile(b"{}\n"),
+        "references/Page.md": HashedFile(b"A page.\n"),
+        "scripts/A.py": HashedFile(b"x = 3\n"),
+        "scripts/a-b.py": HashedFile(b"x = 1\n"),
+        "scripts/a_b.py": HashedFile(b"x = 2\n"),
+        "scripts/run.sh": HashedFile(b"#!/bin/sh\necho ready\n", executable=True),
     },
 }
 
 
-def project(folder: Path, text: str | bytes | None = None) -> ForeignPlace:
+def project(folder: Path, text: str | bytes | None = None) -> NpxLockPath:
     """The lock of a project: the one of the other tool, unless told otherwise."""
     theirs = (THEIRS / "skills-lock.json").read_bytes()
     data = theirs if text is None else text
     (folder / "skills-lock.json").write_bytes(data if isinstance(data, bytes) else data.encode())
-    return project_place(str(folder))
+    return get_project_lock_path(str(folder))
 
 
-def user(home: Path) -> ForeignPlace:
+def user(home: Path) -> NpxLockPath:
     """The lock of a person, as the other tool wrote it."""
     (home / ".agents").mkdir()
     data = (THEIRS / "user-skill-lock.json").read_bytes()
     (home / ".agents" / ".skill-lock.json").write_bytes(data)
-    return user_place(str(home), {})
+    return get_user_lock_path(str(home), {})
 
 
-def bytes_at(place: ForeignPlace) -> bytes:
+def bytes_at(place: NpxLockPath) -> bytes:
     return (Path(place.folder) / place.name).read_bytes()
 
 
-def entry(name: str, text: str, folder: str, place: ForeignPlace) -> ForeignEntry:
-    found = foreign_entry(name, parse_reference(text), folder, FILES[name], place.layout)
+def entry(name: str, text: str, folder: str, place: NpxLockPath) -> NpxEntry:
+    found = build_npx_entry(name, parse_source_ref(text), folder, FILES[name], place.lock_format)
     assert found is not None
     return found
 
 
 def reference(kind: str, source: str, url: str = "", ref: str = "", path: str = "") -> str | None:
-    return ForeignEntry("x", source, kind, url, ref, path).as_reference()
+    return NpxEntry("x", source, kind, url, ref, path).to_reference()
 
 
 # Their locks
 
 
 def test_a_project_lock_of_theirs_is_understood(tmp_path: Path) -> None:
-    found = read_foreign(project(tmp_path))
+    found = read_npx_lock(project(tmp_path))
     assert found.notes == ()
-    assert {name: one.as_reference() for name, one in found.entries.items()} == {
+    assert {name: one.to_reference() for name, one in found.entries.items()} == {
         "Daily Notes": "/home/user/project/local-skills",
         "notes": "https://git.example.org/team/skills.git/skills/notes",
         "pdf-tools": "acme/skills/skills/pdf-tools@v1",
@@ -86,9 +88,9 @@ def test_a_project_lock_of_theirs_is_understood(tmp_path: Path) -> None:
 
 
 def test_a_user_lock_of_theirs_is_understood(tmp_path: Path) -> None:
-    found = read_foreign(user(tmp_path))
+    found = read_npx_lock(user(tmp_path))
     assert found.notes == ()
-    assert found.entries["pdf-tools"] == ForeignEntry(
+    assert found.entries["pdf-tools"] == NpxEntry(
         "pdf-tools",
         "acme/skills",
         "github",
@@ -111,11 +113,11 @@ def test_a_project_entry_of_ours_is_the_one_that_they_write(
 ) -> None:
     place = project(tmp_path)
     ours = entry(name, text, f"skills/{name}", place)
-    assert upsert(place, [ours], NOW) == Outcome(written=False)
+    assert upsert_entries(place, [ours], NOW) == NpxLockResult(is_written=False)
     theirs = bytes_at(place)
-    assert remove(place, [name]) == Outcome(written=True)
-    assert name not in read_foreign(place).entries
-    assert upsert(place, [ours], NOW) == Outcome(written=True)
+    assert remove_entries(place, [name]) == NpxLockResult(is_written=True)
+    assert name not in read_npx_lock(place).entries
+    assert upsert_entries(place, [ours], NOW) == NpxLockResult(is_written=True)
     assert bytes_at(place) == theirs
 
 
@@ -128,7 +130,7 @@ def test_a_user_entry_of_ours_is_theirs_at_another_time(
 ) -> None:
     place = user(tmp_path)
     theirs = json.loads(bytes_at(place))
-    assert upsert(place, [entry(name, text, f"skills/{name}", place)], NOW).written
+    assert upsert_entries(place, [entry(name, text, f"skills/{name}", place)], NOW).is_written
     ours = json.loads(bytes_at(place))
     assert ours["skills"][name].pop("updatedAt") == "2027-01-02T03:04:05.678Z"
     theirs["skills"][name].pop("updatedAt")
@@ -138,8 +140,8 @@ def test_a_user_entry_of_ours_is_theirs_at_another_time(
 
 def test_a_new_user_entry_follows_the_others_and_says_when(tmp_path: Path) -> None:
     place = user(tmp_path)
-    new = ForeignEntry("new", "a/b", "github", "https://github.com/a/b.git", "v2", "SKILL.md", "0")
-    upsert(place, [new], NOW)
+    new = NpxEntry("new", "a/b", "github", "https://github.com/a/b.git", "v2", "SKILL.md", "0")
+    upsert_entries(place, [new], NOW)
     skills = json.loads(bytes_at(place))["skills"]
     assert list(skills) == ["pdf-tools", "notes", "new"]
     assert list(skills["new"].items()) == [
@@ -156,11 +158,13 @@ def test_a_new_user_entry_follows_the_others_and_says_when(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["https://example.org/SKILL.md", "./skills.zip", "python:acme"])
 def test_a_source_that_they_have_no_words_for_is_not_noted(text: str) -> None:
-    assert foreign_entry("x", parse_reference(text), "", {}, PROJECT) is None
+    assert build_npx_entry("x", parse_source_ref(text), "", {}, PROJECT_FORMAT) is None
 
 
 def test_a_repository_at_gitlab_is_noted_as_such() -> None:
-    found = foreign_entry("x", parse_reference("https://gitlab.com/a/b.git"), "", {}, USER)
+    found = build_npx_entry(
+        "x", parse_source_ref("https://gitlab.com/a/b.git"), "", {}, USER_FORMAT
+    )
     assert found is not None
     assert (found.source_type, found.skill_path) == ("gitlab", "SKILL.md")
 
@@ -188,7 +192,7 @@ def test_an_entry_names_its_source_in_our_words(  # noqa: PLR0913, PLR0917 - one
     kind: str, source: str, url: str, ref: str, path: str, text: str
 ) -> None:
     assert reference(kind, source, url, ref, path) == text
-    assert parse_reference(text).text == text
+    assert parse_source_ref(text).text == text
 
 
 @pytest.mark.parametrize(
@@ -248,25 +252,27 @@ def test_a_lock_that_is_not_understood_stays_as_it_is(
 ) -> None:
     place = project(tmp_path, text)
     before = bytes_at(place)
-    done = upsert(place, [ForeignEntry("x", "a/b", "github")], NOW, create=True)
-    assert not done.written
+    done = upsert_entries(place, [NpxEntry("x", "a/b", "github")], NOW, create=True)
+    assert not done.is_written
     assert done.note.startswith("skills-lock.json is left as it is: ")
     assert why in done.note
-    assert remove(place, ["a"]) == done
-    assert done.note in read_foreign(place).notes
+    assert remove_entries(place, ["a"]) == done
+    assert done.note in read_npx_lock(place).notes
     assert bytes_at(place) == before
     assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]
 
 
 def test_a_lock_of_another_version_is_read_all_the_same(tmp_path: Path) -> None:
     text = '{"version": 9, "skills": {"x": {"source": "a/b", "sourceType": "github"}}}'
-    assert list(read_foreign(project(tmp_path, text)).entries) == ["x"]
+    assert list(read_npx_lock(project(tmp_path, text)).entries) == ["x"]
 
 
 def test_a_lock_behind_a_link_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text('{"version": 1, "skills": {}}', encoding="utf-8")
     (tmp_path / "skills-lock.json").symlink_to("elsewhere")
-    done = upsert(project_place(str(tmp_path)), [ForeignEntry("x", "a/b", "github")], NOW)
+    done = upsert_entries(
+        get_project_lock_path(str(tmp_path)), [NpxEntry("x", "a/b", "github")], NOW
+    )
     assert "not a regular file" in done.note
     assert (tmp_path / "skills-lock.json").is_symlink()
 
@@ -274,10 +280,10 @@ def test_a_lock_behind_a_link_stays_as_it_is(tmp_path: Path) -> None:
 def test_an_entry_that_is_not_understood_is_told_and_kept(tmp_path: Path) -> None:
     odd = {"a": 7, "b": {"source": 7, "sourceType": "github"}, "c": {"sourceType": "git"}}
     place = project(tmp_path, json.dumps({"version": 1, "skills": odd}))
-    found = read_foreign(place)
+    found = read_npx_lock(place)
     assert found.entries == {}
     assert [note.partition("the entry ")[2][:3] for note in found.notes] == ["'a'", "'b'", "'c'"]
-    upsert(place, [ForeignEntry("x", "a/b", "github")], NOW)
+    upsert_entries(place, [NpxEntry("x", "a/b", "github")], NOW)
     skills = json.loads(bytes_at(place))["skills"]
     assert {name: skills[name] for name in odd} == odd
 
@@ -293,7 +299,7 @@ def test_whatever_we_do_not_know_is_kept(tmp_path: Path) -> None:
         },
     }
     place = project(tmp_path, json.dumps(before))
-    upsert(place, [ForeignEntry("x", "a/b", "github", skill_path="SKILL.md", hash="2")], NOW)
+    upsert_entries(place, [NpxEntry("x", "a/b", "github", skill_path="SKILL.md", hash="2")], NOW)
     after = json.loads(bytes_at(place))
     assert list(after) == ["dismissed", "version", "later", "skills"]
     assert list(after["skills"]) == ["x", "z"]
@@ -308,14 +314,14 @@ def test_whatever_we_do_not_know_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_missing_lock_is_made_only_if_asked(tmp_path: Path) -> None:
-    place = project_place(str(tmp_path))
+    place = get_project_lock_path(str(tmp_path))
     new = entry("notes", "acme/skills", "notes", place)
-    assert upsert(place, [new], NOW) == Outcome(written=False)
-    assert remove(place, ["notes"]) == Outcome(written=False)
+    assert upsert_entries(place, [new], NOW) == NpxLockResult(is_written=False)
+    assert remove_entries(place, ["notes"]) == NpxLockResult(is_written=False)
     assert list(tmp_path.iterdir()) == []
-    assert not read_foreign(place).exists
-    assert upsert(place, [new], NOW, create=True) == Outcome(written=True)
-    assert read_foreign(place).entries["notes"].source == "acme/skills"
+    assert not read_npx_lock(place).exists
+    assert upsert_entries(place, [new], NOW, create=True) == NpxLockResult(is_written=True)
+    assert read_npx_lock(place).entries["notes"].source == "acme/skills"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
@@ -323,27 +329,27 @@ def test_a_lock_that_nobody_else_may_read_stays_so(tmp_path: Path) -> None:
     place = user(tmp_path)
     file = Path(place.folder) / place.name
     file.chmod(0o600)
-    assert remove(place, ["notes"]).written
+    assert remove_entries(place, ["notes"]).is_written
     assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_missing_folder_is_no_lock(tmp_path: Path) -> None:
-    place = user_place(str(tmp_path), {"XDG_STATE_HOME": str(tmp_path / "state")})
-    assert remove(place, ["x"]) == Outcome(written=False)
-    assert read_foreign(place).entries == {}
+    place = get_user_lock_path(str(tmp_path), {"XDG_STATE_HOME": str(tmp_path / "state")})
+    assert remove_entries(place, ["x"]) == NpxLockResult(is_written=False)
+    assert read_npx_lock(place).entries == {}
     new = entry("notes", "acme/skills", "notes", place)
-    assert upsert(place, [new], NOW, create=True).written
+    assert upsert_entries(place, [new], NOW, create=True).is_written
     made = json.loads((tmp_path / "state" / "skills" / ".skill-lock.json").read_bytes())
     assert (made["version"], made["dismissed"]) == (3, {})
 
 
 def test_removing_what_is_not_there_leaves_the_file_alone(tmp_path: Path) -> None:
     place = project(tmp_path, '{"version":1,"skills":{}}')
-    assert remove(place, ["x"]) == Outcome(written=False)
+    assert remove_entries(place, ["x"]) == NpxLockResult(is_written=False)
     assert bytes_at(place) == b'{"version":1,"skills":{}}'
 
 
 @pytest.mark.parametrize("state", ["", "relative"])
 def test_the_users_lock_lies_at_home_unless_a_variable_moves_it(state: str, tmp_path: Path) -> None:
-    place = user_place(str(tmp_path), {"XDG_STATE_HOME": state})
+    place = get_user_lock_path(str(tmp_path), {"XDG_STATE_HOME": state})
     assert Path(place.folder) / place.name == tmp_path / ".agents" / ".skill-lock.json"

@@ -9,18 +9,18 @@ from mcp import Client
 from mcp_types import BlobResourceContents, TextContent, TextResourceContents
 
 from skillhall._internal.mcp.server import SkillServer
-from skillhall._internal.prompts.prompt_model import Argument
+from skillhall._internal.prompts.prompt_model import PromptArgument
 from tests.support.mcp_clients import (
     ERAS,
     MODERN,
     VERSIONS,
-    every,
-    folder_server,
-    refusal,
-    send,
-    talk,
+    list_all,
+    make_folder_server,
+    read_error,
+    run_client,
+    send_request,
 )
-from tests.support.prompt_services import MemoryCounter, make_prompt
+from tests.support.prompt_services import MemoryPromptService, make_prompt
 from tests.support.skills import make_skill, make_skill_md
 
 INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601
@@ -29,16 +29,16 @@ UNKNOWN = INVALID_PARAMS, "not_found"
 eras = pytest.mark.parametrize("era", ERAS)
 
 
-def server_with(root: Path, counter: MemoryCounter) -> SkillServer:
+def server_with(root: Path, counter: MemoryPromptService) -> SkillServer:
     """The prompts of a counter, beside the skills of a folder."""
-    return SkillServer(folder_server(root).stock, counter, share=0)
+    return SkillServer(make_folder_server(root).index, counter, ttl_factor=0)
 
 
 @pytest.fixture
-def counter() -> MemoryCounter:
-    arguments = [Argument("who", "Whom to greet", required=True), Argument("how")]
+def counter() -> MemoryPromptService:
+    arguments = [PromptArgument("who", "Whom to greet", required=True), PromptArgument("how")]
     with_files = make_prompt("with-files", files={"a.txt": b"x"})
-    return MemoryCounter([make_prompt("greet", arguments=arguments), with_files])
+    return MemoryPromptService([make_prompt("greet", arguments=arguments), with_files])
 
 
 @eras
@@ -46,14 +46,14 @@ def test_the_client_speaks_its_era(tmp_path: Path, era: str) -> None:
     async def version(client: Client) -> str:
         return client.protocol_version
 
-    assert talk(folder_server(tmp_path), version, era) == VERSIONS[era]
+    assert run_client(make_folder_server(tmp_path), version, era) == VERSIONS[era]
 
 
 @eras
 def test_prompts_without_files_are_listed_with_their_arguments(
-    tmp_path: Path, counter: MemoryCounter, era: str
+    tmp_path: Path, counter: MemoryPromptService, era: str
 ) -> None:
-    [prompt] = talk(server_with(tmp_path, counter), list_prompts, era)
+    [prompt] = run_client(server_with(tmp_path, counter), list_prompts, era)
     assert (prompt["name"], prompt["description"]) == ("greet", "Does greet.")
     assert prompt["arguments"] == [
         {"name": "who", "description": "Whom to greet", "required": True},
@@ -68,7 +68,7 @@ async def list_prompts(client: Client) -> list[dict[str, object]]:
 
 @eras
 def test_a_prompt_comes_with_its_arguments_filled_in(
-    tmp_path: Path, counter: MemoryCounter, era: str
+    tmp_path: Path, counter: MemoryPromptService, era: str
 ) -> None:
     async def greeting(client: Client) -> str:
         found = await client.get_prompt("greet", {"who": "{{how}} $& \\1"})
@@ -78,7 +78,7 @@ def test_a_prompt_comes_with_its_arguments_filled_in(
         assert isinstance(message.content, TextContent)
         return message.content.text
 
-    assert talk(server_with(tmp_path, counter), greeting, era) == "Hello {{how}} $& \\1."
+    assert run_client(server_with(tmp_path, counter), greeting, era) == "Hello {{how}} $& \\1."
 
 
 @eras
@@ -91,11 +91,11 @@ def test_a_prompt_comes_with_its_arguments_filled_in(
     ],
 )
 def test_a_prompt_that_cannot_be_given_is_refused(
-    tmp_path: Path, counter: MemoryCounter, era: str, name: str, code: str
+    tmp_path: Path, counter: MemoryPromptService, era: str, name: str, code: str
 ) -> None:
-    asked = talk(
+    asked = run_client(
         server_with(tmp_path, counter),
-        lambda client: refusal(client.get_prompt(name, {"who": ""})),
+        lambda client: read_error(client.get_prompt(name, {"who": ""})),
         era,
     )
     assert asked == (INVALID_PARAMS, code)
@@ -114,19 +114,21 @@ def test_skills_of_folders_are_prompts_unless_they_need_files(tmp_path: Path) ->
         listed = [prompt.name for prompt in (await client.list_prompts()).prompts]
         got = await client.get_prompt("plain", {"who": "you"})
         assert isinstance(got.messages[0].content, TextContent)
-        refused = [await refusal(client.get_prompt(name)) for name in ("files", "linked")]
+        refused = [await read_error(client.get_prompt(name)) for name in ("files", "linked")]
         return listed, got.messages[0].content.text, refused
 
     unknown = INVALID_PARAMS, "prompt_not_found"
     expected = ["plain", "quiet"], "Hello you.", [unknown, unknown]
-    assert talk(folder_server(tmp_path), everything) == expected
+    assert run_client(make_folder_server(tmp_path), everything) == expected
 
 
 @eras
 def test_every_file_is_a_resource(tmp_path: Path, era: str) -> None:
     make_skill(tmp_path, "pdf", files={"docs/a.md": b"x", "LICENSE": b"", "x.ts": b""})
-    rows = talk(
-        folder_server(tmp_path), lambda client: every(client, "resources/list", "resources"), era
+    rows = run_client(
+        make_folder_server(tmp_path),
+        lambda client: list_all(client, "resources/list", "resources"),
+        era,
     )
     told = {row["uri"]: (row["name"], row.get("mimeType"), row["size"]) for row in rows}
     own = len(make_skill_md("pdf"))
@@ -146,7 +148,9 @@ def test_a_template_says_how_addresses_look(tmp_path: Path, era: str) -> None:
         found = await client.list_resource_templates()
         return [template.uri_template for template in found.resource_templates]
 
-    assert talk(folder_server(tmp_path), templates, era) == ["skill://{+skill_path}/{+file}"]
+    assert run_client(make_folder_server(tmp_path), templates, era) == [
+        "skill://{+skill_path}/{+file}"
+    ]
 
 
 @eras
@@ -165,7 +169,7 @@ def test_text_and_bytes_are_read_as_they_are(tmp_path: Path, era: str) -> None:
                 found.append((content.mime_type, base64.b64decode(content.blob)))
         return found
 
-    assert talk(folder_server(tmp_path), read, era) == [
+    assert run_client(make_folder_server(tmp_path), read, era) == [
         ("text/plain", text),
         ("image/png", blob),
         ("application/octet-stream", b"\0"),
@@ -193,9 +197,9 @@ def test_what_is_not_served_is_refused(tmp_path: Path, era: str, uri: str, code:
     make_skill(tmp_path / "skills", "pdf", files={"docs/a.md": b""})
     (tmp_path / "skills" / "secret").write_bytes(b"secret")
     (tmp_path / "skills" / "pdf" / "link").symlink_to(tmp_path / "skills" / "secret")
-    asked = talk(
-        folder_server(tmp_path / "skills"),
-        lambda client: refusal(client.read_resource(uri)),
+    asked = run_client(
+        make_folder_server(tmp_path / "skills"),
+        lambda client: read_error(client.read_resource(uri)),
         era,
     )
     assert asked == (INVALID_PARAMS, code)
@@ -210,7 +214,7 @@ def test_the_tools_only_read(tmp_path: Path, era: str) -> None:
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in found)
         return {tool.name: tool.input_schema["required"] for tool in found}
 
-    assert talk(folder_server(tmp_path), tools, era) == {
+    assert run_client(make_folder_server(tmp_path), tools, era) == {
         "list_skills": [],
         "search_skills": ["query"],
         "load_skill": ["name"],
@@ -221,10 +225,10 @@ def test_the_tools_only_read(tmp_path: Path, era: str) -> None:
 @eras
 def test_without_skills_there_are_no_tools(tmp_path: Path, era: str) -> None:
     async def tools(client: Client) -> object:
-        refused = await refusal(client.call_tool("load_skill", {"name": "x"}))
+        refused = await read_error(client.call_tool("load_skill", {"name": "x"}))
         return (await client.list_tools()).tools, refused
 
-    assert talk(folder_server(tmp_path), tools, era) == ([], UNKNOWN)
+    assert run_client(make_folder_server(tmp_path), tools, era) == ([], UNKNOWN)
 
 
 @eras
@@ -248,7 +252,7 @@ def test_a_tool_answers_every_time(tmp_path: Path, era: str) -> None:
             found.append(content.text)
         return found
 
-    listed, searched, first, second, file = talk(folder_server(tmp_path), answers, era)
+    listed, searched, first, second, file = run_client(make_folder_server(tmp_path), answers, era)
     expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
     assert json.loads(listed) == json.loads(searched) == expected
     assert first == second
@@ -279,30 +283,36 @@ def test_a_tool_that_cannot_says_why_by_its_class(
         assert isinstance(result.structured_content, dict)
         return str(result.structured_content["error"]["code"])
 
-    assert talk(folder_server(tmp_path), failed, era) == code
+    assert run_client(make_folder_server(tmp_path), failed, era) == code
 
 
 @eras
 def test_a_bug_is_told_to_the_log_alone(
     tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    counter = MemoryCounter(fault=RuntimeError("a secret of the machine"))
-    asked = talk(server_with(tmp_path, counter), lambda client: refusal(client.list_prompts()), era)
+    counter = MemoryPromptService(error=RuntimeError("a secret of the machine"))
+    asked = run_client(
+        server_with(tmp_path, counter), lambda client: read_error(client.list_prompts()), era
+    )
     assert asked == (-32603, "internal")
     assert "a secret of the machine" in caplog.text
 
 
 @eras
 def test_an_unknown_method_is_refused(tmp_path: Path, era: str) -> None:
-    asked = talk(folder_server(tmp_path), lambda client: refusal(send(client, "skills/dance")), era)
+    asked = run_client(
+        make_folder_server(tmp_path),
+        lambda client: read_error(send_request(client, "skills/dance")),
+        era,
+    )
     assert asked[0] == METHOD_NOT_FOUND
 
 
 def test_a_disk_that_fails_is_told_without_its_place(tmp_path: Path) -> None:
     fault = OSError(5, "Input/output error", str(tmp_path))
-    asked = talk(
-        server_with(tmp_path, MemoryCounter(fault=fault)),
-        lambda client: refusal(client.list_prompts()),
+    asked = run_client(
+        server_with(tmp_path, MemoryPromptService(error=fault)),
+        lambda client: read_error(client.list_prompts()),
         MODERN,
     )
     assert asked == (-32603, "storage_unavailable")

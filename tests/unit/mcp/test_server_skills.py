@@ -9,18 +9,18 @@ import yaml
 from mcp import Client
 from mcp_types import TextResourceContents
 
-from skillhall._internal.catalog.manifests import MAX_FILES
-from skillhall._internal.mcp.list_pages import SKILLS_IN_PAGE
+from skillhall._internal.catalog.manifests import MAX_MANIFEST_FILES
+from skillhall._internal.mcp.list_pages import SKILLS_PAGE_SIZE
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from tests.support.mcp_clients import (
     HANDSHAKE,
     MODERN,
-    every,
-    folder_server,
-    refusal,
-    refused_data,
-    send,
-    talk,
+    list_all,
+    make_folder_server,
+    read_error,
+    read_error_data,
+    run_client,
+    send_request,
 )
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.trees import write_skill
@@ -30,8 +30,8 @@ INVALID_PARAMS, METHOD_NOT_FOUND = -32602, -32601
 
 
 def listed(root: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - of the server
-    server = folder_server(root, **options)
-    return talk(server, lambda client: every(client, "skills/list", "skills"))
+    server = make_folder_server(root, **options)
+    return run_client(server, lambda client: list_all(client, "skills/list", "skills"))
 
 
 def test_the_extension_and_its_setting_are_declared_to_clients_that_can_use_it(
@@ -40,8 +40,10 @@ def test_the_extension_and_its_setting_are_declared_to_clients_that_can_use_it(
     async def extensions(client: Client) -> object:
         return client.server_capabilities.extensions
 
-    assert talk(folder_server(tmp_path), extensions) == {EXTENSION: {"directoryRead": True}}
-    assert not talk(folder_server(tmp_path), extensions, HANDSHAKE)
+    assert run_client(make_folder_server(tmp_path), extensions) == {
+        EXTENSION: {"directoryRead": True}
+    }
+    assert not run_client(make_folder_server(tmp_path), extensions, HANDSHAKE)
 
 
 def test_an_entry_is_a_complete_manifest_with_digests(tmp_path: Path) -> None:
@@ -86,12 +88,12 @@ def test_lists_entries_and_directories_say_how_long_they_may_be_cached(tmp_path:
     async def results(client: Client) -> list[dict[str, Any]]:
         uri = "skill://pdf/SKILL.md"
         return [
-            await send(client, "skills/list"),
-            await send(client, "skills/get", uri=uri),
-            await send(client, "resources/directory/read", uri="skill://pdf"),
+            await send_request(client, "skills/list"),
+            await send_request(client, "skills/get", uri=uri),
+            await send_request(client, "resources/directory/read", uri="skill://pdf"),
         ]
 
-    for result in talk(folder_server(tmp_path), results):
+    for result in run_client(make_folder_server(tmp_path), results):
         assert result["resultType"] == "complete"
         assert result["cacheScope"] == "private"
         assert isinstance(result["ttlMs"], int)
@@ -101,10 +103,10 @@ def test_one_skill_is_got_by_its_address(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf")
 
     async def both(client: Client) -> tuple[Any, Any]:
-        entry = await send(client, "skills/get", uri="skill://pdf/SKILL.md")
-        return entry["skill"], (await send(client, "skills/list"))["skills"][0]
+        entry = await send_request(client, "skills/get", uri="skill://pdf/SKILL.md")
+        return entry["skill"], (await send_request(client, "skills/list"))["skills"][0]
 
-    one, other = talk(folder_server(tmp_path), both)
+    one, other = run_client(make_folder_server(tmp_path), both)
     assert one == other
 
 
@@ -124,40 +126,41 @@ def test_one_skill_is_got_by_its_address(tmp_path: Path) -> None:
 )
 def test_what_is_no_skill_is_refused(tmp_path: Path, uri: str) -> None:
     make_skill(tmp_path, "pdf", files={"notes.md": b""})
-    asked = talk(
-        folder_server(tmp_path), lambda client: refusal(send(client, "skills/get", uri=uri))
+    asked = run_client(
+        make_folder_server(tmp_path),
+        lambda client: read_error(send_request(client, "skills/get", uri=uri)),
     )
     assert asked == (INVALID_PARAMS, "not_found")
 
 
 def test_pages_hold_every_skill_once_and_whole(tmp_path: Path) -> None:
-    names = [f"s{number:04}" for number in range(2 * SKILLS_IN_PAGE + 1)]
+    names = [f"s{number:04}" for number in range(2 * SKILLS_PAGE_SIZE + 1)]
     for name in names:
         write_skill(tmp_path / name)
     assert [entry["frontmatter"]["name"] for entry in listed(tmp_path)] == names
 
 
 def test_a_list_goes_on_where_a_skill_was_removed(tmp_path: Path) -> None:
-    for number in range(SKILLS_IN_PAGE + 2):
+    for number in range(SKILLS_PAGE_SIZE + 2):
         write_skill(tmp_path / f"s{number:04}")
 
     async def two_pages(client: Client) -> list[str]:
-        first = await send(client, "skills/list")
-        last = tmp_path / f"s{SKILLS_IN_PAGE - 1:04}"
+        first = await send_request(client, "skills/list")
+        last = tmp_path / f"s{SKILLS_PAGE_SIZE - 1:04}"
         (last / "SKILL.md").unlink()
-        second = await send(client, "skills/list", cursor=first["nextCursor"])
+        second = await send_request(client, "skills/list", cursor=first["nextCursor"])
         return [entry["uri"] for entry in second["skills"]]
 
-    expected = [f"skill://s{SKILLS_IN_PAGE + more:04}/SKILL.md" for more in (0, 1)]
-    assert talk(folder_server(tmp_path), two_pages) == expected
+    expected = [f"skill://s{SKILLS_PAGE_SIZE + more:04}/SKILL.md" for more in (0, 1)]
+    assert run_client(make_folder_server(tmp_path), two_pages) == expected
 
 
 def test_a_foreign_cursor_is_refused(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf")
     for method in ("skills/list", "resources/list", "prompts/list"):
-        asked = talk(
-            folder_server(tmp_path),
-            lambda client, method=method: refusal(send(client, method, cursor="7")),  # type: ignore[misc]
+        asked = run_client(
+            make_folder_server(tmp_path),
+            lambda client, method=method: read_error(send_request(client, method, cursor="7")),  # type: ignore[misc]
         )
         assert asked == (INVALID_PARAMS, "invalid_argument")
 
@@ -171,12 +174,15 @@ def test_skills_that_a_strict_host_would_refuse_are_not_listed_but_can_be_got(
     make_skill(tmp_path, "long", data=make_skill_md("long", "x" * 1025))
 
     async def everything(client: Client) -> tuple[list[str], list[str]]:
-        entries = await every(client, "skills/list", "skills")
+        entries = await list_all(client, "skills/list", "skills")
         addresses = ("~odd/Odd%20Name", "tools", "long")
-        got = [await send(client, "skills/get", uri=f"skill://{one}/SKILL.md") for one in addresses]
+        got = [
+            await send_request(client, "skills/get", uri=f"skill://{one}/SKILL.md")
+            for one in addresses
+        ]
         return [entry["uri"] for entry in entries], [one["skill"]["uri"] for one in got]
 
-    in_list, got = talk(folder_server(tmp_path), everything)
+    in_list, got = run_client(make_folder_server(tmp_path), everything)
     assert in_list == ["skill://good/SKILL.md"]
     assert got == [
         "skill://~odd/Odd%20Name/SKILL.md",
@@ -203,14 +209,14 @@ def test_a_skill_whose_frontmatter_other_readers_refuse_is_no_entry(
     async def everything(client: Client) -> object:
         [read] = (await client.read_resource(uri)).contents
         return (
-            [entry["uri"] for entry in await every(client, "skills/list", "skills")],
-            await refusal(send(client, "skills/get", uri=uri)),
+            [entry["uri"] for entry in await list_all(client, "skills/list", "skills")],
+            await read_error(send_request(client, "skills/get", uri=uri)),
             read.text.encode() if isinstance(read, TextResourceContents) else b"",
             (await client.call_tool("load_skill", {"name": "broken"})).is_error,
         )
 
     refused = INVALID_PARAMS, "invalid_skill"
-    told = talk(folder_server(tmp_path), everything)
+    told = run_client(make_folder_server(tmp_path), everything)
     assert told == (["skill://good/SKILL.md"], refused, data, False)
 
 
@@ -223,14 +229,14 @@ def test_every_listed_frontmatter_equals_what_a_plain_yaml_reader_says(tmp_path:
 
     async def announced_and_read(client: Client) -> list[tuple[object, object]]:
         pairs = []
-        for entry in await every(client, "skills/list", "skills"):
+        for entry in await list_all(client, "skills/list", "skills"):
             [read] = (await client.read_resource(entry["uri"])).contents
             assert isinstance(read, TextResourceContents)
             block = read.text.replace("\r\n", "\n").split("---\n")[1]
             pairs.append((entry["frontmatter"], yaml.safe_load(block)))
         return pairs
 
-    pairs = talk(folder_server(tmp_path), announced_and_read)
+    pairs = run_client(make_folder_server(tmp_path), announced_and_read)
     assert len(pairs) == 3
     for announced, read in pairs:
         assert announced == read
@@ -249,53 +255,53 @@ def test_a_hidden_skill_is_nowhere(tmp_path: Path) -> None:
     async def everything(client: Client) -> object:
         uri = "skill://quiet/SKILL.md"
         return (
-            await every(client, "skills/list", "skills"),
-            await every(client, "resources/list", "resources"),
-            await refusal(send(client, "skills/get", uri=uri)),
-            await refusal(client.read_resource(uri)),
+            await list_all(client, "skills/list", "skills"),
+            await list_all(client, "resources/list", "resources"),
+            await read_error(send_request(client, "skills/get", uri=uri)),
+            await read_error(client.read_resource(uri)),
         )
 
     unknown = INVALID_PARAMS, "not_found"
-    assert talk(folder_server(tmp_path), everything) == ([], [], unknown, unknown)
+    assert run_client(make_folder_server(tmp_path), everything) == ([], [], unknown, unknown)
 
 
 def test_a_skill_beyond_the_limits_is_served_as_resources_alone(tmp_path: Path) -> None:
-    files = {f"f{number}.txt": b"x" for number in range(MAX_FILES)}
+    files = {f"f{number}.txt": b"x" for number in range(MAX_MANIFEST_FILES)}
     make_skill(tmp_path, "many", files=files)
     make_skill(tmp_path, "heavy", files={"a": bytes(9 << 20), "b": bytes(8 << 20)})
 
     async def everything(client: Client) -> object:
         uri = "skill://heavy/SKILL.md"
         return (
-            await every(client, "skills/list", "skills"),
-            await refusal(send(client, "skills/get", uri="skill://many/SKILL.md")),
-            await refusal(send(client, "skills/get", uri=uri)),
+            await list_all(client, "skills/list", "skills"),
+            await read_error(send_request(client, "skills/get", uri="skill://many/SKILL.md")),
+            await read_error(send_request(client, "skills/get", uri=uri)),
             len((await client.read_resource(uri)).contents),
-            len(await every(client, "resources/list", "resources")),
+            len(await list_all(client, "resources/list", "resources")),
         )
 
     beyond = INVALID_PARAMS, "too_large"
-    told = talk(folder_server(tmp_path), everything)
-    assert told == ([], beyond, beyond, 1, MAX_FILES + 1 + 3)
+    told = run_client(make_folder_server(tmp_path), everything)
+    assert told == ([], beyond, beyond, 1, MAX_MANIFEST_FILES + 1 + 3)
 
 
 def test_a_skill_at_the_limit_is_listed(tmp_path: Path) -> None:
-    files = {f"f{number}.txt": b"x" for number in range(MAX_FILES - 1)}
+    files = {f"f{number}.txt": b"x" for number in range(MAX_MANIFEST_FILES - 1)}
     make_skill(tmp_path, "many", files=files)
     [entry] = listed(tmp_path)
-    assert len(entry["resources"]) == MAX_FILES
+    assert len(entry["resources"]) == MAX_MANIFEST_FILES
 
 
 def test_an_edit_of_any_file_changes_its_digest(tmp_path: Path) -> None:
     place = make_skill(tmp_path, "pdf", files={"notes.md": b"one"})
 
     async def before_and_after(client: Client) -> list[str]:
-        before = await send(client, "skills/list")
+        before = await send_request(client, "skills/list")
         (place / "notes.md").write_bytes(b"two")
-        after = await send(client, "skills/list")
+        after = await send_request(client, "skills/list")
         return [one["skills"][0]["resources"][1]["digest"] for one in (before, after)]
 
-    one, two = talk(folder_server(tmp_path), before_and_after)
+    one, two = run_client(make_folder_server(tmp_path), before_and_after)
     assert one == f"sha256:{hashlib.sha256(b'one').hexdigest()}"
     assert two == f"sha256:{hashlib.sha256(b'two').hexdigest()}"
 
@@ -306,12 +312,12 @@ def test_a_directory_shows_its_direct_children(tmp_path: Path) -> None:
     async def two(client: Client) -> list[list[tuple[str, str]]]:
         found = []
         for uri in ("skill://pdf", "skill://pdf/docs"):
-            answer = await send(client, "resources/directory/read", uri=uri)
+            answer = await send_request(client, "resources/directory/read", uri=uri)
             assert answer["resultType"] == "complete"
             found.append([(one["uri"], one["mimeType"]) for one in answer["resources"]])
         return found
 
-    assert talk(folder_server(tmp_path), two) == [
+    assert run_client(make_folder_server(tmp_path), two) == [
         [
             ("skill://pdf/SKILL.md", "text/markdown"),
             ("skill://pdf/docs", "inode/directory"),
@@ -326,9 +332,9 @@ def test_a_directory_shows_its_direct_children(tmp_path: Path) -> None:
 
 def test_a_directory_of_ours_shows_the_skills_in_it(tmp_path: Path) -> None:
     make_skill(tmp_path, "odd", data=make_skill_md("Odd"))
-    answer = talk(
-        folder_server(tmp_path),
-        lambda client: send(client, "resources/directory/read", uri="skill://~odd"),
+    answer = run_client(
+        make_folder_server(tmp_path),
+        lambda client: send_request(client, "resources/directory/read", uri="skill://~odd"),
     )
     assert [one["uri"] for one in answer["resources"]] == ["skill://~odd/Odd"]
 
@@ -338,9 +344,9 @@ def test_a_directory_of_ours_shows_the_skills_in_it(tmp_path: Path) -> None:
 )
 def test_what_is_no_directory_is_refused(tmp_path: Path, uri: str) -> None:
     make_skill(tmp_path, "pdf")
-    asked = talk(
-        folder_server(tmp_path),
-        lambda client: refusal(send(client, "resources/directory/read", uri=uri)),
+    asked = run_client(
+        make_folder_server(tmp_path),
+        lambda client: read_error(send_request(client, "resources/directory/read", uri=uri)),
     )
     assert asked == (INVALID_PARAMS, "not_a_file")
 
@@ -364,9 +370,9 @@ def test_an_error_about_an_unknown_resource_names_its_uri(
 ) -> None:
     make_skill(tmp_path, "pdf")
 
-    told = talk(
-        folder_server(tmp_path),
-        lambda client: refused_data(send(client, method, uri=uri)),
+    told = run_client(
+        make_folder_server(tmp_path),
+        lambda client: read_error_data(send_request(client, method, uri=uri)),
         era,
     )
     assert isinstance(told, dict)
@@ -380,9 +386,9 @@ def test_clients_of_the_handshake_era_do_not_have_these_methods(
 ) -> None:
     make_skill(tmp_path, "pdf")
     uri = "skill://pdf/SKILL.md"
-    asked = talk(
-        folder_server(tmp_path),
-        lambda client: refusal(send(client, method, uri=uri)),
+    asked = run_client(
+        make_folder_server(tmp_path),
+        lambda client: read_error(send_request(client, method, uri=uri)),
         HANDSHAKE,
     )
     assert asked[0] == METHOD_NOT_FOUND

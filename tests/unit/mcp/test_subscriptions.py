@@ -19,12 +19,19 @@ from mcp.client.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
-from skillhall._internal.catalog.skill_view import FolderOffering, Offer
+from skillhall._internal.catalog.skill_view import FolderSkillProvider, SkillView
 from skillhall._internal.mcp import subscriptions as news
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.root import Root
-from tests.support.mcp_clients import DEADLINE, HANDSHAKE, folder_server, refusal, send, talk
+from tests.support.mcp_clients import (
+    DEADLINE,
+    HANDSHAKE,
+    make_folder_server,
+    read_error,
+    run_client,
+    send_request,
+)
 from tests.support.skills import make_skill
 from tests.support.trees import write_skill
 
@@ -48,7 +55,7 @@ def heard(root: Path, change: Callable[[], object], count: int, *uris: str) -> l
                     return events
         return events
 
-    return talk(folder_server(root), listen)
+    return run_client(make_folder_server(root), listen)
 
 
 def test_a_new_skill_is_heard_of(tmp_path: Path) -> None:
@@ -81,7 +88,9 @@ def test_what_nobody_asked_for_is_not_told(tmp_path: Path) -> None:
                 return [event]
         return []
 
-    assert talk(folder_server(tmp_path), listen) == [ResourceUpdated(uri="skill://one/a.md")]
+    assert run_client(make_folder_server(tmp_path), listen) == [
+        ResourceUpdated(uri="skill://one/a.md")
+    ]
 
 
 def told(server: SkillServer, change: Callable[[Client], Any], wanted: set[str]) -> set[str]:
@@ -113,39 +122,39 @@ def test_a_client_of_the_handshake_era_is_told_too(tmp_path: Path) -> None:
         make_skill(tmp_path, "two")
 
     lists = {f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")}
-    assert told(folder_server(tmp_path), add, lists) == lists
+    assert told(make_folder_server(tmp_path), add, lists) == lists
 
 
 def test_and_of_the_resources_it_subscribed_to(tmp_path: Path) -> None:
     place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
 
     async def edit(client: Client) -> None:
-        await send(client, "resources/subscribe", uri="skill://one/notes.md")
+        await send_request(client, "resources/subscribe", uri="skill://one/notes.md")
         (place / "notes.md").write_bytes(b"two")
 
     updated = {"notifications/resources/updated"}
-    assert told(folder_server(tmp_path), edit, updated) == updated
+    assert told(make_folder_server(tmp_path), edit, updated) == updated
 
 
 class SlowOnce:
     """A folder's skills; one reading of them takes longer than all others."""
 
     def __init__(self, root: Path, *, is_armed: bool) -> None:
-        self._folder = FolderOffering([Root(str(root))], LENIENT)
+        self._folder = FolderSkillProvider([Root(str(root))], LENIENT)
         self.is_armed = is_armed
         self.has_begun = threading.Event()
 
-    def offer(self) -> Offer:
+    def current_view(self) -> SkillView:
         if self.is_armed:
             self.is_armed = False
             self.has_begun.set()
             time.sleep(0.3)
-        return self._folder.offer()
+        return self._folder.current_view()
 
 
 def test_a_change_right_after_the_first_response_is_reported(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
-    server = SkillServer(SlowOnce(tmp_path, is_armed=True), share=0, interval=0.01)
+    server = SkillServer(SlowOnce(tmp_path, is_armed=True), ttl_factor=0, poll_interval=0.01)
 
     async def add(_: Client) -> None:
         make_skill(tmp_path, "two")
@@ -159,12 +168,12 @@ def test_a_change_right_after_a_subscription_is_reported_while_a_poll_is_running
 ) -> None:
     place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
     skills = SlowOnce(tmp_path, is_armed=False)
-    server = SkillServer(skills, share=0, interval=0.01)
+    server = SkillServer(skills, ttl_factor=0, poll_interval=0.01)
 
     async def edit(client: Client) -> None:
         skills.is_armed = True
         await anyio.to_thread.run_sync(skills.has_begun.wait)
-        await send(client, "resources/subscribe", uri="skill://one/notes.md")
+        await send_request(client, "resources/subscribe", uri="skill://one/notes.md")
         (place / "notes.md").write_bytes(b"other")
 
     updated = {"notifications/resources/updated"}
@@ -180,13 +189,13 @@ def test_an_edit_of_the_instructions_changes_what_is_loaded(tmp_path: Path) -> N
         (tmp_path / "one" / "SKILL.md").write_text(text, encoding="utf-8")
         return [*found, str((await client.call_tool("load_skill", {"name": "one"})).content)]
 
-    before, after = talk(folder_server(tmp_path), before_and_after)
+    before, after = run_client(make_folder_server(tmp_path), before_and_after)
     assert "Do it." in before
     assert "Do that instead." in after
 
 
 def test_nobody_may_ask_about_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news, "MAX_URIS", 3)
+    monkeypatch.setattr(news, "MAX_SUBSCRIBED_URIS", 3)
     uris = [f"skill://s/{number}" for number in range(4)]
 
     async def listen(client: Client) -> None:
@@ -194,11 +203,11 @@ def test_nobody_may_ask_about_too_much(tmp_path: Path, monkeypatch: pytest.Monke
             pass
 
     with pytest.raises(MCPError, match="at most 3 resources"):
-        talk(folder_server(tmp_path), listen)
+        run_client(make_folder_server(tmp_path), listen)
 
     async def subscribe(client: Client) -> object:
         for uri in uris[:-1]:
-            await send(client, "resources/subscribe", uri=uri)
-        return await refusal(send(client, "resources/subscribe", uri=uris[-1]))
+            await send_request(client, "resources/subscribe", uri=uri)
+        return await read_error(send_request(client, "resources/subscribe", uri=uris[-1]))
 
-    assert talk(folder_server(tmp_path), subscribe, HANDSHAKE) == (-32602, "too_many")
+    assert run_client(make_folder_server(tmp_path), subscribe, HANDSHAKE) == (-32602, "too_many")

@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall._internal.policy.allowed_tools import allows
+from skillhall._internal.policy.allowed_tools import is_tool_allowed
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from skillhall._internal.policy.allowed_tools import allows
     ],
 )
 def test_a_rule_allows_what_it_names(rule: str, tool: str, argument: str) -> None:
-    assert allows(["Other", rule], tool, argument)
+    assert is_tool_allowed(["Other", rule], tool, argument)
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_a_rule_allows_what_it_names(rule: str, tool: str, argument: str) -> Non
     ],
 )
 def test_and_nothing_else(rule: str, tool: str, argument: str) -> None:
-    assert not allows([rule], tool, argument)
+    assert not is_tool_allowed([rule], tool, argument)

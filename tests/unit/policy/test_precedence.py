@@ -2,11 +2,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.precedence import Identity, PrecedencePolicy, SameName, settle
+from skillhall._internal.policy.precedence import (
+    DuplicatePolicy,
+    Identity,
+    PrecedencePolicy,
+    resolve_duplicates,
+)
 from skillhall._internal.skill.finding import Code
 
 PAIRS = [("a", 0), ("b", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 2), ("c", 2)]
-ALL_KEPT = PrecedencePolicy(in_root=SameName.ALL_KEPT, across_roots=SameName.ALL_KEPT)
+ALL_KEPT = PrecedencePolicy(in_root=DuplicatePolicy.KEEP_ALL, across_roots=DuplicatePolicy.KEEP_ALL)
 
 
 @dataclass(frozen=True)
@@ -20,12 +25,12 @@ class Skill:
 
 def test_different_names_are_all_kept_in_order() -> None:
     skills = [Skill("b"), Skill("a"), Skill("c", 1)]
-    assert settle(skills, PrecedencePolicy()) == (skills, [], [])
+    assert resolve_duplicates(skills, PrecedencePolicy()) == (skills, [], [])
 
 
 def test_the_first_of_a_name_wins_and_the_other_is_told() -> None:
     first, second = Skill("a", location="/1"), Skill("a", 1, location="/2")
-    kept, shadowed, findings = settle([first, second], PrecedencePolicy())
+    kept, shadowed, findings = resolve_duplicates([first, second], PrecedencePolicy())
     assert kept == [first]
     assert [(one.skill, one.winner) for one in shadowed] == [(second, first)]
     assert [(one.code, one.path, one.skill) for one in findings] == [(Code.SHADOWED, "/2", "a")]
@@ -46,14 +51,14 @@ def test_the_first_of_a_name_wins_and_the_other_is_told() -> None:
     ],
 )
 def test_the_rule_that_decided_is_named(winner: Skill, skill: Skill, rule: str) -> None:
-    _, (shadowed,), (finding,) = settle([winner, skill], PrecedencePolicy())
+    _, (shadowed,), (finding,) = resolve_duplicates([winner, skill], PrecedencePolicy())
     assert shadowed.rule == rule
     assert rule in finding.message
 
 
 def test_all_of_a_name_are_kept_where_that_is_the_rule() -> None:
     skills = [Skill("a", location="/1"), Skill("a", location="/2"), Skill("a", 1, location="/3")]
-    kept, shadowed, findings = settle(skills, ALL_KEPT)
+    kept, shadowed, findings = resolve_duplicates(skills, ALL_KEPT)
     assert (kept, shadowed) == (skills, [])
     assert [(one.code, one.path) for one in findings] == [
         (Code.SAME_NAME, "/2"),
@@ -63,9 +68,9 @@ def test_all_of_a_name_are_kept_where_that_is_the_rule() -> None:
 
 
 def test_the_rules_for_one_root_and_for_several_differ() -> None:
-    policy = PrecedencePolicy(across_roots=SameName.ALL_KEPT)
+    policy = PrecedencePolicy(across_roots=DuplicatePolicy.KEEP_ALL)
     first, same_root, other_root = Skill("a"), Skill("a", location="/2"), Skill("a", 1)
-    kept, shadowed, _ = settle([first, same_root, other_root], policy)
+    kept, shadowed, _ = resolve_duplicates([first, same_root, other_root], policy)
     assert kept == [first, other_root]
     assert [one.skill for one in shadowed] == [same_root]
 
@@ -73,16 +78,18 @@ def test_the_rules_for_one_root_and_for_several_differ() -> None:
 def test_skills_may_be_the_same_by_id_and_not_by_name() -> None:
     policy = PrecedencePolicy(identity=Identity.ID)
     first, same_name, same_id = Skill("a", id="1"), Skill("a", id="2"), Skill("b", id="1")
-    kept, shadowed, _ = settle([first, same_name, same_id], policy)
+    kept, shadowed, _ = resolve_duplicates([first, same_name, same_id], policy)
     assert kept == [first, same_name]
     assert [one.skill for one in shadowed] == [same_id]
 
 
-@pytest.mark.parametrize("in_root", list(SameName))
-@pytest.mark.parametrize("across_roots", list(SameName))
-def test_settling_twice_changes_nothing_more(in_root: SameName, across_roots: SameName) -> None:
+@pytest.mark.parametrize("in_root", list(DuplicatePolicy))
+@pytest.mark.parametrize("across_roots", list(DuplicatePolicy))
+def test_settling_twice_changes_nothing_more(
+    in_root: DuplicatePolicy, across_roots: DuplicatePolicy
+) -> None:
     policy = PrecedencePolicy(in_root=in_root, across_roots=across_roots)
     skills = [Skill(name, root, location=f"/{n}") for n, (name, root) in enumerate(PAIRS)]
-    kept, _, _ = settle(skills, policy)
-    again, shadowed, _ = settle(kept, policy)
+    kept, _, _ = resolve_duplicates(skills, policy)
+    again, shadowed, _ = resolve_duplicates(kept, policy)
     assert (again, shadowed) == (kept, [])

@@ -3,9 +3,9 @@
 import pytest
 
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.policy.precedence import Identity, SameName
+from skillhall._internal.policy.precedence import DuplicatePolicy, Identity
 from skillhall._internal.policy.profiles import PROFILES, Profile
-from skillhall._internal.policy.scan_rules import Links
+from skillhall._internal.policy.scan_rules import LinkPolicy
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 from skillhall._internal.skill.parser import parse_skill
@@ -102,9 +102,9 @@ EFFECTS = {"OK": ACCEPT, "WRN": WARN, "NO": REJECT}
 
 def effect_of(profile: Profile, data: bytes, folder: str | None) -> Effect:
     """The gravest effect that the profile finds."""
-    findings = parse_skill(data, folder, profile.keys).findings
-    effects = {judged.effect for judged in profile.load.judge(findings)}
-    assert profile.load.accepts(findings) is (REJECT not in effects)
+    findings = parse_skill(data, folder, profile.key_case).findings
+    effects = {judged.effect for judged in profile.load_policy.judge(findings)}
+    assert profile.load_policy.accepts(findings) is (REJECT not in effects)
     return next((effect for effect in (REJECT, WARN) if effect in effects), ACCEPT)
 
 
@@ -128,9 +128,9 @@ def test_a_situation_has_the_effect_of_the_table(
 
 @pytest.mark.parametrize("name", [name for name in ORDER if name != "skills-ref"])
 def test_whatever_a_profile_rejects_the_specification_rejects_too(name: str) -> None:
-    specification = PROFILES["specification"].load
-    rejected = {code for code in Code if PROFILES[name].load.effect(code) is REJECT}
-    also = {code for code in Code if specification.effect(code) is REJECT}
+    specification = PROFILES["specification"].load_policy
+    rejected = {code for code in Code if PROFILES[name].load_policy.get_effect(code) is REJECT}
+    also = {code for code in Code if specification.get_effect(code) is REJECT}
     assert rejected - also <= {Code.NAME_RESERVED}
 
 
@@ -141,7 +141,7 @@ def test_routes_are_reserved_for_the_prompt_repository_alone(profile: Profile) -
 
 
 def test_a_reserved_name_is_refused_where_names_are_reserved() -> None:
-    assert PROFILES["prompt-repository"].load.effect(Code.NAME_RESERVED) is REJECT
+    assert PROFILES["prompt-repository"].load_policy.get_effect(Code.NAME_RESERVED) is REJECT
 
 
 @pytest.mark.parametrize(
@@ -178,25 +178,29 @@ def test_local_skills_are_of_the_system_or_of_the_user() -> None:
 def test_a_scan_goes_as_deep_as_the_table_says(
     name: str, depth: int, flat: bool, inside: bool
 ) -> None:
-    scan = PROFILES[name].scan
-    assert (scan.depth, scan.flat_files, scan.inside_skills) == (depth, flat, inside)
+    scan = PROFILES[name].scan_policy
+    assert (scan.max_depth, scan.include_flat_files, scan.search_inside_skills) == (
+        depth,
+        flat,
+        inside,
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "links"),
     [
-        ("specification", Links.NOT_FOLLOWED),
-        ("skills-ref", Links.NOT_FOLLOWED),
-        ("lenient", Links.INSIDE),
-        ("prompt-repository", Links.NOT_FOLLOWED),
-        ("local-skills", Links.INSIDE),
-        ("instruction-skills", Links.INSIDE),
-        ("skill-import", Links.NOT_FOLLOWED),
-        ("skills-module", Links.NOT_FOLLOWED),
+        ("specification", LinkPolicy.DO_NOT_FOLLOW),
+        ("skills-ref", LinkPolicy.DO_NOT_FOLLOW),
+        ("lenient", LinkPolicy.FOLLOW_INSIDE),
+        ("prompt-repository", LinkPolicy.DO_NOT_FOLLOW),
+        ("local-skills", LinkPolicy.FOLLOW_INSIDE),
+        ("instruction-skills", LinkPolicy.FOLLOW_INSIDE),
+        ("skill-import", LinkPolicy.DO_NOT_FOLLOW),
+        ("skills-module", LinkPolicy.DO_NOT_FOLLOW),
     ],
 )
-def test_links_are_followed_where_the_table_says(name: str, links: Links) -> None:
-    assert PROFILES[name].scan.links is links
+def test_links_are_followed_where_the_table_says(name: str, links: LinkPolicy) -> None:
+    assert PROFILES[name].scan_policy.link_policy is links
 
 
 @pytest.mark.parametrize(
@@ -213,7 +217,7 @@ def test_links_are_followed_where_the_table_says(name: str, links: Links) -> Non
 def test_hidden_folders_and_node_modules_are_skipped_where_the_table_says(
     name: str, hidden: bool, modules: bool
 ) -> None:
-    scan = PROFILES[name].scan
+    scan = PROFILES[name].scan_policy
     assert (scan.reason_to_skip(".x") is not None) is hidden
     assert (scan.reason_to_skip("node_modules") is not None) is modules
 
@@ -221,38 +225,42 @@ def test_hidden_folders_and_node_modules_are_skipped_where_the_table_says(
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
 @pytest.mark.parametrize("litter", [".git", "__MACOSX", ".DS_Store", "._SKILL.md"])
 def test_litter_is_never_part_of_a_skill(profile: Profile, litter: str) -> None:
-    assert profile.scan.reason_to_skip(litter) == "never part of a skill"
+    assert profile.scan_policy.reason_to_skip(litter) == "never part of a skill"
 
 
 def test_bundles_keep_hidden_files_in_the_skills_module_alone() -> None:
-    keeping = [name for name, profile in PROFILES.items() if profile.scan.hidden_in_bundles]
+    keeping = [
+        name for name, profile in PROFILES.items() if profile.scan_policy.include_hidden_files
+    ]
     assert keeping == ["skills-module"]
 
 
 def test_keys_of_any_case_count_in_two_profiles() -> None:
-    any_case = [name for name, profile in PROFILES.items() if profile.keys is KeyCase.ANY]
+    any_case = [name for name, profile in PROFILES.items() if profile.key_case is KeyCase.ANY]
     assert any_case == ["local-skills", "skill-import"]
 
 
 @pytest.mark.parametrize(
     ("name", "in_root", "across_roots"),
     [
-        ("prompt-repository", SameName.FIRST_WINS, SameName.FIRST_WINS),
-        ("local-skills", SameName.FIRST_WINS, SameName.FIRST_WINS),
-        ("instruction-skills", SameName.FIRST_WINS, SameName.ALL_KEPT),
-        ("skill-import", SameName.ALL_KEPT, SameName.ALL_KEPT),
-        ("skills-module", SameName.FIRST_WINS, SameName.FIRST_WINS),
+        ("prompt-repository", DuplicatePolicy.FIRST_WINS, DuplicatePolicy.FIRST_WINS),
+        ("local-skills", DuplicatePolicy.FIRST_WINS, DuplicatePolicy.FIRST_WINS),
+        ("instruction-skills", DuplicatePolicy.FIRST_WINS, DuplicatePolicy.KEEP_ALL),
+        ("skill-import", DuplicatePolicy.KEEP_ALL, DuplicatePolicy.KEEP_ALL),
+        ("skills-module", DuplicatePolicy.FIRST_WINS, DuplicatePolicy.FIRST_WINS),
     ],
 )
 def test_equal_names_are_settled_as_the_table_says(
-    name: str, in_root: SameName, across_roots: SameName
+    name: str, in_root: DuplicatePolicy, across_roots: DuplicatePolicy
 ) -> None:
-    precedence = PROFILES[name].precedence
+    precedence = PROFILES[name].precedence_policy
     assert (precedence.in_root, precedence.across_roots) == (in_root, across_roots)
 
 
 def test_local_skills_are_known_by_their_folder() -> None:
-    by_id = [name for name, one in PROFILES.items() if one.precedence.identity is Identity.ID]
+    by_id = [
+        name for name, one in PROFILES.items() if one.precedence_policy.identity is Identity.ID
+    ]
     assert by_id == ["local-skills"]
 
 
@@ -272,7 +280,7 @@ def test_local_skills_are_known_by_their_folder() -> None:
 def test_what_is_missing_is_replaced_as_the_table_says(
     name: str, nameless: tuple[str, str], undescribed: tuple[str, str]
 ) -> None:
-    label = PROFILES[name].label
+    label = PROFILES[name].name_policy
     assert label("", "d", "folder") == nameless
     assert label("n", "", "folder") == undescribed
     assert label("n", "d", "folder") == ("n", "d")
@@ -282,4 +290,4 @@ def test_what_is_missing_is_replaced_as_the_table_says(
 def test_no_profile_rejects_for_what_the_scan_finds(profile: Profile) -> None:
     for code, tier in TIERS.items():
         expected = Effect.ACCEPT if tier is Tier.INFO else Effect.WARN
-        assert profile.load.effect(code) is expected
+        assert profile.load_policy.get_effect(code) is expected

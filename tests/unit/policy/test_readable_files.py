@@ -2,21 +2,21 @@ import pytest
 
 from skillhall._internal.policy.readable_files import (
     DEFAULT_EXTENSIONS,
-    extension_list,
     has_extension,
-    is_private,
+    is_private_path,
+    normalize_extensions,
 )
 
 
 def test_extensions_are_listed_once_in_lower_case_with_a_dot() -> None:
-    assert extension_list([".md", "SQL", " .Md"]) == (".md", ".sql")
-    assert extension_list(".rst") == (".rst",)
+    assert normalize_extensions([".md", "SQL", " .Md"]) == (".md", ".sql")
+    assert normalize_extensions(".rst") == (".rst",)
 
 
 @pytest.mark.parametrize("text", ["", ".", "tar.gz", "a/b", "a b", "a\\b"])
 def test_what_is_no_extension_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a file extension such as"):
-        extension_list([text])
+        normalize_extensions([text])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_no_extension_is_refused(text: str) -> None:
     ],
 )
 def test_hidden_entries_and_our_own_files_are_private(path: str) -> None:
-    assert is_private(path.split("/"))
+    assert is_private_path(path.split("/"))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_hidden_entries_and_our_own_files_are_private(path: str) -> None:
     ],
 )
 def test_ordinary_files_are_not(path: str) -> None:
-    assert not is_private(path.split("/"))
+    assert not is_private_path(path.split("/"))
 
 
 @pytest.mark.parametrize(

@@ -2,25 +2,25 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.requirements import unmet
+from skillhall._internal.policy.requirements import check_requirements
 from skillhall._internal.skill.parser import parse_skill
 from tests.support.skills import make_skill_md
 
 
 @dataclass(frozen=True)
 class Machine:
-    system: str = "linux"
+    platform: str = "linux"
 
     def has_program(self, name: str) -> bool:
         return name == "git"
 
-    def has_variable(self, name: str) -> bool:
+    def has_environment_variable(self, name: str) -> bool:
         return name == "HOME"
 
 
 def reason(metadata: str) -> str | None:
     parsed = parse_skill(make_skill_md("pdf", metadata=metadata), "pdf")
-    found = unmet(parsed.frontmatter, Machine())
+    found = check_requirements(parsed.frontmatter, Machine())
     return found.message if found else None
 
 
@@ -62,4 +62,6 @@ def test_a_skill_that_misses_something_is_not_and_says_why(metadata: str, why: s
 
 
 def test_a_skill_without_metadata_needs_nothing() -> None:
-    assert unmet(parse_skill(make_skill_md("pdf"), "pdf").frontmatter, Machine()) is None
+    assert (
+        check_requirements(parse_skill(make_skill_md("pdf"), "pdf").frontmatter, Machine()) is None
+    )

@@ -1,11 +1,11 @@
 import pytest
 
 from skillhall._internal.policy.scan_rules import (
-    CLUTTER,
-    LITTER,
-    EmptyFolders,
+    ALWAYS_SKIPPED,
+    GENERATED_FOLDERS,
+    EmptyFolderPolicy,
     ScanPolicy,
-    installed_depth,
+    installed_prefix_length,
 )
 
 
@@ -23,7 +23,7 @@ from skillhall._internal.policy.scan_rules import (
     ],
 )
 def test_an_entry_is_passed_over_for_a_reason(name: str, reason: str | None) -> None:
-    assert ScanPolicy(skip_names=CLUTTER).reason_to_skip(name) == reason
+    assert ScanPolicy(skip_names=GENERATED_FOLDERS).reason_to_skip(name) == reason
 
 
 def test_hidden_entries_are_kept_where_that_is_asked() -> None:
@@ -33,12 +33,12 @@ def test_hidden_entries_are_kept_where_that_is_asked() -> None:
 
 
 def test_litter_starts_with_a_dot_or_an_underscore() -> None:
-    assert {name[0] for name in LITTER} == {".", "_"}
+    assert {name[0] for name in ALWAYS_SKIPPED} == {".", "_"}
 
 
 def test_a_folder_without_a_skill_is_a_place_to_look_into_once_the_search_goes_deeper() -> None:
-    assert ScanPolicy().searching(1).empty_folders is EmptyFolders.REJECTED
-    assert ScanPolicy().searching(2).empty_folders is EmptyFolders.AMONG_SKILLS
+    assert ScanPolicy().with_depth(1).empty_folders is EmptyFolderPolicy.REJECT
+    assert ScanPolicy().with_depth(2).empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_folder_without_a_skill_is_a_place_to_look_into_once_the_search_goes_d
 def test_hidden_groups_of_skills_are_searched_in_collections(
     name: str, parent: str, is_group: bool
 ) -> None:
-    assert ScanPolicy(collections=True).is_group(name, parent) is is_group
-    assert not ScanPolicy().is_group(name, parent)
+    assert ScanPolicy(search_as_repository=True).is_hidden_group(name, parent) is is_group
+    assert not ScanPolicy().is_hidden_group(name, parent)
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_hidden_groups_of_skills_are_searched_in_collections(
     ],
 )
 def test_the_folders_of_agents_are_known_by_their_shape(path: str, depth: int) -> None:
-    assert installed_depth(path.split("/")) == depth
+    assert installed_prefix_length(path.split("/")) == depth

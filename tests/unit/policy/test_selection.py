@@ -2,10 +2,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.selection import Globs, Selection, matches, select, shown_to_models
+from skillhall._internal.policy.selection import (
+    Globs,
+    Selection,
+    is_visible_to_models,
+    matches_glob,
+    select_skills,
+)
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import Frontmatter
-from skillhall._internal.skill.yaml.values import Value
+from skillhall._internal.skill.yaml.values import YamlValue
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,7 @@ class Named:
 
 
 def chosen(globs: Globs, *names: str) -> tuple[list[str], list[str], list[Code]]:
-    selection = select([Named(name) for name in names], globs)
+    selection = select_skills([Named(name) for name in names], globs)
     return (
         [skill.name for skill in selection.listed],
         [skill.name for skill in selection.inlined],
@@ -51,11 +57,11 @@ def chosen(globs: Globs, *names: str) -> tuple[list[str], list[str], list[Code]]
 def test_stars_and_question_marks_are_the_only_wildcards(
     pattern: str, name: str, matched: bool
 ) -> None:
-    assert matches(pattern, name) is matched
+    assert matches_glob(pattern, name) is matched
 
 
 def test_a_run_of_stars_is_not_slow() -> None:
-    assert not matches("*" * 5000 + "b", "a" * 1000)
+    assert not matches_glob("*" * 5000 + "b", "a" * 1000)
 
 
 def test_everything_is_listed_when_nothing_is_said() -> None:
@@ -82,7 +88,7 @@ def test_a_pattern_that_matches_nothing_is_found_once() -> None:
 
 
 def test_the_default_pattern_is_no_finding_in_an_empty_source() -> None:
-    assert select([], Globs()) == Selection()
+    assert select_skills([], Globs()) == Selection()
 
 
 def test_skills_stay_in_their_order_whatever_the_order_of_patterns() -> None:
@@ -94,9 +100,11 @@ def test_skills_of_one_name_are_all_selected() -> None:
 
 
 @pytest.mark.parametrize(("value", "shown"), [(True, False), ("true", False), (False, True)])
-def test_a_skill_that_disables_model_invocation_is_not_shown(value: Value, shown: bool) -> None:
-    assert shown_to_models(Frontmatter.of({"disable-model-invocation": value})) is shown
+def test_a_skill_that_disables_model_invocation_is_not_shown(value: YamlValue, shown: bool) -> None:
+    assert (
+        is_visible_to_models(Frontmatter.from_fields({"disable-model-invocation": value})) is shown
+    )
 
 
 def test_a_skill_is_shown_unless_it_says_otherwise() -> None:
-    assert shown_to_models(Frontmatter.of({"name": "a"}))
+    assert is_visible_to_models(Frontmatter.from_fields({"name": "a"}))

@@ -1,12 +1,12 @@
 """What a source does not serve: one row for each path, whatever the number of findings."""
 
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
-from skillhall._internal.policy.skipped_items import Skipped, skipped_in
+from skillhall._internal.policy.skipped_items import SkippedItem, collect_skipped
 from skillhall._internal.skill.finding import Code, Finding
 
 
-def rows(*findings: Finding) -> tuple[Skipped, ...]:
-    return skipped_in(PROMPT_REPOSITORY.load.judge(findings))
+def rows(*findings: Finding) -> tuple[SkippedItem, ...]:
+    return collect_skipped(PROMPT_REPOSITORY.load_policy.judge(findings))
 
 
 def test_only_findings_that_leave_something_out_make_a_row() -> None:
@@ -14,14 +14,14 @@ def test_only_findings_that_leave_something_out_make_a_row() -> None:
     warned = Finding(Code.BODY_LARGE, "large", path="a.md")
     shadowed = Finding(Code.SHADOWED, "shadowed", path="b/SKILL.md", skill="b")
     assert rows(accepted, warned, shadowed) == (
-        Skipped("b", "b/SKILL.md", Code.SHADOWED, "shadowed"),
+        SkippedItem("b", "b/SKILL.md", Code.SHADOWED, "shadowed"),
     )
 
 
 def test_several_reasons_for_one_path_share_a_row() -> None:
     first = Finding(Code.FLAT_NAME_MISSING, "no name", path="a.md")
     second = Finding(Code.DESCRIPTION_MISSING, "no description", path="a.md")
-    expected = Skipped("a", "a.md", Code.FLAT_NAME_MISSING, "no name; no description")
+    expected = SkippedItem("a", "a.md", Code.FLAT_NAME_MISSING, "no name; no description")
     assert rows(first, second, first) == (expected,)
 
 

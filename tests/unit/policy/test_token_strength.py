@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from skillhall._internal.policy.token_strength import is_trivial
+from skillhall._internal.policy.token_strength import is_weak_token
 
 
 @pytest.mark.parametrize(
@@ -28,17 +28,17 @@ from skillhall._internal.policy.token_strength import is_trivial
     ],
 )
 def test_trivial_tokens_are_recognised(token: str) -> None:
-    assert is_trivial(token)
+    assert is_weak_token(token)
 
 
 @pytest.mark.parametrize("size", [16, 24, 32])
 def test_random_tokens_are_accepted(size: int) -> None:
     for _ in range(50):
-        assert not is_trivial(secrets.token_urlsafe(size))
-        assert not is_trivial(secrets.token_hex(size))
+        assert not is_weak_token(secrets.token_urlsafe(size))
+        assert not is_weak_token(secrets.token_hex(size))
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(size + 8))
-    assert not is_trivial(letters)
+    assert not is_weak_token(letters)
 
 
 def test_a_passphrase_is_accepted() -> None:
-    assert not is_trivial("correct-horse-battery-staple")
+    assert not is_weak_token("correct-horse-battery-staple")

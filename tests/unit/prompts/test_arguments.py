@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_arguments
-from skillhall._internal.prompts.prompt_model import Argument
+from skillhall._internal.prompts.prompt_model import PromptArgument
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.skill.yaml.values import Value
+from skillhall._internal.skill.yaml.values import YamlValue
 from skillhall.errors import InvalidArguments, MissingArguments
 
 
-def declared(text: str) -> tuple[tuple[Argument, ...], list[Code]]:
+def declared(text: str) -> tuple[tuple[PromptArgument, ...], list[Code]]:
     source = f"---\nname: a\ndescription: b\narguments: {text}\n---\nbody\n"
     found, findings = parse_arguments(parse_skill(source.encode()).frontmatter.fields)
     return found, [finding.code for finding in findings]
@@ -20,11 +20,14 @@ def declared(text: str) -> tuple[tuple[Argument, ...], list[Code]]:
 
 def test_arguments_are_a_list_of_maps() -> None:
     text = "\n  - name: file\n    description: Which one\n    required: true\n  - name: tone\n"
-    assert declared(text) == ((Argument("file", "Which one", required=True), Argument("tone")), [])
+    assert declared(text) == (
+        (PromptArgument("file", "Which one", required=True), PromptArgument("tone")),
+        [],
+    )
 
 
 def test_a_name_alone_declares_an_argument() -> None:
-    assert declared("[file, tone]")[0] == (Argument("file"), Argument("tone"))
+    assert declared("[file, tone]")[0] == (PromptArgument("file"), PromptArgument("tone"))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ def test_an_empty_field_declares_nothing_and_is_no_finding() -> None:
 
 def test_of_two_arguments_with_one_name_the_first_counts() -> None:
     found, codes = declared("[{name: a, description: first}, {name: a, description: second}]")
-    assert found == (Argument("a", "first"),)
+    assert found == (PromptArgument("a", "first"),)
     assert codes == [Code.ARGUMENTS_FORM]
 
 
@@ -63,7 +66,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_no_shape_of_arguments_raises(value: Value) -> None:
+def test_no_shape_of_arguments_raises(value: YamlValue) -> None:
     found, findings = parse_arguments({"arguments": value})
     assert all(argument.name for argument in found)
     assert all(finding.code is Code.ARGUMENTS_FORM for finding in findings)
@@ -92,7 +95,11 @@ def test_a_body_without_braces_stays_as_it_is(body: str, given: dict[str, str]) 
 
 
 def test_missing_and_empty_arguments_are_named_in_the_order_of_their_declaration() -> None:
-    needed = [Argument("b", required=True), Argument("a", required=True), Argument("c")]
+    needed = [
+        PromptArgument("b", required=True),
+        PromptArgument("a", required=True),
+        PromptArgument("c"),
+    ]
     with pytest.raises(MissingArguments, match=r"^Missing required arguments: b, a$"):
         check_arguments(needed, {"a": "", "c": "x"})
 
@@ -102,16 +109,16 @@ def test_missing_and_empty_arguments_are_named_in_the_order_of_their_declaration
     [(5, "5"), (0, "0"), (-1.5, "-1.5"), (True, "true"), (False, "false"), (10**20, f"{10**20}")],
 )
 def test_numbers_and_booleans_are_substituted_as_their_json_text(value: object, text: str) -> None:
-    assert check_arguments([Argument("a", required=True)], {"a": value}) == {"a": text}
+    assert check_arguments([PromptArgument("a", required=True)], {"a": value}) == {"a": text}
 
 
 def test_null_counts_as_not_given() -> None:
-    assert check_arguments([Argument("a")], {"a": None, "b": "x"}) == {"b": "x"}
+    assert check_arguments([PromptArgument("a")], {"a": None, "b": "x"}) == {"b": "x"}
     with pytest.raises(MissingArguments, match=r"^Missing required arguments: a$"):
-        check_arguments([Argument("a", required=True)], {"a": None})
+        check_arguments([PromptArgument("a", required=True)], {"a": None})
 
 
 @pytest.mark.parametrize("value", [[], ["x"], {}, {"x": 1}, float("inf"), float("nan")])
 def test_a_value_that_is_no_text_number_or_boolean_is_refused(value: object) -> None:
     with pytest.raises(InvalidArguments, match=r"must be text, numbers or booleans: a$"):
-        check_arguments([Argument("a", required=True)], {"a": value, "b": "x"})
+        check_arguments([PromptArgument("a", required=True)], {"a": value, "b": "x"})

@@ -9,9 +9,9 @@ from skillhall._internal.prompts.followed_file import (
     FILE,
     MAX_FOLLOWED,
     FollowedList,
-    checked_followed,
+    parse_followed,
 )
-from skillhall._internal.prompts.prompt_model import Asked, Followed
+from skillhall._internal.prompts.prompt_model import FollowedRepository, SourceSelector
 from skillhall._internal.prompts.repo_source import GitHosts
 from skillhall.errors import (
     ConfigInvalid,
@@ -24,8 +24,8 @@ from skillhall.errors import (
 
 HOSTS = GitHosts("https://github.com")
 PDF, ODT = (
-    Followed("https://example.com/pdf.git"),
-    Followed("https://example.com/odt.git", "s", "v2"),
+    FollowedRepository("https://example.com/pdf.git"),
+    FollowedRepository("https://example.com/odt.git", "s", "v2"),
 )
 
 
@@ -44,9 +44,9 @@ def test_nothing_is_added_twice_or_beyond_the_limit_and_nothing_removed_that_is_
 ) -> None:
     those = FollowedList(str(tmp_path))
     for number in range(MAX_FOLLOWED):
-        those.add(Followed(f"https://example.com/{number}.git"))
+        those.add(FollowedRepository(f"https://example.com/{number}.git"))
     with pytest.raises(Conflict):
-        those.add(Followed("https://example.com/0.git"))
+        those.add(FollowedRepository("https://example.com/0.git"))
     with pytest.raises(FieldRefused) as full:
         those.add(PDF)
     assert full.value.hint == "remove one first"
@@ -92,46 +92,54 @@ def test_a_link_is_no_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "followed"),
     [
-        (Asked(" acme/x "), Followed("https://github.com/acme/x.git")),
-        (Asked("acme/x", branch="main"), Followed("https://github.com/acme/x.git")),
-        (Asked("acme/x/a/b@v2"), Followed("https://github.com/acme/x.git", "a/b", "v2")),
+        (SourceSelector(" acme/x "), FollowedRepository("https://github.com/acme/x.git")),
         (
-            Asked("https://h.example/x.git", "/a/", "v2"),
-            Followed("https://h.example/x.git", "a", "v2"),
+            SourceSelector("acme/x", branch="main"),
+            FollowedRepository("https://github.com/acme/x.git"),
         ),
         (
-            Asked("https://github.com/acme/x/tree/dev/skills"),
-            Followed("https://github.com/acme/x.git", "skills", "dev"),
+            SourceSelector("acme/x/a/b@v2"),
+            FollowedRepository("https://github.com/acme/x.git", "a/b", "v2"),
+        ),
+        (
+            SourceSelector("https://h.example/x.git", "/a/", "v2"),
+            FollowedRepository("https://h.example/x.git", "a", "v2"),
+        ),
+        (
+            SourceSelector("https://github.com/acme/x/tree/dev/skills"),
+            FollowedRepository("https://github.com/acme/x.git", "skills", "dev"),
         ),
     ],
 )
-def test_a_place_is_kept_in_one_way_of_writing(asked: Asked, followed: Followed) -> None:
-    assert checked_followed(asked, HOSTS) == followed
-    assert checked_followed(Asked(*followed), HOSTS) == followed
+def test_a_place_is_kept_in_one_way_of_writing(
+    asked: SourceSelector, followed: FollowedRepository
+) -> None:
+    assert parse_followed(asked, HOSTS) == followed
+    assert parse_followed(SourceSelector(*followed), HOSTS) == followed
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(""),
-        Asked("./folder"),
-        Asked("/etc"),
-        Asked("file:///etc"),
-        Asked("git@example.com:acme/x.git"),
-        Asked("ssh://git@example.com/x.git"),
-        Asked("http://127.0.0.1/x.git"),
-        Asked("http://example.com/x.git"),
-        Asked("https://example.com/skills.zip"),
-        Asked("python:json"),
-        Asked("mcp:label"),
-        Asked("acme/x", "../y"),
-        Asked("acme/x", branch="--upload-pack=x"),
-        Asked("https://example.com/x.git", "a" * 1001),
+        SourceSelector(""),
+        SourceSelector("./folder"),
+        SourceSelector("/etc"),
+        SourceSelector("file:///etc"),
+        SourceSelector("git@example.com:acme/x.git"),
+        SourceSelector("ssh://git@example.com/x.git"),
+        SourceSelector("http://127.0.0.1/x.git"),
+        SourceSelector("http://example.com/x.git"),
+        SourceSelector("https://example.com/skills.zip"),
+        SourceSelector("python:json"),
+        SourceSelector("mcp:label"),
+        SourceSelector("acme/x", "../y"),
+        SourceSelector("acme/x", branch="--upload-pack=x"),
+        SourceSelector("https://example.com/x.git", "a" * 1001),
     ],
 )
-def test_only_repositories_by_https_are_followed(asked: Asked) -> None:
+def test_only_repositories_by_https_are_followed(asked: SourceSelector) -> None:
     with pytest.raises(SourceRejected):
-        checked_followed(asked, HOSTS)
+        parse_followed(asked, HOSTS)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +152,6 @@ def test_only_repositories_by_https_are_followed(asked: Asked) -> None:
 )
 def test_an_address_with_a_token_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(SkillhallError) as told:
-        checked_followed(Asked(address), HOSTS)
+        parse_followed(SourceSelector(address), HOSTS)
     assert "SKILLHALL_GIT_TOKEN" in told.value.hint
     assert "s3cr3t" not in f"{told.value}{told.value.hint}"

@@ -7,18 +7,25 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.prompts.prompt_model import Argument, PromptFile
-from skillhall._internal.prompts.prompt_snapshot import Contents, Snapshot
+from skillhall._internal.prompts.prompt_model import PromptArgument, PromptFile
+from skillhall._internal.prompts.prompt_snapshot import PromptContents, PromptSnapshotView
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall.errors import MissingArguments, PromptNotFound, PromptsSourceError
-from tests.support.prompt_sources import BUILT_IN, copied, got, listed, make_snapshot, text_of
+from tests.support.prompt_sources import (
+    BUILT_IN,
+    get_prompt,
+    get_prompt_text,
+    list_prompts,
+    make_checkout,
+    make_snapshot,
+)
 from tests.support.skills import make_skill_md
 
 FLAT = make_skill_md("hello", "Says hello.", "\nHello {{who}}!\n\n", arguments="[{name: who}]")
 LARGE = 5 * 1024 * 1024
 
 
-def codes(snapshot: Snapshot) -> set[tuple[Code, str]]:
+def codes(snapshot: PromptSnapshotView) -> set[tuple[Code, str]]:
     found = (judged for judged in snapshot.findings if judged.effect is not Effect.ACCEPT)
     return {(one.finding.code, one.finding.path.replace("\\", "/")) for one in found}
 
@@ -27,7 +34,7 @@ def test_a_list_has_names_descriptions_arguments_and_the_source_and_no_files(
     tmp_path: Path,
 ) -> None:
     files = {"hello.md": FLAT, "pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.sh": b"#!/bin/sh\n"}
-    data = json.loads(make_snapshot(files, tmp_path).list_data())
+    data = json.loads(make_snapshot(files, tmp_path).list_json())
     argument = {"name": "who", "description": "", "required": False}
     assert data["source"] == "acme/prompts"
     assert data["prompts"][len(BUILT_IN) :] == [
@@ -43,7 +50,7 @@ def test_an_answer_has_the_trimmed_body_and_the_files_in_base64(tmp_path: Path) 
         "pdf/a.bin": b"\x00\xff",
         "pdf/.hidden": b"x",
     }
-    assert got(make_snapshot(files, tmp_path), "pdf") == {
+    assert get_prompt(make_snapshot(files, tmp_path), "pdf") == {
         "description": "Reads PDF files.",
         "messages": [{"role": "user", "content": {"type": "text", "text": "# Steps"}}],
         "files": [
@@ -55,7 +62,7 @@ def test_an_answer_has_the_trimmed_body_and_the_files_in_base64(tmp_path: Path) 
 
 
 def test_an_answer_without_files_does_not_mention_them(tmp_path: Path) -> None:
-    answer = got(make_snapshot({"hello.md": FLAT}, tmp_path), "hello")
+    answer = get_prompt(make_snapshot({"hello.md": FLAT}, tmp_path), "hello")
     assert list(answer) == ["description", "messages", "source"]
 
 
@@ -63,17 +70,17 @@ def test_arguments_are_filled_in_and_the_answer_without_them_stays_as_it_was(
     tmp_path: Path,
 ) -> None:
     snapshot = make_snapshot({"hello.md": FLAT}, tmp_path)
-    assert text_of(snapshot, "hello", who="Ada") == "Hello Ada!"
-    assert text_of(snapshot, "hello") == "Hello {{who}}!"
-    assert snapshot.get_data("hello") is snapshot.get_data("hello")
+    assert get_prompt_text(snapshot, "hello", who="Ada") == "Hello Ada!"
+    assert get_prompt_text(snapshot, "hello") == "Hello {{who}}!"
+    assert snapshot.prompt_json("hello") is snapshot.prompt_json("hello")
 
 
 def test_a_required_argument_is_asked_for(tmp_path: Path) -> None:
     body = make_skill_md("ask", arguments="[{name: who, required: true}]")
     snapshot = make_snapshot({"ask.md": body}, tmp_path)
     with pytest.raises(MissingArguments):
-        snapshot.get_data("ask")
-    assert snapshot.summary("ask").arguments == (Argument("who", required=True),)
+        snapshot.prompt_json("ask")
+    assert snapshot.summary("ask").arguments == (PromptArgument("who", required=True),)
 
 
 def test_a_prompt_is_there_with_and_without_its_files(tmp_path: Path) -> None:
@@ -87,7 +94,7 @@ def test_a_prompt_is_there_with_and_without_its_files(tmp_path: Path) -> None:
 
 def test_a_name_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(PromptNotFound, match=r"^Prompt not found: \.\./x$"):
-        make_snapshot({"hello.md": FLAT}, tmp_path).get_data("../x")
+        make_snapshot({"hello.md": FLAT}, tmp_path).prompt_json("../x")
 
 
 def test_a_file_above_the_limit_is_left_out_and_still_counts(tmp_path: Path) -> None:
@@ -98,9 +105,9 @@ def test_a_file_above_the_limit_is_left_out_and_still_counts(tmp_path: Path) -> 
         "csv/fits": b"x" * LARGE,
     }
     snapshot = make_snapshot(files, tmp_path)
-    assert "files" not in got(snapshot, "pdf")
+    assert "files" not in get_prompt(snapshot, "pdf")
     assert snapshot.summary("pdf").has_files
-    assert len(got(snapshot, "csv")["files"]) == 1
+    assert len(get_prompt(snapshot, "csv")["files"]) == 1
     assert codes(snapshot) == {(Code.FILE_TOO_LARGE, "pdf/big")}
 
 
@@ -130,7 +137,7 @@ def test_what_cannot_be_handed_out_is_left_out_with_one_finding_each(tmp_path: P
         "fine.md": make_skill_md("fine"),
     }
     snapshot = make_snapshot(files, tmp_path)
-    assert list(listed(snapshot)) == ["fine"]
+    assert list(list_prompts(snapshot)) == ["fine"]
     assert codes(snapshot) == {
         (Code.NAME_RESERVED, "refresh.md"),
         (Code.NAME_RESERVED, "s/SKILL.md"),
@@ -170,14 +177,14 @@ def test_the_digest_changes_with_every_answer(changed: dict[str, bytes], tmp_pat
 def test_half_a_character_in_a_description_is_no_invalid_answer(tmp_path: Path) -> None:
     data = b'---\nname: odd\ndescription: "a \\ud800 b"\n---\nbody\n'
     snapshot = make_snapshot({"odd.md": data, "fine.md": make_skill_md("fine")}, tmp_path)
-    snapshot.list_data().decode("utf-8")
-    assert "fine" in listed(snapshot)
+    snapshot.list_json().decode("utf-8")
+    assert "fine" in list_prompts(snapshot)
 
 
 def test_the_folder_is_there_as_long_as_somebody_holds_a_snapshot(tmp_path: Path) -> None:
-    copy = copied({"hello.md": FLAT}, tmp_path)
+    copy = make_checkout({"hello.md": FLAT}, tmp_path)
     folder = copy.folder
-    snapshot = Snapshot(Contents("s", copy))
+    snapshot = PromptSnapshotView(PromptContents("s", copy))
     del copy
     gc.collect()
     assert (Path(folder) / "hello.md").exists()
@@ -187,19 +194,19 @@ def test_the_folder_is_there_as_long_as_somebody_holds_a_snapshot(tmp_path: Path
 
 
 def test_a_copy_that_somebody_cleared_away_is_told_from_a_missing_prompt(tmp_path: Path) -> None:
-    copy = copied({"hello.md": FLAT}, tmp_path)
-    contents = Contents("s", copy)
+    copy = make_checkout({"hello.md": FLAT}, tmp_path)
+    contents = PromptContents("s", copy)
     (Path(copy.folder) / "hello.md").unlink()
     Path(copy.folder).rmdir()
-    assert not contents.is_whole
+    assert not contents.is_readable
     with pytest.raises(PromptsSourceError) as raised:
-        contents.get_data("hello")
+        contents.prompt_json("hello")
     assert str(tmp_path) not in str(raised.value)
 
 
 def test_a_snapshot_notes_what_did_not_come_as_far_as_its_copy(tmp_path: Path) -> None:
-    copy = copied({"pdf/SKILL.md": make_skill_md("pdf")}, tmp_path)
+    copy = make_checkout({"pdf/SKILL.md": make_skill_md("pdf")}, tmp_path)
     left_out = Finding(Code.FILE_TOO_LARGE, "the file has too many bytes", path="pdf/huge.bin")
-    snapshot = Snapshot(Contents("s", copy, notes=[left_out]))
+    snapshot = PromptSnapshotView(PromptContents("s", copy, source_findings=[left_out]))
     assert snapshot.summary("pdf").has_files
     assert codes(snapshot) == {(Code.FILE_TOO_LARGE, "pdf/huge.bin")}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skillhall._internal import prompts
 from skillhall._internal.prompts.prompt_model import BUILT_IN
-from skillhall._internal.prompts.prompt_snapshot import Contents
+from skillhall._internal.prompts.prompt_snapshot import PromptContents
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
 
@@ -12,7 +12,7 @@ FOLDER = Path(prompts.__file__).parent / "built_in"
 
 
 def test_every_built_in_prompt_is_handed_out_and_nothing_is_wrong_with_it() -> None:
-    contents = Contents(BUILT_IN)
+    contents = PromptContents(BUILT_IN)
     assert list(contents.names) == sorted(entry.stem for entry in FOLDER.iterdir())
     assert contents.findings == ()
 
@@ -26,12 +26,12 @@ def test_the_specification_has_nothing_against_them() -> None:
 
 
 def test_they_can_be_rendered_without_arguments_and_leave_no_placeholder() -> None:
-    contents = Contents(BUILT_IN)
+    contents = PromptContents(BUILT_IN)
     for name in contents.names:
         assert contents.summary(name).arguments == ()
-        assert b"{{" not in contents.get_data(name)
+        assert b"{{" not in contents.prompt_json(name)
 
 
 def test_none_of_them_needs_files() -> None:
-    contents = Contents(BUILT_IN)
+    contents = PromptContents(BUILT_IN)
     assert not any(contents.summary(name).has_files for name in contents.names)

@@ -8,10 +8,10 @@ from skillhall._internal.prompts.repo_source import (
     GitHosts,
     LocalFolder,
     Repository,
-    asked_repository,
-    place_of,
+    parse_host_and_path,
+    parse_requested_repository,
 )
-from skillhall._internal.prompts.source_settings import read_supply
+from skillhall._internal.prompts.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Settings
 from skillhall._internal.sources.ref import GitRef
 from skillhall.errors import ConfigInvalid, SourceRejected
@@ -22,24 +22,24 @@ URL = "https://git.example.com/acme/prompts.git"
 
 def configured(**texts: str) -> Repository | LocalFolder | None:
     settings = Settings("/run", "/cache", prompts=PromptSettings(**texts))
-    return read_supply(settings).configured
+    return read_prompt_sources(settings).configured
 
 
 def test_a_repository_is_named_with_its_path_and_branch() -> None:
     wanted = Repository(GitRef(URL, "a/b", "dev"), URL)
     assert configured(repo=URL, path="/a/b/", branch="dev") == wanted
-    assert asked_repository(URL, "a/b", "dev", HOSTS) == wanted
+    assert parse_requested_repository(URL, "a/b", "dev", HOSTS) == wanted
 
 
 def test_without_a_branch_main_is_meant_or_else_the_head() -> None:
     place = GitRef("https://github.com/acme/prompts.git", "", "main")
     wanted = Repository(place, "acme/prompts", may_fall_back=True)
     assert configured(repo="acme/prompts") == wanted
-    assert asked_repository("acme/prompts", "", "", HOSTS) == wanted
+    assert parse_requested_repository("acme/prompts", "", "", HOSTS) == wanted
 
 
 def test_path_and_branch_may_stand_in_the_text() -> None:
-    found = asked_repository("acme/prompts/sub@v1", "", "", HOSTS)
+    found = parse_requested_repository("acme/prompts/sub@v1", "", "", HOSTS)
     assert found.reference == GitRef("https://github.com/acme/prompts.git", "sub", "v1")
     assert not found.may_fall_back
 
@@ -47,7 +47,7 @@ def test_path_and_branch_may_stand_in_the_text() -> None:
 @pytest.mark.parametrize(("path", "branch"), [("x", ""), ("", "dev")])
 def test_what_is_named_twice_is_refused(path: str, branch: str) -> None:
     with pytest.raises(SourceRejected, match="twice"):
-        asked_repository("acme/prompts/sub@v1", path, branch, HOSTS)
+        parse_requested_repository("acme/prompts/sub@v1", path, branch, HOSTS)
 
 
 def test_an_operator_may_name_a_folder(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_an_operator_may_name_a_folder(tmp_path: Path) -> None:
 )
 def test_a_call_names_repositories_by_https_and_nothing_else(text: str) -> None:
     with pytest.raises(SourceRejected) as raised:
-        asked_repository(text, "", "", HOSTS)
+        parse_requested_repository(text, "", "", HOSTS)
     assert "secret" not in str(raised.value)
 
 
@@ -100,10 +100,10 @@ def test_a_call_names_repositories_by_https_and_nothing_else(text: str) -> None:
 )
 def test_odd_paths_and_branches_are_refused(path: str, branch: str) -> None:
     with pytest.raises(SourceRejected):
-        asked_repository(URL, path, branch, HOSTS)
-    repository = asked_repository(URL, "", "", HOSTS)
+        parse_requested_repository(URL, path, branch, HOSTS)
+    repository = parse_requested_repository(URL, "", "", HOSTS)
     with pytest.raises(SourceRejected):
-        repository.at(path, branch)
+        repository.with_path_and_branch(path, branch)
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ def test_one_repository_has_many_addresses() -> None:
         "git://git.example.com/acme/prompts.git",
         "https://someone@git.example.com/Acme/Prompts.git",
     ]
-    assert {place_of(url) for url in same} == {("git.example.com", "acme/prompts")}
+    assert {parse_host_and_path(url) for url in same} == {("git.example.com", "acme/prompts")}
     others = ["https://git.example.com/acme/other", "https://example.com/acme/prompts", "x", ""]
-    assert ("git.example.com", "acme/prompts") not in map(place_of, others)
+    assert ("git.example.com", "acme/prompts") not in map(parse_host_and_path, others)
 
 
 def test_a_push_is_news_for_its_own_branch() -> None:
-    repository = asked_repository(URL, "", "dev", HOSTS)
-    assert repository.is_pushed(["git@git.example.com:acme/prompts.git"], "dev")
-    assert repository.is_pushed([URL], "refs/heads/dev")
-    assert not repository.is_pushed([URL], "main")
-    assert not repository.is_pushed(["https://git.example.com/acme/x.git"], "dev")
+    repository = parse_requested_repository(URL, "", "dev", HOSTS)
+    assert repository.is_affected_by_push(["git@git.example.com:acme/prompts.git"], "dev")
+    assert repository.is_affected_by_push([URL], "refs/heads/dev")
+    assert not repository.is_affected_by_push([URL], "main")
+    assert not repository.is_affected_by_push(["https://git.example.com/acme/x.git"], "dev")

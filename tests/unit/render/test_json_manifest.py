@@ -1,7 +1,7 @@
 import hashlib
 from typing import NamedTuple
 
-from skillhall._internal.render.json_manifest import as_json, manifest
+from skillhall._internal.render.json_manifest import build_manifest, serialize_listing
 from skillhall._internal.skill.bundle import RelativePath, SkillFile
 
 
@@ -14,12 +14,12 @@ class Entry(NamedTuple):
 def test_a_manifest_tells_path_size_digest_and_executable() -> None:
     file = SkillFile(RelativePath.parse("run.sh"), 4, executable=True, read=lambda: b"true")
     digest = hashlib.sha256(b"true").hexdigest()
-    assert manifest([file]) == [
+    assert build_manifest([file]) == [
         {"path": "run.sh", "size": 4, "digest": f"sha256:{digest}", "executable": True}
     ]
 
 
 def test_a_listing_as_values_escapes_nothing() -> None:
-    assert as_json([Entry("a&b", "c\nd", "/<e>")]) == [
+    assert serialize_listing([Entry("a&b", "c\nd", "/<e>")]) == [
         {"name": "a&b", "description": "c\nd", "location": "/<e>"}
     ]

@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from skillhall._internal.render.inline import Inlined, render_inline, render_instructions
+from skillhall._internal.render.inline import InlineSkill, render_inline, render_instructions
 from skillhall._internal.render.listing import render_listing
 
 
@@ -24,7 +24,7 @@ References are relative to /skills/pdf.
 
 Read it.
 </skill>"""
-INLINED = Inlined("pdf", "/skills/pdf/SKILL.md", "/skills/pdf", "\nRead it.\n")
+INLINED = InlineSkill("pdf", "/skills/pdf/SKILL.md", "/skills/pdf", "\nRead it.\n")
 
 
 def test_a_listing_has_one_line_for_each_element() -> None:

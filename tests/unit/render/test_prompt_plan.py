@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.agents.config.agent_config import TOOLS
-from skillhall._internal.render.inline import Inlined, render_inline, render_instructions
+from skillhall._internal.agents.config.agent_config import AGENT_TOOL_NAMES
+from skillhall._internal.render.inline import InlineSkill, render_inline, render_instructions
 from skillhall._internal.render.prompt_plan import (
-    LONGEST,
-    Plan,
-    Shown,
-    Wanted,
+    MAX_DESCRIPTION_LENGTH,
+    DetailLevel,
+    PlanRequest,
+    PromptPlan,
     plan_prompt,
-    shortened,
+    shorten,
 )
 from skillhall._internal.skill.token_count import estimate_tokens
 
@@ -34,65 +34,69 @@ def rows(count: int, words: int = 20) -> list[Row]:
     ]
 
 
-def shown(plan: Plan) -> set[Shown]:
-    return {share.shown for share in plan.shares}
+def shown(plan: PromptPlan) -> set[DetailLevel]:
+    return {share.detail for share in plan.skills}
 
 
 def test_without_a_budget_the_text_is_the_whole_listing() -> None:
-    plan = plan_prompt(Wanted(rows(3)))
+    plan = plan_prompt(PlanRequest(rows(3)))
     assert plan.text == render_instructions(rows(3), ())
-    assert (plan.cut, plan.budget, shown(plan)) == ((), None, {Shown.FULL})
+    assert (plan.reduced_skills, plan.budget, shown(plan)) == ((), None, {DetailLevel.FULL})
 
 
 def test_no_skills_need_no_words_at_all() -> None:
-    assert plan_prompt(Wanted([], introduction="Before a task…"), 10) == Plan("", 0, 10, ())
+    assert plan_prompt(PlanRequest([], introduction="Before a task…"), 10) == PromptPlan(
+        "", 0, 10, ()
+    )
 
 
 @pytest.mark.parametrize(
     ("budget", "expected"),
     [
-        (60_000, {Shown.FULL}),
-        (12_000, {Shown.SHORTENED}),
-        (2_000, {Shown.NAME}),
-        (200, {Shown.NAME, Shown.SEARCH}),
-        (35, {Shown.SEARCH}),
-        (10, {Shown.NOTHING}),
+        (60_000, {DetailLevel.FULL}),
+        (12_000, {DetailLevel.SHORTENED}),
+        (2_000, {DetailLevel.NAME_ONLY}),
+        (200, {DetailLevel.NAME_ONLY, DetailLevel.SEARCHABLE}),
+        (35, {DetailLevel.SEARCHABLE}),
+        (10, {DetailLevel.OMITTED}),
     ],
 )
-def test_the_ladder_goes_from_descriptions_to_a_search(budget: int, expected: set[Shown]) -> None:
-    plan = plan_prompt(Wanted(rows(500)), budget)
+def test_the_ladder_goes_from_descriptions_to_a_search(
+    budget: int, expected: set[DetailLevel]
+) -> None:
+    plan = plan_prompt(PlanRequest(rows(500)), budget)
     assert shown(plan) == expected
     assert plan.tokens == estimate_tokens(plan.text) <= budget
 
 
 def test_five_hundred_skills_give_the_same_two_thousand_tokens_every_time() -> None:
-    plans = [plan_prompt(Wanted(rows(500)), 2_000) for _ in range(3)]
+    plans = [plan_prompt(PlanRequest(rows(500)), 2_000) for _ in range(3)]
     assert plans[0] == plans[1] == plans[2]
     assert plans[0].tokens <= 2_000
-    assert [share.name for share in plans[0].shares] == [row.name for row in rows(500)]
+    assert [share.name for share in plans[0].skills] == [row.name for row in rows(500)]
     assert all(f"- {row.name}\n" in plans[0].text for row in rows(500))
 
 
 def test_descriptions_are_as_long_as_the_budget_allows() -> None:
-    plan = plan_prompt(Wanted(rows(50)), 2_000)
-    assert shown(plan) == {Shown.SHORTENED}
+    plan = plan_prompt(PlanRequest(rows(50)), 2_000)
+    assert shown(plan) == {DetailLevel.SHORTENED}
     assert 1_900 < plan.tokens <= 2_000
 
 
 def test_short_descriptions_stay_whole_beside_shortened_ones() -> None:
     skills = [Row("a", "Short.", "/a"), *rows(20, words=60)]
-    plan = plan_prompt(Wanted(skills), 1_000)
-    assert [share.shown for share in plan.shares[:2]] == [Shown.FULL, Shown.SHORTENED]
+    plan = plan_prompt(PlanRequest(skills), 1_000)
+    assert [share.detail for share in plan.skills[:2]] == [DetailLevel.FULL, DetailLevel.SHORTENED]
     assert "- a: Short.\n" in plan.text
-    assert len(plan.cut) == 20
+    assert len(plan.reduced_skills) == 20
 
 
 def test_two_thousand_skills_use_a_budget_of_two_thousand_tokens() -> None:
-    plans = [plan_prompt(Wanted(rows(2_112)), 2_000) for _ in range(2)]
+    plans = [plan_prompt(PlanRequest(rows(2_112)), 2_000) for _ in range(2)]
     plan = plans[0]
     assert plans[1] == plan
     assert 1_980 <= plan.tokens == estimate_tokens(plan.text) <= 2_000
-    listed = [share.name for share in plan.shares if share.shown is Shown.NAME]
+    listed = [share.name for share in plan.skills if share.detail is DetailLevel.NAME_ONLY]
     assert listed == [row.name for row in rows(len(listed))]
     _, *lines, last, _ = plan.text.splitlines()
     assert lines == [f"- {name}" for name in listed]
@@ -104,7 +108,10 @@ def test_two_thousand_skills_use_a_budget_of_two_thousand_tokens() -> None:
 
 def test_a_larger_budget_never_lists_fewer_skills() -> None:
     counts = [
-        sum(one.shown is not Shown.SEARCH for one in plan_prompt(Wanted(rows(60)), budget).shares)
+        sum(
+            one.detail is not DetailLevel.SEARCHABLE
+            for one in plan_prompt(PlanRequest(rows(60)), budget).skills
+        )
         for budget in range(40, 260, 7)
     ]
     assert counts == sorted(counts)
@@ -121,10 +128,10 @@ def test_a_larger_budget_never_lists_fewer_skills() -> None:
 def test_an_agent_is_told_of_no_way_to_find_skills_that_it_does_not_have(
     tools: tuple[str, ...], last: str
 ) -> None:
-    plan = plan_prompt(Wanted.for_tools(tools, rows(500)), 200)
+    plan = plan_prompt(PlanRequest.for_tools(tools, rows(500)), 200)
     assert plan.text.splitlines()[-2].endswith(last)
     assert "search_skills" not in plan.text
-    assert Shown.NAME in shown(plan)
+    assert DetailLevel.NAME_ONLY in shown(plan)
 
 
 @pytest.mark.parametrize(
@@ -138,13 +145,13 @@ def test_an_agent_is_told_of_no_way_to_find_skills_that_it_does_not_have(
 def test_an_agent_is_told_to_use_skills_by_a_tool_that_it_has(
     tools: tuple[str, ...], said: str
 ) -> None:
-    introduction, _, _ = plan_prompt(Wanted.for_tools(tools, rows(2))).text.partition("\n\n")
+    introduction, _, _ = plan_prompt(PlanRequest.for_tools(tools, rows(2))).text.partition("\n\n")
     assert said in introduction
-    assert not any(tool in introduction for tool in TOOLS if tool not in tools)
+    assert not any(tool in introduction for tool in AGENT_TOOL_NAMES if tool not in tools)
 
 
 def test_an_agent_without_tools_is_told_of_none() -> None:
-    assert plan_prompt(Wanted.for_tools((), rows(2))).text == render_instructions(rows(2), ())
+    assert plan_prompt(PlanRequest.for_tools((), rows(2))).text == render_instructions(rows(2), ())
 
 
 @pytest.mark.parametrize("tools", [("ReadFile",), ()])
@@ -152,67 +159,71 @@ def test_an_agent_without_tools_is_told_of_none() -> None:
 def test_a_cut_listing_has_locations_where_no_tool_takes_names(
     tools: tuple[str, ...], budget: int
 ) -> None:
-    plan = plan_prompt(Wanted.for_tools(tools, rows(500)), budget)
-    told = [one for one in plan.shares if one.shown in {Shown.SHORTENED, Shown.NAME}]
+    plan = plan_prompt(PlanRequest.for_tools(tools, rows(500)), budget)
+    told = [
+        one for one in plan.skills if one.detail in {DetailLevel.SHORTENED, DetailLevel.NAME_ONLY}
+    ]
     assert len(told) > 20
     assert all(f"({one.location})" in plan.text for one in told)
 
 
 def test_an_agent_with_inlined_skills_alone_is_not_told_to_load_them() -> None:
     (row,) = rows(1)
-    inlined = [(row, Inlined(row.name, row.location, "/s/0", "Do it."))]
-    plan = plan_prompt(Wanted.for_tools(("load_skill",), [], inlined))
+    inlined = [(row, InlineSkill(row.name, row.location, "/s/0", "Do it."))]
+    plan = plan_prompt(PlanRequest.for_tools(("load_skill",), [], inlined))
     assert plan.text == render_inline(*inlined[0][1])
 
 
 def test_inline_skills_come_first_and_one_that_does_not_fit_is_listed() -> None:
     small, large = rows(2)
     inlined = [
-        (small, Inlined(small.name, small.location, "/s/0", "Do it.")),
-        (large, Inlined(large.name, large.location, "/s/1", "Do it. " * 900)),
+        (small, InlineSkill(small.name, small.location, "/s/0", "Do it.")),
+        (large, InlineSkill(large.name, large.location, "/s/1", "Do it. " * 900)),
     ]
-    plan = plan_prompt(Wanted([], inlined), 400)
+    plan = plan_prompt(PlanRequest([], inlined), 400)
     assert render_inline(*inlined[0][1]) in plan.text
-    assert {share.name: share.shown for share in plan.shares} == {
-        "skill-000": Shown.INLINE,
-        "skill-001": Shown.FULL,
+    assert {share.name: share.detail for share in plan.skills} == {
+        "skill-000": DetailLevel.INLINE,
+        "skill-001": DetailLevel.FULL,
     }
 
 
 def test_the_introduction_counts_and_stands_before_the_skills() -> None:
-    plan = plan_prompt(Wanted(rows(2), introduction="Call load_skill."), 5_000)
+    plan = plan_prompt(PlanRequest(rows(2), introduction="Call load_skill."), 5_000)
     assert plan.text.startswith("Call load_skill.\n\n<available_skills>\n")
     assert plan.tokens == estimate_tokens(plan.text)
 
 
 def test_what_each_skill_costs_adds_up_to_about_the_whole() -> None:
     for budget in (60_000, 12_000, 2_000):
-        plan = plan_prompt(Wanted(rows(500)), budget)
-        assert abs(sum(share.tokens for share in plan.shares) - plan.tokens) < 0.1 * plan.tokens
+        plan = plan_prompt(PlanRequest(rows(500)), budget)
+        assert abs(sum(share.tokens for share in plan.skills) - plan.tokens) < 0.1 * plan.tokens
 
 
 ANY_ROW = st.builds(Row, st.text(max_size=40), st.text(max_size=200), st.text(max_size=20))
 
 
-@given(st.lists(ANY_ROW, max_size=8), st.integers(1, 600), st.sets(st.sampled_from(TOOLS)))
+@given(
+    st.lists(ANY_ROW, max_size=8), st.integers(1, 600), st.sets(st.sampled_from(AGENT_TOOL_NAMES))
+)
 def test_no_text_exceeds_its_budget_and_no_skill_is_forgotten(
     skills: list[Row], budget: int, tools: set[str]
 ) -> None:
     half = len(skills) // 2
     inlined = [
-        (one, Inlined(one.name, one.location, "/", one.description)) for one in skills[half:]
+        (one, InlineSkill(one.name, one.location, "/", one.description)) for one in skills[half:]
     ]
-    wanted = Wanted.for_tools(tools, skills[:half], inlined)
+    wanted = PlanRequest.for_tools(tools, skills[:half], inlined)
     plan = plan_prompt(wanted, budget)
     assert plan.tokens == estimate_tokens(plan.text) <= budget
-    assert sorted(share.location for share in plan.shares) == sorted(s.location for s in skills)
+    assert sorted(share.location for share in plan.skills) == sorted(s.location for s in skills)
 
 
-@given(st.text(max_size=300), st.integers(2, LONGEST))
+@given(st.text(max_size=300), st.integers(2, MAX_DESCRIPTION_LENGTH))
 def test_a_shortened_text_is_never_longer_than_asked(text: str, length: int) -> None:
-    assert len(shortened(text, length)) <= length
+    assert len(shorten(text, length)) <= length
 
 
 def test_a_text_is_cut_between_words() -> None:
-    assert shortened("Reads PDF files and more.", 12) == "Reads PDF…"
-    assert shortened("Donaudampfschiff", 6) == "Donau…"
+    assert shorten("Reads PDF files and more.", 12) == "Reads PDF…"
+    assert shorten("Donaudampfschiff", 6) == "Donau…"

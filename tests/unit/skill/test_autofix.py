@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from skillhall._internal.skill.autofix import mend
+from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.parser import parse_skill
 from tests.support.strategies import any_bytes
 
@@ -9,7 +9,7 @@ FINE = b"---\nname: pdf-tools\ndescription: Reads PDF files.\n---\n# Steps\n"
 
 
 def test_a_skill_that_is_fine_is_left_alone() -> None:
-    assert mend(FINE, "pdf-tools") == (FINE, ())
+    assert autofix(FINE, "pdf-tools") == (FINE, ())
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_skill_that_is_fine_is_left_alone() -> None:
     ids=["bom", "leading blank", "key case", "name", "colon", "tools list", "tools commas"],
 )
 def test_what_is_safe_to_mend_is_mended(before: bytes, after: bytes) -> None:
-    mended = mend(before, "pdf-tools")
+    mended = autofix(before, "pdf-tools")
     assert mended.data == after
     assert len(mended.changes) == 1
 
@@ -66,17 +66,17 @@ def test_what_is_safe_to_mend_is_mended(before: bytes, after: bytes) -> None:
     ],
 )
 def test_what_needs_a_person_is_left_alone(data: bytes) -> None:
-    assert mend(data, "pdf-tools") == (data, ())
+    assert autofix(data, "pdf-tools") == (data, ())
 
 
 def test_carriage_returns_stay_when_something_else_is_mended() -> None:
     before = FINE.replace(b"\n", b"\r\n").replace(b"name", b"Name")
-    assert mend(before, "pdf-tools").data == FINE.replace(b"\n", b"\r\n")
+    assert autofix(before, "pdf-tools").data == FINE.replace(b"\n", b"\r\n")
 
 
 @given(any_bytes)
 def test_mending_never_raises_and_is_done_after_once(data: bytes) -> None:
-    mended = mend(data, "pdf-tools")
-    assert mend(mended.data, "pdf-tools").changes == ()
+    mended = autofix(data, "pdf-tools")
+    assert autofix(mended.data, "pdf-tools").changes == ()
     before, after = parse_skill(data, "pdf-tools"), parse_skill(mended.data, "pdf-tools")
     assert after.body == before.body

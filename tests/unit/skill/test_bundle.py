@@ -1,6 +1,12 @@
 import pytest
 
-from skillhall._internal.skill.bundle import MAX_PATH, Bundle, RelativePath, SkillFile, folded
+from skillhall._internal.skill.bundle import (
+    MAX_PATH_LENGTH,
+    Bundle,
+    RelativePath,
+    SkillFile,
+    fold_name,
+)
 from skillhall.errors import SkillFileNotFound, UnsafePath
 
 
@@ -24,7 +30,7 @@ def make_bundle(*paths: str) -> Bundle:
         ("a/~b", "a/~b"),
         ("console.md", "console.md"),
         ("com0", "com0"),
-        ("x" * MAX_PATH, "x" * MAX_PATH),
+        ("x" * MAX_PATH_LENGTH, "x" * MAX_PATH_LENGTH),
     ],
 )
 def test_a_plain_relative_path_is_kept(text: str, path: str) -> None:
@@ -36,7 +42,7 @@ def test_a_plain_relative_path_is_kept(text: str, path: str) -> None:
     ("text", "reason"),
     [
         ("", "it is empty"),
-        ("x" * (MAX_PATH + 1), "it has more than 1024 characters"),
+        ("x" * (MAX_PATH_LENGTH + 1), "it has more than 1024 characters"),
         ("..", "it leaves its folder"),
         ("../a", "it leaves its folder"),
         ("a/../../b", "it leaves its folder"),
@@ -80,13 +86,13 @@ def test_a_path_that_may_leave_its_root_is_refused(text: str, reason: str) -> No
     "text", ["a/b.md", "./a/b.md", "a//b.md", "a/../a/b.md", " a/b.md\n", "x/y/../../a/./b.md"]
 )
 def test_a_harmless_spelling_is_normalized(text: str) -> None:
-    assert RelativePath.normalized(text) == RelativePath.parse("a/b.md")
+    assert RelativePath.parse_lenient(text) == RelativePath.parse("a/b.md")
 
 
 @pytest.mark.parametrize("text", ["", " ", "..", "a/..", "../a", "a/../../a", "/a", "//a", "~/a"])
 def test_a_spelling_that_leaves_its_root_is_not_normalized(text: str) -> None:
     with pytest.raises(UnsafePath):
-        RelativePath.normalized(text)
+        RelativePath.parse_lenient(text)
 
 
 def test_paths_are_ordered_by_their_text() -> None:
@@ -102,12 +108,12 @@ def test_the_digest_of_a_file_names_its_algorithm() -> None:
 
 def test_a_file_is_found_by_its_path() -> None:
     bundle = make_bundle("SKILL.md", "a/b")
-    assert bundle.file(RelativePath.parse("./a/b")).path.text == "a/b"
+    assert bundle.get_file(RelativePath.parse("./a/b")).path.text == "a/b"
 
 
 def test_a_missing_file_is_an_error_that_names_it() -> None:
     with pytest.raises(SkillFileNotFound) as caught:
-        make_bundle("SKILL.md").file(RelativePath.parse("a"))
+        make_bundle("SKILL.md").get_file(RelativePath.parse("a"))
     assert caught.value.path == "a"
 
 
@@ -118,4 +124,4 @@ def test_resources_are_all_files_but_the_root_skill_md() -> None:
 
 @pytest.mark.parametrize("name", ["PDF", "ｐｄｆ", "p\u200ddf", "pdf"])
 def test_names_that_some_system_takes_for_one_fold_to_one(name: str) -> None:
-    assert folded(name) == "pdf"
+    assert fold_name(name) == "pdf"

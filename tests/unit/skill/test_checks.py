@@ -4,22 +4,22 @@ from skillhall._internal.skill.checks import (
     check_body,
     check_description,
     check_frontmatter,
-    slug,
+    slugify,
     suggest_name,
 )
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter
-from skillhall._internal.skill.yaml.values import Fields, Value
+from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
 GOOD: Fields = {"name": "pdf-tools", "description": "Reads PDF files."}
 
 
-def check(folder: str | None = "pdf-tools", **fields: Value) -> list[Finding]:
+def check(folder: str | None = "pdf-tools", **fields: YamlValue) -> list[Finding]:
     named = {key.replace("_", "-"): value for key, value in fields.items()}
-    return check_frontmatter(Frontmatter.of({**GOOD, **named}), folder, lambda _field: 7)
+    return check_frontmatter(Frontmatter.from_fields({**GOOD, **named}), folder, lambda _field: 7)
 
 
-def codes(folder: str | None = "pdf-tools", **fields: Value) -> list[Code]:
+def codes(folder: str | None = "pdf-tools", **fields: YamlValue) -> list[Code]:
     return [found.code for found in check(folder, **fields)]
 
 
@@ -101,7 +101,7 @@ def test_a_flat_file_has_no_folder_to_differ_from() -> None:
 
 
 @pytest.mark.parametrize("name", [None, "", "  ", ["a"], {"a": "b"}, True])
-def test_a_name_that_is_no_text_is_missing(name: Value) -> None:
+def test_a_name_that_is_no_text_is_missing(name: YamlValue) -> None:
     assert codes(name=name) == [Code.NAME_MISSING]
     assert codes(folder=None, name=name) == [Code.FLAT_NAME_MISSING]
 
@@ -121,7 +121,7 @@ def test_a_name_that_is_no_text_is_missing(name: Value) -> None:
 def test_the_finding_for_a_missing_name_says_what_stands_there(
     fields: Fields, message: str, hint: str
 ) -> None:
-    front = Frontmatter.of({"description": "d", **fields})
+    front = Frontmatter.from_fields({"description": "d", **fields})
     found = check_frontmatter(front, "a", lambda _field: 2)[0]
     assert (found.message, found.hint) == (message, hint)
 
@@ -140,16 +140,18 @@ def test_the_finding_for_a_missing_name_says_what_stands_there(
         (["d"], [Code.DESCRIPTION_MISSING]),
     ],
 )
-def test_a_description_has_1_to_1024_characters(description: Value, expected: list[Code]) -> None:
+def test_a_description_has_1_to_1024_characters(
+    description: YamlValue, expected: list[Code]
+) -> None:
     assert codes(description=description) == expected
 
 
 def test_a_good_description_has_no_findings_of_its_own() -> None:
-    assert list(check_description(Frontmatter.of(GOOD), 2)) == []
+    assert list(check_description(Frontmatter.from_fields(GOOD), 2)) == []
 
 
 def test_a_missing_description_is_found() -> None:
-    found = check_frontmatter(Frontmatter.of({"name": "a"}), "a", lambda _field: 2)
+    found = check_frontmatter(Frontmatter.from_fields({"name": "a"}), "a", lambda _field: 2)
     assert [one.code for one in found] == [Code.DESCRIPTION_MISSING]
 
 
@@ -166,7 +168,9 @@ def test_a_missing_description_is_found() -> None:
         (["c"], [Code.COMPATIBILITY_EMPTY]),
     ],
 )
-def test_compatibility_has_1_to_500_characters(compatibility: Value, expected: list[Code]) -> None:
+def test_compatibility_has_1_to_500_characters(
+    compatibility: YamlValue, expected: list[Code]
+) -> None:
     assert codes(compatibility=compatibility) == expected
 
 
@@ -184,7 +188,7 @@ def test_compatibility_has_1_to_500_characters(compatibility: Value, expected: l
         ({"a": True}, [Code.METADATA_NOT_TEXT]),
     ],
 )
-def test_metadata_is_a_map_of_text_to_text(metadata: Value, expected: list[Code]) -> None:
+def test_metadata_is_a_map_of_text_to_text(metadata: YamlValue, expected: list[Code]) -> None:
     assert codes(metadata=metadata) == expected
 
 
@@ -202,7 +206,7 @@ def test_metadata_is_a_map_of_text_to_text(metadata: Value, expected: list[Code]
         ([], [Code.ALLOWED_TOOLS_FORM]),
     ],
 )
-def test_allowed_tools_is_one_text_without_commas(tools: Value, expected: list[Code]) -> None:
+def test_allowed_tools_is_one_text_without_commas(tools: YamlValue, expected: list[Code]) -> None:
     assert codes(allowed_tools=tools) == expected
 
 
@@ -265,5 +269,5 @@ def test_a_body_above_500_lines_or_5000_tokens_is_large(body: str, large: bool) 
 
 @pytest.mark.parametrize("text", ["", "..", "---", "~/!", "🙂"])
 def test_a_text_without_letters_and_digits_has_no_slug(text: str) -> None:
-    assert slug(text) == ""
+    assert slugify(text) == ""
     assert suggest_name(text) == "skill"

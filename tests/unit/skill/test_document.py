@@ -166,7 +166,7 @@ def test_a_new_body_leaves_the_frontmatter_as_it_is(before: str, after: str) -> 
     ],
 )
 def test_a_field_is_renamed_where_it_stands(before: str, after: str | None) -> None:
-    renamed = Document(before.encode()).with_key("Name", "name").data.decode()
+    renamed = Document(before.encode()).with_renamed_field("Name", "name").data.decode()
     assert renamed == (after or before.replace("Name", "name"))
 
 
@@ -182,7 +182,7 @@ def test_a_field_is_renamed_where_it_stands(before: str, after: str | None) -> N
 )
 def test_a_field_that_cannot_be_renamed_alone_is_refused(block: str, key: str, new: str) -> None:
     with pytest.raises(EditRefused):
-        Document(f"---\n{block}---\n".encode()).with_key(key, new)
+        Document(f"---\n{block}---\n".encode()).with_renamed_field(key, new)
 
 
 def test_an_edit_of_a_document_that_repair_refuses_is_refused() -> None:

@@ -1,25 +1,25 @@
 import pytest
 
 from skillhall._internal.skill.frontmatter import (
-    Block,
-    Missing,
-    count_lines,
+    FrontmatterBlock,
+    MissingFrontmatter,
+    count_line_breaks,
     decode_text,
-    find_block,
-    is_closed,
+    find_frontmatter,
+    is_frontmatter_complete,
 )
 
 
 def block_text(data: bytes) -> bytes:
-    block = find_block(data)
-    assert isinstance(block, Block)
+    block = find_frontmatter(data)
+    assert isinstance(block, FrontmatterBlock)
     return data[block.start : block.end]
 
 
 def body_text(data: bytes) -> bytes:
-    block = find_block(data)
-    assert isinstance(block, Block)
-    return data[block.body :]
+    block = find_frontmatter(data)
+    assert isinstance(block, FrontmatterBlock)
+    return data[block.body_start :]
 
 
 @pytest.mark.parametrize(
@@ -70,41 +70,41 @@ def test_an_empty_block_is_a_block() -> None:
     "data", [b"", b"\n", b"# Title\n", b"--\n", b"----\n", b"x\n---\na: b\n---\n", b" ---\n---\n"]
 )
 def test_a_file_without_an_opening_fence_has_no_block(data: bytes) -> None:
-    assert find_block(data) is Missing.NO_FENCE
+    assert find_frontmatter(data) is MissingFrontmatter.NO_FENCE
 
 
 @pytest.mark.parametrize("data", [b"---", b"---\n", b"---\na: b\n", b"---\na: b\n----\n"])
 def test_a_file_without_a_closing_fence_has_no_block(data: bytes) -> None:
-    assert find_block(data) is Missing.UNCLOSED
+    assert find_frontmatter(data) is MissingFrontmatter.UNCLOSED
 
 
 @pytest.mark.parametrize("fence", [b"---", b"--- ", b"---\r"])
 def test_a_fence_that_touches_the_cut_of_a_head_does_not_count(fence: bytes) -> None:
     data = b"---\na: b\n" + fence
-    assert find_block(data, complete=False) is Missing.UNCLOSED
-    assert isinstance(find_block(data), Block)
+    assert find_frontmatter(data, is_complete=False) is MissingFrontmatter.UNCLOSED
+    assert isinstance(find_frontmatter(data), FrontmatterBlock)
 
 
 def test_a_fence_whose_newline_was_read_counts_in_a_head() -> None:
-    block = find_block(b"---\na: b\n---\n", complete=False)
-    assert isinstance(block, Block)
-    assert (block.start, block.end, block.body) == (4, 9, 13)
+    block = find_frontmatter(b"---\na: b\n---\n", is_complete=False)
+    assert isinstance(block, FrontmatterBlock)
+    assert (block.start, block.end, block.body_start) == (4, 9, 13)
 
 
 @pytest.mark.parametrize(
     ("lead", "line"), [(b"", 2), (b"\n", 3), (b"\r\n\r\n", 4), (b"\xef\xbb\xbf\r\r", 4)]
 )
 def test_the_line_of_a_block_counts_the_blank_lines_before_it(lead: bytes, line: int) -> None:
-    block = find_block(lead + b"---\na: b\n---\n")
-    assert isinstance(block, Block)
-    assert block.line == line
+    block = find_frontmatter(lead + b"---\na: b\n---\n")
+    assert isinstance(block, FrontmatterBlock)
+    assert block.first_line == line
 
 
 @pytest.mark.parametrize(
     ("data", "lines"), [(b"a\nb\n", 2), (b"a\r\nb\r\n", 2), (b"a\rb\r\n\n", 3), (b"", 0)]
 )
 def test_every_line_break_counts_once(data: bytes, lines: int) -> None:
-    assert count_lines(data, 0, len(data)) == lines
+    assert count_line_breaks(data, 0, len(data)) == lines
 
 
 def test_decoded_text_has_newlines_only() -> None:
@@ -123,7 +123,7 @@ def test_decoded_text_has_newlines_only() -> None:
     ],
 )
 def test_hostile_files_are_searched_in_linear_time(data: bytes) -> None:
-    assert isinstance(find_block(data), Missing)
+    assert isinstance(find_frontmatter(data), MissingFrontmatter)
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_hostile_files_are_searched_in_linear_time(data: bytes) -> None:
     ],
 )
 def test_a_head_is_closed_if_more_of_the_file_would_not_help(head: bytes, closed: bool) -> None:
-    assert is_closed(head) is closed
+    assert is_frontmatter_complete(head) is closed

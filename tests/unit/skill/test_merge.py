@@ -1,11 +1,11 @@
 import pytest
 
 from skillhall._internal.skill.merge import (
-    Base,
+    ConflictReason,
     FileState,
-    Kind,
-    Merged,
-    Reason,
+    MergeBase,
+    MergeKind,
+    MergeResult,
     merge_files,
     merge_text,
 )
@@ -96,12 +96,14 @@ def state(text: str, *, executable: bool = False) -> FileState:
     return FileState(text.encode("latin-1"), executable)
 
 
-def merge_one(base: str | None, mine: str | None, theirs: str | None) -> Merged:
+def merge_one(base: str | None, mine: str | None, theirs: str | None) -> MergeResult:
     """The merge of one file; a side is its text, or nothing."""
     before, here, there = (
         {} if text is None else {"a.md": state(text)} for text in (base, mine, theirs)
     )
-    return merge_files({path: Base.of(one) for path, one in before.items()}, here, there)
+    return merge_files(
+        {path: MergeBase.from_file_state(one) for path, one in before.items()}, here, there
+    )
 
 
 BOTH = "x\none\ntwo\nthree\nfour\nfive\ny\n"
@@ -110,21 +112,21 @@ BOTH = "x\none\ntwo\nthree\nfour\nfive\ny\n"
 @pytest.mark.parametrize(
     ("base", "mine", "theirs", "kind", "left"),
     [
-        ("b", "b", "b", Kind.UNCHANGED, "b"),
-        ("b", "b", "t", Kind.TAKEN, "t"),
-        (None, None, "t", Kind.ADDED, "t"),
-        ("b", "b", None, Kind.REMOVED, None),
-        ("b", "m", "b", Kind.KEPT, "m"),
-        ("b", None, "b", Kind.KEPT, None),
-        (None, "m", None, Kind.KEPT, "m"),
-        (BASE, "x\n" + BASE, BASE + "y\n", Kind.MERGED, BOTH),
-        ("b", "x", "x", Kind.SAME, "x"),
-        ("b", None, None, Kind.SAME, None),
-        (None, "x", "x", Kind.SAME, "x"),
+        ("b", "b", "b", MergeKind.UNCHANGED, "b"),
+        ("b", "b", "t", MergeKind.TAKEN_UPSTREAM, "t"),
+        (None, None, "t", MergeKind.ADDED, "t"),
+        ("b", "b", None, MergeKind.REMOVED, None),
+        ("b", "m", "b", MergeKind.KEPT_LOCAL, "m"),
+        ("b", None, "b", MergeKind.KEPT_LOCAL, None),
+        (None, "m", None, MergeKind.KEPT_LOCAL, "m"),
+        (BASE, "x\n" + BASE, BASE + "y\n", MergeKind.MERGED, BOTH),
+        ("b", "x", "x", MergeKind.SAME, "x"),
+        ("b", None, None, MergeKind.SAME, None),
+        (None, "x", "x", MergeKind.SAME, "x"),
     ],
 )
 def test_a_file_that_can_be_merged(
-    base: str | None, mine: str | None, theirs: str | None, kind: Kind, left: str | None
+    base: str | None, mine: str | None, theirs: str | None, kind: MergeKind, left: str | None
 ) -> None:
     merged = merge_one(base, mine, theirs)
     assert [(one.path, one.kind, one.reason) for one in merged.outcomes] == [("a.md", kind, None)]
@@ -135,17 +137,17 @@ def test_a_file_that_can_be_merged(
 @pytest.mark.parametrize(
     ("base", "mine", "theirs", "reason"),
     [
-        ("b", "m", "t", Reason.BOTH_CHANGED),
-        ("b", "m", None, Reason.REMOVED_UPSTREAM),
-        ("b", None, "t", Reason.REMOVED_HERE),
-        (None, "m", "t", Reason.BOTH_ADDED),
-        (BASE + "\0", "x\n" + BASE + "\0", BASE + "y\n\0", Reason.BOTH_CHANGED),
-        (BASE, "x\n" + BASE, BASE + "\xff\n", Reason.BOTH_CHANGED),
+        ("b", "m", "t", ConflictReason.BOTH_CHANGED),
+        ("b", "m", None, ConflictReason.REMOVED_UPSTREAM),
+        ("b", None, "t", ConflictReason.REMOVED_HERE),
+        (None, "m", "t", ConflictReason.BOTH_ADDED),
+        (BASE + "\0", "x\n" + BASE + "\0", BASE + "y\n\0", ConflictReason.BOTH_CHANGED),
+        (BASE, "x\n" + BASE, BASE + "\xff\n", ConflictReason.BOTH_CHANGED),
     ],
     ids=["changed", "removed upstream", "removed here", "added", "binary", "not UTF-8"],
 )
 def test_a_conflict_leaves_what_is_mine(
-    base: str | None, mine: str | None, theirs: str | None, reason: Reason
+    base: str | None, mine: str | None, theirs: str | None, reason: ConflictReason
 ) -> None:
     merged = merge_one(base, mine, theirs)
     assert [(one.path, one.reason) for one in merged.conflicts] == [("a.md", reason)]
@@ -155,22 +157,22 @@ def test_a_conflict_leaves_what_is_mine(
 @pytest.mark.parametrize(
     ("mine", "theirs", "kind"),
     [
-        (BASE, BASE + "y\n", Kind.TAKEN),
-        ("x\n" + BASE, BASE, Kind.KEPT),
-        ("x\n" + BASE, BASE + "y\n", Kind.CONFLICT),
+        (BASE, BASE + "y\n", MergeKind.TAKEN_UPSTREAM),
+        ("x\n" + BASE, BASE, MergeKind.KEPT_LOCAL),
+        ("x\n" + BASE, BASE + "y\n", MergeKind.CONFLICT),
     ],
 )
 def test_a_base_without_its_bytes_still_tells_who_changed(
-    mine: str, theirs: str, kind: Kind
+    mine: str, theirs: str, kind: MergeKind
 ) -> None:
-    base = {"a.md": Base.of(state(BASE))._replace(data=None)}
+    base = {"a.md": MergeBase.from_file_state(state(BASE))._replace(data=None)}
     merged = merge_files(base, {"a.md": state(mine)}, {"a.md": state(theirs)})
     assert [one.kind for one in merged.outcomes] == [kind]
 
 
 @pytest.mark.parametrize("base", [True, False])
 def test_the_executable_bit_is_merged_beside_the_text(base: bool) -> None:
-    before = {"run": Base.of(state(BASE, executable=base))}
+    before = {"run": MergeBase.from_file_state(state(BASE, executable=base))}
     mine = {"run": state("x\n" + BASE, executable=base)}
     theirs = {"run": state(BASE + "y\n", executable=not base)}
     expected = {"run": state(BOTH, executable=not base)}
@@ -179,12 +181,12 @@ def test_the_executable_bit_is_merged_beside_the_text(base: bool) -> None:
 
 
 def test_a_bit_set_on_one_side_and_a_text_changed_on_the_other_are_both_kept() -> None:
-    before = {"run": Base.of(state("b"))}
+    before = {"run": MergeBase.from_file_state(state("b"))}
     sides = {"run": state("m")}, {"run": state("b", executable=True)}
     for mine, theirs in (sides, sides[::-1]):
         merged = merge_files(before, mine, theirs)
         assert merged.files == {"run": state("m", executable=True)}
-        assert [one.kind for one in merged.outcomes] == [Kind.MERGED]
+        assert [one.kind for one in merged.outcomes] == [MergeKind.MERGED]
 
 
 def test_without_a_base_a_bit_alone_is_no_conflict() -> None:
@@ -206,13 +208,13 @@ def test_without_a_base_a_bit_alone_is_no_conflict() -> None:
 )
 def test_a_new_file_that_cannot_stand_beside_mine_is_a_conflict(mine: str, theirs: str) -> None:
     merged = merge_files({}, {mine: state("m")}, {theirs: state("t"), "z.md": state("t")})
-    assert merged.conflicts == ((theirs, Kind.CONFLICT, Reason.CLASH, mine),)
+    assert merged.conflicts == ((theirs, MergeKind.CONFLICT, ConflictReason.CLASH, mine),)
     assert merged.files == {mine: state("m"), "z.md": state("t")}
 
 
 def test_new_files_that_cannot_stand_beside_each_other_are_both_in_conflict() -> None:
     merged = merge_files({}, {}, {"a": state("1"), "A": state("2")})
-    assert [(one.path, one.other) for one in merged.conflicts] == [("A", "a"), ("a", "A")]
+    assert [(one.path, one.clashing_path) for one in merged.conflicts] == [("A", "a"), ("a", "A")]
     assert merged.files == {}
 
 
@@ -220,7 +222,7 @@ def test_new_files_that_cannot_stand_beside_each_other_are_both_in_conflict() ->
     ("old", "new"), [("Readme.md", "README.md"), ("docs", "docs/a.md"), ("docs/a.md", "docs")]
 )
 def test_an_untouched_file_may_be_renamed_upstream(old: str, new: str) -> None:
-    base = {old: Base.of(state("b"))}
+    base = {old: MergeBase.from_file_state(state("b"))}
     merged = merge_files(base, {old: state("b")}, {new: state("b")})
     assert (merged.files, merged.conflicts) == ({new: state("b")}, ())
     touched = merge_files(base, {old: state("m")}, {new: state("b")})
@@ -230,7 +232,9 @@ def test_an_untouched_file_may_be_renamed_upstream(old: str, new: str) -> None:
 
 def test_files_that_stand_side_by_side_already_are_no_conflict() -> None:
     mine = {"a": state("1"), "A": state("2")}
-    merged = merge_files({path: Base.of(one) for path, one in mine.items()}, mine, mine)
+    merged = merge_files(
+        {path: MergeBase.from_file_state(one) for path, one in mine.items()}, mine, mine
+    )
     assert (merged.files, merged.conflicts) == (mine, ())
 
 

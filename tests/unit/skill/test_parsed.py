@@ -1,8 +1,8 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.parsed import EMPTY, Frontmatter, KeyCase
-from skillhall._internal.skill.yaml.values import Value
+from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter, KeyCase
+from skillhall._internal.skill.yaml.values import YamlValue
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ from skillhall._internal.skill.yaml.values import Value
     ],
 )
 def test_allowed_tools_are_split_outside_parentheses(
-    tools: Value, expected: tuple[str, ...]
+    tools: YamlValue, expected: tuple[str, ...]
 ) -> None:
-    assert Frontmatter.of({"allowed-tools": tools}).allowed_tools == expected
+    assert Frontmatter.from_fields({"allowed-tools": tools}).allowed_tools == expected
 
 
 @pytest.mark.parametrize(
@@ -43,46 +43,46 @@ def test_allowed_tools_are_split_outside_parentheses(
         (["true"], False),
     ],
 )
-def test_a_skill_is_hidden_only_if_it_says_true(value: Value, hidden: bool) -> None:
-    assert Frontmatter.of({"disable-model-invocation": value}).hidden is hidden
+def test_a_skill_is_hidden_only_if_it_says_true(value: YamlValue, hidden: bool) -> None:
+    assert Frontmatter.from_fields({"disable-model-invocation": value}).hidden is hidden
 
 
 def test_names_are_trimmed_and_descriptions_trimmed_on_the_right() -> None:
-    front = Frontmatter.of({"name": " a ", "description": " b \n"})
+    front = Frontmatter.from_fields({"name": " a ", "description": " b \n"})
     assert (front.name, front.description) == ("a", " b")
 
 
 @pytest.mark.parametrize("value", [None, True, ["a"], {"a": "b"}])
-def test_what_is_no_text_is_an_empty_name(value: Value) -> None:
-    front = Frontmatter.of({"name": value, "description": value, "license": value})
+def test_what_is_no_text_is_an_empty_name(value: YamlValue) -> None:
+    front = Frontmatter.from_fields({"name": value, "description": value, "license": value})
     assert (front.name, front.description, front.license) == ("", "", None)
 
 
 def test_optional_texts_are_trimmed_on_the_right() -> None:
-    front = Frontmatter.of({"license": "MIT\n", "compatibility": "git "})
+    front = Frontmatter.from_fields({"license": "MIT\n", "compatibility": "git "})
     assert (front.license, front.compatibility) == ("MIT", "git")
 
 
 def test_metadata_holds_its_text_entries() -> None:
-    front = Frontmatter.of({"metadata": {"a": "b", "c": ["d"], "e": None}})
+    front = Frontmatter.from_fields({"metadata": {"a": "b", "c": ["d"], "e": None}})
     assert front.metadata == {"a": "b"}
-    assert Frontmatter.of({"metadata": "a"}).metadata == {}
-    assert EMPTY.metadata == {}
+    assert Frontmatter.from_fields({"metadata": "a"}).metadata == {}
+    assert EMPTY_FRONTMATTER.metadata == {}
 
 
 def test_keys_of_any_case_count_only_where_that_is_asked() -> None:
-    fields: dict[str, Value] = {"Name": "a", "DESCRIPTION": "b", "Own": "c"}
-    assert Frontmatter.of(fields).name == ""
-    front = Frontmatter.of(fields, KeyCase.ANY)
+    fields: dict[str, YamlValue] = {"Name": "a", "DESCRIPTION": "b", "Own": "c"}
+    assert Frontmatter.from_fields(fields).name == ""
+    front = Frontmatter.from_fields(fields, KeyCase.ANY)
     assert (front.name, front.description) == ("a", "b")
     assert front.fields == {**fields, "name": "a", "description": "b"}
 
 
 def test_the_exact_key_wins_over_one_in_another_case() -> None:
-    front = Frontmatter.of({"NAME": "a", "name": "b"}, KeyCase.ANY)
+    front = Frontmatter.from_fields({"NAME": "a", "name": "b"}, KeyCase.ANY)
     assert front.name == "b"
 
 
 def test_a_finding_is_located_without_losing_anything() -> None:
-    finding = Finding(Code.BOM, "message", 3, "hint").at("/a/SKILL.md", "a")
+    finding = Finding(Code.BOM, "message", 3, "hint").with_location("/a/SKILL.md", "a")
     assert finding == Finding(Code.BOM, "message", 3, "hint", "/a/SKILL.md", "a")

@@ -1,9 +1,14 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import MAX_FRONTMATTER, MAX_SKILL_MD
-from skillhall._internal.skill.parsed import EMPTY, KeyCase
-from skillhall._internal.skill.parser import Head, large_skill_md, parse_head, parse_skill
+from skillhall._internal.skill.frontmatter import MAX_FRONTMATTER_BYTES, MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, KeyCase
+from skillhall._internal.skill.parser import (
+    ParsedFrontmatter,
+    build_too_large_finding,
+    parse_frontmatter,
+    parse_skill,
+)
 from tests.support.skills import make_skill_md
 
 GOOD = make_skill_md("pdf", "Reads PDF files.", "# Steps\n")
@@ -11,7 +16,7 @@ GOOD = make_skill_md("pdf", "Reads PDF files.", "# Steps\n")
 
 def found(data: bytes, folder: str | None = "pdf") -> list[tuple[Code, int | None]]:
     """Codes and lines; the same for the whole file and for its head."""
-    parsed, head = parse_skill(data, folder), parse_head(data, folder)
+    parsed, head = parse_skill(data, folder), parse_frontmatter(data, folder)
     assert parsed.findings[: len(head.findings)] == head.findings
     assert parsed.frontmatter == head.frontmatter
     return [(finding.code, finding.line) for finding in parsed.findings]
@@ -52,8 +57,8 @@ def test_the_layout_of_a_file_is_information(data: bytes, expected: list[tuple[C
         (b"# Title\n", [(Code.NO_FRONTMATTER, 1)]),
         (b"---\nname: pdf\n", [(Code.UNCLOSED_FRONTMATTER, 1)]),
         (b"---\nname: pdf\n----\n", [(Code.UNCLOSED_FRONTMATTER, 1)]),
-        (b"---\na: " + b"x" * MAX_FRONTMATTER, [(Code.FRONTMATTER_LARGE, 1)]),
-        (b"---\na: " + b"x" * MAX_FRONTMATTER + b"\n---\n", [(Code.FRONTMATTER_LARGE, 1)]),
+        (b"---\na: " + b"x" * MAX_FRONTMATTER_BYTES, [(Code.FRONTMATTER_LARGE, 1)]),
+        (b"---\na: " + b"x" * MAX_FRONTMATTER_BYTES + b"\n---\n", [(Code.FRONTMATTER_LARGE, 1)]),
         (b"---\nname: \xff\n---\n", [(Code.NOT_UTF8, 2)]),
         (b"---\na: b\nname: \xc0\xaf\n---\n", [(Code.NOT_UTF8, 3)]),
         (b"\xff\xfe", [(Code.NOT_UTF8, 1)]),
@@ -74,7 +79,7 @@ def test_what_cannot_be_read_is_one_finding_at_its_line(
     data: bytes, expected: list[tuple[Code, int]]
 ) -> None:
     assert found(data) == expected
-    assert parse_skill(data).frontmatter == EMPTY
+    assert parse_skill(data).frontmatter == EMPTY_FRONTMATTER
 
 
 def test_an_empty_block_lacks_name_and_description() -> None:
@@ -82,8 +87,8 @@ def test_an_empty_block_lacks_name_and_description() -> None:
 
 
 def test_a_file_beyond_its_bound_is_not_parsed() -> None:
-    data = GOOD + b"x" * MAX_SKILL_MD
-    assert parse_skill(data).findings == (large_skill_md(len(data)),)
+    data = GOOD + b"x" * MAX_SKILL_MD_BYTES
+    assert parse_skill(data).findings == (build_too_large_finding(len(data)),)
     assert parse_skill(data).findings[0].code is Code.TOO_LARGE
 
 
@@ -92,7 +97,7 @@ def test_junk_in_the_body_is_found_when_the_whole_file_is_parsed(junk: bytes) ->
     code = Code.NUL_BYTE if junk == b"\0" else Code.NOT_UTF8
     data = GOOD + b"\n" + junk
     assert [(f.code, f.line) for f in parse_skill(data, "pdf").findings] == [(code, 7)]
-    assert parse_head(data, "pdf").findings == ()
+    assert parse_frontmatter(data, "pdf").findings == ()
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
@@ -138,7 +143,7 @@ def test_a_flow_value_beside_an_unquoted_colon_gives_both_findings() -> None:
 
 
 def test_typed_text_stays_as_written() -> None:
-    head = parse_head(b"---\nname: 0123\ndescription: 2024-01-01\n---\n", "0123")
+    head = parse_frontmatter(b"---\nname: 0123\ndescription: 2024-01-01\n---\n", "0123")
     assert (head.frontmatter.name, head.frontmatter.description) == ("0123", "2024-01-01")
     assert [finding.code for finding in head.findings] == [Code.NOT_TEXT, Code.NOT_TEXT]
 
@@ -153,7 +158,7 @@ def test_a_hyphen_fence_inside_a_value_does_not_cut_it() -> None:
 
 def test_unknown_fields_are_kept_verbatim() -> None:
     data = make_skill_md("pdf", hooks="\n  a:\n    - b: [1, true, null]", version="1.10")
-    fields = parse_head(data, "pdf").frontmatter.fields
+    fields = parse_frontmatter(data, "pdf").frontmatter.fields
     assert fields["hooks"] == {"a": [{"b": ["1", True, None]}]}
     assert fields["version"] == "1.10"
 
@@ -170,15 +175,15 @@ def test_a_file_without_frontmatter_keeps_its_text() -> None:
 
 def test_keys_of_any_case_are_read_where_that_is_asked() -> None:
     data = b"---\nName: pdf\nDescription: d\n---\n"
-    assert parse_head(data, "pdf", KeyCase.ANY).frontmatter.name == "pdf"
-    assert parse_head(data, "pdf").frontmatter.name == ""
+    assert parse_frontmatter(data, "pdf", KeyCase.ANY).frontmatter.name == "pdf"
+    assert parse_frontmatter(data, "pdf").frontmatter.name == ""
 
 
 @pytest.mark.parametrize(
     "data", [b"---\nname: a", b"---\nname: a\n---", b"---", b"---\nname: \xc3"]
 )
 def test_a_head_that_ends_before_the_fence_asks_for_more(data: bytes) -> None:
-    assert parse_head(data, "a", KeyCase.EXACT, complete=False) is None
+    assert parse_frontmatter(data, "a", KeyCase.EXACT, complete=False) is None
 
 
 @pytest.mark.parametrize(
@@ -191,6 +196,6 @@ def test_a_head_that_ends_before_the_fence_asks_for_more(data: bytes) -> None:
     ],
 )
 def test_a_head_may_end_inside_a_character(data: bytes, code: Code) -> None:
-    head = parse_head(data, "a", KeyCase.EXACT, complete=False)
-    assert isinstance(head, Head)
+    head = parse_frontmatter(data, "a", KeyCase.EXACT, complete=False)
+    assert isinstance(head, ParsedFrontmatter)
     assert [finding.code for finding in head.findings] == [code]

@@ -1,7 +1,7 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.references import Reference, check_references, find_references
+from skillhall._internal.skill.references import FileReference, check_references, find_references
 
 HEAD = b"---\nname: a\ndescription: b\n---\n"
 
@@ -52,7 +52,7 @@ def test_addresses_anchors_and_placeholders_are_no_references(target: str) -> No
 
 
 def test_a_reference_knows_its_line() -> None:
-    assert list(find_references("a\n\n[b](c.md)\n")) == [Reference("c.md", 3)]
+    assert list(find_references("a\n\n[b](c.md)\n")) == [FileReference("c.md", 3)]
 
 
 @pytest.mark.parametrize(

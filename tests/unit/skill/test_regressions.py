@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.precedence import settle
+from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
-from skillhall._internal.policy.selection import matches
+from skillhall._internal.policy.selection import matches_glob
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import is_closed
+from skillhall._internal.skill.frontmatter import is_frontmatter_complete
 from skillhall._internal.skill.parsed import Frontmatter, KeyCase
-from skillhall._internal.skill.parser import parse_head, parse_skill
-from skillhall._internal.skill.yaml.fast_reader import read_plain_yaml
+from skillhall._internal.skill.parser import parse_frontmatter, parse_skill
+from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
 from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
+from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
 from skillhall._internal.skill.yaml.repair import repair_yaml
 from skillhall.errors import UnsafePath
 
@@ -25,24 +25,24 @@ from skillhall.errors import UnsafePath
     "block", ["".join(f"k{n}: v\n" for n in range(600)), "a:\n" + "- b\n" * 1000]
 )
 def test_the_fast_reader_leaves_too_many_values_to_the_careful_one(block: str) -> None:
-    with pytest.raises(YamlRefused) as caught:
+    with pytest.raises(YamlReadError) as caught:
         read_fields(block)
     assert caught.value.finding.code is Code.YAML_NODES
 
 
 def test_the_fast_reader_leaves_a_key_of_1025_characters_to_the_careful_one() -> None:
-    assert read_plain_yaml("k" * 1025 + ": v\n") is None
+    assert read_simple_yaml("k" * 1025 + ": v\n") is None
 
 
 def test_a_number_in_a_flow_map_of_metadata_is_found() -> None:
     block = "metadata: {a: 1}\n"
-    assert read_fields(block) == read_careful_yaml(block)
+    assert read_fields(block) == read_full_yaml(block)
 
 
 def test_the_repair_keeps_the_finding_for_flow_style() -> None:
     block = "a: b: c\nd: [e]\n"
-    with pytest.raises(YamlRefused) as caught:
-        read_careful_yaml(block)
+    with pytest.raises(YamlReadError) as caught:
+        read_full_yaml(block)
     assert repair_yaml(block, caught.value) == read_fields(block)
 
 
@@ -51,16 +51,16 @@ def test_the_repair_keeps_the_finding_for_flow_style() -> None:
     ["#\n" * 200_000, "\n" * 200_000, "".join(f"k{n}: |\n  b\n" for n in range(4_000))],
 )
 def test_comments_blank_lines_and_block_scalars_are_read_in_linear_time(block: str) -> None:
-    assert read_plain_yaml(block) is None  # a quadratic reader would take minutes
+    assert read_simple_yaml(block) is None  # a quadratic reader would take minutes
 
 
 def test_a_repair_does_not_report_thousands_of_duplicate_keys() -> None:
-    head = parse_head(b"---\n" + b"a: b: c\n" * 8000 + b"---\n", "a")
+    head = parse_frontmatter(b"---\n" + b"a: b: c\n" * 8000 + b"---\n", "a")
     assert len(head.findings) < 1000
 
 
 def test_stars_between_letters_are_not_slow() -> None:
-    assert not matches("*a" * 20 + "b", "a" * 64)  # backtracking would take years
+    assert not matches_glob("*a" * 20 + "b", "a" * 64)  # backtracking would take years
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Ranked:
 
 def test_the_first_of_a_later_root_wins_over_its_neighbours_of_the_same_name() -> None:
     skills = [Ranked("a", 0, "/0/a"), Ranked("a", 1, "/1/a"), Ranked("a", 1, "/1/b")]
-    kept, shadowed, _ = settle(skills, INSTRUCTION_SKILLS.precedence)
+    kept, shadowed, _ = resolve_duplicates(skills, INSTRUCTION_SKILLS.precedence_policy)
     assert kept == skills[:2]
     assert [(one.skill, one.winner) for one in shadowed] == [(skills[2], skills[1])]
 
@@ -103,25 +103,25 @@ def test_a_body_that_cannot_be_encoded_is_refused() -> None:
 
 
 def test_parentheses_inside_the_arguments_of_a_tool_keep_it_whole() -> None:
-    front = Frontmatter.of({"allowed-tools": "Bash(echo $(date) now) Read"})
+    front = Frontmatter.from_fields({"allowed-tools": "Bash(echo $(date) now) Read"})
     assert front.allowed_tools == ("Bash(echo $(date) now)", "Read")
 
 
 @pytest.mark.parametrize("tools", ["{a: b}", "true"])
 def test_a_map_or_truth_in_allowed_tools_is_not_called_understood(tools: str) -> None:
     data = f"---\nname: a\ndescription: b\nallowed-tools: {tools}\n---\n".encode()
-    messages = [one.message for one in parse_head(data, "a").findings]
+    messages = [one.message for one in parse_frontmatter(data, "a").findings]
     assert not any("it was understood" in message for message in messages)
 
 
 def test_keys_of_any_case_hide_a_skill_from_models_too() -> None:
-    front = Frontmatter.of({"Name": "a", "Disable-Model-Invocation": True}, KeyCase.ANY)
+    front = Frontmatter.from_fields({"Name": "a", "Disable-Model-Invocation": True}, KeyCase.ANY)
     assert front.hidden
 
 
 def test_utf_16_is_the_same_finding_for_the_file_and_for_its_head() -> None:
     data = "---\nname: a\n---\n".encode("utf-16")
-    assert parse_skill(data).findings == parse_head(data).findings
+    assert parse_skill(data).findings == parse_frontmatter(data).findings
 
 
 def test_a_byte_order_mark_is_not_part_of_the_body() -> None:
@@ -130,12 +130,12 @@ def test_a_byte_order_mark_is_not_part_of_the_body() -> None:
 
 @pytest.mark.parametrize("head", [b"", b"\n\n", b"\xef\xbb", b"\xef\xbb\xbf", b"--", b" \n-"])
 def test_a_head_that_may_still_become_a_fence_asks_for_more(head: bytes) -> None:
-    assert parse_head(head, "a", KeyCase.EXACT, complete=False) is None
+    assert parse_frontmatter(head, "a", KeyCase.EXACT, complete=False) is None
 
 
 @pytest.mark.parametrize("lead", [b"\xef\xbb\xbf\n", b"\n\n\n\n", b"   \n"])
 def test_the_opening_fence_behind_blank_lines_does_not_close_a_head(lead: bytes) -> None:
-    assert not is_closed(lead + b"---\nname: a\n")
+    assert not is_frontmatter_complete(lead + b"---\nname: a\n")
 
 
 def test_removing_an_indented_field_does_not_indent_the_closing_fence() -> None:
@@ -153,6 +153,6 @@ def test_a_tilde_behind_a_dot_is_refused_like_a_tilde(text: str) -> None:
 def test_many_flow_maps_are_too_many_values_for_the_fast_reader_too() -> None:
     flow = ", ".join(f"a{n}: b" for n in range(16))
     block = "".join(f"k{n}: {{{flow}}}\n" for n in range(50))
-    with pytest.raises(YamlRefused) as caught:
+    with pytest.raises(YamlReadError) as caught:
         read_fields(block)
     assert caught.value.finding.code is Code.YAML_NODES

@@ -1,13 +1,13 @@
 import pytest
 
-from skillhall._internal.skill.skill_uri import MAX_URI, SkillUri
+from skillhall._internal.skill.skill_uri import MAX_URI_LENGTH, SkillUri
 from skillhall.errors import UnsafePath
 
 PDF = SkillUri.parse("skill://acme/pdf/SKILL.md")
 
 
 def test_a_uri_gives_the_path_the_name_and_the_folder_of_a_skill() -> None:
-    assert (PDF.path, PDF.name, PDF.folder) == ("acme/pdf", "pdf", "skill://acme/pdf")
+    assert (PDF.path, PDF.name, PDF.folder_uri) == ("acme/pdf", "pdf", "skill://acme/pdf")
 
 
 def test_any_scheme_may_serve_skills() -> None:
@@ -16,12 +16,12 @@ def test_any_scheme_may_serve_skills() -> None:
 
 
 def test_the_path_of_a_file_is_relative_to_its_skill() -> None:
-    assert PDF.path_of("skill://acme/pdf/SKILL.md").text == "SKILL.md"
-    assert PDF.path_of("skill://acme/pdf/a/b.md").text == "a/b.md"
+    assert PDF.to_relative_path("skill://acme/pdf/SKILL.md").text == "SKILL.md"
+    assert PDF.to_relative_path("skill://acme/pdf/a/b.md").text == "a/b.md"
 
 
 def test_names_are_decoded_once() -> None:
-    assert PDF.path_of("skill://acme/pdf/a%20b/%C3%A9%2525.md").text == "a b/é%25.md"
+    assert PDF.to_relative_path("skill://acme/pdf/a%20b/%C3%A9%2525.md").text == "a b/é%25.md"
 
 
 SKILLS = {
@@ -54,7 +54,7 @@ SKILLS = {
     "has a broken percent": "skill://pdf%2/SKILL.md",
     "has an empty part": "skill://acme//pdf/SKILL.md",
     "has a scheme in capitals": "SKILL://pdf/SKILL.md",
-    "is too long": f"skill://{'a' * MAX_URI}/SKILL.md",
+    "is too long": f"skill://{'a' * MAX_URI_LENGTH}/SKILL.md",
 }
 
 
@@ -100,4 +100,4 @@ FILES = {
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
 def test_no_file_of_a_skill_has_a_uri_that(text: str) -> None:
     with pytest.raises(UnsafePath):
-        PDF.path_of(text)
+        PDF.to_relative_path(text)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.installer.preflight import digest_of
+from skillhall._internal.installer.preflight import compute_bundle_digest
 from skillhall._internal.skill.edit import SkillText
-from skillhall._internal.skill_store.changes import LocalChanges
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill_store.changes import SkillStoreChanges
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import (
     ChangedMeanwhile,
     EditRefused,
@@ -22,33 +22,33 @@ TEXT = SkillText("pdf", "New words.", "New body.")
 
 
 @pytest.fixture
-def changes(tmp_path: Path) -> LocalChanges:
+def changes(tmp_path: Path) -> SkillStoreChanges:
     make_skill(tmp_path / "run/.agents/skills", "pdf", files={"a/run.sh": b"#!/bin/sh\n"})
     (tmp_path / "run/.agents/skills/pdf/a/run.sh").chmod(0o755)
-    return LocalChanges(LocalSkills(tmp_path / "run"), str(tmp_path / "data"))
+    return SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"))
 
 
-def contents(changes: LocalChanges) -> dict[str, bytes]:
-    root = Path(changes.own.place) / "skills"
+def contents(changes: SkillStoreChanges) -> dict[str, bytes]:
+    root = Path(changes.store.location) / "skills"
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
-def digest(changes: LocalChanges) -> str:
-    bundle = changes.own.files("pdf")
+def digest(changes: SkillStoreChanges) -> str:
+    bundle = changes.store.files("pdf")
     assert bundle is not None
-    return digest_of(bundle)
+    return compute_bundle_digest(bundle)
 
 
-def test_an_edit_can_be_taken_back(changes: LocalChanges) -> None:
+def test_an_edit_can_be_taken_back(changes: SkillStoreChanges) -> None:
     before = contents(changes)
     made = changes.edit("pdf", TEXT, digest(changes))
-    assert made.item.description == "New words."
+    assert made.skill.description == "New words."
     assert b"New body." in contents(changes)["pdf/SKILL.md"]
-    assert changes.undo(made.change) == ("update", ("pdf",))
+    assert changes.undo(made.change_id) == ("update", ("pdf",))
     assert contents(changes) == before
 
 
-def test_an_edit_of_what_was_changed_meanwhile_is_refused(changes: LocalChanges) -> None:
+def test_an_edit_of_what_was_changed_meanwhile_is_refused(changes: SkillStoreChanges) -> None:
     before = contents(changes)
     with pytest.raises(ChangedMeanwhile) as refusal:
         changes.edit("pdf", TEXT, "sha256:other")
@@ -61,7 +61,7 @@ def test_an_edit_of_what_was_changed_meanwhile_is_refused(changes: LocalChanges)
     [(SkillText("pdf", "", "x"), SkillRejected), (SkillText("a\nb", "c", "x"), EditRefused)],
 )
 def test_an_edit_that_agents_would_not_load_is_refused(
-    changes: LocalChanges, text: SkillText, error: type[Exception]
+    changes: SkillStoreChanges, text: SkillText, error: type[Exception]
 ) -> None:
     before = contents(changes)
     with pytest.raises(error):
@@ -69,22 +69,22 @@ def test_an_edit_that_agents_would_not_load_is_refused(
     assert contents(changes) == before
 
 
-def test_what_is_not_there_cannot_be_edited(changes: LocalChanges) -> None:
+def test_what_is_not_there_cannot_be_edited(changes: SkillStoreChanges) -> None:
     with pytest.raises(SkillNotFound):
         changes.edit("no", TEXT, "")
 
 
-def test_a_deleted_skill_comes_back_with_its_programs(changes: LocalChanges) -> None:
+def test_a_deleted_skill_comes_back_with_its_programs(changes: SkillStoreChanges) -> None:
     before = contents(changes)
     change = changes.delete("pdf")
     assert contents(changes) == {}
     changes.undo(change)
     assert contents(changes) == before
-    script = Path(changes.own.place) / "skills/pdf/a/run.sh"
+    script = Path(changes.store.location) / "skills/pdf/a/run.sh"
     assert script.stat().st_mode & 0o111
 
 
-def test_an_import_that_replaced_and_added_can_be_taken_back(changes: LocalChanges) -> None:
+def test_an_import_that_replaced_and_added_can_be_taken_back(changes: SkillStoreChanges) -> None:
     before = contents(changes)
     bundle = make_bundle({"SKILL.md": make_skill_md("pdf", "Other.")})
     _, change = changes.import_([bundle], "pdf", replace=True)
@@ -96,15 +96,15 @@ def test_an_import_that_replaced_and_added_can_be_taken_back(changes: LocalChang
     assert contents(changes) == before
 
 
-def test_nothing_is_taken_back_from_what_was_changed_since(changes: LocalChanges) -> None:
+def test_nothing_is_taken_back_from_what_was_changed_since(changes: SkillStoreChanges) -> None:
     made = changes.edit("pdf", TEXT, digest(changes))
     changes.edit("pdf", TEXT._replace(body="Newer."), digest(changes))
     with pytest.raises(ChangedMeanwhile):
-        changes.undo(made.change)
+        changes.undo(made.change_id)
     assert b"Newer." in contents(changes)["pdf/SKILL.md"]
 
 
-def test_a_change_is_taken_back_once(changes: LocalChanges) -> None:
+def test_a_change_is_taken_back_once(changes: SkillStoreChanges) -> None:
     change = changes.delete("pdf")
     changes.undo(change)
     with pytest.raises(NothingToUndo):
@@ -113,7 +113,7 @@ def test_a_change_is_taken_back_once(changes: LocalChanges) -> None:
         changes.undo("../../etc")
 
 
-def test_a_change_that_fails_leaves_nothing_to_take_back(changes: LocalChanges) -> None:
+def test_a_change_that_fails_leaves_nothing_to_take_back(changes: SkillStoreChanges) -> None:
     with pytest.raises(SkillNotFound):
         changes.delete("no")
     broken = make_bundle({"SKILL.md": b"---\nname: x\n---\n"})
@@ -125,11 +125,11 @@ def test_a_change_that_fails_leaves_nothing_to_take_back(changes: LocalChanges) 
 
 def test_without_a_data_folder_changes_are_made_without_a_way_back(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
-    assert LocalChanges(LocalSkills(tmp_path), "").delete("pdf") == ""
+    assert SkillStoreChanges(FolderStore(tmp_path), "").delete("pdf") == ""
 
 
 def test_a_skill_with_links_is_deleted_without_a_way_back(
-    changes: LocalChanges, tmp_path: Path
+    changes: SkillStoreChanges, tmp_path: Path
 ) -> None:
     (tmp_path / "run/.agents/skills/pdf/link").symlink_to(tmp_path)
     assert changes.delete("pdf") == ""

@@ -9,11 +9,11 @@ import pytest
 from skillhall._internal.render.local_listing import INTRODUCTION
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import Bundle
-from skillhall._internal.skill_store.folder_store import LocalSkills
-from skillhall._internal.skill_store.input_checks import LocalSkill
-from skillhall._internal.skill_store.shipped_skills import shipped_skills
-from skillhall._internal.sources.folder.bundle_reader import MAX_FILE
-from skillhall._internal.sources.opener import bundle_of_files, open_source
+from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.input_checks import StoredSkill
+from skillhall._internal.skill_store.shipped_skills import read_shipped_skills
+from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
+from skillhall._internal.sources.opener import build_single_bundle, open_source
 from skillhall.errors import (
     ArchiveRejected,
     Conflict,
@@ -37,8 +37,8 @@ def run_directory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def local(run_directory: Path) -> LocalSkills:
-    return LocalSkills(run_directory)
+def local(run_directory: Path) -> FolderStore:
+    return FolderStore(run_directory)
 
 
 @pytest.fixture
@@ -51,13 +51,13 @@ def system(run_directory: Path) -> Path:
     return run_directory / ".agents" / "sys.skills"
 
 
-def ids(local: LocalSkills) -> list[str]:
+def ids(local: FolderStore) -> list[str]:
     return [item.id for item in local.list().items]
 
 
 def bundle(name: str = "pdf", **files: bytes) -> Bundle:
     named = {path.replace("__", "/").replace("_", "."): data for path, data in files.items()}
-    return bundle_of_files({"SKILL.md": make_skill_md(name), **named}, name)
+    return build_single_bundle({"SKILL.md": make_skill_md(name), **named}, name)
 
 
 def tree(folder: Path) -> Mapping[str, bytes]:
@@ -68,26 +68,26 @@ def tree(folder: Path) -> Mapping[str, bytes]:
 # list
 
 
-def test_missing_folders_hold_no_skills(local: LocalSkills, run_directory: Path) -> None:
+def test_missing_folders_hold_no_skills(local: FolderStore, run_directory: Path) -> None:
     assert local.list() == ((), ())
     assert local.prompt_block() == ""
     assert list(run_directory.iterdir()) == []
 
 
-def test_system_skills_come_first_and_win(local: LocalSkills, user: Path, system: Path) -> None:
+def test_system_skills_come_first_and_win(local: FolderStore, user: Path, system: Path) -> None:
     make_skill(user, "alpha", data=make_skill_md("Alpha!", "Mine: all of it."))
     make_skill(user, "pdf", data=make_skill_md("pdf", "Mine."))
     make_skill(system, "pdf", data=make_skill_md("pdf", "Theirs."))
     listing = local.list()
     assert listing.items == (
-        LocalSkill("pdf", "pdf", "Theirs.", "system"),
-        LocalSkill("alpha", "Alpha!", "Mine: all of it.", "user"),
+        StoredSkill("pdf", "pdf", "Theirs.", "system"),
+        StoredSkill("alpha", "Alpha!", "Mine: all of it.", "user"),
     )
     assert [found.finding.code for found in listing.findings] == ["shadowed"]
 
 
 def test_a_folder_without_name_and_description_is_not_a_skill(
-    local: LocalSkills, user: Path
+    local: FolderStore, user: Path
 ) -> None:
     make_skill(user, "broken", data=b"# Nothing\n")
     make_skill(user, "half", data=make_skill_md("half", None))
@@ -96,7 +96,7 @@ def test_a_folder_without_name_and_description_is_not_a_skill(
 
 
 def test_the_prompt_block_has_a_line_for_each_skill_that_a_model_may_know(
-    local: LocalSkills, user: Path
+    local: FolderStore, user: Path
 ) -> None:
     make_skill(user, "pdf", data=make_skill_md("PDF", "Reads\nPDF."))
     make_skill(user, "quiet", data=make_skill_md("quiet", disable_model_invocation="true"))
@@ -108,9 +108,9 @@ def test_the_prompt_block_has_a_line_for_each_skill_that_a_model_may_know(
 # add
 
 
-def test_a_new_skill_is_there_at_once(local: LocalSkills, user: Path) -> None:
+def test_a_new_skill_is_there_at_once(local: FolderStore, user: Path) -> None:
     item = local.add(" My Notes!", "My notes", 'Takes "notes": all.', "# Steps\n\nWrite.\n")
-    assert item == LocalSkill("my-notes", "My notes", 'Takes "notes": all.', "user")
+    assert item == StoredSkill("my-notes", "My notes", 'Takes "notes": all.', "user")
     assert local.list().items == (item,)
     assert (user / "my-notes" / "SKILL.md").read_bytes().endswith(b"---\n# Steps\n\nWrite.\n")
 
@@ -120,14 +120,14 @@ def test_a_new_skill_is_there_at_once(local: LocalSkills, user: Path) -> None:
     ["", ".", "..", "...", "~", "../x", "a/b", "a\\b", "nul\0", "new\nline", "con", "LPT1", "-"],
 )
 def test_an_id_that_is_no_safe_name_is_refused(
-    local: LocalSkills, run_directory: Path, identity: str
+    local: FolderStore, run_directory: Path, identity: str
 ) -> None:
     with pytest.raises(UnsafePath):
         local.add(identity, "Name", "Description.")
     assert list(run_directory.iterdir()) == []
 
 
-def test_an_id_too_long_for_a_disk_is_refused(local: LocalSkills) -> None:
+def test_an_id_too_long_for_a_disk_is_refused(local: FolderStore) -> None:
     with pytest.raises(UnsafePath, match="200 bytes"):
         local.add("\U00020000" * 64, "Name", "Description.")
 
@@ -135,7 +135,7 @@ def test_an_id_too_long_for_a_disk_is_refused(local: LocalSkills) -> None:
 @pytest.mark.parametrize(
     ("given", "expected"), [("PDF_Tools", "pdf-tools"), ("report v1. ", "report-v1"), ("É", "é")]
 )
-def test_an_id_is_slugged(local: LocalSkills, given: str, expected: str) -> None:
+def test_an_id_is_slugged(local: FolderStore, given: str, expected: str) -> None:
     assert local.add(given, "Name", "Description.").id == expected
     assert ids(local) == [expected]
 
@@ -143,7 +143,7 @@ def test_an_id_is_slugged(local: LocalSkills, given: str, expected: str) -> None
 @pytest.mark.parametrize("standing", ["pdf", "PDF", "e\u0301", "ﬁles"])
 @pytest.mark.parametrize("place", ["skills", "sys.skills"])
 def test_an_id_that_is_taken_on_any_system_is_refused(
-    local: LocalSkills, run_directory: Path, place: str, standing: str
+    local: FolderStore, run_directory: Path, place: str, standing: str
 ) -> None:
     make_skill(run_directory / ".agents" / place, standing)
     before = tree(run_directory)
@@ -157,20 +157,20 @@ def test_an_id_that_is_taken_on_any_system_is_refused(
     [("", "D."), ("  ", "D."), ("N", ""), ("N", " \n"), ("two\nlines", "D."), ("a\u2028b", "D.")],
 )
 def test_a_name_is_one_line_and_both_texts_are_there(
-    local: LocalSkills, run_directory: Path, name: str, description: str
+    local: FolderStore, run_directory: Path, name: str, description: str
 ) -> None:
     with pytest.raises(SkillRejected):
         local.add("pdf", name, description)
     assert list(run_directory.iterdir()) == []
 
 
-def test_a_long_description_is_not_cut(local: LocalSkills) -> None:
+def test_a_long_description_is_not_cut(local: FolderStore) -> None:
     local.add("pdf", "pdf", "x" * 5000)
     assert local.list().items[0].description == "x" * 5000
 
 
 def test_nothing_is_written_through_a_link(
-    local: LocalSkills, run_directory: Path, tmp_path: Path
+    local: FolderStore, run_directory: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     (run_directory / ".agents").mkdir()
@@ -184,7 +184,7 @@ def test_nothing_is_written_through_a_link(
 
 
 def test_bytes_and_executable_bits_arrive_intact(
-    local: LocalSkills, user: Path, tmp_path: Path
+    local: FolderStore, user: Path, tmp_path: Path
 ) -> None:
     source = make_skill(tmp_path, "PDF_Tools", files={"a.png": PICTURE, "s/run.sh": b"#!/bin/sh\n"})
     (source / "s" / "run.sh").chmod(0o4777)
@@ -195,13 +195,13 @@ def test_bytes_and_executable_bits_arrive_intact(
     assert not os.access(user / "pdf-tools" / "a.png", os.X_OK)
 
 
-def test_a_person_may_give_the_id(local: LocalSkills) -> None:
+def test_a_person_may_give_the_id(local: FolderStore) -> None:
     assert local.import_(bundle("pdf"), "Other One").imported[0].id == "other-one"
     with pytest.raises(UnsafePath):
         local.import_(bundle("pdf"), "../x")
 
 
-def test_an_id_stays_with_one_skill(local: LocalSkills) -> None:
+def test_an_id_stays_with_one_skill(local: FolderStore) -> None:
     with pytest.raises(SourceRejected, match="2 skills"):
         local.import_([bundle("a"), bundle("b")], "one")
     with pytest.raises(Conflict):
@@ -210,7 +210,7 @@ def test_an_id_stays_with_one_skill(local: LocalSkills) -> None:
 
 
 def test_a_skill_that_is_there_stays_unless_it_may_be_replaced(
-    local: LocalSkills, user: Path
+    local: FolderStore, user: Path
 ) -> None:
     make_skill(user, "pdf", data=make_skill_md("pdf", "Old."), files={"old.md": b"old"})
     before = tree(user)
@@ -224,14 +224,14 @@ def test_a_skill_that_is_there_stays_unless_it_may_be_replaced(
 
 
 def test_a_skill_in_another_case_is_replaced_where_it_stands(
-    local: LocalSkills, user: Path
+    local: FolderStore, user: Path
 ) -> None:
     make_skill(user, "PDF", data=make_skill_md("PDF", "Old."))
     assert local.import_(bundle("pdf"), replace=True).imported[0].id == "PDF"
     assert ids(local) == ["PDF"]
 
 
-def test_a_system_skill_is_not_replaced(local: LocalSkills, system: Path, user: Path) -> None:
+def test_a_system_skill_is_not_replaced(local: FolderStore, system: Path, user: Path) -> None:
     make_skill(system, "pdf")
     with pytest.raises(Conflict):
         local.import_(bundle("pdf"))
@@ -241,23 +241,23 @@ def test_a_system_skill_is_not_replaced(local: LocalSkills, system: Path, user: 
 
 
 def test_one_broken_skill_keeps_all_out_and_the_old_one_whole(
-    local: LocalSkills, user: Path
+    local: FolderStore, user: Path
 ) -> None:
     make_skill(user, "pdf")
     before = tree(user)
-    broken = bundle_of_files({"SKILL.md": b"---\nname: pdf\n---\n"}, "pdf")
+    broken = build_single_bundle({"SKILL.md": b"---\nname: pdf\n---\n"}, "pdf")
     with pytest.raises(SkillRejected, match="there is no 'description'"):
         local.import_([bundle("fine"), broken], replace=True)
     assert tree(user) == before
 
 
 @pytest.mark.parametrize("bundles", [[], [Bundle("pdf", {})]])
-def test_a_source_without_skill_md_says_so(local: LocalSkills, bundles: list[Bundle]) -> None:
+def test_a_source_without_skill_md_says_so(local: FolderStore, bundles: list[Bundle]) -> None:
     with pytest.raises(SkillRejected, match=r"No SKILL\.md found"):
         local.import_(bundles)
 
 
-def test_what_was_left_out_is_a_finding(local: LocalSkills, tmp_path: Path) -> None:
+def test_what_was_left_out_is_a_finding(local: FolderStore, tmp_path: Path) -> None:
     source = make_skill(tmp_path, "pdf")
     (source / "link.md").symlink_to("SKILL.md")
     report = local.import_(open_source(str(source), Settings(str(tmp_path), "/nowhere")).bundles)
@@ -269,14 +269,14 @@ def test_what_was_left_out_is_a_finding(local: LocalSkills, tmp_path: Path) -> N
 # files of a folder picker
 
 
-def test_the_folder_around_picked_files_names_the_skill(local: LocalSkills, user: Path) -> None:
+def test_the_folder_around_picked_files_names_the_skill(local: FolderStore, user: Path) -> None:
     picked = {"pdf/SKILL.md": make_skill_md("pdf"), "pdf/a/b.png": PICTURE, "pdf/.DS_Store": b"x"}
-    local.import_(bundle_of_files(picked, "upload"))
+    local.import_(build_single_bundle(picked, "upload"))
     assert tree(user) == {"pdf/SKILL.md": make_skill_md("pdf"), "pdf/a/b.png": PICTURE}
 
 
 def test_loose_files_are_named_after_the_whole() -> None:
-    assert bundle_of_files({"SKILL.md": make_skill_md()}, "upload").folder == "upload"
+    assert build_single_bundle({"SKILL.md": make_skill_md()}, "upload").folder == "upload"
 
 
 @pytest.mark.parametrize(
@@ -284,36 +284,38 @@ def test_loose_files_are_named_after_the_whole() -> None:
 )
 def test_picked_files_with_unsafe_paths_are_refused_together(path: str) -> None:
     with pytest.raises(ArchiveRejected):
-        bundle_of_files({"SKILL.md": make_skill_md(), path: b"x"}, "upload")
+        build_single_bundle({"SKILL.md": make_skill_md(), path: b"x"}, "upload")
 
 
 def test_picked_files_have_limits() -> None:
     with pytest.raises(TooLarge):
-        bundle_of_files({"SKILL.md": make_skill_md(), "x": b"x" * (MAX_FILE + 1)}, "upload")
+        build_single_bundle(
+            {"SKILL.md": make_skill_md(), "x": b"x" * (MAX_FILE_SIZE + 1)}, "upload"
+        )
     many = {f"{number}": b"" for number in range(2001)}
     with pytest.raises(TooLarge):
-        bundle_of_files(many, "upload")
+        build_single_bundle(many, "upload")
 
 
 def test_picked_files_hold_one_skill() -> None:
     with pytest.raises(ArchiveRejected, match=r"No SKILL\.md found"):
-        bundle_of_files({"README.md": b"x"}, "upload")
+        build_single_bundle({"README.md": b"x"}, "upload")
     both = {f"{name}/SKILL.md": make_skill_md(name) for name in ("a", "b")}
     with pytest.raises(SourceRejected, match="several skills: a, b"):
-        bundle_of_files(both, "upload")
+        build_single_bundle(both, "upload")
 
 
 # delete
 
 
-def test_a_deleted_skill_is_gone_with_all_its_files(local: LocalSkills, user: Path) -> None:
+def test_a_deleted_skill_is_gone_with_all_its_files(local: FolderStore, user: Path) -> None:
     make_skill(user, "pdf", files={"a/b.md": b"x"})
     make_skill(user, "other")
     local.delete("pdf")
     assert [path.name for path in user.iterdir()] == ["other"]
 
 
-def test_a_system_skill_is_not_deleted(local: LocalSkills, system: Path) -> None:
+def test_a_system_skill_is_not_deleted(local: FolderStore, system: Path) -> None:
     make_skill(system, "pdf")
     with pytest.raises(ReadOnly, match="System skills are read-only"):
         local.delete("pdf")
@@ -321,7 +323,7 @@ def test_a_system_skill_is_not_deleted(local: LocalSkills, system: Path) -> None
 
 
 def test_a_broken_user_skill_with_the_id_of_a_system_skill_is_not_deleted_for_it(
-    local: LocalSkills, system: Path, user: Path
+    local: FolderStore, system: Path, user: Path
 ) -> None:
     make_skill(system, "pdf")
     make_skill(user, "pdf", data=b"# Nothing\n")
@@ -333,7 +335,7 @@ def test_a_broken_user_skill_with_the_id_of_a_system_skill_is_not_deleted_for_it
 
 
 def test_the_users_copy_of_a_system_skill_can_be_deleted(
-    local: LocalSkills, system: Path, user: Path
+    local: FolderStore, system: Path, user: Path
 ) -> None:
     make_skill(system, "pdf")
     make_skill(user, "pdf")
@@ -345,7 +347,7 @@ def test_the_users_copy_of_a_system_skill_can_be_deleted(
 @pytest.mark.parametrize(
     "identity", ["pfd", "", ".", "..", "../skills/pdf", "pdf/", "PDF", "folder", "nul\0"]
 )
-def test_what_is_no_user_skill_is_not_found(local: LocalSkills, user: Path, identity: str) -> None:
+def test_what_is_no_user_skill_is_not_found(local: FolderStore, user: Path, identity: str) -> None:
     make_skill(user, "pdf")
     (user / "folder").mkdir()
     before = tree(user)
@@ -355,14 +357,14 @@ def test_what_is_no_user_skill_is_not_found(local: LocalSkills, user: Path, iden
     assert (user / "folder").exists()
 
 
-def test_a_broken_skill_can_be_deleted(local: LocalSkills, user: Path) -> None:
+def test_a_broken_skill_can_be_deleted(local: FolderStore, user: Path) -> None:
     make_skill(user, "broken", data=b"# Nothing\n")
     local.delete("broken")
     assert list(user.iterdir()) == []
 
 
 def test_deleting_a_linked_skill_leaves_what_the_link_leads_to(
-    local: LocalSkills, user: Path
+    local: FolderStore, user: Path
 ) -> None:
     make_skill(user / ".kept", "pdf")
     (user / "pdf").symlink_to(".kept/pdf")
@@ -375,7 +377,7 @@ def test_deleting_a_linked_skill_leaves_what_the_link_leads_to(
 # sweep, revision
 
 
-def test_a_sweep_clears_up_and_brings_back(local: LocalSkills, user: Path, system: Path) -> None:
+def test_a_sweep_clears_up_and_brings_back(local: FolderStore, user: Path, system: Path) -> None:
     make_skill(user, ".skillhall-old-pdf", data=make_skill_md("pdf"))
     make_skill(user, ".skillhall-0123456789abcdef", data=make_skill_md("pdf"))
     make_skill(system, ".skillhall-0123456789abcdef", data=make_skill_md("pdf"))
@@ -384,16 +386,16 @@ def test_a_sweep_clears_up_and_brings_back(local: LocalSkills, user: Path, syste
     assert list(system.iterdir()) == []
 
 
-def test_a_sweep_of_nothing_makes_nothing(local: LocalSkills, run_directory: Path) -> None:
+def test_a_sweep_of_nothing_makes_nothing(local: FolderStore, run_directory: Path) -> None:
     local.sweep()
     assert list(run_directory.iterdir()) == []
 
 
 def test_the_revision_changes_with_every_change_and_with_nothing_else(
-    local: LocalSkills, run_directory: Path, user: Path, system: Path
+    local: FolderStore, run_directory: Path, user: Path, system: Path
 ) -> None:
     seen = [local.revision()]
-    other = LocalSkills(run_directory)
+    other = FolderStore(run_directory)
     for change in (
         lambda: other.add("pdf", "pdf", "Reads."),
         lambda: other.import_(bundle("new"), replace=True),
@@ -405,12 +407,12 @@ def test_the_revision_changes_with_every_change_and_with_nothing_else(
     ):
         change()
         seen.append(local.revision())
-        assert local.revision() == LocalSkills(run_directory).revision() == seen[-1]
+        assert local.revision() == FolderStore(run_directory).revision() == seen[-1]
     assert len(set(seen)) == len(seen)
 
 
 def test_the_revision_notices_a_change_of_equal_length_in_settled_files(
-    local: LocalSkills, user: Path
+    local: FolderStore, user: Path
 ) -> None:
     file = make_skill(user, "pdf") / "SKILL.md"
     before = local.revision()
@@ -425,7 +427,7 @@ def test_the_revision_notices_a_change_of_equal_length_in_settled_files(
 # system skills
 
 
-def test_shipped_skills_are_installed_once(local: LocalSkills, system: Path) -> None:
+def test_shipped_skills_are_installed_once(local: FolderStore, system: Path) -> None:
     make_skill(system, "theirs")
     report = local.install_system_skills()
     assert report.written == ("checking-skills", "writing-skills")
@@ -435,21 +437,21 @@ def test_shipped_skills_are_installed_once(local: LocalSkills, system: Path) -> 
     assert (system / "writing-skills").stat().st_ino == inode
 
 
-def test_an_edited_shipped_skill_is_restored(local: LocalSkills, system: Path) -> None:
+def test_an_edited_shipped_skill_is_restored(local: FolderStore, system: Path) -> None:
     local.install_system_skills()
     (system / "writing-skills" / "more.md").write_bytes(b"x")
     (system / "writing-skills" / "references" / "example.md").unlink()
     assert local.install_system_skills().written == ("writing-skills",)
-    assert tree(system / "writing-skills") == shipped_skills()["writing-skills"]
+    assert tree(system / "writing-skills") == read_shipped_skills()["writing-skills"]
 
 
 def test_somebody_elses_skill_of_the_same_id_is_left_alone(
-    local: LocalSkills, system: Path
+    local: FolderStore, system: Path
 ) -> None:
     make_skill(system, "writing-skills")
     before = tree(system)
     report = local.install_system_skills()
-    assert report.left_alone == ("writing-skills",)
+    assert report.skipped == ("writing-skills",)
     assert tree(system / "writing-skills") == {
         path.partition("/")[2]: data for path, data in before.items()
     }

@@ -7,23 +7,25 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from skillhall._internal.skill_store.database_store import SharedSkills
-from skillhall._internal.skill_store.mirror import Mirror
-from skillhall._internal.sources.opener import bundle_of_files
+from skillhall._internal.skill_store.database_store import DatabaseStore
+from skillhall._internal.skill_store.mirror import SkillMirror
+from skillhall._internal.sources.opener import build_single_bundle
 from skillhall._internal.storage.records import Event
-from skillhall._internal.storage.sql.engine import Database, file_url
-from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
+from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import shared_skills
 from skillhall.errors import DatabaseUnavailable
-from tests.support.databases import AT
-from tests.support.replicas import until
+from tests.support.databases import TIMESTAMP
+from tests.support.replicas import wait_until
 from tests.support.skills import make_skill_md
-from tests.support.switchable_database import Switched
+from tests.support.switchable_database import SwitchableDatabase
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Switched]:
-    with closing(Switched(file_url(str(tmp_path / "test.db")), AT)) as made:
+def database(tmp_path: Path) -> Iterator[SwitchableDatabase]:
+    with closing(
+        SwitchableDatabase(build_sqlite_url(str(tmp_path / "test.db")), TIMESTAMP)
+    ) as made:
         yield made
 
 
@@ -34,15 +36,15 @@ def folder(tmp_path: Path) -> Path:
 
 def put(database: Database, name: str, body: str = "Read.") -> None:
     files = {"SKILL.md": (make_skill_md(name, "Reads.", body), 0o644), "run.sh": (b"#!", 0o755)}
-    SqlSharedSkills(database).change(lambda write: write.put(name, files, ""), AT)
+    SqlSharedSkillTable(database).write(lambda write: write.put(name, files, ""), TIMESTAMP)
 
 
 SOON = 0.01  # seconds
 
 
-def refreshed(database: Switched, folder: Path) -> str:
+def refreshed(database: SwitchableDatabase, folder: Path) -> str:
     """The revision after a server was started and ended."""
-    with closing(Mirror(SqlSharedSkills(database), str(folder))) as mirror:
+    with closing(SkillMirror(SqlSharedSkillTable(database), str(folder))) as mirror:
         mirror.refresh()
         return mirror.revision
 
@@ -101,7 +103,7 @@ DAMAGES = [
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_whatever_stands_there_at_the_start_it_is_right_then(
-    damage: Callable[[Path], None], database: Switched, folder: Path
+    damage: Callable[[Path], None], database: SwitchableDatabase, folder: Path
 ) -> None:
     put(database, "pdf")
     put(database, "csv")
@@ -114,7 +116,9 @@ def test_whatever_stands_there_at_the_start_it_is_right_then(
     assert sorted(path.name for path in folder.iterdir()) == ["csv", "pdf"]
 
 
-def test_what_is_right_already_is_not_written_again(database: Switched, folder: Path) -> None:
+def test_what_is_right_already_is_not_written_again(
+    database: SwitchableDatabase, folder: Path
+) -> None:
     put(database, "pdf")
     put(database, "csv")
     refreshed(database, folder)
@@ -126,7 +130,7 @@ def test_what_is_right_already_is_not_written_again(database: Switched, folder: 
 
 
 def test_the_same_skills_have_the_same_revision_everywhere(
-    database: Switched, tmp_path: Path
+    database: SwitchableDatabase, tmp_path: Path
 ) -> None:
     put(database, "pdf")
     one = refreshed(database, tmp_path / "one")
@@ -136,12 +140,12 @@ def test_the_same_skills_have_the_same_revision_everywhere(
 
 
 def test_a_skill_that_this_disk_cannot_hold_keeps_no_other_away(
-    database: Switched, folder: Path
+    database: SwitchableDatabase, folder: Path
 ) -> None:
     put(database, "pdf")
     refreshed(database, folder)
     files = {"SKILL.md": (make_skill_md("pdf"), 0o644), "x" * 300: (b"x", 0o644)}
-    SqlSharedSkills(database).change(lambda write: write.put("pdf", files, ""), AT)
+    SqlSharedSkillTable(database).write(lambda write: write.put("pdf", files, ""), TIMESTAMP)
     put(database, "csv")
     put(database, "zip")
     refreshed(database, folder)
@@ -150,64 +154,64 @@ def test_a_skill_that_this_disk_cannot_hold_keeps_no_other_away(
 
 
 def test_a_database_that_was_restored_is_compared_byte_by_byte(
-    database: Switched, folder: Path
+    database: SwitchableDatabase, folder: Path
 ) -> None:
     put(database, "pdf", "Of now.")
-    store = SqlSharedSkills(database)
-    version = store.look(lambda read: read.versions())["pdf"]
-    with closing(Mirror(store, str(folder))) as mirror:
+    store = SqlSharedSkillTable(database)
+    version = store.read(lambda read: read.versions())["pdf"]
+    with closing(SkillMirror(store, str(folder))) as mirror:
         mirror.refresh()
         before = mirror.revision
         put(database, "pdf", "Of another history.")
         changed = update(shared_skills).values(version=version)
         database.write(lambda connection: connection.execute(changed))
-        mirror.hear([Event("database-restored", "", "", 0, {}, AT)])
-        until(lambda: mirror.revision != before)
+        mirror.handle_events([Event("database-restored", "", "", 0, {}, TIMESTAMP)])
+        wait_until(lambda: mirror.revision != before)
     assert b"Of another history." in (folder / "pdf" / "SKILL.md").read_bytes()
 
 
 def test_while_the_database_is_away_skills_are_read_and_changes_refused(
-    database: Switched, folder: Path, tmp_path: Path
+    database: SwitchableDatabase, folder: Path, tmp_path: Path
 ) -> None:
     put(database, "pdf")
     refreshed(database, folder)
-    database.is_away = True
-    store = SqlSharedSkills(database)
-    with closing(Mirror(store, str(folder), retry=SOON)) as mirror:
-        skills = SharedSkills(str(tmp_path), store, mirror)
+    database.is_down = True
+    store = SqlSharedSkillTable(database)
+    with closing(SkillMirror(store, str(folder), retry_interval=SOON)) as mirror:
+        skills = DatabaseStore(str(tmp_path), store, mirror)
         assert [skill.id for skill in skills.catalog()] == ["pdf"]
         with pytest.raises(DatabaseUnavailable):
             skills.add("csv", "csv", "Reads.")
         with pytest.raises(DatabaseUnavailable):
-            skills.import_(bundle_of_files({"SKILL.md": make_skill_md("csv")}, "csv"))
+            skills.import_(build_single_bundle({"SKILL.md": make_skill_md("csv")}, "csv"))
         with pytest.raises(DatabaseUnavailable):
             skills.delete("pdf")
         assert [skill.id for skill in skills.catalog()] == ["pdf"]
         before = skills.revision()
-        with closing(Database(file_url(database.path), AT)) as of_another_server:
+        with closing(Database(build_sqlite_url(database.path), TIMESTAMP)) as of_another_server:
             put(of_another_server, "csv")
-        database.is_away = False
-        until(lambda: skills.revision() != before)
+        database.is_down = False
+        wait_until(lambda: skills.revision() != before)
         assert [skill.id for skill in skills.catalog()] == ["csv", "pdf"]
 
 
-def test_a_mirror_that_is_removed_comes_back(database: Switched, folder: Path) -> None:
+def test_a_mirror_that_is_removed_comes_back(database: SwitchableDatabase, folder: Path) -> None:
     put(database, "pdf")
-    with closing(Mirror(SqlSharedSkills(database), str(folder))) as mirror:
+    with closing(SkillMirror(SqlSharedSkillTable(database), str(folder))) as mirror:
         mirror.refresh()
         whole = tree(folder)
         folder.rename(folder.with_name("elsewhere"))
-        until(lambda: mirror.revision and tree(folder) == whole)
+        wait_until(lambda: mirror.revision and tree(folder) == whole)
 
 
 def test_a_skill_that_cannot_be_written_here_is_kept_all_the_same(
-    database: Switched, folder: Path, tmp_path: Path
+    database: SwitchableDatabase, folder: Path, tmp_path: Path
 ) -> None:
-    store = SqlSharedSkills(database)
+    store = SqlSharedSkillTable(database)
     folder.write_bytes(b"no folder")
-    with closing(Mirror(store, str(folder), retry=SOON)) as mirror:
-        skills = SharedSkills(str(tmp_path), store, mirror)
+    with closing(SkillMirror(store, str(folder), retry_interval=SOON)) as mirror:
+        skills = DatabaseStore(str(tmp_path), store, mirror)
         assert skills.add("pdf", "pdf", "Reads.").id == "pdf"
         assert [*skills.catalog()] == []
         folder.unlink()
-        until(lambda: [skill.id for skill in skills.catalog()] == ["pdf"])
+        wait_until(lambda: [skill.id for skill in skills.catalog()] == ["pdf"])

@@ -6,39 +6,39 @@ from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.commit_tree import (
-    EXECUTABLE,
-    LINK,
-    PLAIN,
-    SUBMODULE,
-    Draft,
-    Entry,
-    draft_level,
-    draft_skills,
-    files_of,
+    MODE_EXECUTABLE,
+    MODE_LINK,
+    MODE_REGULAR,
+    MODE_SUBMODULE,
+    CommitSkill,
+    TreeEntry,
+    collect_level,
+    collect_skills,
+    iterate_files,
     searchable_paths,
 )
 from skillhall._internal.sources.folder.bundle_reader import (
     MAX_DEPTH,
-    MAX_FILE,
+    MAX_FILE_SIZE,
     MAX_FILES,
-    MAX_TOTAL,
+    MAX_TOTAL_SIZE,
 )
 
 
-def entry(path: str, size: int | None = 1, mode: str = PLAIN) -> Entry:
-    return Entry(path, mode, "1" * 40, size)
+def entry(path: str, size: int | None = 1, mode: str = MODE_REGULAR) -> TreeEntry:
+    return TreeEntry(path, mode, "1" * 40, size)
 
 
-def draft(*entries: Entry, folder: str = "") -> Draft:
-    [made] = draft_skills(entries, [folder])
+def draft(*entries: TreeEntry, folder: str = "") -> CommitSkill:
+    [made] = collect_skills(entries, [folder])
     return made
 
 
-def draft_of(*paths: str) -> Draft:
+def draft_of(*paths: str) -> CommitSkill:
     return draft(*map(entry, paths))
 
 
-def found(made: Draft) -> list[tuple[Code, str]]:
+def found(made: CommitSkill) -> list[tuple[Code, str]]:
     return [(finding.code, finding.path) for finding in made.findings]
 
 
@@ -46,8 +46,10 @@ def found(made: Draft) -> list[tuple[Code, str]]:
 
 
 def test_a_link_where_a_skill_would_be_is_reported_whatever_its_name() -> None:
-    links = [entry(path, mode=LINK) for path in ("folder", "flat.md", "half/SKILL.md", "con")]
-    _, findings = draft_level([*links, entry("docs/x")], "", PROMPT_REPOSITORY.scan, "acme/skills")
+    links = [entry(path, mode=MODE_LINK) for path in ("folder", "flat.md", "half/SKILL.md", "con")]
+    _, findings = collect_level(
+        [*links, entry("docs/x")], "", PROMPT_REPOSITORY.scan_policy, "acme/skills"
+    )
     assert sorted((one.code, one.path) for one in findings) == [
         (Code.LINK_SKIPPED, ""),
         (Code.LINK_SKIPPED, "flat.md"),
@@ -62,7 +64,7 @@ def test_a_link_where_a_skill_would_be_is_reported_whatever_its_name() -> None:
 
 def test_each_file_goes_to_the_skill_above_it() -> None:
     entries = [entry(path) for path in ("a/SKILL.md", "a/b/c", "ab/x", "x", "d/SKILL.md")]
-    drafts = draft_skills(entries, ["d", "a"])
+    drafts = collect_skills(entries, ["d", "a"])
     assert [(made.folder, list(made.entries)) for made in drafts] == [
         ("d", ["SKILL.md"]),
         ("a", ["SKILL.md", "b/c"]),
@@ -76,9 +78,11 @@ def test_the_order_of_a_listing_does_not_matter() -> None:
 
 
 def test_a_bundle_has_the_bytes_and_modes_of_the_commit() -> None:
-    made = draft(Entry("s/go", EXECUTABLE, "1"), Entry("s/x", "100664", "2"), folder="s")
-    made.weigh({"1": 2, "2": 0})
-    bundle = made.bundle({"1": b"go", "2": b""})
+    made = draft(
+        TreeEntry("s/go", MODE_EXECUTABLE, "1"), TreeEntry("s/x", "100664", "2"), folder="s"
+    )
+    made.apply_size_limits({"1": 2, "2": 0})
+    bundle = made.build_bundle({"1": b"go", "2": b""})
     assert isinstance(bundle, Bundle)
     assert bundle.folder == "s"
     assert [(f.path.text, f.size, f.executable, f.read()) for f in bundle.files.values()] == [
@@ -88,13 +92,13 @@ def test_a_bundle_has_the_bytes_and_modes_of_the_commit() -> None:
 
 
 def test_a_skill_at_the_top_has_no_folder() -> None:
-    assert draft_of("SKILL.md").bundle({"1" * 40: b"x"}).folder == ""
+    assert draft_of("SKILL.md").build_bundle({"1" * 40: b"x"}).folder == ""
 
 
 # What may be a skill
 
 
-@pytest.mark.parametrize("mode", [LINK, SUBMODULE, "100000", "040000"])
+@pytest.mark.parametrize("mode", [MODE_LINK, MODE_SUBMODULE, "100000", "040000"])
 def test_what_is_no_file_is_no_skill(mode: str) -> None:
     assert searchable_paths([entry("a/SKILL.md", mode=mode)]) == []
 
@@ -127,8 +131,8 @@ def test_litter_is_not_worth_a_finding(path: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "why", "hint"),
     [
-        (LINK, "it is a link", "copy the file instead"),
-        (SUBMODULE, "it is another repository", "copy its files instead"),
+        (MODE_LINK, "it is a link", "copy the file instead"),
+        (MODE_SUBMODULE, "it is another repository", "copy its files instead"),
         ("100000", "it is not a regular file", "remove it"),
     ],
 )
@@ -140,7 +144,7 @@ def test_what_is_no_file_is_left_out_with_advice(mode: str, why: str, hint: str)
     assert finding.message == f"left out of the skill's files: {why}"
 
 
-@pytest.mark.parametrize("mode", [PLAIN, LINK])
+@pytest.mark.parametrize("mode", [MODE_REGULAR, MODE_LINK])
 @pytest.mark.parametrize("path", ["../x", "/x", "a//b", "./a", "a/./b", "nul", "a\x1bb", "a\udcff"])
 def test_an_unsafe_path_is_left_out_and_shown_harmlessly(path: str, mode: str) -> None:
     made = draft(entry(f"s/{path}", mode=mode), folder="s")
@@ -201,7 +205,7 @@ def test_names_in_the_second_of_two_such_folders_are_compared_too() -> None:
 
 
 def test_a_file_that_is_left_out_takes_no_name() -> None:
-    made = draft(entry("A", mode=LINK), entry("a"))
+    made = draft(entry("A", mode=MODE_LINK), entry("a"))
     assert found(made) == [(Code.FILE_LEFT_OUT, "A")]
 
 
@@ -216,31 +220,38 @@ def test_more_files_than_a_skill_may_have_are_told_once() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_file_of_exactly_the_limit_is_taken_and_a_larger_one_left_out(known: bool) -> None:
-    sizes = {"a": MAX_FILE, "b": MAX_FILE + 1, "c": 0}
-    entries = [Entry(name, PLAIN, name, size if known else None) for name, size in sizes.items()]
+    sizes = {"a": MAX_FILE_SIZE, "b": MAX_FILE_SIZE + 1, "c": 0}
+    entries = [
+        TreeEntry(name, MODE_REGULAR, name, size if known else None) for name, size in sizes.items()
+    ]
     made = draft(*entries)
-    made.weigh({} if known else sizes)
-    assert [(one.path, one.size) for one in files_of([made])] == [("a", MAX_FILE), ("c", 0)]
+    made.apply_size_limits({} if known else sizes)
+    assert [(one.path, one.size) for one in iterate_files([made])] == [
+        ("a", MAX_FILE_SIZE),
+        ("c", 0),
+    ]
     assert found(made) == [(Code.FILE_TOO_LARGE, "b")]
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_files_that_are_too_much_together_are_left_out_from_there_on(known: bool) -> None:
-    count = MAX_TOTAL // MAX_FILE
-    sizes = {f"{number:02}": MAX_FILE for number in range(count)} | {"x": 0, "y": 1, "z": 0}
-    entries = [Entry(name, PLAIN, name, size if known else None) for name, size in sizes.items()]
+    count = MAX_TOTAL_SIZE // MAX_FILE_SIZE
+    sizes = {f"{number:02}": MAX_FILE_SIZE for number in range(count)} | {"x": 0, "y": 1, "z": 0}
+    entries = [
+        TreeEntry(name, MODE_REGULAR, name, size if known else None) for name, size in sizes.items()
+    ]
     made = draft(*entries)
-    made.weigh({} if known else sizes)
+    made.apply_size_limits({} if known else sizes)
     assert list(made.entries) == list(sizes)[: count + 1]
     assert found(made) == [(Code.FILE_TOO_LARGE, "y")]
 
 
 def test_sizes_that_come_first_or_last_do_not_change_which_files_count() -> None:
     names = [f"{number:05}" for number in range(MAX_FILES + 1)]
-    sizes = dict.fromkeys(names, 1) | {names[0]: MAX_FILE + 1}
-    before = draft(*(Entry(name, PLAIN, name, sizes[name]) for name in names))
-    after = draft(*(Entry(name, PLAIN, name) for name in names))
-    before.weigh()
-    after.weigh(sizes)
+    sizes = dict.fromkeys(names, 1) | {names[0]: MAX_FILE_SIZE + 1}
+    before = draft(*(TreeEntry(name, MODE_REGULAR, name, sizes[name]) for name in names))
+    after = draft(*(TreeEntry(name, MODE_REGULAR, name) for name in names))
+    before.apply_size_limits()
+    after.apply_size_limits(sizes)
     assert before == after
     assert found(after) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, names[0])]

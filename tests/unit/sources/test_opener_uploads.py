@@ -2,8 +2,8 @@
 
 import pytest
 
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
-from skillhall._internal.sources.opener import open_upload
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.sources.opener import read_upload
 from skillhall.errors import ArchiveRejected, SourceRejected, TooLarge
 from tests.support.archives import zip_of
 from tests.support.skills import make_skill_md
@@ -22,23 +22,23 @@ TEXT = make_skill_md("pdf")
     ],
 )
 def test_the_skill_is_found_in_whatever_is_sent(files: dict[str, bytes]) -> None:
-    (bundle,) = open_upload([*files.items()])
+    (bundle,) = read_upload([*files.items()])
     assert bundle.files["SKILL.md"].read() == TEXT
 
 
 def test_a_folder_of_several_skills_gives_all_of_them() -> None:
-    found = open_upload([(f"all/{name}/SKILL.md", make_skill_md(name)) for name in "ab"])
+    found = read_upload([(f"all/{name}/SKILL.md", make_skill_md(name)) for name in "ab"])
     assert [bundle.folder.rpartition("/")[2] for bundle in found] == ["a", "b"]
 
 
 def test_what_holds_no_skill_or_leaves_its_folder_is_refused() -> None:
     with pytest.raises(SourceRejected):
-        open_upload([])
+        read_upload([])
     for files in ({"x.zip": b"no zip"}, {"a/../../SKILL.md": TEXT}, {"a/x.md": b"x"}):
         with pytest.raises(ArchiveRejected):
-            open_upload([*files.items()])
+            read_upload([*files.items()])
 
 
 def test_a_skill_md_alone_is_limited_to_the_size_a_skill_md_may_have() -> None:
-    with pytest.raises(TooLarge, match=str(MAX_SKILL_MD)):
-        open_upload([("SKILL.md", b"x" * (MAX_SKILL_MD + 1))])
+    with pytest.raises(TooLarge, match=str(MAX_SKILL_MD_BYTES)):
+        read_upload([("SKILL.md", b"x" * (MAX_SKILL_MD_BYTES + 1))])

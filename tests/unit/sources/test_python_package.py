@@ -13,7 +13,11 @@ import pytest
 
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.sources.python_package import Packaged, package_search_paths, read_package
+from skillhall._internal.sources.python_package import (
+    PackageSkills,
+    package_search_paths,
+    read_package,
+)
 from skillhall._internal.sources.ref import PackageRef
 from skillhall.errors import NoSkillThere, PackageNotInstalled
 from tests.support.skills import make_skill_md
@@ -56,7 +60,7 @@ def install(site: Path, wheel: bytes) -> Path:
     return site
 
 
-def read(site: Path, name: str = "pdf-tools") -> Packaged:
+def read(site: Path, name: str = "pdf-tools") -> PackageSkills:
     return read_package(PackageRef(name), [str(site)])
 
 

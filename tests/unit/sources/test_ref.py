@@ -13,8 +13,8 @@ from skillhall._internal.sources.ref import (
     PackageRef,
     SourceRef,
     UrlRef,
-    is_commit,
-    parse_reference,
+    is_commit_id,
+    parse_source_ref,
 )
 from skillhall.errors import SourceRejected
 
@@ -289,12 +289,12 @@ REFUSED: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("text", "meaning"), ACCEPTED)
 def test_a_text_means_one_source(text: str, meaning: SourceRef) -> None:
-    assert parse_reference(text) == meaning
+    assert parse_source_ref(text) == meaning
 
 
 @pytest.mark.parametrize("meaning", [meaning for _, meaning in ACCEPTED], ids=str)
 def test_the_canonical_text_means_the_same(meaning: SourceRef) -> None:
-    assert parse_reference(meaning.text) == meaning
+    assert parse_source_ref(meaning.text) == meaning
 
 
 @pytest.mark.parametrize(
@@ -307,13 +307,13 @@ def test_the_canonical_text_means_the_same(meaning: SourceRef) -> None:
 )
 def test_what_would_be_read_as_grammar_is_encoded(meaning: SourceRef, text: str) -> None:
     assert meaning.text == text
-    assert parse_reference(text) == meaning
+    assert parse_source_ref(text) == meaning
 
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED)
 def test_a_text_is_refused_for_one_reason(text: str, reason: str) -> None:
     with pytest.raises(SourceRejected) as caught:
-        parse_reference(text)
+        parse_source_ref(text)
     assert (caught.value.reason, caught.value.code) == (reason, "source_rejected")
     assert len(str(caught.value)) < 500
 
@@ -337,7 +337,7 @@ def test_a_text_is_refused_for_one_reason(text: str, reason: str) -> None:
 )
 def test_no_refusal_repeats_a_secret(text: str) -> None:
     with pytest.raises(SourceRejected) as caught:
-        parse_reference(text)
+        parse_source_ref(text)
     assert "SECRET" not in str(caught.value)
     assert "SECRET" not in caught.value.text
     assert "***" in caught.value.text or "?" in text or "#" in text
@@ -346,15 +346,15 @@ def test_no_refusal_repeats_a_secret(text: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:1"])
 def test_http_to_this_machine_is_read_if_asked(host: str) -> None:
     text = f"http://{host}/a/b.git"
-    assert parse_reference(text, loopback_http=True) == GitRef(text)
+    assert parse_source_ref(text, allow_loopback_http=True) == GitRef(text)
     with pytest.raises(SourceRejected, match="'http' is not safe"):
-        parse_reference(text)
+        parse_source_ref(text)
 
 
 @pytest.mark.parametrize("host", ["host.example", "8.8.8.8", "127.evil.example", "10.0.0.1"])
 def test_http_to_anyone_else_is_refused_even_if_asked(host: str) -> None:
     with pytest.raises(SourceRejected, match="'http' is not safe"):
-        parse_reference(f"http://{host}/a/b.git", loopback_http=True)
+        parse_source_ref(f"http://{host}/a/b.git", allow_loopback_http=True)
 
 
 def test_a_page_of_a_branch_with_slashes_has_further_readings() -> None:
@@ -373,8 +373,8 @@ def test_there_is_no_longer_ref_where_none_can_be(path: str, ref: str) -> None:
 
 
 def test_only_a_whole_commit_id_pins() -> None:
-    assert is_commit(COMMIT)
-    assert not is_commit(COMMIT[:7])
+    assert is_commit_id(COMMIT)
+    assert not is_commit_id(COMMIT[:7])
 
 
 def test_git_finds_a_repository_of_github_by_https() -> None:
@@ -402,8 +402,8 @@ texts = st.one_of(
 @example("https://h.example/a/x.zip/")
 def test_parsing_gives_a_source_with_a_stable_text_or_a_refusal(text: str) -> None:
     try:
-        found = parse_reference(text)
+        found = parse_source_ref(text)
     except SourceRejected:
         return
-    assert parse_reference(found.text) == found
-    assert parse_reference(found.text).text == found.text
+    assert parse_source_ref(found.text) == found
+    assert parse_source_ref(found.text).text == found.text

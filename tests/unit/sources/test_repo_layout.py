@@ -2,7 +2,11 @@
 
 import pytest
 
-from skillhall._internal.sources.repo_layout import find_skills, folder_above, skill_folders
+from skillhall._internal.sources.repo_layout import (
+    find_enclosing_folder,
+    find_skill_folders,
+    find_skills,
+)
 from skillhall.errors import NoSkillThere, SkillNotFound, SourceRejected
 
 PATHS = [
@@ -22,12 +26,12 @@ PATHS = [
 
 
 def test_a_skill_inside_a_skill_belongs_to_it() -> None:
-    assert skill_folders(["a/SKILL.md", "a/b/SKILL.md", "c/x"]) == {"a"}
+    assert find_skill_folders(["a/SKILL.md", "a/b/SKILL.md", "c/x"]) == {"a"}
 
 
 def test_a_skill_at_the_top_is_the_only_one() -> None:
-    assert skill_folders(["SKILL.md", "skills/a/SKILL.md"]) == {""}
-    assert folder_above("skills/a/SKILL.md", {""}) == ""
+    assert find_skill_folders(["SKILL.md", "skills/a/SKILL.md"]) == {""}
+    assert find_enclosing_folder("skills/a/SKILL.md", {""}) == ""
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 
 from skillhall._internal.storage.history import (
     MAX_CHANGES,
-    Change,
-    Entry,
-    Held,
     History,
+    HistoryChange,
+    HistoryEntry,
+    HistoryFile,
     Journal,
-    referenced,
+    find_referenced_digests,
 )
 
 ONE, TWO = (hashlib.sha256(data).hexdigest() for data in (b"1", b"2"))
@@ -23,14 +23,17 @@ def history(tmp_path: Path) -> History:
     return History(str(tmp_path), "/home/ada/project")
 
 
-def make_change(number: int = 1) -> Change:
-    entry = Entry(
-        {"SKILL.md": Held(ONE, executable=False), "scripts/run.sh": Held(ONE, executable=True)},
-        {"SKILL.md": Held(TWO, executable=False)},
+def make_change(number: int = 1) -> HistoryChange:
+    entry = HistoryEntry(
+        {
+            "SKILL.md": HistoryFile(ONE, executable=False),
+            "scripts/run.sh": HistoryFile(ONE, executable=True),
+        },
+        {"SKILL.md": HistoryFile(TWO, executable=False)},
         '{"commit": "a"}',
         '{"commit": "é"}',
     )
-    return Change(f"change-{number}", "update", "2026-01-01T00:00:00Z", {"pdf-tools": entry})
+    return HistoryChange(f"change-{number}", "update", "2026-01-01T00:00:00Z", {"pdf-tools": entry})
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -41,12 +44,22 @@ def files_of(folder: Path) -> list[Path]:
     "change",
     [
         make_change(),
-        Change("a", "add", "", {"x": Entry(None, {"SKILL.md": Held(ONE, executable=False)})}),
-        Change("r", "remove", "", {"x": Entry({}, None, "null", None), "y": Entry(None, None)}),
-        Change("\udc80é\n", "add", "\0", {"../é": Entry(None, {})}),
+        HistoryChange(
+            "a",
+            "add",
+            "",
+            {"x": HistoryEntry(None, {"SKILL.md": HistoryFile(ONE, executable=False)})},
+        ),
+        HistoryChange(
+            "r",
+            "remove",
+            "",
+            {"x": HistoryEntry({}, None, "null", None), "y": HistoryEntry(None, None)},
+        ),
+        HistoryChange("\udc80é\n", "add", "\0", {"../é": HistoryEntry(None, {})}),
     ],
 )
-def test_what_is_recorded_is_read_back(change: Change, history: History) -> None:
+def test_what_is_recorded_is_read_back(change: HistoryChange, history: History) -> None:
     history.record(change)
     assert history.last() == change
     assert history.read() == Journal((change,), ())
@@ -59,7 +72,7 @@ def test_changes_come_newest_first(history: History) -> None:
 
 
 def test_a_scope_without_a_history_is_empty(history: History, tmp_path: Path) -> None:
-    history.drop("change-1")
+    history.delete("change-1")
     assert (history.read(), history.last()) == (Journal((), ()), None)
     assert list(tmp_path.iterdir()) == []
 
@@ -99,8 +112,8 @@ def test_the_oldest_changes_give_way(history: History, tmp_path: Path) -> None:
 def test_a_dropped_change_is_forgotten_and_the_others_stay(history: History) -> None:
     for number in (1, 2, 3):
         history.record(make_change(number))
-    history.drop("change-2")
-    history.drop("change-9")
+    history.delete("change-2")
+    history.delete("change-9")
     assert [one.id for one in history.changes()] == ["change-3", "change-1"]
     history.record(make_change(4))
     assert [one.id for one in history.changes()] == ["change-4", "change-3", "change-1"]
@@ -166,13 +179,19 @@ def test_a_link_a_folder_and_a_huge_file_are_damaged_and_strangers_are_not_looke
 @pytest.mark.parametrize(
     "change",
     [
-        make_change()._replace(entries={"x": Entry(None, {"../x": Held(ONE, executable=False)})}),
-        make_change()._replace(entries={"x": Entry(None, {"x": Held("short", executable=False)})}),
-        make_change()._replace(entries={"x": Entry(None, {"./x": Held(ONE, executable=False)})}),
+        make_change()._replace(
+            entries={"x": HistoryEntry(None, {"../x": HistoryFile(ONE, executable=False)})}
+        ),
+        make_change()._replace(
+            entries={"x": HistoryEntry(None, {"x": HistoryFile("short", executable=False)})}
+        ),
+        make_change()._replace(
+            entries={"x": HistoryEntry(None, {"./x": HistoryFile(ONE, executable=False)})}
+        ),
     ],
 )
 def test_a_change_that_could_not_be_read_back_is_refused(
-    change: Change, history: History, tmp_path: Path
+    change: HistoryChange, history: History, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match="cannot be written down"):
         history.record(change)
@@ -180,14 +199,14 @@ def test_a_change_that_could_not_be_read_back_is_refused(
 
 
 def test_every_digest_that_any_scope_names_is_known(history: History, tmp_path: Path) -> None:
-    assert referenced(str(tmp_path)) == set()
+    assert find_referenced_digests(str(tmp_path)) == set()
     three = hashlib.sha256(b"3").hexdigest()
     lock = json.dumps({"files": {"SKILL.md": f"sha256:{three}"}})
     history.record(make_change())
     other = History(str(tmp_path), "/home/ada/other")
-    other.record(Change("a", "add", "", {"x": Entry(None, {}, None, lock)}))
+    other.record(HistoryChange("a", "add", "", {"x": HistoryEntry(None, {}, None, lock)}))
     (tmp_path / "history" / ".DS_Store").touch()
-    assert referenced(str(tmp_path)) == {ONE, TWO, three}
+    assert find_referenced_digests(str(tmp_path)) == {ONE, TWO, three}
     assert make_change().digests() == {ONE, TWO}
 
 
@@ -195,4 +214,4 @@ def test_damage_keeps_the_contents_that_a_change_named(history: History, tmp_pat
     history.record(make_change())
     (file,) = files_of(tmp_path)
     file.write_bytes(file.read_bytes()[:-3])
-    assert referenced(str(tmp_path)) == {ONE, TWO}
+    assert find_referenced_digests(str(tmp_path)) == {ONE, TWO}

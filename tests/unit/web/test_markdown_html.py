@@ -2,14 +2,14 @@
 
 import pytest
 
-from skillhall._internal.web.highlight import highlight
-from skillhall._internal.web.markdown_html import MAX_MARKDOWN, MarkdownPages
+from skillhall._internal.web.highlight import highlight_code
+from skillhall._internal.web.markdown_html import MAX_MARKDOWN_BYTES, MarkdownRenderer
 
 FILES = "/skill/x/files"
 
 
 def rendered(text: str) -> str:
-    return str(MarkdownPages().render(text, FILES))
+    return str(MarkdownRenderer().render(text, FILES))
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def test_a_table_is_aligned_by_classes() -> None:
     assert "style=" not in html
 
 
-@pytest.mark.parametrize("text", ["x" * (MAX_MARKDOWN + 1), "[" * 6_000])
+@pytest.mark.parametrize("text", ["x" * (MAX_MARKDOWN_BYTES + 1), "[" * 6_000])
 def test_what_would_take_too_long_is_plain_text(text: str) -> None:
     assert rendered(text).startswith('<pre class="plain">')
 
 
 def test_characters_that_nobody_sees_are_marked() -> None:
     assert '<span class="unseen">U+202E</span>' in rendered("a\u202eb")
-    assert '<span class="unseen">U+200B</span>' in str(highlight("a\u200bb", "x.txt"))
+    assert '<span class="unseen">U+200B</span>' in str(highlight_code("a\u200bb", "x.txt"))
 
 
 def test_code_gets_classes_and_stays_what_it_is() -> None:
-    html = str(highlight('def f(): return "<b>"\n', "a.py"))
+    html = str(highlight_code('def f(): return "<b>"\n', "a.py"))
     assert '<span class="k">def</span>' in html
     assert "<b>" not in html
 
@@ -86,4 +86,4 @@ def test_code_gets_classes_and_stays_what_it_is() -> None:
 def test_emoji_flags_are_shown_without_a_mark() -> None:
     wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
     assert "unseen" not in rendered(f"For {wales} readers")
-    assert "unseen" not in str(highlight(f"For {wales} readers", "x.txt"))
+    assert "unseen" not in str(highlight_code(f"For {wales} readers", "x.txt"))

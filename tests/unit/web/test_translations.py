@@ -7,10 +7,10 @@ from string import Formatter
 import pytest
 
 from skillhall._internal import web
-from skillhall._internal.web.translations import LANGUAGES, texts_in, wanted_language
+from skillhall._internal.web.translations import LANGUAGES, load_translations, negotiate_language
 
 FOLDER = Path(web.__file__).parent
-ENGLISH = texts_in("en").words
+ENGLISH = load_translations("en").messages
 
 
 def values_in(text: str) -> set[str]:
@@ -19,7 +19,7 @@ def values_in(text: str) -> set[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_every_text_with_the_same_values(language: str) -> None:
-    words = texts_in(language).words
+    words = load_translations(language).messages
     assert set(words) == set(ENGLISH)
     for key, text in words.items():
         assert values_in(text) == values_in(ENGLISH[key]), key
@@ -28,7 +28,9 @@ def test_every_language_has_every_text_with_the_same_values(language: str) -> No
 
 @pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
 def test_a_translation_is_translated(language: str) -> None:
-    same = {key for key, text in texts_in(language).words.items() if text == ENGLISH[key]}
+    same = {
+        key for key, text in load_translations(language).messages.items() if text == ENGLISH[key]
+    }
     assert same == set()
 
 
@@ -59,9 +61,9 @@ def test_templates_ask_only_for_texts_that_exist_and_for_all_of_them() -> None:
 def test_the_language_is_what_was_chosen_or_what_the_browser_asks_for(
     chosen: str, accepted: str, language: str
 ) -> None:
-    assert wanted_language(chosen, accepted) == language
+    assert negotiate_language(chosen, accepted) == language
 
 
 def test_a_count_chooses_the_form() -> None:
-    t = texts_in("en")
+    t = load_translations("en")
     assert (t("skills.files", count=1), t("skills.files", count=1200)) == ("1 file", "1,200 files")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from skillhall._internal.workspace import Budgets, Session, Zone, ZoneSize
-from skillhall._internal.workspace.context import Spending, spend
+from skillhall._internal.workspace import Session, SessionBudgets, Zone, ZoneSize
+from skillhall._internal.workspace.context import Spending, compute_spending
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,11 @@ def test_a_budget_warns_at_80_and_95_percent(tokens: int, budget: int | None, le
 
 
 def test_a_session_spends_what_its_zones_hold() -> None:
-    budgets = Budgets(stable=10, total=100)
+    budgets = SessionBudgets(stable=10, total=100)
     session = Session("s1", "x", budgets, 1, 1, "", "")
-    spent = spend(session, {Zone.STABLE: ZoneSize(2, 7, 30), Zone.WORKING: ZoneSize(1, 5, 9)})
+    spent = compute_spending(
+        session, {Zone.STABLE: ZoneSize(2, 7, 30), Zone.WORKING: ZoneSize(1, 5, 9)}
+    )
     assert spent[Zone.STABLE] == (7, 10)
     assert spent[Zone.PERMANENT] == (0, None)
     assert spent[None] == (12, 100)

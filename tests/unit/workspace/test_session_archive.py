@@ -4,23 +4,27 @@ from functools import partial
 import pytest
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall._internal.workspace import Content, Zone
+from skillhall._internal.workspace import BlockContent, Zone
 from skillhall._internal.workspace import session_archive as portable
 from skillhall._internal.workspace.context import Context
 from skillhall._internal.workspace.export import export_session
-from skillhall._internal.workspace.session_archive import MANIFEST, pack_session, read_portable
-from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.workspace.session_archive import (
+    MANIFEST,
+    pack_session,
+    read_portable_session,
+)
+from skillhall._internal.workspace.validation import build_content
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import FieldRefused, SkillRejected, TooLarge
 from tests.support.memory_store import MemoryStore
 from tests.support.workspaces import make_workspace
 
 
-def notes(number: int, text: str) -> list[Content]:
-    return [make_content("note", Zone.WORKING, f"{n} {text}") for n in range(number)]
+def notes(number: int, text: str) -> list[BlockContent]:
+    return [build_content("note", Zone.WORKING, f"{n} {text}") for n in range(number)]
 
 
-def context_of(workspace: Workspace, contents: list[Content]) -> Context:
+def context_of(workspace: Workspace, contents: list[BlockContent]) -> Context:
     return workspace.contexts.compile(workspace.sessions.create("One", contents=contents).id)
 
 
@@ -52,7 +56,7 @@ def test_a_large_session_is_read_file_by_file_and_comes_back_from_an_archive(
     assert "context/working.md" in bundle.files
     assert "blocks/3.json" in bundle.files
     assert len(bundle.files["SKILL.md"].read()) < 1000
-    session = workspace.imports.open_session(out.data, out.name)
+    session = workspace.importer.create_session(out.data, out.name)
     back = [block.content for block in workspace.blocks.list(session.id)]
     assert back == contents
 
@@ -60,16 +64,16 @@ def test_a_large_session_is_read_file_by_file_and_comes_back_from_an_archive(
 def test_a_session_that_is_too_large_for_an_archive_is_refused(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portable, "_LARGEST", 1000)
+    monkeypatch.setattr(portable, "_MAX_TOTAL_BYTES", 1000)
     with pytest.raises(TooLarge):
         pack_session(context_of(workspace, notes(1, "x" * 2000)))
 
 
 def test_a_file_of_somebody_else_is_no_session(workspace: Workspace) -> None:
     bundle = pack_session(context_of(workspace, notes(1, "x")))
-    assert read_portable(changed(bundle, MANIFEST, b'{"format": "other"}')) is None
-    assert read_portable(changed(bundle, MANIFEST, b"[")) is None
-    assert read_portable(changed(bundle, MANIFEST, None)) is None
+    assert read_portable_session(changed(bundle, MANIFEST, b'{"format": "other"}')) is None
+    assert read_portable_session(changed(bundle, MANIFEST, b"[")) is None
+    assert read_portable_session(changed(bundle, MANIFEST, None)) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +93,7 @@ def test_a_file_of_somebody_else_is_no_session(workspace: Workspace) -> None:
 def test_a_damaged_session_is_refused(workspace: Workspace, path: str, data: bytes | None) -> None:
     bundle = pack_session(context_of(workspace, notes(1, "x")))
     with pytest.raises(FieldRefused, match="damaged"):
-        read_portable(changed(bundle, path, data))
+        read_portable_session(changed(bundle, path, data))
 
 
 @pytest.mark.parametrize(
@@ -100,10 +104,10 @@ def test_a_damaged_manifest_is_refused(workspace: Workspace, field: str, value: 
     bundle = pack_session(context_of(workspace, notes(1, "x")))
     manifest = {**json.loads(bundle.files[MANIFEST].read()), field: value}
     with pytest.raises(FieldRefused):
-        read_portable(changed(bundle, MANIFEST, json.dumps(manifest).encode()))
+        read_portable_session(changed(bundle, MANIFEST, json.dumps(manifest).encode()))
 
 
 def test_an_archive_without_skills_makes_no_session(workspace: Workspace) -> None:
     with pytest.raises(SkillRejected):
-        workspace.imports.open_session(b"no frontmatter", "x.md")
+        workspace.importer.create_session(b"no frontmatter", "x.md")
     assert workspace.sessions.list() == []

@@ -1,57 +1,57 @@
 import pytest
 
-from skillhall._internal.workspace import Budgets, SkillOrigin, Zone
+from skillhall._internal.workspace import SessionBudgets, SkillOrigin, Zone
 from skillhall._internal.workspace.validation import (
     MAX_BUDGET,
     MAX_CONTENT,
     MAX_DESCRIPTION,
-    checked_budgets,
-    checked_description,
-    checked_name,
-    checked_type,
-    checked_zone,
-    make_content,
+    build_content,
+    parse_zone,
+    validate_block_type,
+    validate_budgets,
+    validate_description,
+    validate_name,
 )
 from skillhall.errors import FieldRefused, TextRefused, TooLarge
 
 
 def test_a_name_is_trimmed_and_one_line() -> None:
-    assert checked_name("name", "  Über alles 🙂 ") == "Über alles 🙂"
+    assert validate_name("name", "  Über alles 🙂 ") == "Über alles 🙂"
     for text in ("a\nb", "a\x85b", "a\u2028b", "a\x1bb", "a\0b", "a\ud800b"):
         with pytest.raises(TextRefused):
-            checked_name("name", text)
+            validate_name("name", text)
     with pytest.raises(FieldRefused):
-        checked_name("name", " ")
+        validate_name("name", " ")
     with pytest.raises(TooLarge):
-        checked_name("name", "x" * 201)
+        validate_name("name", "x" * 201)
 
 
 def test_a_description_has_an_end() -> None:
-    assert checked_description(" two\nlines ") == "two\nlines"
+    assert validate_description(" two\nlines ") == "two\nlines"
     with pytest.raises(TooLarge):
-        checked_description("x" * (MAX_DESCRIPTION + 1))
+        validate_description("x" * (MAX_DESCRIPTION + 1))
 
 
 def test_zones_and_types_are_known_by_name() -> None:
-    assert checked_zone("stable") is Zone.STABLE
-    assert checked_type("note") == "note"
+    assert parse_zone("stable") is Zone.STABLE
+    assert validate_block_type("note") == "note"
     with pytest.raises(FieldRefused):
-        checked_zone("")
+        parse_zone("")
     with pytest.raises(FieldRefused):
-        checked_type("Note")
+        validate_block_type("Note")
 
 
 @pytest.mark.parametrize("value", [-1, MAX_BUDGET + 1])
 def test_a_budget_is_a_number_that_can_be_spent(value: int) -> None:
-    assert checked_budgets(Budgets(total=0)) == Budgets(total=0)
+    assert validate_budgets(SessionBudgets(total=0)) == SessionBudgets(total=0)
     with pytest.raises(FieldRefused):
-        checked_budgets(Budgets(stable=value))
+        validate_budgets(SessionBudgets(stable=value))
 
 
 def test_a_content_is_counted_in_bytes_and_keeps_whatever_is_text() -> None:
-    assert make_content("note", Zone.STABLE, "a\r\n\x1b").text == "a\r\n\x1b"
-    assert make_content("note", Zone.STABLE, "x" * MAX_CONTENT).tokens > 100_000
+    assert build_content("note", Zone.STABLE, "a\r\n\x1b").text == "a\r\n\x1b"
+    assert build_content("note", Zone.STABLE, "x" * MAX_CONTENT).tokens > 100_000
     with pytest.raises(TooLarge):
-        make_content("note", Zone.STABLE, "é" * (MAX_CONTENT // 2 + 1))
+        build_content("note", Zone.STABLE, "é" * (MAX_CONTENT // 2 + 1))
     with pytest.raises(TextRefused):
-        make_content("skill", Zone.STABLE, "", SkillOrigin("a\0", "", "", ""))
+        build_content("skill", Zone.STABLE, "", SkillOrigin("a\0", "", "", ""))

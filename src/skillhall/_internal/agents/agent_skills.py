@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
-from skillhall._internal.agents.instruction_skills import InstructionSource, Loader, as_inlined
+from skillhall._internal.agents.instruction_skills import (
+    InstructionLoader,
+    InstructionSource,
+    to_inlined,
+)
 from skillhall._internal.agents.local_host import LocalHost
 from skillhall._internal.catalog.reader import activate
-from skillhall._internal.catalog.skill_view import Offer
+from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
-from skillhall._internal.render.prompt_plan import Plan, Wanted, plan_prompt
+from skillhall._internal.render.prompt_plan import PlanRequest, PromptPlan, plan_prompt
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import SkillhallError
@@ -23,18 +27,18 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from os import PathLike
 
-    from skillhall._internal.agents.instruction_skills import Instructions
+    from skillhall._internal.agents.instruction_skills import LoadedInstructions
     from skillhall._internal.catalog.catalog import Skill
-    from skillhall._internal.catalog.skill_view import Offered
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.catalog.skill_view import ViewedSkill
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
 
 DEFAULT_AGENT = "default"
 # Where the agent of a folder without a config finds skills: its own, then those of every agent.
-_USUAL = tuple(dict.fromkeys(path for path, _ in (*LOCAL_SKILLS.roots, *LENIENT.roots)))
+_DEFAULT_ROOTS = tuple(dict.fromkeys(path for path, _ in (*LOCAL_SKILLS.roots, *LENIENT.roots)))
 
 
-class Listed(NamedTuple):
+class ListingRow(NamedTuple):
     """A skill of the listing, under the name that the tools know it by."""
 
     name: str
@@ -43,12 +47,12 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class AgentSkillsSnapshot:
     """Everything about an agent's skills at one moment."""
 
-    instructions: Instructions
-    offer: Offer
-    plan: Plan
+    instructions: LoadedInstructions
+    skill_view: SkillView
+    plan: PromptPlan
 
 
 class AgentSkills:
@@ -68,17 +72,17 @@ class AgentSkills:
         self.settings = settings or Settings.read()
         self.profile = profile
         base, follow = self.settings.working_directory, self.settings.follow_links
-        located = [one.located(base, follow_links=follow) for one in agent.skills]
+        located = [one.resolve_root(base, follow_links=follow) for one in agent.skills]
         self._sources = [*zip(located, (one.globs for one in agent.skills), strict=True)]
-        self._load = Loader(profile, LocalHost.of(self.settings))
+        self._loader = InstructionLoader(profile, LocalHost.from_settings(self.settings))
         self._lock = threading.Lock()
-        self._built: Built | None = None
-        self._told: Plan | None = None
+        self._snapshot: AgentSkillsSnapshot | None = None
+        self._last_plan: PromptPlan | None = None
 
     @classmethod
     def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
         """The skills of these folders; without any, those of the usual ones."""
-        usual = [InstructionSource(path, expected=False) for path in _USUAL]
+        usual = [InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS]
         given = [InstructionSource(fspath(root)) for root in roots]
         agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(given or usual))
         return cls(agent, settings, profile=LENIENT)
@@ -97,74 +101,76 @@ class AgentSkills:
         settings = settings or Settings.read()
         found = config or find_config(settings.working_directory)
         file = found or Path(settings.working_directory, "skillhall.toml")
-        return cls(read_config(file).agent(identity), settings)
+        return cls(read_config(file).find_agent(identity), settings)
 
-    def current(self) -> Built:
+    def snapshot(self) -> AgentSkillsSnapshot:
         """What there is now: the same value as before if nothing changed."""
         with self._lock:
-            built = self._built
-            if built is None or not built.instructions.stamps.still_hold():
-                built = self._rebuilt(built, self._load(self._sources))
-            self._built = built
+            built = self._snapshot
+            if built is None or not built.instructions.fingerprint.is_current():
+                built = self._rebuild(built, self._loader(self._sources))
+            self._snapshot = built
             return built
 
-    def offer(self) -> Offer:
+    def current_view(self) -> SkillView:
         """The skills that the tools know."""
-        return self.current().offer
+        return self.snapshot().skill_view
 
-    def text(self) -> str:
+    def system_prompt(self) -> str:
         """The system prompt: the agent's own instructions, then its skills.
 
         Every surface that sends or shows a system prompt takes it from here.
         """
-        return self._with_instructions(self.current().plan)
+        return self._join_instructions(self.snapshot().plan)
 
-    def place(self, row: Offered) -> str:
+    def get_directory(self, row: ViewedSkill) -> str:
         """The folder of a skill, as it is in the prompt."""
         return row.skill.directory
 
-    def location(self, row: Offered) -> str:
+    def get_location(self, row: ViewedSkill) -> str:
         """The SKILL.md of a skill, as it is in the prompt."""
         return row.skill.location
 
-    def is_first_telling(self, plan: Plan) -> bool:
+    def mark_plan_sent(self, plan: PromptPlan) -> bool:
         """Whether a model is told this plan for the first time, and there is something in it."""
         with self._lock:
-            is_first = plan is not self._told and bool(plan.shares)
-            self._told = plan
+            is_first = plan is not self._last_plan and bool(plan.skills)
+            self._last_plan = plan
         return is_first
 
     @property
-    def findings(self) -> tuple[Judged, ...]:
+    def findings(self) -> tuple[JudgedFinding, ...]:
         """Everything that was noticed: what is broken, hidden, shadowed or missing."""
-        return self.current().instructions.findings
+        return self.snapshot().instructions.findings
 
-    def _with_instructions(self, plan: Plan) -> str:
+    def _join_instructions(self, plan: PromptPlan) -> str:
         return "\n\n".join(filter(None, (self.agent.instructions.strip(), plan.text)))
 
-    def _rebuilt(self, before: Built | None, loaded: Instructions) -> Built:
-        if before is not None and _says_the_same(before.instructions, loaded):
-            return replace(before, instructions=loaded)
-        offer = Offer(_digest(loaded), self.profile, loaded.skills)
-        plan = plan_prompt(self._wanted(loaded, offer), self.agent.budgets.catalog)
-        return Built(loaded, offer, plan)
+    def _rebuild(
+        self, previous: AgentSkillsSnapshot | None, loaded: LoadedInstructions
+    ) -> AgentSkillsSnapshot:
+        if previous is not None and _has_same_content(previous.instructions, loaded):
+            return replace(previous, instructions=loaded)
+        offer = SkillView(_compute_revision(loaded), self.profile, loaded.skills)
+        plan = plan_prompt(self._build_plan_request(loaded, offer), self.agent.budgets.catalog)
+        return AgentSkillsSnapshot(loaded, offer, plan)
 
-    def _wanted(self, loaded: Instructions, offer: Offer) -> Wanted:
-        entries = {id(row.skill): self._entry(row) for row in offer}
+    def _build_plan_request(self, loaded: LoadedInstructions, view: SkillView) -> PlanRequest:
+        entries = {id(row.skill): self._build_listing_row(row) for row in view}
         listed = [entries[id(skill)] for skill in loaded.listed]
-        inlined = [(entries[id(skill)], as_inlined(skill, body)) for skill, body in loaded.inlined]
-        return Wanted.for_tools(self.agent.tools, listed, inlined)
+        inlined = [(entries[id(skill)], to_inlined(skill, body)) for skill, body in loaded.inlined]
+        return PlanRequest.for_tools(self.agent.tools, listed, inlined)
 
-    def _text_about(self, entry: Listed) -> str:
+    def _render_prompt_for(self, entry: ListingRow) -> str:
         """The system prompt as it would be with this skill alone."""
-        plan = plan_prompt(Wanted.for_tools(self.agent.tools, [entry]))
-        return self._with_instructions(plan)
+        plan = plan_prompt(PlanRequest.for_tools(self.agent.tools, [entry]))
+        return self._join_instructions(plan)
 
-    def _entry(self, row: Offered) -> Listed:
-        return Listed(row.name, row.skill.description, self.location(row))
+    def _build_listing_row(self, row: ViewedSkill) -> ListingRow:
+        return ListingRow(row.name, row.skill.description, self.get_location(row))
 
 
-def load_tokens(skill: Skill, profile: Profile) -> int | None:
+def estimate_load_tokens(skill: Skill, profile: Profile) -> int | None:
     """What it costs to load a skill; `None` if it cannot be loaded."""
     try:
         return estimate_tokens(activate(skill, profile))
@@ -172,14 +178,14 @@ def load_tokens(skill: Skill, profile: Profile) -> int | None:
         return None
 
 
-def _says_the_same(one: Instructions, other: Instructions) -> bool:
-    return _parts(one) == _parts(other)
+def _has_same_content(one: LoadedInstructions, other: LoadedInstructions) -> bool:
+    return _content_parts(one) == _content_parts(other)
 
 
-def _parts(loaded: Instructions) -> tuple[object, ...]:
-    return loaded.listed, loaded.inlined, loaded.for_people, loaded.findings
+def _content_parts(loaded: LoadedInstructions) -> tuple[object, ...]:
+    return loaded.listed, loaded.inlined, loaded.hidden, loaded.findings
 
 
-def _digest(loaded: Instructions) -> str:
-    signatures = sorted(loaded.stamps.signatures.items())
+def _compute_revision(loaded: LoadedInstructions) -> str:
+    signatures = sorted(loaded.fingerprint.signatures.items())
     return hashlib.sha256(repr(signatures).encode("utf-8", "surrogatepass")).hexdigest()

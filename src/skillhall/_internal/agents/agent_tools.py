@@ -13,15 +13,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.agents.chat.events import FileRead, SkillLoaded, ToolFailed
-from skillhall._internal.agents.file_resolver import ToldFiles
-from skillhall._internal.agents.file_tools import AT_LOCATION, ReadTools
-from skillhall._internal.agents.skill_tools import Conversation, SkillTools
-from skillhall._internal.agents.tool_protocol import Answer, Around
+from skillhall._internal.agents.file_resolver import SkillFileResolver
+from skillhall._internal.agents.file_tools import LOCATION_PATH_HELP, ReadTools
+from skillhall._internal.agents.skill_tools import LoadedSkills, SkillTools
+from skillhall._internal.agents.tool_protocol import ToolResult, ToolWrapper
 from skillhall._internal.agents.tracing import span
-from skillhall._internal.catalog.skill_view import Offer
-from skillhall._internal.render.activation import activation_in
+from skillhall._internal.catalog.skill_view import SkillView
+from skillhall._internal.render.activation import find_activation
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.storage.usage_log import Usage, UsageLog
+from skillhall._internal.storage.usage_log import UsageLog, UsageRecord
 from skillhall.errors import SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.agents.tool_protocol import Tool
     from skillhall._internal.catalog.catalog import Skill
-    from skillhall._internal.catalog.skill_view import Offered
-    from skillhall._internal.storage.usage_log import Event
+    from skillhall._internal.catalog.skill_view import ViewedSkill
+    from skillhall._internal.storage.usage_log import UsageEvent
 
-_SHOWN = 80  # characters of a wrong name that an error repeats
-_CALL = re.compile(r"/(skill:)?(\S+)(?:\s+(.*))?", re.DOTALL)
+_MAX_QUOTED = 80  # characters of a wrong name that an error repeats
+_SKILL_CALL = re.compile(r"/(skill:)?(\S+)(?:\s+(.*))?", re.DOTALL)
 
 
-class Said(NamedTuple):
+class UserMessage(NamedTuple):
     """A person's message as the model gets it, and the skill that it called, if any."""
 
     text: str
@@ -51,191 +51,193 @@ class AgentTools:
     def __init__(
         self,
         skills: AgentSkills,
-        notice: Callable[[ToolEvent], None] = lambda _: None,
+        on_event: Callable[[ToolEvent], None] = lambda _: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.skills = skills
-        self.notice = notice
+        self.on_event = on_event
         settings = skills.settings
-        self._recorder = _Recorder(
+        self._recorder = _UsageRecorder(
             skills.agent.id, settings.log_usage, settings.data_directory, now
         )
-        self._conversation = Conversation()
-        self._called: dict[str, Skill] = {}  # by a person, though no model is told of them
-        self._loaded: dict[str, None] = {}
+        self._loaded_skills = LoadedSkills()
+        self._user_called: dict[str, Skill] = {}  # by a person, though no model is told of them
+        self._loaded_names: dict[str, None] = {}
         read = ReadTools(
             settings.working_directory,
             skills.agent.read_extensions,
             settings=settings,
-            told=self._told_files,
-            about_path=AT_LOCATION,
+            resolve_extra_files=self._build_file_resolver,
+            path_description=LOCATION_PATH_HELP,
         )
         self._read_file = read.tools[0]
 
     def system_prompt(self) -> str:
         """What the model is told before anything else, as it is now."""
-        plan = self.skills.current().plan
-        if self.skills.is_first_telling(plan):
-            self._recorder.note("offered", tuple(share.name for share in plan.shares), plan.tokens)
-        return self.skills.text()
+        plan = self.skills.snapshot().plan
+        if self.skills.mark_plan_sent(plan):
+            self._recorder.record(
+                "offered", tuple(share.name for share in plan.skills), plan.tokens
+            )
+        return self.skills.system_prompt()
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools there are now; those of skills only if there are skills."""
-        every: tuple[Tool, ...] = (*self._skill_tools().tools(), self._read_file)
+        every: tuple[Tool, ...] = (*self._build_skill_tools().tools(), self._read_file)
         given = self.skills.agent.tools
-        return tuple(_Recorded(tool, self) for tool in every if tool.name in given)
+        return tuple(_RecordedTool(tool, self) for tool in every if tool.name in given)
 
-    def call(self, name: str, arguments: object) -> Answer:
+    def call(self, name: str, arguments: object) -> ToolResult:
         """The answer of the tool of that name, also if there is none."""
         tools = {tool.name: tool for tool in self.tools()}
         if name in tools:
-            return tools[name].answer(arguments)
+            return tools[name].call(arguments)
         known = ", ".join(tools) or "none"
-        problem = f"Error: there is no tool {name[:_SHOWN]!r}. Tools: {known}"
-        return Answer(problem, is_error=True, code="not_found")
+        problem = f"Error: there is no tool {name[:_MAX_QUOTED]!r}. Tools: {known}"
+        return ToolResult(problem, is_error=True, code="not_found")
 
     @property
-    def loaded(self) -> tuple[str, ...]:
+    def loaded_names(self) -> tuple[str, ...]:
         """The skills whose instructions the conversation has, in the order they came."""
-        return tuple(self._loaded)
+        return tuple(self._loaded_names)
 
-    def recall(self, texts: Iterable[str]) -> None:
+    def sync_history(self, texts: Iterable[str]) -> None:
         """Know what the texts of the conversation hold, and nothing else: they may be cut."""
-        self._conversation.reset()
-        self._loaded.clear()
-        for found in filter(None, map(activation_in, texts)):
-            self._conversation.is_news(*found)
-            self._loaded[found[0]] = None
+        self._loaded_skills.reset()
+        self._loaded_names.clear()
+        for found in filter(None, map(find_activation, texts)):
+            self._loaded_skills.mark_loaded(*found)
+            self._loaded_names[found[0]] = None
 
     def reset(self) -> None:
         """Start a new conversation."""
-        self.recall(())
-        self._called.clear()
+        self.sync_history(())
+        self._user_called.clear()
 
-    def offer(self) -> Offer:
+    def current_view(self) -> SkillView:
         """The skills that the tools know: the agent's, and those that a person called."""
-        offer = self.skills.offer()
-        if not self._called:
+        offer = self.skills.current_view()
+        if not self._user_called:
             return offer
-        skills = (*(row.skill for row in offer), *self._called.values())
-        return Offer(offer.revision, offer.profile, skills)
+        skills = (*(row.skill for row in offer), *self._user_called.values())
+        return SkillView(offer.revision, offer.profile, skills)
 
-    def said(self, message: str) -> Said:
+    def expand_message(self, message: str) -> UserMessage:
         """A message as the model gets it: `/name …` and `/skill:name …` bring the skill along.
 
         Other text that begins with a slash stays as it is. Raises: SkillNotFound, SkillRejected.
         """
-        found = _CALL.fullmatch(message.strip())
+        found = _SKILL_CALL.fullmatch(message.strip())
         if found is None:
-            return Said(message)
-        row = self._row(found[2])
+            return UserMessage(message)
+        row = self._find_skill(found[2])
         if row is None:
             if found[1]:
                 raise SkillNotFound(found[2], hint="'/skills' lists those you can call")
-            return Said(message)
-        text = self._activated(row)
-        return Said("\n\n".join(filter(None, (text, found[3]))), row.name)
+            return UserMessage(message)
+        text = self._activate(row)
+        return UserMessage("\n\n".join(filter(None, (text, found[3]))), row.name)
 
-    def callable_names(self) -> tuple[str, ...]:
+    def user_invocable_names(self) -> tuple[str, ...]:
         """The skills that a person can call by name."""
-        hidden = (skill.name for skill in self.skills.current().instructions.for_people)
-        return tuple(dict.fromkeys((*self.skills.offer().skills, *hidden)))
+        hidden = (skill.name for skill in self.skills.snapshot().instructions.hidden)
+        return tuple(dict.fromkeys((*self.skills.current_view().skills, *hidden)))
 
-    def _skill_tools(self) -> SkillTools:
+    def _build_skill_tools(self) -> SkillTools:
         given = self.skills.agent.tools
-        return SkillTools(self, self._conversation, self.skills.place, given)
+        return SkillTools(self, self._loaded_skills, self.skills.get_directory, given)
 
-    def _told_files(self) -> ToldFiles:
-        return ToldFiles(self.offer(), self.skills.place)
+    def _build_file_resolver(self) -> SkillFileResolver:
+        return SkillFileResolver(self.current_view(), self.skills.get_directory)
 
-    def _row(self, name: str) -> Offered | None:
-        for skill in self.skills.current().instructions.for_people:
+    def _find_skill(self, name: str) -> ViewedSkill | None:
+        for skill in self.skills.snapshot().instructions.hidden:
             if skill.name == name:
-                self._called[name] = skill._replace(hidden=False)
+                self._user_called[name] = skill._replace(hidden=False)
         try:
-            return self.offer().find(name)
+            return self.current_view().find(name)
         except SkillNotFound:
             return None
 
-    def _name_of(self, asked: str) -> str:
+    def _resolve_name(self, name_or_id: str) -> str:
         """What the skill is called; it may have been asked for by its id, and be gone by now."""
         try:
-            return self.offer().find(asked).name
+            return self.current_view().find(name_or_id).name
         except SkillNotFound:
-            return asked
+            return name_or_id
 
-    def _activated(self, row: Offered) -> str:
-        answer = self._skill_tools().load(row.name)
+    def _activate(self, row: ViewedSkill) -> str:
+        answer = self._build_skill_tools().load_skill(row.name)
         if answer.is_error:
             raise SkillRejected(row.skill.location, [str(answer.content).removeprefix("Error: ")])
-        self.observe("load_skill", {"name": row.name}, answer, by_person=True)
+        self.record_call("load_skill", {"name": row.name}, answer, by_user=True)
         return str(answer.content)
 
-    def observe(
-        self, tool: str, arguments: object, answer: Answer, *, by_person: bool = False
+    def record_call(
+        self, tool: str, arguments: object, result: ToolResult, *, by_user: bool = False
     ) -> int:
         """Tell and note what a call gave; how many tokens that was."""
-        text = as_text(answer.content)
+        text = to_text(result.content)
         tokens = estimate_tokens(text)
-        if answer.is_error:
-            self.notice(ToolFailed(tool, text.removeprefix("Error: ")))
+        if result.is_error:
+            self.on_event(ToolFailed(tool, text.removeprefix("Error: ")))
             return tokens
         given = arguments if isinstance(arguments, Mapping) else {}
         skill = str(given.get("name", ""))
-        if tool == "load_skill" and (found := activation_in(text)):
+        if tool == "load_skill" and (found := find_activation(text)):
             name, _ = found
-            self._loaded[name] = None
-            self._recorder.note("loaded", (name,), tokens)
-            self.notice(SkillLoaded(name, tokens, by_person))
+            self._loaded_names[name] = None
+            self._recorder.record("loaded", (name,), tokens)
+            self.on_event(SkillLoaded(name, tokens, by_user))
         elif tool == "read_skill_file":
-            name = self._name_of(skill)
-            self._recorder.note("read", (name,), tokens)
-            self.notice(FileRead(name, str(given["path"]), tokens))
+            name = self._resolve_name(skill)
+            self._recorder.record("read", (name,), tokens)
+            self.on_event(FileRead(name, str(given["path"]), tokens))
         elif tool == self._read_file.name:
-            self.notice(FileRead("", str(given["path"]), tokens))
+            self.on_event(FileRead("", str(given["path"]), tokens))
         return tokens
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded(Around["Tool"]):
+class _RecordedTool(ToolWrapper["Tool"]):
     """A tool whose calls are told, noted and traced."""
 
-    owner: AgentTools = field(repr=False)
+    agent_tools: AgentTools = field(repr=False)
 
-    def answer(self, arguments: object) -> Answer:
+    def call(self, arguments: object) -> ToolResult:
         """The answer, and whether it is an error."""
-        agent = self.owner.skills.agent.id
+        agent = self.agent_tools.skills.agent.id
         attributes = {"gen_ai.tool.name": self.name, "gen_ai.agent.id": agent}
         with span(f"execute_tool {self.name}", attributes) as noticed:
-            answer = self.tool.answer(arguments)
-            noticed["skillhall.tokens"] = self.owner.observe(self.name, arguments, answer)
-            noticed.update(_skill_of(arguments, answer))
+            answer = self.tool.call(arguments)
+            noticed["skillhall.tokens"] = self.agent_tools.record_call(self.name, arguments, answer)
+            noticed.update(_build_span_attributes(arguments, answer))
         return answer
 
 
-def as_text(content: str | Mapping[str, object]) -> str:
+def to_text(content: str | Mapping[str, object]) -> str:
     """What a tool answered, as one text."""
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
-def _skill_of(arguments: object, answer: Answer) -> Iterator[tuple[str, str]]:
+def _build_span_attributes(arguments: object, result: ToolResult) -> Iterator[tuple[str, str]]:
     """What a span says besides: the name of a skill that exists, or the class of the error."""
-    if answer.is_error:
-        yield "error.type", answer.code or "tool_error"
+    if result.is_error:
+        yield "error.type", result.code or "tool_error"
     elif isinstance(arguments, Mapping) and isinstance(arguments.get("name"), str):
         yield "skillhall.skill", str(arguments["name"])
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorder:
+class _UsageRecorder:
     """Notes what an agent does with skills, unless that is turned off."""
 
     agent: str
-    is_on: bool
+    is_enabled: bool
     data_directory: str
     now: Callable[[], datetime]
 
-    def note(self, event: Event, skills: tuple[str, ...], tokens: int) -> None:
-        if self.is_on and self.data_directory:
+    def record(self, event: UsageEvent, skills: tuple[str, ...], tokens: int) -> None:
+        if self.is_enabled and self.data_directory:
             at = self.now().isoformat(timespec="seconds")
-            UsageLog(self.data_directory).note(Usage(at, self.agent, event, skills, tokens))
+            UsageLog(self.data_directory).record(UsageRecord(at, self.agent, event, skills, tokens))

@@ -6,39 +6,44 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.agents.agent_skills import DEFAULT_AGENT, AgentSkills, Built, Listed
+from skillhall._internal.agents.agent_skills import (
+    DEFAULT_AGENT,
+    AgentSkills,
+    AgentSkillsSnapshot,
+    ListingRow,
+)
 from skillhall._internal.agents.config.agent_config import AgentDefinition
-from skillhall._internal.agents.instruction_skills import Instructions
+from skillhall._internal.agents.instruction_skills import LoadedInstructions
 from skillhall._internal.agents.local_host import LocalHost
 from skillhall._internal.agents.skill_tools import SkillTools
-from skillhall._internal.catalog.fingerprint import Stamps
-from skillhall._internal.catalog.skill_view import Offer
+from skillhall._internal.catalog.fingerprint import Fingerprint
+from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import AGENTS_FOLDER
-from skillhall._internal.policy.requirements import unmet
-from skillhall._internal.policy.selection import shown_to_models
+from skillhall._internal.policy.requirements import check_requirements
+from skillhall._internal.policy.selection import is_visible_to_models
 from skillhall._internal.render.prompt_plan import plan_prompt
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall._internal.skill_store.input_checks import USER
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Skill
-    from skillhall._internal.catalog.skill_view import Offered
-    from skillhall._internal.skill_store.collection import Collection, Shown
-    from skillhall._internal.skill_store.input_checks import LocalSkill
+    from skillhall._internal.catalog.skill_view import ViewedSkill
+    from skillhall._internal.skill_store.collection import Collection, CollectionSnapshot
+    from skillhall._internal.skill_store.input_checks import StoredSkill
 
 
 _USER_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == USER)
 
 
-class _Fixed(NamedTuple):
+class _StaticProvider(NamedTuple):
     """An offering that never changes."""
 
-    fixed: Offer
+    view: SkillView
 
-    def offer(self) -> Offer:
+    def current_view(self) -> SkillView:
         """The same every time."""
-        return self.fixed
+        return self.view
 
 
 class CollectionSkills(AgentSkills):
@@ -48,68 +53,79 @@ class CollectionSkills(AgentSkills):
         agent = AgentDefinition(DEFAULT_AGENT)
         super().__init__(agent, collection.settings, profile=LOCAL_SKILLS)
         self._collection = collection
-        self._host = LocalHost.of(collection.settings)
+        self._host = LocalHost.from_settings(collection.settings)
         run_directory = Path(collection.settings.working_directory).absolute()
         self._agents_folder = f"{run_directory / AGENTS_FOLDER}{os.sep}"
 
-    def current(self) -> Built:
+    def snapshot(self) -> AgentSkillsSnapshot:
         """What there is now: the same value as before if nothing changed."""
-        shown = self._collection.show()
+        shown = self._collection.snapshot()
         with self._lock:
-            built = self._built
-            if built is None or built.offer.revision != shown.revision:
-                built = self._built = self._built_of(shown)
+            built = self._snapshot
+            if built is None or built.skill_view.revision != shown.revision:
+                built = self._snapshot = self._build_snapshot(shown)
             return built
 
-    def place(self, row: Offered) -> str:
+    def get_directory(self, row: ViewedSkill) -> str:
         """The folder of a skill: in the run directory, else an address; never a server's path."""
         folder = row.skill.directory
         if not folder.startswith(self._agents_folder):
             return row.uri
         return f"{AGENTS_FOLDER}/{folder[len(self._agents_folder) :].replace(os.sep, '/')}"
 
-    def location(self, row: Offered) -> str:
+    def get_location(self, row: ViewedSkill) -> str:
         """The SKILL.md of a skill, below its place."""
-        return f"{self.place(row)}/{row.skill.file}"
+        return f"{self.get_directory(row)}/{row.skill.file}"
 
-    def text_about(self, identity: str) -> str:
+    def render_prompt_for_skill(self, identity: str) -> str:
         """The system prompt with one skill alone; "" if models are not told of it.
 
         Raises: SkillNotFound.
         """
-        row = self._row(self._collection.find(identity))
-        return "" if row is None else self._text_about(self._entry(row))
+        row = self._find_visible(self._collection.find(identity))
+        return "" if row is None else self._render_prompt_for(self._build_listing_row(row))
 
-    def text_about_draft(self, draft: LocalSkill) -> str:
+    def render_prompt_for_draft(self, draft: StoredSkill) -> str:
         """The same for a skill that is not written yet."""
-        if not shown_to_models(draft):
+        if not is_visible_to_models(draft):
             return ""
         location = f"{_USER_FOLDER}/{draft.id}/{SKILL_MD}"
-        return self._text_about(Listed(draft.name, draft.description, location))
+        return self._render_prompt_for(ListingRow(draft.name, draft.description, location))
 
-    def activation(self, identity: str) -> str:
+    def render_activation_text(self, identity: str) -> str:
         """What `load_skill` gives for a skill, also for one that only people may call.
 
         Raises: SkillNotFound.
         """
         skill = self._collection.find(identity)
-        row, offer = self._row(skill), self.offer()
+        row, offer = self._find_visible(skill), self.current_view()
         if row is None:
-            offer = Offer(offer.revision, self.profile, [skill._replace(hidden=False)])
+            offer = SkillView(offer.revision, self.profile, [skill._replace(hidden=False)])
             (row,) = offer
-        return str(SkillTools(_Fixed(offer), place=self.place).load(row.name).content)
+        return str(
+            SkillTools(_StaticProvider(offer), get_directory=self.get_directory)
+            .load_skill(row.name)
+            .content
+        )
 
-    def _row(self, skill: Skill) -> Offered | None:
-        return next((row for row in self.offer() if row.skill.location == skill.location), None)
+    def _find_visible(self, skill: Skill) -> ViewedSkill | None:
+        return next(
+            (row for row in self.current_view() if row.skill.location == skill.location), None
+        )
 
-    def _built_of(self, shown: Shown) -> Built:
-        skills = [shown.skills[identity] for identity in shown.ids]
-        hidden = tuple(skill for skill in skills if not shown_to_models(skill))
+    def _build_snapshot(self, collection_snapshot: CollectionSnapshot) -> AgentSkillsSnapshot:
+        skills = [collection_snapshot.skills[identity] for identity in collection_snapshot.ids]
+        hidden = tuple(skill for skill in skills if not is_visible_to_models(skill))
         listed = tuple(
             skill
             for skill in skills
-            if shown_to_models(skill) and unmet(skill.frontmatter, self._host) is None
+            if is_visible_to_models(skill)
+            and check_requirements(skill.frontmatter, self._host) is None
         )
-        loaded = Instructions(listed, (), hidden, shown.findings, Stamps({}, 0))
-        offer = Offer(shown.revision, self.profile, listed)
-        return Built(loaded, offer, plan_prompt(self._wanted(loaded, offer), None))
+        loaded = LoadedInstructions(
+            listed, (), hidden, collection_snapshot.findings, Fingerprint({}, 0)
+        )
+        offer = SkillView(collection_snapshot.revision, self.profile, listed)
+        return AgentSkillsSnapshot(
+            loaded, offer, plan_prompt(self._build_plan_request(loaded, offer), None)
+        )

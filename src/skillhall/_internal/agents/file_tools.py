@@ -13,21 +13,21 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.file_resolver import ToldFiles
-from skillhall._internal.agents.tool_protocol import Answer
-from skillhall._internal.catalog.reader import activate, bundle_of
-from skillhall._internal.catalog.skill_view import Offer
-from skillhall._internal.fs.links import read_inside
+from skillhall._internal.agents.file_resolver import SkillFileResolver
+from skillhall._internal.agents.tool_protocol import ToolResult
+from skillhall._internal.catalog.reader import activate, open_skill_bundle
+from skillhall._internal.catalog.skill_view import SkillView
+from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.policy.readable_files import (
     DEFAULT_EXTENSIONS,
-    extension_list,
     has_extension,
-    is_private,
+    is_private_path,
+    normalize_extensions,
 )
-from skillhall._internal.render.escape import one_line
+from skillhall._internal.render.escape import to_single_line
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.bundle import RelativePath, folded
-from skillhall._internal.skill_store.folder_store import LocalSkills
+from skillhall._internal.skill.bundle import RelativePath, fold_name
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import (
     ConfigInvalid,
     SkillhallError,
@@ -39,27 +39,27 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.agents.file_resolver import ToldFile
+    from skillhall._internal.agents.file_resolver import ResolvedFile
     from skillhall._internal.catalog.catalog import Catalog, Skill
 
-MAX_ANSWER = 1024 * 1024  # bytes of one file
+MAX_FILE_BYTES = 1024 * 1024  # bytes of one file
 MAX_FILES = 200  # files that one answer names
-_MAX_NAMES = 100  # skills that an error names
-_SHOWN = 80  # characters of a wrong name that an error repeats
+_MAX_LISTED_SKILLS = 100  # skills that an error names
+_MAX_QUOTED = 80  # characters of a wrong name that an error repeats
 
-REQUIRED = "path is required."
-OUTSIDE = "path must be under the run directory."
-NOT_FOUND = "file not found."
-LARGE = "file too large."
-NOT_TEXT = "file is not UTF-8 text."
-IN_RUN_DIRECTORY = (
+PATH_REQUIRED = "path is required."
+PATH_OUTSIDE = "path must be under the run directory."
+FILE_NOT_FOUND = "file not found."
+FILE_TOO_LARGE = "file too large."
+FILE_NOT_TEXT = "file is not UTF-8 text."
+RUN_DIRECTORY_PATH_HELP = (
     "The path, relative to the run directory: .agents/skills/<id>/SKILL.md, or "
     ".agents/sys.skills/<id>/SKILL.md for a system skill."
 )
-AT_LOCATION = "The path: a location that you were given, or relative to the run directory."
+LOCATION_PATH_HELP = "The path: a location that you were given, or relative to the run directory."
 
 
-class _Refused(Exception):
+class _FileToolError(Exception):
     """The one line that a model gets instead of a text; it never leaves this module."""
 
 
@@ -69,31 +69,33 @@ class TextTool:
 
     name: str
     description: str
-    argument: str
-    about: str  # the argument
-    read: Callable[[object], str]
+    argument_name: str
+    argument_description: str  # the argument
+    handler: Callable[[object], str]
 
     @property
     def parameters(self) -> Mapping[str, object]:
         """The JSON Schema of the call."""
         return {
             "type": "object",
-            "properties": {self.argument: {"type": "string", "description": self.about}},
-            "required": [self.argument],
+            "properties": {
+                self.argument_name: {"type": "string", "description": self.argument_description}
+            },
+            "required": [self.argument_name],
             "additionalProperties": False,
         }
 
-    def answer(self, arguments: object) -> Answer:
+    def call(self, arguments: object) -> ToolResult:
         """The text, or the line that says why there is none."""
-        given = arguments.get(self.argument) if isinstance(arguments, Mapping) else None
+        given = arguments.get(self.argument_name) if isinstance(arguments, Mapping) else None
         try:
-            return Answer(self.read(given))
-        except _Refused as refusal:
-            return Answer(f"Error: {refusal}", is_error=True)
+            return ToolResult(self.handler(given))
+        except _FileToolError as refusal:
+            return ToolResult(f"Error: {refusal}", is_error=True)
 
     def __call__(self, arguments: object) -> str:
         """The answer alone."""
-        return str(self.answer(arguments).content)
+        return str(self.call(arguments).content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,12 @@ class ReadTools:
     catalog: Callable[[], Catalog] | None = None  # where skills are found; else the local ones
     settings: Settings = field(default_factory=Settings.read)
     # Further skills whose files ReadFile returns wherever they are.
-    told: Callable[[], ToldFiles] | None = None
-    about_path: str = IN_RUN_DIRECTORY
+    resolve_extra_files: Callable[[], SkillFileResolver] | None = None
+    path_description: str = RUN_DIRECTORY_PATH_HELP
 
     def __post_init__(self) -> None:
         """Complete what was left out."""
-        chosen = extension_list(self.extensions) or _configured_extensions(self.settings)
+        chosen = normalize_extensions(self.extensions) or _read_configured_extensions(self.settings)
         object.__setattr__(self, "extensions", chosen)
         object.__setattr__(self, "run_directory", os.fspath(self.run_directory))
 
@@ -133,7 +135,7 @@ class ReadTools:
     def tools(self) -> tuple[TextTool, TextTool, TextTool]:
         """The three as tools for a model."""
         allowed = " ".join(self.extensions)
-        given = "" if self.told is None else " or at a location that you were given"
+        given = "" if self.resolve_extra_files is None else " or at a location that you were given"
         where = f"below the run directory{given}"
         return (
             TextTool(
@@ -141,8 +143,8 @@ class ReadTools:
                 f"Returns the text of a file {where}. Allowed types: {allowed}. "
                 "Reads only; runs nothing.",
                 "path",
-                self.about_path,
-                partial(_file_text, self),
+                self.path_description,
+                partial(_read_file_text, self),
             ),
             TextTool(
                 "ReadSkill",
@@ -150,7 +152,7 @@ class ReadTools:
                 "files. Call it before a task that matches the skill's description.",
                 "name",
                 "The id or the name of the skill.",
-                partial(_skill_text, self),
+                partial(_render_skill, self),
             ),
             TextTool(
                 "ListSkillFiles",
@@ -158,161 +160,163 @@ class ReadTools:
                 "the paths.",
                 "name",
                 "The id or the name of the skill.",
-                partial(_skill_files, self),
+                partial(_render_skill_files, self),
             ),
         )
 
 
-def _configured_extensions(settings: Settings) -> tuple[str, ...]:
+def _read_configured_extensions(settings: Settings) -> tuple[str, ...]:
     try:
-        return extension_list(settings.read_extensions) or DEFAULT_EXTENSIONS
+        return normalize_extensions(settings.read_extensions) or DEFAULT_EXTENSIONS
     except ValueError as error:
         raise ConfigInvalid("SKILLHALL_READ_EXTENSIONS", str(error)) from None
 
 
-def _file_text(tools: ReadTools, path: object) -> str:
+def _read_file_text(tools: ReadTools, path: object) -> str:
     """The text at `path`: below the run directory, else in a skill that the model was told of."""
     if not isinstance(path, str) or not path.strip():
-        raise _Refused(REQUIRED)
+        raise _FileToolError(PATH_REQUIRED)
     try:
-        return _run_directory_text(tools, path.strip())
-    except _Refused:
-        told = _find_told(tools, path.strip())
+        return _read_run_directory_text(tools, path.strip())
+    except _FileToolError:
+        told = _find_skill_file(tools, path.strip())
         if told is None:
             raise
-        return _told_text(tools, told)
+        return _read_skill_file_text(tools, told)
 
 
-def _run_directory_text(tools: ReadTools, path: str) -> str:
+def _read_run_directory_text(tools: ReadTools, path: str) -> str:
     """The text at `path`: its shape is judged first, then its place and type, then the disk."""
-    asked = _asked_path(tools, path)
-    admit = partial(_refuse_private, _own_folders(tools))
+    asked = _resolve_requested_path(tools, path)
+    admit = partial(_reject_private, _find_own_folders(tools))
     admit(asked.text)
-    _refuse_type(asked.text, tools.extensions)
+    _reject_type(asked.text, tools.extensions)
     try:
-        found = read_inside(os.fspath(tools.run_directory), asked, MAX_ANSWER, admit)
+        found = read_contained_file(os.fspath(tools.run_directory), asked, MAX_FILE_BYTES, admit)
     except UnsafePath:
-        raise _Refused(OUTSIDE) from None
+        raise _FileToolError(PATH_OUTSIDE) from None
     except TooLarge:
-        raise _Refused(LARGE) from None
+        raise _FileToolError(FILE_TOO_LARGE) from None
     except SkillhallError:
-        raise _Refused(NOT_FOUND) from None
-    _refuse_type(found.path, tools.extensions)
-    return _decoded(found.data)
+        raise _FileToolError(FILE_NOT_FOUND) from None
+    _reject_type(found.path, tools.extensions)
+    return _decode_text(found.data)
 
 
-def _asked_path(tools: ReadTools, path: str) -> RelativePath:
+def _resolve_requested_path(tools: ReadTools, path: str) -> RelativePath:
     """The path from the run directory on, for every spelling that means a place in it."""
-    full = _full_path(tools, path)
-    for root in (_full_path(tools, "."), os.path.realpath(tools.run_directory)):
+    full = _to_absolute_path(tools, path)
+    for root in (_to_absolute_path(tools, "."), os.path.realpath(tools.run_directory)):
         start = root.rstrip(os.sep) + os.sep
         if full.startswith(start):
-            return _relative(full[len(start) :].replace(os.sep, "/"))
-    raise _Refused(OUTSIDE)
+            return _parse_relative_path(full[len(start) :].replace(os.sep, "/"))
+    raise _FileToolError(PATH_OUTSIDE)
 
 
-def _relative(path: str) -> RelativePath:
+def _parse_relative_path(path: str) -> RelativePath:
     try:
         return RelativePath.parse(path)
     except UnsafePath:
-        raise _Refused(OUTSIDE) from None
+        raise _FileToolError(PATH_OUTSIDE) from None
 
 
-def _full_path(tools: ReadTools, path: str) -> str:
+def _to_absolute_path(tools: ReadTools, path: str) -> str:
     return os.path.normpath(Path(tools.run_directory).absolute() / path)
 
 
-def _find_told(tools: ReadTools, path: str) -> ToldFile | None:
-    known: list[Callable[[], ToldFiles]] = [partial(_told_files, tools)]
-    if tools.told is not None:
-        known.insert(0, tools.told)
+def _find_skill_file(tools: ReadTools, path: str) -> ResolvedFile | None:
+    known: list[Callable[[], SkillFileResolver]] = [partial(_build_file_resolver, tools)]
+    if tools.resolve_extra_files is not None:
+        known.insert(0, tools.resolve_extra_files)
     for told in known:
         files = told()
-        found = files.find(path) or files.find(_full_path(tools, path))
+        found = files.find(path) or files.find(_to_absolute_path(tools, path))
         if found is not None:
             return found
     return None
 
 
-def _told_files(tools: ReadTools) -> ToldFiles:
-    catalog = _catalog(tools)
-    return ToldFiles(Offer("", catalog.profile, catalog), lambda row: _directory(tools, row.skill))
+def _build_file_resolver(tools: ReadTools) -> SkillFileResolver:
+    catalog = _load_catalog(tools)
+    return SkillFileResolver(
+        SkillView("", catalog.profile, catalog), lambda row: _get_directory(tools, row.skill)
+    )
 
 
-def _told_text(tools: ReadTools, told: ToldFile) -> str:
-    if not told.is_location:
-        _refuse_private((), f"skill/{told.path}")
-        _refuse_type(told.path, tools.extensions)
+def _read_skill_file_text(tools: ReadTools, file: ResolvedFile) -> str:
+    if not file.is_location:
+        _reject_private((), f"skill/{file.path}")
+        _reject_type(file.path, tools.extensions)
     try:
-        data = told.read()
+        data = file.read()
     except UnsafePath:
-        raise _Refused(OUTSIDE) from None
+        raise _FileToolError(PATH_OUTSIDE) from None
     except TooLarge:
-        raise _Refused(LARGE) from None
+        raise _FileToolError(FILE_TOO_LARGE) from None
     except (SkillhallError, OSError):
-        raise _Refused(NOT_FOUND) from None
-    if len(data) > MAX_ANSWER:
-        raise _Refused(LARGE)
-    return _decoded(data)
+        raise _FileToolError(FILE_NOT_FOUND) from None
+    if len(data) > MAX_FILE_BYTES:
+        raise _FileToolError(FILE_TOO_LARGE)
+    return _decode_text(data)
 
 
-def _own_folders(tools: ReadTools) -> tuple[tuple[str, ...], ...]:
+def _find_own_folders(tools: ReadTools) -> tuple[tuple[str, ...], ...]:
     """The folders in the run directory that Skillhall keeps for itself, name by name."""
     kept = [tools.settings.cache_directory, tools.settings.data_directory]
-    return tuple(filter(None, (_names_below(tools.run_directory, folder) for folder in kept)))
+    return tuple(filter(None, (_relative_parts(tools.run_directory, folder) for folder in kept)))
 
 
-def _names_below(run_directory: str | os.PathLike[str], folder: str) -> tuple[str, ...]:
+def _relative_parts(run_directory: str | os.PathLike[str], folder: str) -> tuple[str, ...]:
     """The way from the run directory to `folder`, if that lies in it."""
     try:
         relative = Path(folder).resolve().relative_to(Path(run_directory).resolve())
     except (OSError, ValueError):
         return ()
-    return tuple(map(folded, relative.parts))
+    return tuple(map(fold_name, relative.parts))
 
 
-def _refuse_private(own: tuple[tuple[str, ...], ...], path: str) -> None:
+def _reject_private(own_folders: tuple[tuple[str, ...], ...], path: str) -> None:
     """Answer for a private place as for one that is not there, whether or not it is."""
     parts = path.split("/")
-    names = tuple(map(folded, parts))
-    if is_private(parts) or any(names[: len(folder)] == folder for folder in own):
-        raise _Refused(NOT_FOUND)
+    names = tuple(map(fold_name, parts))
+    if is_private_path(parts) or any(names[: len(folder)] == folder for folder in own_folders):
+        raise _FileToolError(FILE_NOT_FOUND)
 
 
-def _refuse_type(path: str, extensions: Sequence[str]) -> None:
+def _reject_type(path: str, extensions: Sequence[str]) -> None:
     if not has_extension(path, extensions):
-        raise _Refused(f"file type not allowed. Allowed: {', '.join(extensions)}")
+        raise _FileToolError(f"file type not allowed. Allowed: {', '.join(extensions)}")
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _Refused(NOT_TEXT) from None
+        raise _FileToolError(FILE_NOT_TEXT) from None
     if "\0" in text:
-        raise _Refused(NOT_TEXT)
+        raise _FileToolError(FILE_NOT_TEXT)
     return text
 
 
-def _skill_text(tools: ReadTools, name: object) -> str:
+def _render_skill(tools: ReadTools, name: object) -> str:
     catalog, skill = _find_skill(tools, name)
     try:
-        return activate(skill, catalog.profile, _directory(tools, skill))
+        return activate(skill, catalog.profile, _get_directory(tools, skill))
     except SkillRejected as error:
-        raise _Refused(f"skill {skill.id!r} is broken: {'; '.join(error.reasons)}") from None
+        raise _FileToolError(f"skill {skill.id!r} is broken: {'; '.join(error.reasons)}") from None
     except SkillhallError:
-        raise _Refused(f"skill {skill.id!r} cannot be read.") from None
+        raise _FileToolError(f"skill {skill.id!r} cannot be read.") from None
 
 
-def _skill_files(tools: ReadTools, name: object) -> str:
+def _render_skill_files(tools: ReadTools, name: object) -> str:
     catalog, skill = _find_skill(tools, name)
     try:
-        files = bundle_of(skill, catalog.profile.scan.published).files
+        files = open_skill_bundle(skill, catalog.profile.scan_policy.without_hidden_files).files
     except SkillhallError:
-        raise _Refused(f"skill {skill.id!r} cannot be read.") from None
-    directory = _directory(tools, skill)
+        raise _FileToolError(f"skill {skill.id!r} cannot be read.") from None
+    directory = _get_directory(tools, skill)
     lines = [
-        f"{directory}/{one_line(path)} ({file.size} bytes)"
+        f"{directory}/{to_single_line(path)} ({file.size} bytes)"
         for path, file in islice(files.items(), MAX_FILES)
     ]
     left = len(files) - len(lines)
@@ -322,28 +326,28 @@ def _skill_files(tools: ReadTools, name: object) -> str:
 
 def _find_skill(tools: ReadTools, name: object) -> tuple[Catalog, Skill]:
     """The skill of that id, else of that name, if a model may know it."""
-    catalog = _catalog(tools)
+    catalog = _load_catalog(tools)
     if not isinstance(name, str) or not name.strip():
-        raise _Refused(f"name is required. {_available(catalog)}")
+        raise _FileToolError(f"name is required. {_format_available(catalog)}")
     for skill in sorted(catalog.visible, key=lambda one: one.id != name):
         if name in (skill.id, skill.name):
             return catalog, skill
-    raise _Refused(f"there is no skill {name[:_SHOWN]!r}. {_available(catalog)}")
+    raise _FileToolError(f"there is no skill {name[:_MAX_QUOTED]!r}. {_format_available(catalog)}")
 
 
-def _catalog(tools: ReadTools) -> Catalog:
-    return LocalSkills(tools.run_directory).catalog() if tools.catalog is None else tools.catalog()
+def _load_catalog(tools: ReadTools) -> Catalog:
+    return FolderStore(tools.run_directory).catalog() if tools.catalog is None else tools.catalog()
 
 
-def _available(catalog: Catalog) -> str:
-    ids = [one_line(skill.id) for skill in catalog.visible]
+def _format_available(catalog: Catalog) -> str:
+    ids = [to_single_line(skill.id) for skill in catalog.visible]
     if not ids:
         return "No skills are available."
-    more = f" and {len(ids) - _MAX_NAMES} more" if len(ids) > _MAX_NAMES else ""
-    return f"Available skills: {', '.join(ids[:_MAX_NAMES])}{more}"
+    more = f" and {len(ids) - _MAX_LISTED_SKILLS} more" if len(ids) > _MAX_LISTED_SKILLS else ""
+    return f"Available skills: {', '.join(ids[:_MAX_LISTED_SKILLS])}{more}"
 
 
-def _directory(tools: ReadTools, skill: Skill) -> str:
+def _get_directory(tools: ReadTools, skill: Skill) -> str:
     """Where the skill stands, as ReadFile takes it."""
     try:
         return Path(skill.directory).relative_to(Path(tools.run_directory).absolute()).as_posix()

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.local_host import LocalHost
-from skillhall._internal.catalog.fingerprint import take_stamps
+from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import read_skill
-from skillhall._internal.policy.effects import Effect, Judged
-from skillhall._internal.policy.precedence import settle
+from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
-from skillhall._internal.policy.requirements import unmet
-from skillhall._internal.policy.selection import Globs, select, shown_to_models
-from skillhall._internal.render.inline import Inlined, render_instructions
+from skillhall._internal.policy.requirements import check_requirements
+from skillhall._internal.policy.selection import Globs, is_visible_to_models, select_skills
+from skillhall._internal.render.inline import InlineSkill, render_instructions
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.root import Root
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import Skill
-    from skillhall._internal.catalog.fingerprint import Stamps
+    from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.policy.requirements import Host
+    from skillhall._internal.policy.requirements import HostFacts
 
 logger = logging.getLogger("skillhall.agents")
 
@@ -46,27 +46,27 @@ class InstructionSource:
     expected: bool = True  # whether its absence is worth a finding
     follow_links: bool = False  # whether links in it may lead to folders outside of it
 
-    def located(self, working_directory: str, *, follow_links: bool = False) -> Root:
+    def resolve_root(self, working_directory: str, *, follow_links: bool = False) -> Root:
         """The folder itself: `~` expands. `follow_links` allows links for every source."""
         base = str(Path(working_directory, self.base))
         follow = self.follow_links or follow_links
-        return Root.of(fspath(self.root), base, expected=self.expected, follow_links=follow)
+        return Root.resolve(fspath(self.root), base, is_required=self.expected, follow_links=follow)
 
 
 @dataclass(frozen=True)
-class Instructions:
+class LoadedInstructions:
     """What the sources gave at one moment."""
 
     listed: tuple[Skill, ...]
     inlined: tuple[tuple[Skill, str], ...]  # with their bodies
-    for_people: tuple[Skill, ...]  # chosen too, but no model is told of them
-    findings: tuple[Judged, ...]
-    stamps: Stamps
+    hidden: tuple[Skill, ...]  # chosen too, but no model is told of them
+    findings: tuple[JudgedFinding, ...]
+    fingerprint: Fingerprint
 
     @cached_property
     def text(self) -> str:
         """What the system prompt says about the skills; "" if nothing is selected."""
-        return render_instructions(self.listed, [as_inlined(*pair) for pair in self.inlined])
+        return render_instructions(self.listed, [to_inlined(*pair) for pair in self.inlined])
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -74,9 +74,9 @@ class Instructions:
         return (*self.listed, *(skill for skill, _ in self.inlined))
 
 
-def as_inlined(skill: Skill, body: str) -> Inlined:
+def to_inlined(skill: Skill, body: str) -> InlineSkill:
     """The skill as it stands in a system prompt."""
-    return Inlined(skill.name, skill.location, skill.directory, body)
+    return InlineSkill(skill.name, skill.location, skill.directory, body)
 
 
 class InstructionSkills:
@@ -93,13 +93,13 @@ class InstructionSkills:
         settings = settings or Settings.read()
         base = settings.working_directory
         self._sources = [
-            (source.located(base, follow_links=settings.follow_links), source.globs)
+            (source.resolve_root(base, follow_links=settings.follow_links), source.globs)
             for source in sources
         ]
         self._watch = watch
-        self._load = Loader(profile, LocalHost.of(settings))
+        self._load = InstructionLoader(profile, LocalHost.from_settings(settings))
         self._loaded = self._load(self._sources)
-        _log(self._loaded.findings)
+        _log_findings(self._loaded.findings)
 
     @property
     def text(self) -> str:
@@ -107,7 +107,7 @@ class InstructionSkills:
         return self._loaded.text
 
     @property
-    def findings(self) -> tuple[Judged, ...]:
+    def findings(self) -> tuple[JudgedFinding, ...]:
         """Everything that was noticed at the last reading; what is not accepted was logged."""
         return self._loaded.findings
 
@@ -115,70 +115,74 @@ class InstructionSkills:
         """Read everything again."""
         before = set(self.findings)
         self._loaded = self._load(self._sources)
-        _log(judged for judged in self.findings if judged not in before)
+        _log_findings(judged for judged in self.findings if judged not in before)
 
     def current(self) -> str:
         """The text, read again if a file changed; with `watch=False` it is `text`."""
-        return self.latest().text
+        return self.load_current().text
 
-    def latest(self) -> Instructions:
+    def load_current(self) -> LoadedInstructions:
         """What the sources give; the same value as before if nothing changed."""
-        if self._watch and not self._loaded.stamps.still_hold():
+        if self._watch and not self._loaded.fingerprint.is_current():
             self.refresh()
         return self._loaded
 
 
 @dataclass(frozen=True, slots=True)
-class Loader:
+class InstructionLoader:
     """Reads sources by the rules of a profile, for agents on one machine."""
 
     profile: Profile
-    host: Host
+    host: HostFacts
 
-    def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> Instructions:
+    def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> LoadedInstructions:
         """What `sources` give, in their order. Never raises on what it finds."""
         follow = {root.path for root, _ in sources if root.follow_links}
-        stamps = take_stamps([root.path for root, _ in sources], self.profile.scan, follow)
-        chosen = _Chosen(self.profile, self.host)
+        stamps = take_fingerprint(
+            [root.path for root, _ in sources], self.profile.scan_policy, follow
+        )
+        chosen = _SkillSelector(self.profile, self.host)
         for number, (root, globs) in enumerate(sources):
-            chosen.add(number, root, globs)
-        chosen.settle()
+            chosen.add_source(number, root, globs)
+        chosen.resolve_duplicates()
         inlined = chosen.read_bodies()
-        listed, for_people = tuple(chosen.listed), tuple(chosen.for_people)
-        return Instructions(listed, inlined, for_people, tuple(chosen.findings), stamps)
+        listed, for_people = tuple(chosen.listed), tuple(chosen.hidden)
+        return LoadedInstructions(listed, inlined, for_people, tuple(chosen.findings), stamps)
 
 
 @dataclass(slots=True)
-class _Chosen:
+class _SkillSelector:
     """The skills chosen so far, source by source."""
 
     profile: Profile
-    host: Host
+    host: HostFacts
     listed: list[Skill] = field(default_factory=list)
     inlined: list[Skill] = field(default_factory=list)
-    for_people: list[Skill] = field(default_factory=list)
-    all: list[Skill] = field(default_factory=list)
-    findings: list[Judged] = field(default_factory=list)
+    hidden: list[Skill] = field(default_factory=list)
+    all_skills: list[Skill] = field(default_factory=list)
+    findings: list[JudgedFinding] = field(default_factory=list)
 
-    def add(self, number: int, root: Root, globs: Globs) -> None:
+    def add_source(self, number: int, root: Root, globs: Globs) -> None:
         """Choose from one source. It is loaded alone, so that its links stay inside it."""
-        catalog = load_roots([root], self.profile, bodies=True)
+        catalog = load_roots([root], self.profile, with_bodies=True)
         self.findings += catalog.findings
         skills = [skill._replace(root_number=number) for skill in catalog]
-        visible = self._usable([skill for skill in skills if shown_to_models(skill)])
-        selection = select(visible, globs)
+        visible = self._filter_usable([skill for skill in skills if is_visible_to_models(skill)])
+        selection = select_skills(visible, globs)
         self.listed += selection.listed
         self.inlined += selection.inlined
-        self.all += (*selection.listed, *selection.inlined)
-        hidden = select([skill for skill in skills if not shown_to_models(skill)], globs)
-        self.for_people += (*hidden.listed, *hidden.inlined)
-        located = (f if f.path else f.at(root.path) for f in selection.findings)
-        self.findings += self.profile.load.judge(located)
+        self.all_skills += (*selection.listed, *selection.inlined)
+        hidden = select_skills(
+            [skill for skill in skills if not is_visible_to_models(skill)], globs
+        )
+        self.hidden += (*hidden.listed, *hidden.inlined)
+        located = (f if f.path else f.with_location(root.path) for f in selection.findings)
+        self.findings += self.profile.load_policy.judge(located)
 
-    def settle(self) -> None:
+    def resolve_duplicates(self) -> None:
         """See to equal names across sources."""
-        kept, _, equal_names = settle(self.all, self.profile.precedence)
-        self.findings += self.profile.load.judge(equal_names)
+        kept, _, equal_names = resolve_duplicates(self.all_skills, self.profile.precedence_policy)
+        self.findings += self.profile.load_policy.judge(equal_names)
         stays = {id(skill) for skill in kept}
         self.listed = [skill for skill in self.listed if id(skill) in stays]
         self.inlined = [skill for skill in self.inlined if id(skill) in stays]
@@ -188,16 +192,16 @@ class _Chosen:
         bodies = ((skill, self._read_body(skill)) for skill in self.inlined)
         return tuple((skill, body) for skill, body in bodies if body is not None)
 
-    def _usable(self, skills: Iterable[Skill]) -> list[Skill]:
+    def _filter_usable(self, skills: Iterable[Skill]) -> list[Skill]:
         """The skills that find here what they need; the others are found."""
         usable = []
         for skill in skills:
-            finding = unmet(skill.frontmatter, self.host)
+            finding = check_requirements(skill.frontmatter, self.host)
             if finding is None:
                 usable.append(skill)
             else:
-                located = finding.at(skill.location, skill.name)
-                self.findings += self.profile.load.judge([located])
+                located = finding.with_location(skill.location, skill.name)
+                self.findings += self.profile.load_policy.judge([located])
         return usable
 
     def _read_body(self, skill: Skill) -> str | None:
@@ -209,14 +213,16 @@ class _Chosen:
         else:
             body, findings = parsed.body, parsed.findings
         known = {judged.finding.code for judged in skill.findings}
-        judged = self.profile.load.judge(
-            found.at(skill.location, skill.name) for found in findings if found.code not in known
+        judged = self.profile.load_policy.judge(
+            found.with_location(skill.location, skill.name)
+            for found in findings
+            if found.code not in known
         )
         self.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
         return None if any(one.effect is Effect.REJECT for one in judged) else body
 
 
-def _log(findings: Iterable[Judged]) -> None:
+def _log_findings(findings: Iterable[JudgedFinding]) -> None:
     for finding, effect in findings:
         if effect is not Effect.ACCEPT:
             logger.warning("%s: %s [%s]", finding.path, finding.message, finding.code)

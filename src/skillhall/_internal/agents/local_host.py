@@ -16,10 +16,10 @@ class LocalHost:
     """This machine; of its environment the names alone are known."""
 
     variable_names: frozenset[str] = frozenset()
-    system: str = sys.platform
+    platform: str = sys.platform
 
     @classmethod
-    def of(cls, settings: Settings) -> LocalHost:
+    def from_settings(cls, settings: Settings) -> LocalHost:
         """The machine of these settings."""
         return cls(settings.variable_names)
 
@@ -27,6 +27,6 @@ class LocalHost:
         """Whether a program of that name is on the search path; a path is none."""
         return "/" not in name and "\\" not in name and shutil.which(name) is not None
 
-    def has_variable(self, name: str) -> bool:
+    def has_environment_variable(self, name: str) -> bool:
         """Whether the environment has that variable, and not an empty one."""
         return name in self.variable_names

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
-class Answer(NamedTuple):
+class ToolResult(NamedTuple):
     """What a tool says, and whether it could not do what it was asked."""
 
     content: str | Mapping[str, object]
@@ -16,7 +16,7 @@ class Answer(NamedTuple):
     code: str = ""  # the class of the error, where the tool knows it
 
 
-class Described(Protocol):
+class ToolDescription(Protocol):
     """What a model is told of a tool."""
 
     @property
@@ -32,21 +32,21 @@ class Described(Protocol):
         """The JSON Schema of its arguments."""
 
 
-class Tool(Described, Protocol):
+class Tool(ToolDescription, Protocol):
     """What a framework needs to know of a tool. No call raises, whatever it is given."""
 
-    def answer(self, arguments: object) -> Answer:
+    def call(self, arguments: object) -> ToolResult:
         """The answer, and whether it is an error."""
 
     def __call__(self, arguments: object) -> str | Mapping[str, object]:
         """What the model sees."""
 
 
-T = TypeVar("T", bound=Described)
+T = TypeVar("T", bound=ToolDescription)
 
 
 @dataclass(frozen=True, slots=True)
-class Around(ABC, Generic[T]):
+class ToolWrapper(ABC, Generic[T]):
     """A tool that is described as another one, and answers in its own way."""
 
     tool: T
@@ -67,9 +67,9 @@ class Around(ABC, Generic[T]):
         return self.tool.parameters
 
     @abstractmethod
-    def answer(self, arguments: object) -> Answer:
+    def call(self, arguments: object) -> ToolResult:
         """The answer, and whether it is an error."""
 
     def __call__(self, arguments: object) -> str | Mapping[str, object]:
         """What the model sees."""
-        return self.answer(arguments).content
+        return self.call(arguments).content

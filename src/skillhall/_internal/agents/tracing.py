@@ -11,7 +11,7 @@ from skillhall._version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_API = "opentelemetry.trace"
+_TRACE_MODULE = "opentelemetry.trace"
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def span(name: str, attributes: Mapping[str, str | int]) -> Iterator[dict[str, s
     """A span; what is put into the mapping meanwhile becomes attributes of it too."""
     noticed: dict[str, str | int] = {}
     # Whoever set tracing up has imported it; looking there costs nothing for all the others.
-    api = sys.modules.get(_API)
+    api = sys.modules.get(_TRACE_MODULE)
     if api is None:
         yield noticed
         return

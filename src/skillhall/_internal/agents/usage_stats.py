@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class SkillUse:
+class SkillUsage:
     """How often one skill was used."""
 
     skill: str
@@ -23,14 +23,14 @@ class SkillUse:
     last: str = ""  # when it was last loaded or read
 
 
-def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUse]:
+def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUsage]:
     """Every skill of the log, the most loaded first; of one agent if it is named."""
-    uses: dict[str, SkillUse] = {}
+    uses: dict[str, SkillUsage] = {}
     for usage in UsageLog(settings.data_directory).read():
         if agent is not None and usage.agent != agent:
             continue
         for name in usage.skills:
-            use = uses.setdefault(name, SkillUse(name))
+            use = uses.setdefault(name, SkillUsage(name))
             if usage.event == "offered":
                 use.offered += 1
                 continue

@@ -9,35 +9,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import validate
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import rename_file, replace_file
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.skill.autofix import mend
+from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD, SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.sources.folder.bundle_reader import read_in_place
-from skillhall._internal.sources.folder.candidate import reason
+from skillhall._internal.sources.folder.bundle_reader import read_file_at
+from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillhall._internal.authoring.validate import Result
+    from skillhall._internal.authoring.validate import ValidationResult
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.settings import Settings
 
 
-class Writing(Enum):
+class WriteMode(Enum):
     """Whether a fix reaches the disk."""
 
     WRITE = "write"
-    SHOW_ONLY = "show only"
+    DRY_RUN = "show only"
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixResult:
     """One SKILL.md that was mended, or would be."""
 
     path: str
@@ -51,14 +51,14 @@ class Fixed:
 class FixReport:
     """What was mended, in path order."""
 
-    fixed: tuple[Fixed, ...]
+    results: tuple[FixResult, ...]
 
 
-class _Weight(NamedTuple):
+class _Severity(NamedTuple):
     """How bad a file is: what rejects counts before what warns, that before everything else."""
 
-    rejecting: int
-    warning: int
+    rejections: int
+    warnings: int
     findings: int
 
 
@@ -66,7 +66,7 @@ def fix(
     paths: Sequence[str],
     profile: Profile,
     settings: Settings,
-    writing: Writing = Writing.WRITE,
+    write_mode: WriteMode = WriteMode.WRITE,
 ) -> FixReport:
     """Mend what is safe to mend below `paths`; a file that does not get better stays as it is.
 
@@ -74,40 +74,46 @@ def fix(
     """
     # Links may be followed to read what is outside of the paths, never to write there.
     report = validate(paths, profile, settings._replace(follow_links=False))
-    found = (_fix_result(result, profile, writing) for result in report.results)
+    found = (_fix_file(result, profile, write_mode) for result in report.results)
     return FixReport(tuple(one for one in found if one is not None))
 
 
-def _fix_result(result: Result, profile: Profile, writing: Writing) -> Fixed | None:
+def _fix_file(
+    result: ValidationResult, profile: Profile, write_mode: WriteMode
+) -> FixResult | None:
     location = Path(result.location)
     if not result.findings or not is_skill_md(location.name):
         return None
     try:
-        place = Place(str(location.parent))
-        data = read_in_place(place, RelativePath.parse(location.name), MAX_SKILL_MD)
+        place = FolderHandle(str(location.parent))
+        data = read_file_at(place, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
     except SkillhallError:
         return None
-    mended, changes = mend(data, location.parent.name)
-    if _weigh(mended, location.with_name(SKILL_MD), profile) >= _weigh(data, location, profile):
+    mended, changes = autofix(data, location.parent.name)
+    if _measure_severity(mended, location.with_name(SKILL_MD), profile) >= _measure_severity(
+        data, location, profile
+    ):
         return None
     if location.name != SKILL_MD:
         changes = (*changes, f"renamed {location.name!r} to {SKILL_MD!r}")
-    diff = _diff(data, mended, location)
-    if writing is Writing.SHOW_ONLY:
-        return Fixed(result.location, changes, diff, written=False)
-    problem = _write(location, data, mended)
-    return Fixed(result.location, changes, diff, not problem, problem)
+    diff = _format_diff(data, mended, location)
+    if write_mode is WriteMode.DRY_RUN:
+        return FixResult(result.location, changes, diff, written=False)
+    problem = _write_fix(location, data, mended)
+    return FixResult(result.location, changes, diff, not problem, problem)
 
 
-def _weigh(data: bytes, location: Path, profile: Profile) -> _Weight:
-    findings: list[Finding] = list(parse_skill(data, location.parent.name, profile.keys).findings)
+def _measure_severity(data: bytes, location: Path, profile: Profile) -> _Severity:
+    findings: list[Finding] = list(
+        parse_skill(data, location.parent.name, profile.key_case).findings
+    )
     if location.name != SKILL_MD:
         findings.append(Finding(Code.CASE_VARIANT, location.name))
-    effects = [profile.load.effect(found.code) for found in findings]
-    return _Weight(effects.count(Effect.REJECT), effects.count(Effect.WARN), len(effects))
+    effects = [profile.load_policy.get_effect(found.code) for found in findings]
+    return _Severity(effects.count(Effect.REJECT), effects.count(Effect.WARN), len(effects))
 
 
-def _write(location: Path, before: bytes, after: bytes) -> str:
+def _write_fix(location: Path, before: bytes, after: bytes) -> str:
     """Write the mended file; what kept it from being written, or ""."""
     folder = str(location.parent)
     try:
@@ -116,25 +122,25 @@ def _write(location: Path, before: bytes, after: bytes) -> str:
         if location.name != SKILL_MD:
             rename_file(folder, location.name, SKILL_MD)
     except OSError as error:
-        return f"it cannot be written: {reason(error)}"
+        return f"it cannot be written: {format_os_error(error)}"
     except SkillhallError as error:
         return str(error)
     return ""
 
 
-def _diff(before: bytes, after: bytes, location: Path) -> str:
+def _format_diff(before: bytes, after: bytes, location: Path) -> str:
     lines = difflib.unified_diff(
-        _lines(before), _lines(after), str(location), str(location.with_name(SKILL_MD))
+        _split_lines(before), _split_lines(after), str(location), str(location.with_name(SKILL_MD))
     )
-    return "".join(_ended(lines))
+    return "".join(_mark_missing_newline(lines))
 
 
-def _lines(data: bytes) -> list[str]:
+def _split_lines(data: bytes) -> list[str]:
     # Only a newline ends a line for `patch`; `splitlines` knows a dozen more.
     *lines, last = data.decode("utf-8", "surrogateescape").split("\n")
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
-def _ended(lines: Iterable[str]) -> Iterator[str]:
+def _mark_missing_newline(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

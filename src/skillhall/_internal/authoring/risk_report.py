@@ -15,14 +15,16 @@ from skillhall._internal.skill.risks.tiers import TIERS, Tier
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.authoring.validate import Result
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.authoring.validate import ValidationResult
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.settings import Settings
 
 # Agents leave hidden files alone; whoever looks for risks does not.
-_EVERY_FILE = LENIENT._replace(scan=LENIENT.scan._replace(hidden_in_bundles=True))
+_ALL_FILES_PROFILE = LENIENT._replace(
+    scan_policy=LENIENT.scan_policy._replace(include_hidden_files=True)
+)
 # What kept the walk from a folder or a SKILL.md.
-_UNSEEN = frozenset(
+_UNSCANNED_CODES = frozenset(
     {
         Code.NO_SKILL_MD,
         Code.NOT_A_FILE,
@@ -43,11 +45,11 @@ class Risk:
 
     id: str  # the same on every machine, for the same content of the same file of a skill
     tier: Tier
-    judged: Judged
+    judged: JudgedFinding
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScannedSkill:
     """One skill, and what is risky in it."""
 
     path: str
@@ -59,8 +61,8 @@ class Scanned:
 class ScanReport:
     """The skills in path order, and why some could not be read whole."""
 
-    skills: tuple[Scanned, ...]
-    unread: tuple[Judged, ...]
+    skills: tuple[ScannedSkill, ...]
+    unscanned: tuple[JudgedFinding, ...]
 
     @property
     def risks(self) -> tuple[Risk, ...]:
@@ -69,9 +71,9 @@ class ScanReport:
         return tuple(risk for tier in Tier for risk in every if risk.tier is tier)
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         """Whether everything was read, and nothing in it is more than information."""
-        return not self.unread and all(risk.tier is Tier.INFO for risk in self.risks)
+        return not self.unscanned and all(risk.tier is Tier.INFO for risk in self.risks)
 
 
 def scan(
@@ -86,22 +88,22 @@ def scan(
     `depth` is how many levels below each path are searched.
     Raises: SkillFileNotFound if a path leads nowhere, ValueError.
     """
-    report = validate(paths, _EVERY_FILE, settings, progress, depth=depth)
-    unread = dict.fromkeys(one for one in report.findings if one.finding.code in _UNSEEN)
-    return ScanReport(tuple(map(_scanned, report.results)), tuple(unread))
+    report = validate(paths, _ALL_FILES_PROFILE, settings, progress, depth=depth)
+    unread = dict.fromkeys(one for one in report.findings if one.finding.code in _UNSCANNED_CODES)
+    return ScanReport(tuple(map(_build_scanned_skill, report.results)), tuple(unread))
 
 
-def _scanned(result: Result) -> Scanned:
-    risks = (_risk(one, result) for one in result.findings if one.finding.code in TIERS)
-    return Scanned(result.path, result.name, tuple(risks))
+def _build_scanned_skill(result: ValidationResult) -> ScannedSkill:
+    risks = (_build_risk(one, result) for one in result.findings if one.finding.code in TIERS)
+    return ScannedSkill(result.path, result.name, tuple(risks))
 
 
-def _risk(judged: Judged, result: Result) -> Risk:
-    relative = judged.finding.at(_relative(judged.finding.path, result))
+def _build_risk(judged: JudgedFinding, result: ValidationResult) -> Risk:
+    relative = judged.finding.with_location(_get_relative_path(judged.finding.path, result))
     return Risk(finding_id(relative), TIERS[judged.finding.code], judged)
 
 
-def _relative(path: str, result: Result) -> str:
+def _get_relative_path(path: str, result: ValidationResult) -> str:
     """The path inside the skill, as the scan itself gave it."""
     is_flat = result.path == result.location
     inside = Path(path).relative_to(Path(result.path).parent if is_flat else result.path)

@@ -15,8 +15,8 @@ from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall._internal.skill.parser import parse_skill
 from skillhall.errors import Conflict, SkillRejected
 
-DESCRIPTION = "Does one thing well. Use when the user asks for that thing."
-_BODY = """
+DEFAULT_DESCRIPTION = "Does one thing well. Use when the user asks for that thing."
+_BODY_TEMPLATE = """
 # {title}
 
 Say what to do, step by step. Keep it short: details go into files beside this one, which an
@@ -34,7 +34,7 @@ Show one request and the answer you want.
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class CreatedSkill:
     """A skill that was just made."""
 
     name: str
@@ -43,26 +43,28 @@ class Created:
 
 
 def create_skill(
-    directory: str, name: str, description: str = DESCRIPTION, body: str | None = None
-) -> Created:
+    directory: str, name: str, description: str = DEFAULT_DESCRIPTION, body: str | None = None
+) -> CreatedSkill:
     """Make the skill `name` in `directory`, which is made too if it is missing.
 
     Raises: SkillRejected with a suggestion if the name or description is not allowed, Conflict if
     something of that name is there, OSError if it cannot be written.
     """
-    text = _BODY.format(title=name.replace("-", " ").capitalize()) if body is None else body
-    data = new_skill_md(name, description, text)
-    _refuse_invalid(data, name)
+    text = (
+        _BODY_TEMPLATE.format(title=name.replace("-", " ").capitalize()) if body is None else body
+    )
+    data = build_skill_md(name, description, text)
+    _check_skill_md(data, name)
     parent = Path(directory)
     parent.mkdir(parents=True, exist_ok=True)
     try:
         create_folder(str(parent), name, {SKILL_MD: data})
     except Conflict:
         raise Conflict(str(parent / name)) from None
-    return Created(name, str(parent / name), str(parent / name / SKILL_MD))
+    return CreatedSkill(name, str(parent / name), str(parent / name / SKILL_MD))
 
 
-def new_skill_md(name: str, description: str, body: str) -> bytes:
+def build_skill_md(name: str, description: str, body: str) -> bytes:
     """A SKILL.md that reads back as these three. Raises: SkillRejected."""
     try:
         document = Document(b"---\n---\n").with_field("name", name)
@@ -71,9 +73,9 @@ def new_skill_md(name: str, description: str, body: str) -> bytes:
         raise SkillRejected(name, [str(refusal)]) from None
 
 
-def _refuse_invalid(data: bytes, name: str) -> None:
+def _check_skill_md(data: bytes, name: str) -> None:
     findings = parse_skill(data, name).findings
-    judged = SPECIFICATION.load.judge(findings)
+    judged = SPECIFICATION.load_policy.judge(findings)
     reasons = [one.finding for one in judged if one.effect is Effect.REJECT]
     if not reasons:
         return

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from skillhall._internal.fs.handles import Place
-from skillhall._internal.policy.selection import shown_to_models
-from skillhall._internal.sources.folder.candidate_codec import frontmatter_of
+from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.policy.selection import is_visible_to_models
+from skillhall._internal.sources.folder.candidate_codec import decode_frontmatter
 from skillhall.errors import SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.policy.precedence import Shadowed
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.policy.precedence import ShadowedSkill
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.sources.folder.candidate_codec import EncodedFields
@@ -31,16 +31,16 @@ class Skill(NamedTuple):
     file: str
     root: Root
     root_number: int
-    fields: Frontmatter | EncodedFields
-    findings: tuple[Judged, ...] = ()
+    encoded_frontmatter: Frontmatter | EncodedFields
+    findings: tuple[JudgedFinding, ...] = ()
     is_flat: bool = False
-    real: Place | None = None  # the folder that a link led to
-    real_file: Place | None = None  # the file that SKILL.md is a link to
+    real_folder: FolderHandle | None = None  # the folder that a link led to
+    real_file: FolderHandle | None = None  # the file that SKILL.md is a link to
 
     @property
     def frontmatter(self) -> Frontmatter:
         """Every field, as written."""
-        return frontmatter_of(self.fields, self.name, self.description)
+        return decode_frontmatter(self.encoded_frontmatter, self.name, self.description)
 
     @property
     def id(self) -> str:
@@ -65,18 +65,18 @@ class Skill(NamedTuple):
         return self.root.source
 
     @property
-    def place(self) -> Place:
+    def folder_handle(self) -> FolderHandle:
         """Where its files are read from: through a link, that is where the link led."""
-        return self.real or self.root.place.below_it(self.folder)
+        return self.real_folder or self.root.location.descendant(self.folder)
 
 
-class Rejected(NamedTuple):
+class RejectedCandidate(NamedTuple):
     """A candidate that the profile does not load."""
 
     id: str
     name: str
     location: str
-    findings: tuple[Judged, ...]
+    findings: tuple[JudgedFinding, ...]
 
 
 class Explanation(NamedTuple):
@@ -85,30 +85,30 @@ class Explanation(NamedTuple):
     name: str
     profile: str
     winners: tuple[Skill, ...]
-    shadowed: tuple[Shadowed[Skill], ...]
-    rejected: tuple[Rejected, ...]
+    shadowed: tuple[ShadowedSkill[Skill], ...]
+    rejected: tuple[RejectedCandidate, ...]
 
 
 class Catalog:
     """The ordered, immutable snapshot of the skills that a profile accepts."""
 
-    __slots__ = ("notes", "profile", "rejected", "roots", "shadowed", "skills")
+    __slots__ = ("profile", "rejected", "roots", "scan_findings", "shadowed", "skills")
 
     def __init__(  # noqa: PLR0913, PLR0917 - a snapshot of six things
         self,
         profile: Profile,
         roots: Iterable[Root],
         skills: Iterable[Skill] = (),
-        rejected: Iterable[Rejected] = (),
-        shadowed: Iterable[Shadowed[Skill]] = (),
-        notes: Iterable[Judged] = (),
+        rejected: Iterable[RejectedCandidate] = (),
+        shadowed: Iterable[ShadowedSkill[Skill]] = (),
+        scan_findings: Iterable[JudgedFinding] = (),
     ) -> None:
         self.profile: Final = profile
         self.roots: Final = tuple(roots)
         self.skills: Final = tuple(skills)
         self.rejected: Final = tuple(rejected)
         self.shadowed: Final = tuple(shadowed)
-        self.notes: Final = tuple(notes)  # about the walk and about equal names
+        self.scan_findings: Final = tuple(scan_findings)  # about the walk and about equal names
 
     def __eq__(self, other: object) -> bool:
         """Whether both hold the same."""
@@ -125,7 +125,7 @@ class Catalog:
             self.skills,
             self.rejected,
             self.shadowed,
-            self.notes,
+            self.scan_findings,
         )
 
     def __iter__(self) -> Iterator[Skill]:
@@ -139,13 +139,13 @@ class Catalog:
     @property
     def visible(self) -> tuple[Skill, ...]:
         """The skills that a model may be shown."""
-        return tuple(skill for skill in self.skills if shown_to_models(skill))
+        return tuple(skill for skill in self.skills if is_visible_to_models(skill))
 
     @property
-    def findings(self) -> tuple[Judged, ...]:
+    def findings(self) -> tuple[JudgedFinding, ...]:
         """All notes about the walk, then what is not plainly accepted, skill by skill."""
         return (
-            *self.notes,
+            *self.scan_findings,
             *(judged for rejected in self.rejected for judged in rejected.findings),
             *(judged for skill in self.skills for judged in skill.findings),
             *(judged for lost in self.shadowed for judged in lost.skill.findings),

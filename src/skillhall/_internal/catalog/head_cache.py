@@ -18,7 +18,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
-from skillhall._internal.fs.handles import read_up_to
+from skillhall._internal.fs.handles import read_descriptor
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall._internal.sources.folder.candidate_codec import decode_candidates, encode_candidates
 from skillhall._version import VERSION
@@ -35,17 +35,19 @@ if TYPE_CHECKING:
 FORMAT = 2
 _CHECKSUM = 4  # bytes
 _LARGE = 4 * 1024 * 1024  # bytes; about 10,000 skills
-_NEW = ".new-"
-_ABANDONED = 3600  # seconds after which a file that was never finished is nobody's
-_OTHERS_MAY_WRITE = 0o022
+_TEMPORARY_PREFIX = ".new-"
+_ABANDONED_AFTER = 3600  # seconds after which a file that was never finished is nobody's
+_WRITABLE_BY_OTHERS = 0o022
 _BINARY = getattr(os, "O_BINARY", 0)
-_READ = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_READ_FLAGS = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 # A file written twice within the clock's grain keeps its stat: what is this young is not trusted.
-GRAIN = 2_000_000_000  # nanoseconds; the coarsest file system in use counts in two seconds
+CLOCK_GRANULARITY = (
+    2_000_000_000  # nanoseconds; the coarsest file system in use counts in two seconds
+)
 
 
-class HeadIndex:
+class HeadCache:
     """The index files below one cache folder."""
 
     def __init__(self, directory: str) -> None:
@@ -54,29 +56,29 @@ class HeadIndex:
     def is_large(self, real_root: str, keys: KeyCase) -> bool:
         """Whether loading what is known takes long enough to do something else meanwhile."""
         try:
-            return os.stat(self._file(real_root, keys)).st_size > _LARGE
+            return os.stat(self._path(real_root, keys)).st_size > _LARGE
         except OSError:
             return False
 
-    def known(self, real_root: str, keys: KeyCase) -> Mapping[str, Candidate]:
+    def load(self, real_root: str, keys: KeyCase) -> Mapping[str, Candidate]:
         """What is known about the skills below a root; empty if nothing can be trusted."""
         try:
-            body = _load(self._file(real_root, keys), _header(real_root, keys))
+            body = _read_payload(self._path(real_root, keys), _header(real_root, keys))
             return {} if body is None else {row[0]: row for row in decode_candidates(body)}
         except (OSError, TooLarge, ValueError, EOFError, TypeError, KeyError):
             return {}
 
-    def remember(self, real_root: str, keys: KeyCase, scan: Scan, started: int) -> None:
+    def save(self, real_root: str, keys: KeyCase, scan: Scan, started_ns: int) -> None:
         """Keep what `scan` found; `started` is the time in nanoseconds when it began."""
-        if scan.reused == len(scan.candidates):
+        if scan.reused_count == len(scan.candidates):
             return
-        settled = [c for c in scan.candidates if _is_settled(c, started)]
-        if scan.reused == len(settled):
+        settled = [c for c in scan.candidates if _is_cacheable(c, started_ns)]
+        if scan.reused_count == len(settled):
             return
         with contextlib.suppress(OSError):
-            _save(self._file(real_root, keys), _header(real_root, keys), settled)
+            _write_file(self._path(real_root, keys), _header(real_root, keys), settled)
 
-    def _file(self, real_root: str, keys: KeyCase) -> str:
+    def _path(self, real_root: str, keys: KeyCase) -> str:
         return os.path.join(self.directory, f"{zlib.crc32(_header(real_root, keys)):08x}")
 
 
@@ -87,27 +89,27 @@ def _header(real_root: str, keys: KeyCase) -> bytes:
     return f"{version}\n{keys.value}\n{real_root}\0".encode("utf-8", "surrogatepass")
 
 
-def now() -> int:
+def now_ns() -> int:
     """The clock that file times are compared with, in nanoseconds."""
     return time.time_ns()
 
 
-def _is_settled(candidate: Candidate, started: int) -> bool:
+def _is_cacheable(candidate: Candidate, started: int) -> bool:
     signature = candidate.signature
-    if signature is None or candidate.real is not None or candidate.real_file is not None:
+    if signature is None or candidate.real_folder is not None or candidate.real_file is not None:
         return False
     if not candidate.folder or candidate.file != SKILL_MD:
         return False  # flat files, and the root itself, whose name may be an alias
     modified, changed, _, _ = signature
-    return max(modified, changed) < started - GRAIN
+    return max(modified, changed) < started - CLOCK_GRANULARITY
 
 
-def _load(path: str, header: bytes) -> memoryview | None:
-    descriptor = os.open(path, _READ)
+def _read_payload(path: str, header: bytes) -> memoryview | None:
+    descriptor = os.open(path, _READ_FLAGS)
     try:
-        if not _is_ours(found := os.fstat(descriptor)):
+        if not _is_trusted_file(found := os.fstat(descriptor)):
             return None
-        data = read_up_to(descriptor, found.st_size, "the index")
+        data = read_descriptor(descriptor, found.st_size, "the index")
     finally:
         os.close(descriptor)
     start = len(header) + _CHECKSUM
@@ -117,19 +119,19 @@ def _load(path: str, header: bytes) -> memoryview | None:
     return body if data.startswith(header) and checksum == zlib.crc32(body) else None
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_trusted_file(found: os.stat_result) -> bool:
     if not stat.S_ISREG(found.st_mode):
         return False
     if not hasattr(os, "geteuid"):
         return True
-    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE
+    return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
 
 
-def _save(path: str, header: bytes, candidates: Sequence[Candidate]) -> None:
+def _write_file(path: str, header: bytes, candidates: Sequence[Candidate]) -> None:
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
-    _sweep(directory)
-    temporary = os.path.join(directory, f"{_NEW}{os.urandom(8).hex()}")
+    _remove_abandoned(directory)
+    temporary = os.path.join(directory, f"{_TEMPORARY_PREFIX}{os.urandom(8).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -147,11 +149,11 @@ def _save(path: str, header: bytes, candidates: Sequence[Candidate]) -> None:
         raise
 
 
-def _sweep(directory: str) -> None:
+def _remove_abandoned(directory: str) -> None:
     """Remove what processes left behind that were killed while they wrote."""
     with os.scandir(directory) as entries:
         for entry in entries:
-            if entry.name.startswith(_NEW):
+            if entry.name.startswith(_TEMPORARY_PREFIX):
                 with contextlib.suppress(OSError):
-                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > _ABANDONED:
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > _ABANDONED_AFTER:
                         os.unlink(entry.path)

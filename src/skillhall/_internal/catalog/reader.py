@@ -6,15 +6,23 @@ from dataclasses import replace
 from os import fspath
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.readable_files import is_published
+from skillhall._internal.policy.readable_files import is_publishable
 from skillhall._internal.render.activation import render_activation
 from skillhall._internal.skill.bundle import RelativePath, SkillFile
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD, Block, find_block
+from skillhall._internal.skill.frontmatter import (
+    MAX_SKILL_MD_BYTES,
+    FrontmatterBlock,
+    find_frontmatter,
+)
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.sources.folder.bundle_reader import open_flat, read_in_place, use_bundle
+from skillhall._internal.sources.folder.bundle_reader import (
+    call_with_bundle,
+    open_flat_bundle,
+    read_file_at,
+)
 from skillhall.errors import SkillFileNotFound, SkillRejected
 
 if TYPE_CHECKING:
@@ -36,9 +44,9 @@ def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    data = read_own_file(skill)
+    data = read_skill_md(skill)
     folder = None if skill.is_flat else skill.directory.replace("\\", "/").rpartition("/")[2]
-    return parse_skill(data, folder, profile.keys)
+    return parse_skill(data, folder, profile.key_case)
 
 
 def read_raw_body(skill: Skill) -> str:
@@ -46,17 +54,21 @@ def read_raw_body(skill: Skill) -> str:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    data = read_own_file(skill)
-    block = find_block(data)
-    return data[block.body if isinstance(block, Block) else 0 :].decode("utf-8", "replace")
+    data = read_skill_md(skill)
+    block = find_frontmatter(data)
+    return data[block.body_start if isinstance(block, FrontmatterBlock) else 0 :].decode(
+        "utf-8", "replace"
+    )
 
 
-def read_own_file(skill: Skill) -> bytes:
+def read_skill_md(skill: Skill) -> bytes:
     """The bytes of its SKILL.md. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
     if skill.real_file is not None:
-        place = Place(skill.real_file.root)
-        return read_in_place(place, RelativePath.parse(skill.real_file.below), MAX_SKILL_MD)
-    return read_in_place(skill.place, RelativePath.parse(skill.file), MAX_SKILL_MD)
+        place = FolderHandle(skill.real_file.root)
+        return read_file_at(
+            place, RelativePath.parse(skill.real_file.relative_path), MAX_SKILL_MD_BYTES
+        )
+    return read_file_at(skill.folder_handle, RelativePath.parse(skill.file), MAX_SKILL_MD_BYTES)
 
 
 def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
@@ -64,26 +76,26 @@ def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    return read_exact_file(skill, RelativePath.normalized(fspath(path)))
+    return read_relative_file(skill, RelativePath.parse_lenient(fspath(path)))
 
 
-def read_exact_file(skill: Skill, path: RelativePath) -> bytes:
+def read_relative_file(skill: Skill, path: RelativePath) -> bytes:
     """One file of the skill. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
     if path.text == skill.file:
-        return read_own_file(skill)
+        return read_skill_md(skill)
     if skill.is_flat:
         raise SkillFileNotFound(path.text)
-    return read_in_place(skill.place, path)
+    return read_file_at(skill.folder_handle, path)
 
 
 def read_published_file(skill: Skill, path: RelativePath) -> bytes:
     """The same for others than the user of this machine: hidden files are not found."""
-    if not is_published(path.text):
+    if not is_publishable(path.text):
         raise SkillFileNotFound(path.text)
-    return read_exact_file(skill, path)
+    return read_relative_file(skill, path)
 
 
-def bundle_of(skill: Skill, policy: ScanPolicy) -> Bundle:
+def open_skill_bundle(skill: Skill, policy: ScanPolicy) -> Bundle:
     """The skill's files; a flat file has no others. Raises: SkillFileNotFound."""
     return with_bundle(skill, policy, lambda bundle: bundle)
 
@@ -94,15 +106,17 @@ def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) 
     Raises: SkillFileNotFound, and what `work` raises.
     """
     if skill.is_flat:
-        return work(open_flat(skill.place, skill.file))
+        return work(open_flat_bundle(skill.folder_handle, skill.file))
     if skill.real_file is None:
-        return use_bundle(skill.place, policy, work)
-    return use_bundle(skill.place, policy, lambda bundle: work(_with_own_file(skill, bundle)))
+        return call_with_bundle(skill.folder_handle, policy, work)
+    return call_with_bundle(
+        skill.folder_handle, policy, lambda bundle: work(_with_linked_skill_md(skill, bundle))
+    )
 
 
-def _with_own_file(skill: Skill, bundle: Bundle) -> Bundle:
+def _with_linked_skill_md(skill: Skill, bundle: Bundle) -> Bundle:
     """The bundle with the SKILL.md that is a link, which a bundle leaves out."""
-    data = read_own_file(skill)
+    data = read_skill_md(skill)
     own = SkillFile(RelativePath.parse(skill.file), len(data), executable=False, read=lambda: data)
     files = {**bundle.files, skill.file: own}
     findings = tuple(found for found in bundle.findings if found.path != skill.file)
@@ -115,19 +129,23 @@ def activate(skill: Skill, profile: Profile = LENIENT, directory: str | PathLike
     `directory` is what the model is told instead of the absolute path.
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    body = read_body(skill, profile)
-    files = () if skill.is_flat else bundle_of(skill, profile.scan.published).resources()
+    body = read_accepted_body(skill, profile)
+    files = (
+        ()
+        if skill.is_flat
+        else open_skill_bundle(skill, profile.scan_policy.without_hidden_files).resources()
+    )
     resources = [file.path.text for file in files]
     return render_activation(skill.name, fspath(directory) or skill.directory, body, resources)
 
 
-def read_body(skill: Skill, profile: Profile) -> str:
+def read_accepted_body(skill: Skill, profile: Profile) -> str:
     """The instructions, as they are at this moment. A catalog has seen only the frontmatter.
 
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     parsed = read_skill(skill, profile)
-    judged = profile.load.judge(parsed.findings)
+    judged = profile.load_policy.judge(parsed.findings)
     reasons = [one.finding.message for one in judged if one.effect is Effect.REJECT]
     if reasons:
         raise SkillRejected(skill.location, reasons)

@@ -11,12 +11,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.fingerprint import take_stamps
+from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import bundle_of, read_body, read_own_file, with_bundle
+from skillhall._internal.catalog.reader import (
+    open_skill_bundle,
+    read_accepted_body,
+    read_skill_md,
+    with_bundle,
+)
 from skillhall._internal.catalog.search.search_index import SearchIndex
-from skillhall._internal.catalog.skill_paths import SCHEME, skill_paths
-from skillhall._internal.policy.selection import shown_to_models
+from skillhall._internal.catalog.skill_paths import SCHEME, assign_skill_paths
+from skillhall._internal.policy.selection import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall.errors import SkillFileNotFound, SkillNotFound
@@ -25,16 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import Skill
-    from skillhall._internal.catalog.fingerprint import Stamps
-    from skillhall._internal.catalog.head_cache import HeadIndex
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.catalog.fingerprint import Fingerprint
+    from skillhall._internal.catalog.head_cache import HeadCache
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.root import Root
 
-NEAR = 5  # names that an error suggests
+MAX_SUGGESTIONS = 5  # names that an error suggests
 
 
-class Offered(NamedTuple):
+class ViewedSkill(NamedTuple):
     """One skill, and what it is called: by models, and in addresses."""
 
     name: str  # its own name, unless another skill has that already
@@ -47,7 +52,7 @@ class Offered(NamedTuple):
         return f"{SCHEME}{self.path}"
 
 
-class Offer:
+class SkillView:
     """What is offered: every skill that a model may be shown, in order."""
 
     def __init__(
@@ -55,123 +60,127 @@ class Offer:
         revision: str,
         profile: Profile,
         skills: Iterable[Skill],
-        findings: Iterable[Judged] = (),
-        index: Callable[[], SearchIndex] | None = None,
+        findings: Iterable[JudgedFinding] = (),
+        get_index: Callable[[], SearchIndex] | None = None,
     ) -> None:
-        self.known = tuple(skills)  # those too that only people may call
-        shown = [skill for skill in self.known if shown_to_models(skill)]
-        paths, noticed = skill_paths(shown)
-        rows = map(Offered, _names_for(shown), paths, shown)
+        self.all_skills = tuple(skills)  # those too that only people may call
+        shown = [skill for skill in self.all_skills if is_visible_to_models(skill)]
+        paths, noticed = assign_skill_paths(shown)
+        rows = map(ViewedSkill, _assign_names(shown), paths, shown)
         self.revision = revision  # another one as soon as a skill came, went or was edited
         self.profile = profile
-        self.skills: Mapping[str, Offered] = {row.name: row for row in rows}
-        self.findings = (*findings, *profile.load.judge(noticed))
-        self._index = index or self._own_index
+        self.skills: Mapping[str, ViewedSkill] = {row.name: row for row in rows}
+        self.findings = (*findings, *profile.load_policy.judge(noticed))
+        self._get_index = get_index or self._get_own_index
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """How many skills there are."""
         return len(self.skills)
 
-    def __iter__(self) -> Iterator[Offered]:
+    def __iter__(self) -> Iterator[ViewedSkill]:
         """The skills, in order."""
         return iter(self.skills.values())
 
-    def find(self, name: str) -> Offered:
+    def find(self, name: str) -> ViewedSkill:
         """The skill that is called so, else the one with that id. Raises: SkillNotFound."""
         found = self.skills.get(name) or self._by_id.get(name)
         if found is None:
             from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong name
 
-            raise SkillNotFound(name, get_close_matches(name, self.skills, NEAR))
+            raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
         return found
 
-    def body(self, row: Offered) -> str:
+    def read_body(self, row: ViewedSkill) -> str:
         """The instructions of a skill, as they are at this moment.
 
         Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
-        return read_body(row.skill, self.profile)
+        return read_accepted_body(row.skill, self.profile)
 
-    def files(self, row: Offered) -> Sequence[str]:
+    def list_files(self, row: ViewedSkill) -> Sequence[str]:
         """The paths of its other files. Raises: SkillFileNotFound."""
         if row.skill.is_flat:
             return ()
-        files = bundle_of(row.skill, self.profile.scan.published).resources()
+        files = open_skill_bundle(
+            row.skill, self.profile.scan_policy.without_hidden_files
+        ).resources()
         return [file.path.text for file in files]
 
-    def read_file(self, row: Offered, path: str) -> bytes:
+    def read_file(self, row: ViewedSkill, path: str) -> bytes:
         """One file; `SKILL.md` is its own file, however that is written.
 
         Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
-        relative = RelativePath.normalized(path)
+        relative = RelativePath.parse_lenient(path)
         if relative.text in (SKILL_MD, row.skill.file):
-            return read_own_file(row.skill)
+            return read_skill_md(row.skill)
         if row.skill.is_flat:
             raise SkillFileNotFound(relative.text)
-        scan = self.profile.scan.published
-        return with_bundle(row.skill, scan, lambda bundle: bundle.file(relative).read())
+        scan = self.profile.scan_policy.without_hidden_files
+        return with_bundle(row.skill, scan, lambda bundle: bundle.get_file(relative).read())
 
-    def search(self, text: str, limit: int) -> tuple[Sequence[Offered], int]:
+    def search(self, query: str, limit: int) -> tuple[Sequence[ViewedSkill], int]:
         """The skills that a text finds in names and descriptions, and how many there are."""
-        result = self._index().search(text, limit, for_models=True)
-        return [self._by_place[hit.skill.location] for hit in result.hits], result.total
+        result = self._get_index().search(query, limit, for_models=True)
+        return [self._by_location[hit.skill.location] for hit in result.hits], result.total
 
-    def _own_index(self) -> SearchIndex:
+    def _get_own_index(self) -> SearchIndex:
         with self._lock:
-            return self._built
+            return self._own_index
 
     @cached_property
-    def _built(self) -> SearchIndex:
+    def _own_index(self) -> SearchIndex:
         return SearchIndex.build(Catalog(self.profile, (), [row.skill for row in self]))
 
     @cached_property
-    def _by_place(self) -> Mapping[str, Offered]:
+    def _by_location(self) -> Mapping[str, ViewedSkill]:
         return {row.skill.location: row for row in self}
 
     @cached_property
-    def _by_id(self) -> Mapping[str, Offered]:
+    def _by_id(self) -> Mapping[str, ViewedSkill]:
         return {row.skill.id: row for row in reversed([*self])}
 
 
-class Offering(Protocol):
+class SkillProvider(Protocol):
     """Whatever has skills to offer; safe to use from several threads."""
 
-    def offer(self) -> Offer:
+    def current_view(self) -> SkillView:
         """What there is now; looked up again only if something changed."""
 
 
-class FolderOffering:
+class FolderSkillProvider:
     """The skills of folders, as a profile takes them."""
 
     def __init__(
-        self, roots: Sequence[Root], profile: Profile, index: HeadIndex | None = None
+        self, roots: Sequence[Root], profile: Profile, head_cache: HeadCache | None = None
     ) -> None:
         self._roots = tuple(roots)
         self._profile = profile
-        self._index = index
-        self._last: tuple[Stamps, Offer] | None = None
+        self._head_cache = head_cache
+        self._cached: tuple[Fingerprint, SkillView] | None = None
         self._lock = threading.Lock()
 
-    def offer(self) -> Offer:
+    def current_view(self) -> SkillView:
         """What there is now; the folders are read again only if something in them changed."""
         with self._lock:
-            if self._last is None or not self._last[0].still_hold():
-                self._last = self._looked_up()
-            return self._last[1]
+            if self._cached is None or not self._cached[0].is_current():
+                self._cached = self._load()
+            return self._cached[1]
 
-    def _looked_up(self) -> tuple[Stamps, Offer]:
+    def _load(self) -> tuple[Fingerprint, SkillView]:
         follow = {root.path for root in self._roots if root.follow_links}
-        stamps = take_stamps([root.path for root in self._roots], self._profile.scan, follow)
-        revision = _digest(stamps)
-        if self._last is not None and self._last[1].revision == revision:
-            return stamps, self._last[1]
-        catalog = load_roots(self._roots, self._profile, self._index)
-        return stamps, Offer(revision, self._profile, catalog, catalog.findings)
+        stamps = take_fingerprint(
+            [root.path for root in self._roots], self._profile.scan_policy, follow
+        )
+        revision = _compute_revision(stamps)
+        if self._cached is not None and self._cached[1].revision == revision:
+            return stamps, self._cached[1]
+        catalog = load_roots(self._roots, self._profile, self._head_cache)
+        return stamps, SkillView(revision, self._profile, catalog, catalog.findings)
 
 
-def _names_for(skills: Sequence[Skill]) -> Iterator[str]:
+def _assign_names(skills: Sequence[Skill]) -> Iterator[str]:
     """A name for each, none of them twice: its own, else its id, else that with a number."""
     taken: set[str] = set()
     for skill in skills:
@@ -185,5 +194,5 @@ def _names_for(skills: Sequence[Skill]) -> Iterator[str]:
         yield name
 
 
-def _digest(stamps: Stamps) -> str:
-    return hashlib.sha256(repr(sorted(stamps.signatures.items())).encode()).hexdigest()
+def _compute_revision(fingerprint: Fingerprint) -> str:
+    return hashlib.sha256(repr(sorted(fingerprint.signatures.items())).encode()).hexdigest()

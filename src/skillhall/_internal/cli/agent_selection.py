@@ -9,13 +9,15 @@ import click
 from skillhall._internal.cli.errors import CommandFailed
 
 if TYPE_CHECKING:
-    from skillhall._internal.agents.agent_skills import AgentSkills, Built
+    from skillhall._internal.agents.agent_skills import AgentSkills, AgentSkillsSnapshot
     from skillhall._internal.agents.config.agent_config import AgentConfig, AgentDefinition
-    from skillhall._internal.render.prompt_plan import Plan
+    from skillhall._internal.render.prompt_plan import PromptPlan
     from skillhall._internal.settings import Settings
 
 
-def chosen_agent(path: str | None, identity: str | None, settings: Settings) -> AgentDefinition:
+def select_agent(
+    config_path: str | None, agent_id: str | None, settings: Settings
+) -> AgentDefinition:
     """The agent that `--config` and `--agent` name. Raises: ConfigInvalid, CommandFailed."""
     from skillhall._internal.agents.config.agent_config import (
         CONFIG_FILES,
@@ -23,19 +25,19 @@ def chosen_agent(path: str | None, identity: str | None, settings: Settings) -> 
         read_config,
     )
 
-    found = path or find_config(settings.working_directory)
+    found = config_path or find_config(settings.working_directory)
     if found is None:
         raise CommandFailed(
             "not_found",
-            f"there is no agent {identity!r}: this folder has no {' and no '.join(CONFIG_FILES)}",
+            f"there is no agent {agent_id!r}: this folder has no {' and no '.join(CONFIG_FILES)}",
             "name the config with --config, or go to its folder",
         )
     config = read_config(found)
-    return config.agent(identity) if identity is not None else _only_agent(config)
+    return config.find_agent(agent_id) if agent_id is not None else _get_only_agent(config)
 
 
-def agent_skills(
-    path: str | None, identity: str | None, roots: tuple[str, ...], settings: Settings
+def open_agent_skills(
+    config_path: str | None, agent_id: str | None, roots: tuple[str, ...], settings: Settings
 ) -> AgentSkills:
     """The skills of the agent that the options name; without a config, of given or usual folders.
 
@@ -44,16 +46,18 @@ def agent_skills(
     from skillhall._internal.agents.agent_skills import DEFAULT_AGENT, AgentSkills
     from skillhall._internal.agents.config.agent_config import find_config
 
-    if roots and (identity or path):
+    if roots and (agent_id or config_path):
         raise click.UsageError("give --root, or --agent and --config", click.get_current_context())
-    named = None if identity == DEFAULT_AGENT and not path else identity
-    is_configured = named or path or (not identity and find_config(settings.working_directory))
+    named = None if agent_id == DEFAULT_AGENT and not config_path else agent_id
+    is_configured = (
+        named or config_path or (not agent_id and find_config(settings.working_directory))
+    )
     if roots or not is_configured:
         return AgentSkills.of(*roots, settings=settings)
-    return AgentSkills(chosen_agent(path, named, settings), settings)
+    return AgentSkills(select_agent(config_path, named, settings), settings)
 
 
-def _only_agent(config: AgentConfig) -> AgentDefinition:
+def _get_only_agent(config: AgentConfig) -> AgentDefinition:
     if len(config.agents) != 1:
         known = ", ".join(agent.id for agent in config.agents)
         problem = f"say which agent with --agent; the config has: {known or 'none'}"
@@ -61,29 +65,32 @@ def _only_agent(config: AgentConfig) -> AgentDefinition:
     return config.agents[0]
 
 
-def cut_of(plan: Plan) -> str:
+def format_budget_cut(plan: PromptPlan) -> str:
     """How many skills were shortened or left out to fit the budget; "" if none."""
-    from skillhall._internal.cli.catalog_loader import counted
+    from skillhall._internal.cli.catalog_loader import format_count
 
-    if not plan.cut:
+    if not plan.reduced_skills:
         return ""
-    return f"{counted(len(plan.cut), 'skill')} cut to fit {counted(plan.budget or 0, 'token')}"
+    return (
+        f"{format_count(len(plan.reduced_skills), 'skill')} cut to fit "
+        f"{format_count(plan.budget or 0, 'token')}"
+    )
 
 
-def built_as_json(built: Built) -> dict[str, object]:
+def serialize_token_costs(built: AgentSkillsSnapshot) -> dict[str, object]:
     """What each skill costs, for scripts: each turn, and when it is loaded."""
-    from skillhall._internal.agents.agent_skills import load_tokens
+    from skillhall._internal.agents.agent_skills import estimate_load_tokens
 
-    plan, profile = built.plan, built.offer.profile
+    plan, profile = built.plan, built.skill_view.profile
     by_place = {skill.location: skill for skill in built.instructions.skills}
     shares = [
         {
             "name": share.name,
             "location": share.location,
-            "shown": share.shown.value,
+            "shown": share.detail.value,
             "tokensPerTurn": share.tokens,
-            "tokensPerLoad": load_tokens(by_place[share.location], profile),
+            "tokensPerLoad": estimate_load_tokens(by_place[share.location], profile),
         }
-        for share in plan.shares
+        for share in plan.skills
     ]
     return {"tokens": plan.tokens, "budget": plan.budget, "skills": shares}

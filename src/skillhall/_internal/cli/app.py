@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.runner import COMPLETING
+from skillhall._internal.cli.runner import COMPLETE_VARIABLE
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Help texts are here, so that `skillhall --help` imports no command.
-SECTIONS = {
+COMMAND_SECTIONS = {
     "Common commands": {
         "list": "List skills.",
         "add": "Add skills from a folder, an archive, a repository or the web.",
@@ -63,7 +63,7 @@ SECTIONS = {
         "completion": "Print the completion script for a shell.",
     },
 }
-COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
+COMMANDS = {name: text for section in COMMAND_SECTIONS.values() for name, text in section.items()}
 ALIASES = {
     "ls": "list",
     "find": "search",
@@ -142,7 +142,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The commands in the help, by section, with the most common ones first."""
         width = max(map(len, COMMANDS))
-        for title, commands in SECTIONS.items():
+        for title, commands in COMMAND_SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
@@ -183,32 +183,32 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def invoke(words: Sequence[str]) -> int:
+def invoke(argv: Sequence[str]) -> int:
     """Run the command that `words` name; its exit code. Raises: CommandFailed for wrong usage."""
-    if COMPLETING in os.environ:
-        return _complete()
+    if COMPLETE_VARIABLE in os.environ:
+        return _run_shell_completion()
     try:
         # Not `cli.main`: it would turn a broken pipe into an exit code of its own.
-        with cli.make_context("skillhall", [*words]) as context:
+        with cli.make_context("skillhall", [*argv]) as context:
             code = cli.invoke(context)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
-        raise _failure(error) from None
+        raise _convert_click_error(error) from None
     return code if isinstance(code, int) else 0
 
 
-def _complete() -> int:
+def _run_shell_completion() -> int:
     """Answer the completion script of a shell."""
     from click.shell_completion import shell_complete
 
-    instruction = os.environ[COMPLETING]
-    return shell_complete(cli, {}, "skillhall", COMPLETING, instruction)
+    instruction = os.environ[COMPLETE_VARIABLE]
+    return shell_complete(cli, {}, "skillhall", COMPLETE_VARIABLE, instruction)
 
 
-def _failure(error: click.ClickException) -> CommandFailed:
+def _convert_click_error(error: click.ClickException) -> CommandFailed:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "skillhall"
     message = error.format_message().rstrip(".")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.terminal import clean
+from skillhall._internal.cli.terminal import sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,18 +14,21 @@ if TYPE_CHECKING:
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
 
-_WIDEST = 100  # characters of a row
+_MAX_ROW_WIDTH = 100  # characters of a row
 
 
-class Row(NamedTuple):
+class ChecklistRow(NamedTuple):
     """One thing to mark."""
 
     title: str
-    note: str = ""  # why it cannot be marked, if it cannot
+    disabled_reason: str = ""  # why it cannot be marked, if it cannot
 
 
-def choose_rows(
-    question: str, rows: Sequence[Row], keys: Input | None = None, screen: Output | None = None
+def select_rows(
+    question: str,
+    rows: Sequence[ChecklistRow],
+    key_input: Input | None = None,
+    screen_output: Output | None = None,
 ) -> list[int]:
     """The numbers of the rows that were marked, on the terminal if no other is given.
 
@@ -34,12 +37,16 @@ def choose_rows(
     import questionary
 
     choices = [
-        questionary.Choice(clean(row.title)[:_WIDEST], value=at, disabled=clean(row.note) or None)
+        questionary.Choice(
+            sanitize_line(row.title)[:_MAX_ROW_WIDTH],
+            value=at,
+            disabled=sanitize_line(row.disabled_reason) or None,
+        )
         for at, row in enumerate(rows)
     ]
     told = "(space marks, a marks all, enter takes)"
     asked = questionary.checkbox(
-        question, choices=choices, instruction=told, input=keys, output=screen
+        question, choices=choices, instruction=told, input=key_input, output=screen_output
     )
     marked = asked.unsafe_ask()
     if not marked:

@@ -8,50 +8,52 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.cli.terminal import clean, say
+from skillhall._internal.cli.terminal import print_message, sanitize_line
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-OK, FAILED, USAGE, REFUSED, NOT_FOUND, UPSTREAM, CONFLICT, STORAGE, ACCESS = range(9)
+OK, FAILED, USAGE, REJECTED, NOT_FOUND, NETWORK_ERROR, CONFLICT, STORAGE_ERROR, UNAUTHORIZED = (
+    range(9)
+)
 
 # One table for every class of error; the same classes become statuses of the server.
 EXIT_CODES: Mapping[str, int] = {
     "usage": USAGE,
-    "invalid_skill": REFUSED,
-    "invalid_config": REFUSED,
-    "invalid_path": REFUSED,
-    "denied_outside_root": REFUSED,
-    "denied_extension": REFUSED,
-    "not_a_file": REFUSED,
-    "not_text": REFUSED,
-    "too_large": REFUSED,
-    "too_many": REFUSED,
-    "archive_rejected": REFUSED,
-    "source_rejected": REFUSED,
-    "invalid_argument": REFUSED,
-    "invalid_text": REFUSED,
+    "invalid_skill": REJECTED,
+    "invalid_config": REJECTED,
+    "invalid_path": REJECTED,
+    "denied_outside_root": REJECTED,
+    "denied_extension": REJECTED,
+    "not_a_file": REJECTED,
+    "not_text": REJECTED,
+    "too_large": REJECTED,
+    "too_many": REJECTED,
+    "archive_rejected": REJECTED,
+    "source_rejected": REJECTED,
+    "invalid_argument": REJECTED,
+    "invalid_text": REJECTED,
     "not_found": NOT_FOUND,
     "prompt_not_found": NOT_FOUND,
-    "upstream_error": UPSTREAM,
-    "upstream_timeout": UPSTREAM,
-    "rate_limited": UPSTREAM,
-    "too_many_requests": UPSTREAM,
+    "upstream_error": NETWORK_ERROR,
+    "upstream_timeout": NETWORK_ERROR,
+    "rate_limited": NETWORK_ERROR,
+    "too_many_requests": NETWORK_ERROR,
     "conflict": CONFLICT,
     "precondition_failed": CONFLICT,
     "read_only": CONFLICT,
-    "storage_full": STORAGE,
-    "storage_unavailable": STORAGE,
-    "db_unavailable": STORAGE,
-    "unauthenticated": ACCESS,
-    "forbidden": ACCESS,
+    "storage_full": STORAGE_ERROR,
+    "storage_unavailable": STORAGE_ERROR,
+    "db_unavailable": STORAGE_ERROR,
+    "unauthenticated": UNAUTHORIZED,
+    "forbidden": UNAUTHORIZED,
     "internal": FAILED,
 }
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands that have commands.
-_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["token"], ["tool"])
-_DEBUG = "SKILLHALL_DEBUG"
+_COMMAND_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["token"], ["tool"])
+_DEBUG_VARIABLE = "SKILLHALL_DEBUG"
 
 
 class CommandFailed(SkillhallError):
@@ -64,7 +66,7 @@ class CommandFailed(SkillhallError):
         self.command = command
 
 
-class Failure(NamedTuple):
+class ErrorInfo(NamedTuple):
     """What a person and a script are told about an error."""
 
     code: str
@@ -76,56 +78,58 @@ class Failure(NamedTuple):
         """The exit code of its class."""
         return EXIT_CODES.get(self.code, FAILED)
 
-    def as_json(self) -> dict[str, object]:
+    def serialize(self) -> dict[str, object]:
         """The error as scripts read it."""
-        report: dict[str, object] = {"code": self.code, "message": clean(self.message)}
+        report: dict[str, object] = {"code": self.code, "message": sanitize_line(self.message)}
         if self.hint:
-            report["hint"] = clean(self.hint)
+            report["hint"] = sanitize_line(self.hint)
         return report
 
 
-def failure_of(error: Exception) -> Failure:
+def to_error_info(error: Exception) -> ErrorInfo:
     """The class and the words of an error."""
     if isinstance(error, SkillhallError):
-        return Failure(error.code, str(error), error.hint)
+        return ErrorInfo(error.code, str(error), error.hint)
     if isinstance(error, OSError):
-        code = "storage_full" if error.errno in _FULL else "storage_unavailable"
+        code = "storage_full" if error.errno in _DISK_FULL_ERRNOS else "storage_unavailable"
         # Where a folder of ours lies is nobody's business, and may name the person.
         name = error.filename.rpartition(os.sep)[2] if isinstance(error.filename, str) else ""
         where = f": {name}" if name else ""
-        return Failure(code, f"{(error.strerror or 'the disk failed').lower()}{where}")
-    return Failure(
+        return ErrorInfo(code, f"{(error.strerror or 'the disk failed').lower()}{where}")
+    return ErrorInfo(
         "internal",
         f"internal error ({type(error).__name__}); this is a bug in skillhall",
-        f"run it again with {_DEBUG}=1 to see where, and report it",
+        f"run it again with {_DEBUG_VARIABLE}=1 to see where, and report it",
     )
 
 
-def report_error(error: Exception, words: Sequence[str]) -> int:
+def report_error(error: Exception, argv: Sequence[str]) -> int:
     """Tell about `error`, as JSON if that was asked for; the exit code."""
-    if os.environ.get(_DEBUG):
+    if os.environ.get(_DEBUG_VARIABLE):
         import traceback
 
         traceback.print_exception(error)
-    failure = failure_of(error)
-    if wants_json(words):
-        from skillhall._internal.cli.json_output import print_error
+    failure = to_error_info(error)
+    if is_json_requested(argv):
+        from skillhall._internal.cli.json_output import print_json_error
 
-        print_error(getattr(error, "command", "") or _command(words), failure.as_json())
+        print_json_error(
+            getattr(error, "command", "") or _parse_command_name(argv), failure.serialize()
+        )
     else:
-        _flush_what_can_be()
-        tell_failure(failure)
+        _try_flush_stdout()
+        print_error_text(failure)
     return failure.exit_code
 
 
-def tell_failure(failure: Failure, about: str = "") -> None:
+def print_error_text(error: ErrorInfo, subject: str = "") -> None:
     """The failure and what to do about it, for a person."""
-    say(f"error: {about}: {failure.message}" if about else f"error: {failure.message}")
-    if failure.hint:
-        say(f"hint: {failure.hint}")
+    print_message(f"error: {subject}: {error.message}" if subject else f"error: {error.message}")
+    if error.hint:
+        print_message(f"hint: {error.hint}")
 
 
-def _flush_what_can_be() -> None:
+def _try_flush_stdout() -> None:
     """Let the data come before the error, unless stdout is what the error is about."""
     try:
         sys.stdout.flush()
@@ -135,14 +139,14 @@ def _flush_what_can_be() -> None:
         return
 
 
-def wants_json(words: Sequence[str]) -> bool:
+def is_json_requested(argv: Sequence[str]) -> bool:
     """Whether the answer must be JSON, even if the rest of the words is wrong."""
-    options = words[: words.index("--")] if "--" in words else words
+    options = argv[: argv.index("--")] if "--" in argv else argv
     if "--json" in options or "--format=json" in options:
         return True
     return ("--format", "json") in pairwise(options)
 
 
-def _command(words: Sequence[str]) -> str:
-    named = [word for word in words if not word.startswith("-")]
-    return " ".join(named[: 2 if named[:1] in _GROUPS else 1])
+def _parse_command_name(argv: Sequence[str]) -> str:
+    named = [word for word in argv if not word.startswith("-")]
+    return " ".join(named[: 2 if named[:1] in _COMMAND_GROUPS else 1])

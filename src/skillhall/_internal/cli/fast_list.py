@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_NAMES = ("list", "ls")
-_FLAGS = {"--json": "as_json", "--long": "long", "-l": "long", "--no-index": "no_index"}
+_COMMAND_NAMES = ("list", "ls")
+_FLAG_FIELDS = {"--json": "as_json", "--long": "long", "-l": "long", "--no-index": "no_index"}
 _FORMATS = {"json": True, "text": False}
 
 
@@ -28,51 +28,51 @@ class ListRequest(NamedTuple):
     follow_links: bool = False
 
 
-class _NotPlain(Exception):
+class _NeedsClick(Exception):
     """Something that click should look at."""
 
 
-def read_list_words(words: Sequence[str]) -> ListRequest | None:
+def parse_list_arguments(argv: Sequence[str]) -> ListRequest | None:
     """The request, if `words` are a plain `list` command."""
-    if not words or words[0] not in _NAMES:
+    if not argv or argv[0] not in _COMMAND_NAMES:
         return None
     try:
-        return _read(iter(words[1:]))
-    except _NotPlain:
+        return _parse_arguments(iter(argv[1:]))
+    except _NeedsClick:
         return None
 
 
-def _read(words: Iterator[str]) -> ListRequest:
+def _parse_arguments(arguments: Iterator[str]) -> ListRequest:
     roots: list[str] = []
-    flags = dict.fromkeys(_FLAGS.values(), False)
+    flags = dict.fromkeys(_FLAG_FIELDS.values(), False)
     profile, has_json_format = ListRequest().profile, False
-    for word in words:
+    for word in arguments:
         option, equals, value = word.partition("=")
-        if word in _FLAGS:
-            flags[_FLAGS[word]] = True
+        if word in _FLAG_FIELDS:
+            flags[_FLAG_FIELDS[word]] = True
         elif option == "--profile":
-            profile = _known_profile(value if equals else next(words, ""))
+            profile = _parse_profile(value if equals else next(arguments, ""))
         elif option == "--format":
-            has_json_format = _known_format(value if equals else next(words, ""))
+            has_json_format = _parse_format(value if equals else next(arguments, ""))
         elif word == "--":
-            roots += words
+            roots += arguments
         elif word.startswith("-"):
-            raise _NotPlain
+            raise _NeedsClick
         else:
             roots.append(word)
     as_json = flags["as_json"] or has_json_format
     return ListRequest(tuple(roots), profile, as_json, flags["long"], flags["no_index"])
 
 
-def _known_profile(name: str) -> str:
+def _parse_profile(name: str) -> str:
     from skillhall._internal.policy.profiles import PROFILES
 
     if name not in PROFILES:
-        raise _NotPlain
+        raise _NeedsClick
     return name
 
 
-def _known_format(name: str) -> bool:
+def _parse_format(name: str) -> bool:
     if name not in _FORMATS:
-        raise _NotPlain
+        raise _NeedsClick
     return _FORMATS[name]

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.terminal import clean_lines, is_terminal
+from skillhall._internal.cli.terminal import is_terminal, sanitize_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 def print_content(content: bytes, path: str) -> None:
     """The bytes as they are; a terminal gets text only. Raises: CommandFailed."""
     if is_terminal(sys.stdout):
-        _show_on_terminal(content, path)
+        _print_to_terminal(content, path)
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
 
 
-def content_as_json(content: bytes) -> Mapping[str, object]:
+def serialize_content(content: bytes) -> Mapping[str, object]:
     """The fields that tell a script a file's size and bytes."""
     try:
         encoded = {"encoding": "utf-8", "content": content.decode("utf-8")}
@@ -33,9 +33,9 @@ def content_as_json(content: bytes) -> Mapping[str, object]:
     return {"size": len(content), **encoded}
 
 
-def _show_on_terminal(content: bytes, path: str) -> None:
+def _print_to_terminal(content: bytes, path: str) -> None:
     try:
-        sys.stdout.write(clean_lines(content.decode("utf-8")))
+        sys.stdout.write(sanitize_text(content.decode("utf-8")))
     except UnicodeDecodeError:
         raise CommandFailed(
             "not_text", f"{path!r} is not text", "send it to a file: skillhall … > FILE"

@@ -6,13 +6,13 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillhall._internal.cli.terminal import clean
+from skillhall._internal.cli.terminal import sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
 
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.policy.effects import JudgedFinding
 
     Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
@@ -20,19 +20,19 @@ _T = TypeVar("_T")
 
 SCHEMA_VERSION = 1
 _PATH, _LINE, _HINT, _SKILL = '"path"', '"line"', '"hint"', '"skill"'
-_STEP = 512  # items encoded at once: 60,000 skills never make one giant text
+_BATCH_SIZE = 512  # items encoded at once: 60,000 skills never make one giant text
 
 
 class EncodedItems(NamedTuple):
     """The items of a list, each written as JSON already."""
 
-    texts: Iterator[str]
+    json_items: Iterator[str]
 
 
-def print_report(
+def print_json_report(
     command: str,
     data: Mapping[str, object],
-    findings: Iterable[Judged] = (),
+    findings: Iterable[JudgedFinding] = (),
     error: Mapping[str, object] | None = None,
 ) -> None:
     """The answer of a command; values of `data` that are iterators are written as they come."""
@@ -47,54 +47,54 @@ def print_report(
         _write_value(value)
         separator = ", "
     _write('}, "findings": ')
-    _write_texts(_encoded_findings(findings))
+    _write_encoded(_encode_findings(findings))
     _write("}\n")
 
 
-def print_error(command: str, error: Mapping[str, object]) -> None:
+def print_json_error(command: str, error: Mapping[str, object]) -> None:
     """The answer of a command that could not do its work."""
     head: dict[str, object] = {"schemaVersion": SCHEMA_VERSION, "command": command, "ok": False}
     _write(_encode({**head, "error": error}) + "\n")
 
 
-def print_json(value: object) -> None:
+def print_json_value(value: object) -> None:
     """A bare value, for formats that are not ours."""
     _write(_encode(value) + "\n")
 
 
-def finding_as_json(judged: Judged) -> dict[str, Json]:
+def serialize_finding(judged: JudgedFinding) -> dict[str, Json]:
     """A finding as scripts read it; what is empty is left out."""
     found, effect = judged
     report: dict[str, Json] = {
         "code": found.code.value,
         "effect": effect.value,
-        "message": clean(found.message),
+        "message": sanitize_line(found.message),
         "path": found.path,
         "line": found.line,
-        "hint": clean(found.hint),
+        "hint": sanitize_line(found.hint),
         "skill": found.skill,
     }
     return {key: value for key, value in report.items() if value not in ("", None)}
 
 
-def _encoded_findings(findings: Iterable[Judged]) -> Iterator[str]:
+def _encode_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
     """The same as JSON. Written out by hand: a large listing may have tens of thousands."""
     from json.encoder import encode_basestring as quoted
 
     for (code, message, line, hint, path, skill), effect in findings:
         yield (
             f'{{"code": "{code.value}", "effect": "{effect.value}", '
-            f'"message": {quoted(clean(message))}'
+            f'"message": {quoted(sanitize_line(message))}'
             f"{f', {_PATH}: {quoted(path)}' if path else ''}"
             f"{'' if line is None else f', {_LINE}: {line}'}"
-            f"{f', {_HINT}: {quoted(clean(hint))}' if hint else ''}"
+            f"{f', {_HINT}: {quoted(sanitize_line(hint))}' if hint else ''}"
             f"{f', {_SKILL}: {quoted(skill)}' if skill else ''}}}"
         )
 
 
 def _write_value(value: object) -> None:
     if isinstance(value, EncodedItems):
-        _write_texts(value.texts)
+        _write_encoded(value.json_items)
     elif hasattr(value, "__next__"):
         _write_items(value)  # type: ignore[arg-type]  # an iterator, as its method says
     else:
@@ -102,20 +102,20 @@ def _write_value(value: object) -> None:
 
 
 def _write_items(items: Iterable[object]) -> None:
-    _write_texts(_encode(some)[1:-1] for some in _batches(iter(items)))
+    _write_encoded(_encode(some)[1:-1] for some in _iter_batches(iter(items)))
 
 
-def _write_texts(texts: Iterator[str]) -> None:
+def _write_encoded(encoded_items: Iterator[str]) -> None:
     _write("[")
     separator = ""
-    for some in _batches(texts):
+    for some in _iter_batches(encoded_items):
         _write(separator + ", ".join(some))
         separator = ", "
     _write("]")
 
 
-def _batches(items: Iterator[_T]) -> Iterator[list[_T]]:
-    while some := list(islice(items, _STEP)):
+def _iter_batches(items: Iterator[_T]) -> Iterator[list[_T]]:
+    while some := list(islice(items, _BATCH_SIZE)):
         yield some
 
 

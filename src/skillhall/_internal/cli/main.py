@@ -5,7 +5,7 @@ import sys
 from skillhall._version import VERSION
 
 
-def start() -> None:
+def run_and_exit() -> None:
     """Run the command line and end the process at once: taking a catalog apart takes long."""
     import os
 
@@ -24,7 +24,7 @@ def main() -> int:
     if words[:1] in (["--version"], ["-V"]):
         sys.stdout.write(f"skillhall {VERSION}\n")
         return 0
-    _use_utf8()
+    _ensure_utf8_mode()
     import gc
 
     from skillhall._internal.cli.runner import prepare_streams, run
@@ -35,7 +35,7 @@ def main() -> int:
     return run(words)
 
 
-def _use_utf8() -> None:
+def _ensure_utf8_mode() -> None:
     """Restart the interpreter in UTF-8 mode if the locale decodes file names otherwise.
 
     Skill folders have UTF-8 names on every machine, and Python cannot change its file system

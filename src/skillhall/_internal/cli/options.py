@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-_FORMAT = f"{__name__}.format"
+_FORMAT_META_KEY = f"{__name__}.format"
 
 
-class ProfileName(click.ParamType[str]):
+class ProfileParam(click.ParamType[str]):
     """The name of a profile; a wrong one gets the nearest right one."""
 
     name = "profile"
@@ -46,7 +46,7 @@ class ProfileName(click.ParamType[str]):
         ]
 
 
-class SkillName(click.ParamType[str]):
+class SkillNameParam(click.ParamType[str]):
     """The name of a skill, completed from the folders that the command would search."""
 
     name = "name"
@@ -56,13 +56,13 @@ class SkillName(click.ParamType[str]):
     ) -> list[CompletionItem]:
         """The skills that begin so."""
         del param
-        from skillhall._internal.cli.terminal import clean
+        from skillhall._internal.cli.terminal import sanitize_line
         from skillhall._internal.wiring.catalog import load_catalog
 
         roots = ctx.params.get("roots") or ()
         catalog = load_catalog(roots, ctx.params.get("profile") or "lenient")
         return [
-            CompletionItem(clean(skill.name), help=clean(skill.description)[:80])
+            CompletionItem(sanitize_line(skill.name), help=sanitize_line(skill.description)[:80])
             for skill in catalog
             if skill.name.startswith(incomplete)
         ]
@@ -72,7 +72,7 @@ def profile_option(default: str = "lenient") -> Callable[[_F], _F]:
     """`--profile`: which rules apply."""
     return click.option(
         "--profile",
-        type=ProfileName(),
+        type=ProfileParam(),
         default=default,
         show_default=True,
         metavar="PROFILE",
@@ -101,19 +101,23 @@ def json_option(function: _F) -> _F:
         hidden=True,
         is_eager=True,  # so that it is known when `--json` is asked
         expose_value=False,
-        callback=_note_format,
+        callback=_store_format,
     )(function)
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object.", callback=_is_json
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print one JSON object.",
+        callback=_resolve_json_flag,
     )(function)
 
 
-def _note_format(ctx: click.Context, _: click.Parameter, value: str) -> None:
-    ctx.meta[_FORMAT] = value
+def _store_format(ctx: click.Context, _: click.Parameter, value: str) -> None:
+    ctx.meta[_FORMAT_META_KEY] = value
 
 
-def _is_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's
-    return value or ctx.meta.get(_FORMAT) == "json"
+def _resolve_json_flag(ctx: click.Context, _: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's
+    return value or ctx.meta.get(_FORMAT_META_KEY) == "json"
 
 
 def no_index_option(function: _F) -> _F:
@@ -164,7 +168,7 @@ def run_directory_option(function: _F) -> _F:
     )(function)
 
 
-def show_help(ctx: click.Context) -> None:
+def print_group_help(ctx: click.Context) -> None:
     """What a group of commands says when none of them is named."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -13,15 +13,15 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from skillhall._internal.installer.project import Shelf
+    from skillhall._internal.installer.project import Project
 
 
-class CompletedText(click.ParamType[str]):
+class CompletedParamType(click.ParamType[str]):
     """Text, completed from the names that a subclass knows."""
 
     name = "text"
 
-    def known(self, params: Mapping[str, object]) -> Iterable[str]:
+    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
         """All names, given the parameters before this one."""
         raise NotImplementedError
 
@@ -30,20 +30,22 @@ class CompletedText(click.ParamType[str]):
     ) -> list[CompletionItem]:
         """The known names that begin with `incomplete`."""
         del param
-        from skillhall._internal.cli.terminal import clean
+        from skillhall._internal.cli.terminal import sanitize_line
         from skillhall.errors import SkillhallError
 
         try:
-            names = sorted(set(self.known(ctx.params)))
+            names = sorted(set(self.list_choices(ctx.params)))
         except (SkillhallError, OSError):  # a shell has no place for a message
             return []
-        return [CompletionItem(clean(name)) for name in names if name.startswith(incomplete)]
+        return [
+            CompletionItem(sanitize_line(name)) for name in names if name.startswith(incomplete)
+        ]
 
 
-class CodingAgent(CompletedText):
+class CodingAgentParam(CompletedParamType):
     """An agent that skills can be added for."""
 
-    def known(self, params: Mapping[str, object]) -> Iterable[str]:
+    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
         """The supported agents."""
         del params
         from skillhall._internal.installer.agent_folders import AGENTS
@@ -51,10 +53,10 @@ class CodingAgent(CompletedText):
         return AGENTS
 
 
-class ConfiguredAgent(CompletedText):
+class ConfiguredAgentParam(CompletedParamType):
     """An agent of the config that the command would read."""
 
-    def known(self, params: Mapping[str, object]) -> Iterable[str]:
+    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
         """The agents of the config, if there is one."""
         from skillhall._internal.agents.config.agent_config import find_config, read_config
 
@@ -62,29 +64,31 @@ class ConfiguredAgent(CompletedText):
         return [agent.id for agent in read_config(str(path)).agents] if path else []
 
 
-class InstalledSkill(CompletedText):
+class InstalledSkillParam(CompletedParamType):
     """A skill in the lock file."""
 
-    def known(self, params: Mapping[str, object]) -> Iterable[str]:
+    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
         """The folder names in the lock file."""
-        return _folder_names(_shelf(params).lock().entries)
+        return _folder_names(_open_project(params).read_lock().entries)
 
 
-class ChangedSkill(CompletedText):
+class RollbackSkillParam(CompletedParamType):
     """A skill with a change that can be rolled back."""
 
-    def known(self, params: Mapping[str, object]) -> Iterable[str]:
+    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
         """The folder names in the history."""
-        from skillhall._internal.installer.rollback import past_changes
+        from skillhall._internal.installer.rollback import list_changes
 
-        return _folder_names(place for one in past_changes(_shelf(params)) for place in one.places)
-
-
-def _shelf(params: Mapping[str, object]) -> Shelf:
-    from skillhall._internal.cli.project_options import open_shelf
-
-    return open_shelf(is_user=bool(params.get("is_user")))
+        return _folder_names(
+            place for one in list_changes(_open_project(params)) for place in one.paths
+        )
 
 
-def _folder_names(places: Iterable[str]) -> Iterable[str]:
-    return (place.rpartition("/")[2] for place in places)
+def _open_project(params: Mapping[str, object]) -> Project:
+    from skillhall._internal.cli.project_options import open_project
+
+    return open_project(is_user=bool(params.get("is_user")))
+
+
+def _folder_names(paths: Iterable[str]) -> Iterable[str]:
+    return (place.rpartition("/")[2] for place in paths)

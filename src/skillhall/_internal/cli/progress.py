@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cli.terminal import clean, console, is_decorated
+from skillhall._internal.cli.terminal import build_console, is_smart_terminal, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.status import Status
 
-PATIENCE = 0.5  # seconds before anything is shown
+SPINNER_DELAY = 0.5  # seconds before anything is shown
 
 
 @contextmanager
@@ -25,12 +25,12 @@ def scan_progress(
 ) -> Iterator[Callable[[int], None] | None]:
     """What to call with the number of skills found so far; `None` if nobody would see it."""
     stream = stream or sys.stderr
-    if not is_decorated(stream):
+    if not is_smart_terminal(stream):
         yield None
         return
     spinner = _Spinner(stream, clock)
     try:
-        yield spinner.show
+        yield spinner.update
     finally:
         spinner.stop()
 
@@ -39,23 +39,23 @@ class _Spinner:
     def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
         self._stream = stream
         self._clock = clock
-        self._started = clock()
+        self._start_time = clock()
         self._status: Status | None = None
-        self._before = 0  # skills of the roots that are done: each root counts from one
-        self._last = 0
+        self._finished_count = 0  # skills of the roots that are done: each root counts from one
+        self._last_count = 0
 
-    def show(self, count: int) -> None:
+    def update(self, count: int) -> None:
         """Show the count, if the wait is long enough."""
-        if count < self._last:
-            self._before += self._last
-        self._last = count
-        if self._clock() - self._started < PATIENCE:
+        if count < self._last_count:
+            self._finished_count += self._last_count
+        self._last_count = count
+        if self._clock() - self._start_time < SPINNER_DELAY:
             return
-        text = f"{self._before + count:,} skills found…"
+        text = f"{self._finished_count + count:,} skills found…"
         if self._status is None:
             from rich.status import Status as RichStatus
 
-            self._status = RichStatus(text, console=console(self._stream))
+            self._status = RichStatus(text, console=build_console(self._stream))
             self._status.start()
         else:
             self._status.update(text)
@@ -72,17 +72,17 @@ def transfer_progress(
 ) -> Iterator[Callable[[str, int, int], None] | None]:
     """What to call with a step and how much of it is done; `None` if nobody would see it."""
     stream = stream or sys.stderr
-    if not is_decorated(stream):
+    if not is_smart_terminal(stream):
         yield None
         return
-    bars = _Bars(stream)
+    bars = _ProgressBars(stream)
     try:
-        yield bars.show
+        yield bars.update
     finally:
         bars.stop()
 
 
-class _Bars:
+class _ProgressBars:
     """One bar for each step that was heard of."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -90,15 +90,15 @@ class _Bars:
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
 
-    def show(self, step: str, done: int, total: int) -> None:
+    def update(self, step: str, done: int, total: int) -> None:
         """Move the bar of a step; a total of 0 is unknown."""
         if self._progress is None:
             from rich.progress import Progress as RichProgress
 
-            self._progress = RichProgress(console=console(self._stream), transient=True)
+            self._progress = RichProgress(console=build_console(self._stream), transient=True)
             self._progress.start()
         if step not in self._tasks:
-            self._tasks[step] = self._progress.add_task(clean(step), total=None)
+            self._tasks[step] = self._progress.add_task(sanitize_line(step), total=None)
         self._progress.update(self._tasks[step], completed=done, total=total or None)
 
     def stop(self) -> None:

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
-from skillhall._internal.cli.terminal import is_decorated, print_rows, print_table, say
+from skillhall._internal.cli.terminal import (
+    is_smart_terminal,
+    print_message,
+    print_rows,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from skillhall._internal.cli.errors import Failure
-    from skillhall._internal.installer.project import Shelf
+    from skillhall._internal.cli.errors import ErrorInfo
+    from skillhall._internal.installer.project import Project
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 
-def global_option(function: _F) -> _F:
+def user_scope_option(function: _F) -> _F:
     """`-g`: the skills of the person, not of the project."""
     return click.option(
         "-g",
@@ -31,28 +36,28 @@ def global_option(function: _F) -> _F:
     )(function)
 
 
-def open_shelf(*, is_user: bool, follow_links: bool = False) -> Shelf:
+def open_project(*, is_user: bool, follow_links: bool = False) -> Project:
     """The shelf that a command is about."""
-    from skillhall._internal.installer.project import Shelf
+    from skillhall._internal.installer.project import Project
 
-    return Shelf.of(read_settings(follow_links=follow_links), user=is_user)
+    return Project.from_settings(read_settings(follow_links=follow_links), user=is_user)
 
 
-def print_shelf_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def print_table_or_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table for a person, plain lines for a pipe."""
-    if is_decorated(sys.stdout):
+    if is_smart_terminal(sys.stdout):
         print_table(headings, rows)
     else:
         print_rows(rows)
 
 
-def tell_failures(failures: Iterable[tuple[str, Failure]]) -> None:
+def print_errors(errors: Iterable[tuple[str, ErrorInfo]]) -> None:
     """One line for each skill, then each hint once."""
     hints: dict[str, None] = {}
-    for key, failure in failures:
+    for key, failure in errors:
         is_named = failure.message.startswith(key)
-        say(failure.message if is_named else f"{key}: {failure.message}")
+        print_message(failure.message if is_named else f"{key}: {failure.message}")
         if failure.hint:
             hints[failure.hint] = None
     for hint in hints:
-        say(f"hint: {hint}")
+        print_message(f"hint: {hint}")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
 INTERRUPTED = 130  # the same for Ctrl-C
-COMPLETING = "_SKILLHALL_COMPLETE"  # set by the shell scripts of 'skillhall completion'
+COMPLETE_VARIABLE = "_SKILLHALL_COMPLETE"  # set by the shell scripts of 'skillhall completion'
 
 
 def prepare_streams() -> None:
@@ -24,52 +24,52 @@ def prepare_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def run(words: Sequence[str]) -> int:
+def run(argv: Sequence[str]) -> int:
     """Run the command that `words` name; the exit code. No exception leaves it."""
     try:
-        code = _dispatch(list(words))
+        code = _dispatch(list(argv))
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_stdout()
+        _discard_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last net: a person never meets a traceback
-        return _report(error, words)
+        return _handle_error(error, argv)
     return code
 
 
-def _dispatch(words: list[str]) -> int:
-    if COMPLETING not in os.environ:
-        from skillhall._internal.cli.fast_list import read_list_words
+def _dispatch(argv: list[str]) -> int:
+    if COMPLETE_VARIABLE not in os.environ:
+        from skillhall._internal.cli.fast_list import parse_list_arguments
 
-        request = read_list_words(words)
+        request = parse_list_arguments(argv)
         if request is not None:
-            from skillhall._internal.cli.commands.browse.list_output import show_list
+            from skillhall._internal.cli.commands.browse.list_output import print_list
 
-            return show_list(request)
+            return print_list(request)
     from skillhall._internal.cli.app import invoke
 
-    return invoke(words)
+    return invoke(argv)
 
 
-def _report(error: Exception, words: Sequence[str]) -> int:
+def _handle_error(error: Exception, argv: Sequence[str]) -> int:
     from skillhall._internal.cli.errors import report_error
 
     try:
-        code = report_error(error, words)
+        code = report_error(error, argv)
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_stdout()
+        _discard_stdout()
         return BROKEN_PIPE
     except OSError:
         # Nobody can be told: the disk behind stdout is full, or it is gone.
-        _forget_stdout()
+        _discard_stdout()
         return 7
     return code
 
 
-def _forget_stdout() -> None:
+def _discard_stdout() -> None:
     """Send what is still buffered nowhere, so that the interpreter's last flush stays silent."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)

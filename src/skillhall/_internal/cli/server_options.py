@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from skillhall._internal.prompts.generate.prompt_server import PromptServer
+    from skillhall._internal.prompts.generate.prompt_server import PromptClient
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-_OPTIONS = (
+_SELECTOR_OPTIONS = (
     ("--repo", "repo", "URL", "The prompts of this repository, not of the server's own."),
     ("--branch", "branch", "NAME", "Its branch."),
     ("--prompt-path", "prompt_path", "PATH", "Its folder of prompts."),
@@ -34,19 +34,21 @@ def server_option(function: _F) -> _F:
     )(function)
 
 
-def asked_options(function: Callable[..., int]) -> Callable[..., int]:
+def source_selector_options(function: Callable[..., int]) -> Callable[..., int]:
     """Which prompts of the server a command is about, as `asked`."""
 
     @wraps(function)
     def run(*, repo: str, branch: str, prompt_path: str, source: str, **others: object) -> int:
-        return function(asked=_asked_of(repo, branch, prompt_path, source), **others)
+        return function(asked=_build_source_selector(repo, branch, prompt_path, source), **others)
 
-    for option, name, metavar, text in reversed(_OPTIONS):
+    for option, name, metavar, text in reversed(_SELECTOR_OPTIONS):
         run = click.option(option, name, default="", metavar=metavar, help=text)(run)
     return run
 
 
-def _asked_of(repo: str, branch: str, prompt_path: str, source: str) -> Mapping[str, str]:
+def _build_source_selector(
+    repo: str, branch: str, prompt_path: str, source: str
+) -> Mapping[str, str]:
     """The same as the server calls it. Raises: UsageError."""
     if source and (repo or branch or prompt_path):
         raise click.UsageError(
@@ -55,8 +57,8 @@ def _asked_of(repo: str, branch: str, prompt_path: str, source: str) -> Mapping[
     return {"repo": repo, "branch": branch, "path": prompt_path, "source": source}
 
 
-def open_server(server: str, asked: Mapping[str, str] | None = None) -> PromptServer:
+def open_server(server: str, source_selector: Mapping[str, str] | None = None) -> PromptClient:
     """The server that a command asks. Raises: SourceRejected, ConfigInvalid."""
-    from skillhall._internal.prompts.generate.prompt_server import open_prompt_server
+    from skillhall._internal.prompts.generate.prompt_server import open_prompt_client
 
-    return open_prompt_server(read_settings(), server, asked)
+    return open_prompt_client(read_settings(), server, source_selector)

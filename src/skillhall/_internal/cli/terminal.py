@@ -12,7 +12,7 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill.invisible import replace_unseen
+from skillhall._internal.skill.invisible import replace_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-_STEP = 512  # lines written at once
-_WIDEST = 40  # cells of a column that is not the description
-_WHITE_SPACE = r"[ \t\r\n\f\v\x85\u2028\u2029]+"
+_BATCH_SIZE = 512  # lines written at once
+_MAX_COLUMN_WIDTH = 40  # cells of a column that is not the description
+_WHITESPACE = r"[ \t\r\n\f\v\x85\u2028\u2029]+"
 
 
-def clean(text: str) -> str:
+def sanitize_line(text: str) -> str:
     """`text` on one line, with everything unseen made visible."""
     if text.isprintable():
         return text
-    return _escaped(re.sub(_WHITE_SPACE, " ", text).strip())
+    return _escape_invisible(re.sub(_WHITESPACE, " ", text).strip())
 
 
-def clean_lines(text: str) -> str:
+def sanitize_text(text: str) -> str:
     """The same for a text that may have lines and tabs."""
-    return _escaped(text.replace("\r\n", "\n"))
+    return _escape_invisible(text.replace("\r\n", "\n"))
 
 
-def _escaped(text: str) -> str:
-    return replace_unseen(text, _visible)
+def _escape_invisible(text: str) -> str:
+    return replace_invisible(text, _escape_character)
 
 
-def _visible(character: str) -> str:
+def _escape_character(character: str) -> str:
     number = ord(character)
     if number <= 0xFF:  # noqa: PLR2004 - two digits are enough
         return f"\\x{number:02x}"
@@ -56,44 +56,44 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def is_attended() -> bool:
+def is_interactive() -> bool:
     """Whether a person sits there who can be asked: not in a pipe, and not in CI."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not os.environ.get("CI")
 
 
-def is_decorated(stream: TextIO) -> bool:
+def is_smart_terminal(stream: TextIO) -> bool:
     """Whether tables and progress can be shown: on a terminal that moves its cursor."""
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
-def is_coloured(stream: TextIO) -> bool:
+def has_color(stream: TextIO) -> bool:
     """Whether colours can be shown: also if the user has not set NO_COLOR."""
-    return is_decorated(stream) and not os.environ.get("NO_COLOR")
+    return is_smart_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """One line to stderr, for the person: stdout belongs to the data."""
-    sys.stderr.write(f"{clean(text)}\n")
+    sys.stderr.write(f"{sanitize_line(text)}\n")
 
 
 def print_rows(rows: Iterable[Iterable[object]]) -> None:
     """Tab-separated lines on stdout."""
-    print_lines("\t".join([clean(str(cell)) for cell in row]) for row in rows)
+    print_lines("\t".join([sanitize_line(str(cell)) for cell in row]) for row in rows)
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Lines on stdout, many at a time: each write may be a system call."""
     left = iter(lines)
-    while some := list(islice(left, _STEP)):
+    while some := list(islice(left, _BATCH_SIZE)):
         sys.stdout.write("\n".join(some) + "\n")
 
 
 def print_text(text: str) -> None:
     """A text on stdout: exact in a pipe, cleaned on a terminal."""
-    sys.stdout.write(clean_lines(text) if is_terminal(sys.stdout) else text)
+    sys.stdout.write(sanitize_text(text) if is_terminal(sys.stdout) else text)
 
 
-def console(stream: TextIO) -> Console:
+def build_console(stream: TextIO) -> Console:
     """A rich console that takes text as it is: no markup, no highlighting, no emoji codes."""
     from rich.console import Console as RichConsole
 
@@ -106,8 +106,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> No
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[clean(str(cell)) for cell in row] for row in rows]
-    heading_style, name_style = ("bold", "cyan") if is_coloured(sys.stdout) else ("", "")
+    cells = [[sanitize_line(str(cell)) for cell in row] for row in rows]
+    heading_style, name_style = ("bold", "cyan") if has_color(sys.stdout) else ("", "")
     table = Table(
         box=None, header_style=heading_style, pad_edge=False, padding=(0, 2, 0, 0), expand=True
     )
@@ -120,8 +120,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> No
             no_wrap=True,
             overflow="ellipsis",
             ratio=1 if is_wide else None,
-            width=None if is_wide else min(longest, _WIDEST),
+            width=None if is_wide else min(longest, _MAX_COLUMN_WIDTH),
         )
     for row in cells:
         table.add_row(*map(Text, row))
-    console(sys.stdout).print(table)
+    build_console(sys.stdout).print(table)

@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    _Call: TypeAlias = Callable[[int, bytes, int, bytes, int], int]
+    _SwapFunction: TypeAlias = Callable[[int, bytes, int, bytes, int], int]
 
-_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
-_NAMES = {"linux": "renameat2", "darwin": "renameatx_np"}
+_RENAME_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
+_SYSTEM_CALLS = {"linux": "renameat2", "darwin": "renameatx_np"}
 # The kernel or the file system cannot do it; nothing has happened.
-_CANNOT = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV, errno.EPERM}
+_UNSUPPORTED_ERRNOS = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV, errno.EPERM}
 
 
-def exchange(folder: int, first: str, second: str) -> bool:
+def swap_names(folder: int, first: str, second: str) -> bool:
     """Let both names change places; False, and nothing done, if the system cannot.
 
     Raises: OSError.
     """
-    call = _call()
+    call = _load_swap_function()
     if call is None:
         return False
-    if call(folder, os.fsencode(first), folder, os.fsencode(second), _EXCHANGE) == 0:
+    if call(folder, os.fsencode(first), folder, os.fsencode(second), _RENAME_EXCHANGE) == 0:
         return True
     number = ctypes.get_errno()
-    if number in _CANNOT:
+    if number in _UNSUPPORTED_ERRNOS:
         return False
     raise OSError(number, os.strerror(number), second)
 
 
 @cache
-def _call() -> _Call | None:
-    name = _NAMES.get(sys.platform)
+def _load_swap_function() -> _SwapFunction | None:
+    name = _SYSTEM_CALLS.get(sys.platform)
     if name is None:
         return None
     found = getattr(ctypes.CDLL(None, use_errno=True), name, None)
@@ -53,5 +53,5 @@ def _call() -> _Call | None:
         ctypes.c_uint,
     ]
     found.restype = ctypes.c_int
-    call: _Call = found
+    call: _SwapFunction = found
     return call

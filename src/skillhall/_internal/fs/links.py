@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 MAX_LINKS = 8  # on the way to one file; Go's os.Root follows as many
 
 
-class Inside(NamedTuple):
+class ContainedFile(NamedTuple):
     """A file that was read below a root, and its path there without any link."""
 
     path: str
     data: bytes
 
 
-def _admit_all(_path: str) -> None:
+def _allow_all(_path: str) -> None:
     """No objection."""
 
 
-def read_inside(
-    root: str, path: RelativePath, at_most: int, admit: Callable[[str], None] = _admit_all
-) -> Inside:
+def read_contained_file(
+    root: str, path: RelativePath, max_bytes: int, check_path: Callable[[str], None] = _allow_all
+) -> ContainedFile:
     """The bytes at `path` below `root`, also through links, as long as these stay below it.
 
     `admit` is given the real path of each folder and of the file before it is opened, and may
@@ -41,71 +41,73 @@ def read_inside(
         folder = open_root(root)
     except OSError:
         raise SkillFileNotFound(path.text) from None
-    walk = _Walk(root, path.text, admit, [folder], list(reversed(path.parts)))
+    walk = _LinkWalker(root, path.text, check_path, [folder], list(reversed(path.parts)))
     try:
-        return walk.read(at_most)
+        return walk.read(max_bytes)
     finally:
-        for held in walk.folders:
+        for held in walk.open_folders:
             held.close()
 
 
 @dataclass(slots=True)
-class _Walk:
+class _LinkWalker:
     """A walk by handles that reads links itself: the system never follows one for it."""
 
     root: str
-    asked: str
-    admit: Callable[[str], None]
-    folders: list[Folder]  # the root, then each folder on the way
-    ahead: list[str]  # the names to come, the next one last
-    names: list[str] = field(default_factory=list)  # of the folders below the root
-    links: int = 0
+    requested_path: str
+    check_path: Callable[[str], None]
+    open_folders: list[Folder]  # the root, then each folder on the way
+    remaining_names: list[str]  # the names to come, the next one last
+    folder_names: list[str] = field(default_factory=list)  # of the folders below the root
+    link_count: int = 0
 
-    def read(self, at_most: int) -> Inside:
+    def read(self, max_bytes: int) -> ContainedFile:
         """The file at the end. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-        while self.ahead:
-            name = self.ahead.pop()
+        while self.remaining_names:
+            name = self.remaining_names.pop()
             if name == "..":
-                self._step_back()
+                self._enter_parent()
             elif name not in ("", "."):
-                path = "/".join((*self.names, name))
-                self.admit(path)
+                path = "/".join((*self.folder_names, name))
+                self.check_path(path)
                 try:
-                    if not self.ahead:
-                        return Inside(path, read_file(self.folders[-1], name, at_most))
-                    self._enter(name)
+                    if not self.remaining_names:
+                        return ContainedFile(
+                            path, read_file(self.open_folders[-1], name, max_bytes)
+                        )
+                    self._enter_folder(name)
                 except OSError:
-                    self._follow(name)
-        raise NotAFile(self.asked)
+                    self._follow_link(name)
+        raise NotAFile(self.requested_path)
 
-    def _enter(self, name: str) -> None:
-        self.folders.append(self.folders[-1].folder(name))
-        self.names.append(name)
+    def _enter_folder(self, name: str) -> None:
+        self.open_folders.append(self.open_folders[-1].open_folder(name))
+        self.folder_names.append(name)
 
-    def _step_back(self) -> None:
+    def _enter_parent(self) -> None:
         """To the folder we came from, whose handle we hold: nobody can have swapped it."""
-        if not self.names:
-            raise UnsafePath(self.asked, "a link leads out of the folder")
-        self.names.pop()
-        self.folders.pop().close()
+        if not self.folder_names:
+            raise UnsafePath(self.requested_path, "a link leads out of the folder")
+        self.folder_names.pop()
+        self.open_folders.pop().close()
 
-    def _follow(self, name: str) -> None:
+    def _follow_link(self, name: str) -> None:
         try:
-            target = self.folders[-1].link(name)
+            target = self.open_folders[-1].read_link(name)
         except OSError:
-            raise SkillFileNotFound(self.asked) from None
-        self.links += 1
-        if self.links > MAX_LINKS:
-            raise UnsafePath(self.asked, f"more than {MAX_LINKS} links lead to it")
+            raise SkillFileNotFound(self.requested_path) from None
+        self.link_count += 1
+        if self.link_count > MAX_LINKS:
+            raise UnsafePath(self.requested_path, f"more than {MAX_LINKS} links lead to it")
         if os.path.isabs(target):
-            target = self._below_root(target)
-            while self.names:
-                self._step_back()
-        self.ahead += reversed(target.replace(os.sep, "/").split("/"))
+            target = self._relative_to_root(target)
+            while self.folder_names:
+                self._enter_parent()
+        self.remaining_names += reversed(target.replace(os.sep, "/").split("/"))
 
-    def _below_root(self, target: str) -> str:
+    def _relative_to_root(self, target: str) -> str:
         """An absolute link's way from the root on; the walk goes there by the root's handle."""
         for root in (os.path.abspath(self.root), real_path(self.root)):
             if target == root or target.startswith(root.rstrip(os.sep) + os.sep):
                 return target[len(root) :]
-        raise UnsafePath(self.asked, "a link leads out of the folder")
+        raise UnsafePath(self.requested_path, "a link leads out of the folder")

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from skillhall._internal.http.credentials import Keys
-from skillhall._internal.http.errors import error_answer
-from skillhall._internal.http.http_error import Refused
-from skillhall._internal.http.request import HEAD_TOO_LARGE, HEADERS, OVERSIZED, REQUEST_ID
-from skillhall._internal.http.response import Answer
+from skillhall._internal.http.credentials import Credentials
+from skillhall._internal.http.errors import error_response
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import (
+    HEAD_TOO_LARGE_MESSAGE,
+    HEADERS_KEY,
+    OVERSIZED_HEAD_KEY,
+    REQUEST_ID_KEY,
+)
+from skillhall._internal.http.response import ByteResponse
 from skillhall._internal.http.token_revocation import OpenRequests
 
 if TYPE_CHECKING:
@@ -21,34 +26,36 @@ if TYPE_CHECKING:
     from skillhall._internal.http.credentials import Credential
     from skillhall._internal.settings import ServerSettings
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # their signature says who asks
-SIGN_IN = "/sign-in"  # the page that takes a token from a person, and gives a cookie for it
-OPEN_FOLDER = "/static/"  # what every page needs, that one too
-MACHINES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # whoever asks there is no person
-ORIGIN_ALWAYS = ("/mcp",)  # what paths begin with where a foreign page may not even read
-SOURCE_BY_QUERY = "/api/v1/prompts"  # what paths begin with where a query makes the server fetch
+SIGN_IN_PATH = "/sign-in"  # the page that takes a token from a person, and gives a cookie for it
+PUBLIC_PREFIX = "/static/"  # what every page needs, that one too
+API_PREFIXES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # whoever asks there is no person
+ORIGIN_CHECKED_PREFIXES = ("/mcp",)  # what paths begin with where a foreign page may not even read
+SOURCE_QUERY_PREFIX = (
+    "/api/v1/prompts"  # what paths begin with where a query makes the server fetch
+)
 
-_MAX_NAMES = 64
+_MAX_CACHED_HOSTS = 64
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_OWN_SITE = (b"same-origin", b"none")
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_PORTS = {"http": 80, "https": 443}
-_WANTED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie"})
-_AMBIGUOUS = b"\0"  # stands for a header that came more than once
-_CLOSE = ((b"connection", b"close"),)
-_CHALLENGE = ((b"www-authenticate", b"Bearer"),)
+_SAME_SITE_VALUES = (b"same-origin", b"none")
+_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_CHECKED_HEADERS = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie"})
+_DUPLICATE_HEADER = b"\0"  # stands for a header that came more than once
+_CLOSE_HEADERS = ((b"connection", b"close"),)
+_CHALLENGE_HEADERS = ((b"www-authenticate", b"Bearer"),)
 
 
-class _Place(NamedTuple):
+class _HostPort(NamedTuple):
     """A host, in small letters, and its port."""
 
     host: str
     port: int | None
 
     @classmethod
-    def parse(cls, text: str, default_port: int) -> _Place | None:
+    def parse(cls, text: str, default_port: int) -> _HostPort | None:
         """The place that a Host header names, or None."""
         host, port = text, str(default_port)
         if not host.endswith("]") and ":" in host:
@@ -58,149 +65,157 @@ class _Place(NamedTuple):
         return cls(host, int(port[:6]))
 
 
-class Guard:
+class AuthMiddleware:
     """Lets through what may be answered, and refuses the rest in our own shape."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings, keys: Keys | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: ServerSettings, credentials: Credentials | None = None
+    ) -> None:
         self._app = app
-        self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
-        self._public = urlsplit(settings.public_url)
-        self._public_names = _names(self._public)
-        self._keys = keys or Keys(settings)
-        self._open_requests = OpenRequests(self._keys)
-        self._known: set[tuple[bytes, tuple[str, int]]] = set()  # hosts that were found right
+        self._allowed_hosts = frozenset(name.lower() for name in settings.allowed_hosts)
+        self._public_url = urlsplit(settings.public_url)
+        self._public_hosts = _host_variants(self._public_url)
+        self._credentials = credentials or Credentials(settings)
+        self._open_requests = OpenRequests(self._credentials)
+        self._known_hosts: set[tuple[bytes, tuple[str, int]]] = set()  # hosts that were found right
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer for the app, or let it answer."""
         if scope["type"] == "http":
             try:
-                credential = self._check(scope)
-            except Refused as refusal:
-                if refusal.code == "unauthenticated" and is_person(scope):
-                    return _to_sign_in(scope).send(send)
-                return error_answer(refusal, scope[REQUEST_ID]).send(send)
+                credential = self._check_request(scope)
+            except HttpError as refusal:
+                if refusal.code == "unauthenticated" and is_browser_request(scope):
+                    return _redirect_to_sign_in(scope).send(send)
+                return error_response(refusal, scope[REQUEST_ID_KEY]).send(send)
             if credential is not None and credential.token is not None:
-                return self._open_requests.answer(credential, self._app, scope, receive, send)
+                return self._open_requests.handle(credential, self._app, scope, receive, send)
         return self._app(scope, receive, send)
 
-    def _check(self, scope: Scope) -> Credential | None:
+    def _check_request(self, scope: Scope) -> Credential | None:
         """The credential, where one is needed. Raises: Refused."""
-        if OVERSIZED in scope:
-            raise Refused("head_too_large", HEAD_TOO_LARGE, headers=_CLOSE)
-        headers = scope[HEADERS]
+        if OVERSIZED_HEAD_KEY in scope:
+            raise HttpError("head_too_large", HEAD_TOO_LARGE_MESSAGE, headers=_CLOSE_HEADERS)
+        headers = scope[HEADERS_KEY]
         if len(headers) < len(scope["headers"]):
-            headers = _without_doubles(scope)
-        if not self._is_our_name(headers.get(b"host"), scope):
-            raise Refused("misdirected", "this server is not known by that name")
+            headers = _mark_duplicate_headers(scope)
+        if not self._is_allowed_host(headers.get(b"host"), scope):
+            raise HttpError("misdirected", "this server is not known by that name")
         path = scope["path"]
         if path in SIGNED_PATHS:
             return None
-        if self._is_foreign(headers, scope):
-            raise Refused("cross_origin", "pages of other sites may not do that")
-        if not self._keys.are_needed or _is_open(scope):
+        if self._is_forbidden_cross_origin(headers, scope):
+            raise HttpError("cross_origin", "pages of other sites may not do that")
+        if not self._credentials.is_required or _is_public(scope):
             return None
         return self._authenticate(headers, scope)
 
-    def _is_our_name(self, host: bytes | None, scope: Scope) -> bool:
+    def _is_allowed_host(self, host: bytes | None, scope: Scope) -> bool:
         """Whether Host names this server; a page that points its own name here says another."""
         server = scope["server"]
-        if host is None or (host, server) in self._known:
+        if host is None or (host, server) in self._known_hosts:
             return host is not None
         text = host.decode("latin-1").lower()
-        if text in self._public_names:
+        if text in self._public_hosts:
             return True
-        place = _Place.parse(text, _PORTS.get(scope["scheme"], 80))
-        if place is None or not self._is_known(place, str(server[0]), server[1]):
+        place = _HostPort.parse(text, _DEFAULT_PORTS.get(scope["scheme"], 80))
+        if place is None or not self._is_local_or_allowed(place, str(server[0]), server[1]):
             return False
-        if len(self._known) < _MAX_NAMES:  # one name can be written in many ways
-            self._known.add((host, server))
+        if len(self._known_hosts) < _MAX_CACHED_HOSTS:  # one name can be written in many ways
+            self._known_hosts.add((host, server))
         return True
 
-    def _is_known(self, place: _Place, address: str, port: int) -> bool:
+    def _is_local_or_allowed(self, host_port: _HostPort, address: str, port: int) -> bool:
         own = f"[{address}]" if ":" in address else address
-        if (place.host in _LOOPBACK or place.host == own) and place.port == port:
+        if (host_port.host in _LOOPBACK_HOSTS or host_port.host == own) and host_port.port == port:
             return True
-        return not self._hosts.isdisjoint({place.host, f"{place.host}:{place.port}"})
+        return not self._allowed_hosts.isdisjoint(
+            {host_port.host, f"{host_port.host}:{host_port.port}"}
+        )
 
-    def _is_foreign(self, headers: Mapping[bytes, bytes], scope: Scope) -> bool:
+    def _is_forbidden_cross_origin(self, headers: Mapping[bytes, bytes], scope: Scope) -> bool:
         """Whether a page of another site asks for more than it may."""
         origin = headers.get(b"origin")
-        if scope["path"].startswith(ORIGIN_ALWAYS):
-            return origin is not None and not self._is_own(origin, headers[b"host"], scope)
-        if _bearer(headers.get(b"authorization")) is not None:
+        if scope["path"].startswith(ORIGIN_CHECKED_PREFIXES):
+            return origin is not None and not self._is_own_origin(origin, headers[b"host"], scope)
+        if _parse_bearer_token(headers.get(b"authorization")) is not None:
             return False
-        if scope["method"] in _SAFE_METHODS and not _names_source(scope):
+        if scope["method"] in _SAFE_METHODS and not _has_source_query(scope):
             return False
         site = headers.get(b"sec-fetch-site")
         if site is not None:
-            return site not in _OWN_SITE
-        return origin is not None and not self._is_own(origin, headers[b"host"], scope)
+            return site not in _SAME_SITE_VALUES
+        return origin is not None and not self._is_own_origin(origin, headers[b"host"], scope)
 
-    def _is_own(self, origin: bytes, host: bytes, scope: Scope) -> bool:
+    def _is_own_origin(self, origin: bytes, host: bytes, scope: Scope) -> bool:
         text = origin.lower().decode("latin-1")
         if text == f"{scope['scheme']}://{host.decode('latin-1').lower()}":
             return True
         scheme, _, name = text.partition("://")
-        return scheme == self._public.scheme and name in self._public_names
+        return scheme == self._public_url.scheme and name in self._public_hosts
 
     def _authenticate(self, headers: Mapping[bytes, bytes], scope: Scope) -> Credential:
-        given = _bearer(headers.get(b"authorization"))
-        found = self._keys.fits(given, scope)
+        given = _parse_bearer_token(headers.get(b"authorization"))
+        found = self._credentials.authenticate_token(given, scope)
         if given is None:
-            found = self._keys.admits(headers.get(b"cookie"))
+            found = self._credentials.authenticate_cookie(headers.get(b"cookie"))
         if found is None:
-            raise Refused("unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE)
+            raise HttpError(
+                "unauthenticated", "a valid bearer token is needed", headers=_CHALLENGE_HEADERS
+            )
         return found
 
 
-def _names_source(scope: Scope) -> bool:
+def _has_source_query(scope: Scope) -> bool:
     """Whether the query may name a repository, which the server would fetch even for a GET."""
-    return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_BY_QUERY)
+    return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_QUERY_PREFIX)
 
 
-def _is_open(scope: Scope) -> bool:
+def _is_public(scope: Scope) -> bool:
     """Whether nobody needs to be known there."""
     path = scope["path"]
-    if path == SIGN_IN:
+    if path == SIGN_IN_PATH:
         return True
-    is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
+    is_open = path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIX)
     return is_open and scope["method"] in _SAFE_METHODS
 
 
-def is_person(scope: Scope) -> bool:
+def is_browser_request(scope: Scope) -> bool:
     """Whether a browser asks for a page, which a person can sign in for."""
-    if scope["path"].startswith(MACHINES):
+    if scope["path"].startswith(API_PREFIXES):
         return False
-    headers = scope[HEADERS]
+    headers = scope[HEADERS_KEY]
     return b"text/html" in headers.get(b"accept", b"") or b"hx-request" in headers
 
 
-def _to_sign_in(scope: Scope) -> Answer:
+def _redirect_to_sign_in(scope: Scope) -> ByteResponse:
     """To the page that asks for the token, and back from there if that changes nothing."""
-    if b"hx-request" in scope[HEADERS]:
-        return Answer(401, ((b"hx-redirect", SIGN_IN.encode()),), (b"",))
+    if b"hx-request" in scope[HEADERS_KEY]:
+        return ByteResponse(401, ((b"hx-redirect", SIGN_IN_PATH.encode()),), (b"",))
     back = scope["raw_path"].decode("latin-1") if scope["method"] in _SAFE_METHODS else "/"
-    return Answer(303, ((b"location", f"{SIGN_IN}?next={quote(back, safe='/')}".encode()),), (b"",))
+    return ByteResponse(
+        303, ((b"location", f"{SIGN_IN_PATH}?next={quote(back, safe='/')}".encode()),), (b"",)
+    )
 
 
-def _names(public: SplitResult) -> frozenset[str]:
+def _host_variants(public: SplitResult) -> frozenset[str]:
     """What Host says to a client of the public address, with and without the usual port."""
     name = public.netloc.rpartition("@")[2].lower()
-    usual = f":{_PORTS.get(public.scheme, 80)}"
+    usual = f":{_DEFAULT_PORTS.get(public.scheme, 80)}"
     plain = name.removesuffix(usual)
     has_port = ":" in plain.rpartition("]")[2]
     return frozenset({name, plain} | (set() if has_port else {plain + usual})) - {"", usual}
 
 
-def _without_doubles(scope: Scope) -> dict[bytes, bytes]:
+def _mark_duplicate_headers(scope: Scope) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        if name in _WANTED:
-            found[name] = _AMBIGUOUS if name in found else value
+        if name in _CHECKED_HEADERS:
+            found[name] = _DUPLICATE_HEADER if name in found else value
     return found
 
 
-def _bearer(authorization: bytes | None) -> bytes | None:
+def _parse_bearer_token(authorization: bytes | None) -> bytes | None:
     if authorization is None:
         return None
     scheme, _, given = authorization.partition(b" ")

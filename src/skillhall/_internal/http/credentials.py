@@ -10,7 +10,7 @@ import time
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from skillhall._internal.http.http_error import Refused
+from skillhall._internal.http.http_error import HttpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import ServerSettings
     from skillhall._internal.wiring.database import Token
 
-SESSION = "skillhall_session"
-LIFETIME = 30 * 24 * 3600  # seconds that a person stays signed in
+SESSION_COOKIE = "skillhall_session"
+SESSION_LIFETIME = 30 * 24 * 3600  # seconds that a person stays signed in
 MAX_FAILURES = 30
-WINDOW = 900.0  # seconds in which failures add up
+FAILURE_WINDOW = 900.0  # seconds in which failures add up
 _MAX_ADDRESSES = 10_000
-_PARTS = 4  # of a session cookie
-_PURPOSE = b"skillhall web session 2"
+_COOKIE_PARTS = 4  # of a session cookie
+_SIGNING_PURPOSE = b"skillhall web session 2"
 
 
 class AcceptedTokens(Protocol):
@@ -64,118 +64,124 @@ class Credential(NamedTuple):
     token: Token | None = None
 
 
-class Keys:
+class Credentials:
     """Compares tokens and cookies with the one token; without one, everything is open."""
 
     def __init__(
         self,
         settings: ServerSettings,
-        others: AcceptedTokens | None = None,
+        tokens: AcceptedTokens | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
         """`others` knows further tokens, which clients have of their own."""
         token = settings.auth_token.reveal() if settings.auth_token else None
-        self._token = None if token is None else _digest(token.encode("utf-8"))
+        self._operator_token_digest = None if token is None else _sha256(token.encode("utf-8"))
         # Whoever steals a cookie learns nothing about the token; a new token ends all sessions.
-        self._key = hmac.digest((token or "").encode("utf-8"), _PURPOSE, "sha256")
-        self._is_secure = settings.public_url.startswith("https://")
-        self._others = others or NoTokens()
-        self._failures = Failures("tokens", clock)
+        self._signing_key = hmac.digest((token or "").encode("utf-8"), _SIGNING_PURPOSE, "sha256")
+        self._uses_https = settings.public_url.startswith("https://")
+        self._tokens = tokens or NoTokens()
+        self._failed_sign_ins = FailedSignIns("tokens", clock)
         self._now = now
 
     @property
-    def are_needed(self) -> bool:
+    def is_required(self) -> bool:
         """Whether there is a token at all."""
-        return self._token is not None
+        return self._operator_token_digest is not None
 
-    def fits(self, given: bytes | None, scope: Scope) -> Credential | None:
+    def authenticate_token(self, token: bytes | None, scope: Scope) -> Credential | None:
         """The credential of a right token; a wrong one counts. Raises: Refused after too many."""
-        if given is None:
+        if token is None:
             return None
-        if hmac.compare_digest(_digest(given), self._token or b""):
+        if hmac.compare_digest(_sha256(token), self._operator_token_digest or b""):
             return Credential()
-        stored = self._others.find(given)
+        stored = self._tokens.find(token)
         if stored is not None:
             return Credential(stored)
-        self._failures.note(address_of(scope))
+        self._failed_sign_ins.record(client_address(scope))
         return None
 
-    def admits(self, cookies: bytes | None) -> Credential | None:
+    def authenticate_cookie(self, cookies: bytes | None) -> Credential | None:
         """The credential of a session cookie, until it expires or its token is revoked."""
-        parts = cookie_in(cookies, SESSION).split(".")
-        expiry, nonce, identity, mark = parts if len(parts) == _PARTS else [""] * _PARTS
+        parts = read_cookie(cookies, SESSION_COOKIE).split(".")
+        expiry, nonce, identity, mark = (
+            parts if len(parts) == _COOKIE_PARTS else [""] * _COOKIE_PARTS
+        )
         if not expiry.isascii() or not expiry.isdigit() or int(expiry[:12]) < self._now():
             return None
-        credential = Credential(self._others.get(identity)) if identity else Credential()
+        credential = Credential(self._tokens.get(identity)) if identity else Credential()
         if identity and credential.token is None:
             return None
-        wanted = self._mark(expiry, nonce, credential)
+        wanted = self._sign(expiry, nonce, credential)
         is_right = hmac.compare_digest(mark.encode("utf-8", "replace"), wanted.encode("ascii"))
         return credential if is_right else None
 
     def is_valid(self, credential: Credential) -> bool:
         """Whether the credential would still be accepted."""
         token = credential.token
-        return token is None or self._others.get(token.id) == token
+        return token is None or self._tokens.get(token.id) == token
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` when credentials may have become invalid, in any thread."""
-        self._others.subscribe(listener)
+        self._tokens.subscribe(listener)
 
-    def session_cookie(self, credential: Credential) -> bytes:
+    def build_session_cookie(self, credential: Credential) -> bytes:
         """The header that signs a person in, for as long as the credential is valid."""
-        expiry, nonce = str(int(self._now()) + LIFETIME), secrets.token_urlsafe(16)
+        expiry, nonce = str(int(self._now()) + SESSION_LIFETIME), secrets.token_urlsafe(16)
         identity = credential.token.id if credential.token else ""
-        mark = self._mark(expiry, nonce, credential)
-        return self.cookie(SESSION, f"{expiry}.{nonce}.{identity}.{mark}", LIFETIME)
+        mark = self._sign(expiry, nonce, credential)
+        return self.build_cookie(
+            SESSION_COOKIE, f"{expiry}.{nonce}.{identity}.{mark}", SESSION_LIFETIME
+        )
 
-    def cookie(self, name: str, value: str, seconds: int) -> bytes:
+    def build_cookie(self, name: str, value: str, seconds: int) -> bytes:
         """A header that sets a cookie which scripts and other sites never get; 0 removes it."""
-        secure = "; Secure" if self._is_secure else ""
+        secure = "; Secure" if self._uses_https else ""
         text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         return text.encode("ascii")
 
-    def _mark(self, expiry: str, nonce: str, credential: Credential) -> str:
+    def _sign(self, expiry: str, nonce: str, credential: Credential) -> str:
         # The digest, not the id alone: an id may be used again one day.
         digest = credential.token.digest if credential.token else ""
         text = f"{expiry}.{nonce}.{digest}"
-        return hmac.new(self._key, text.encode(), "sha256").hexdigest()
+        return hmac.new(self._signing_key, text.encode(), "sha256").hexdigest()
 
 
-class Failures:
+class FailedSignIns:
     """Rate limit for wrong tokens or signatures, per client address; never delays valid ones."""
 
-    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._what = what  # in the plural, for the message
+    def __init__(self, plural_noun: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._plural_noun = plural_noun  # in the plural, for the message
         self._clock = clock
         self._lock = threading.Lock()  # sign-ins are checked in threads, bearer tokens are not
-        self._first: dict[str, tuple[float, int]] = {}  # when the window began, and how many since
+        self._windows: dict[
+            str, tuple[float, int]
+        ] = {}  # when the window began, and how many since
 
     def __len__(self) -> int:
-        return len(self._first)
+        return len(self._windows)
 
-    def note(self, address: str) -> None:
+    def record(self, address: str) -> None:
         """One more. Raises: Refused if there were too many."""
         with self._lock:
-            self._note(address)
+            self._record(address)
 
-    def _note(self, address: str) -> None:
+    def _record(self, address: str) -> None:
         now = self._clock()
-        began, count = self._first.pop(address, (now, 0))
-        if now - began >= WINDOW:
+        began, count = self._windows.pop(address, (now, 0))
+        if now - began >= FAILURE_WINDOW:
             began, count = now, 0
-        self._first[address] = (began, count + 1)
-        if len(self._first) > _MAX_ADDRESSES:
-            del self._first[next(iter(self._first))]
+        self._windows[address] = (began, count + 1)
+        if len(self._windows) > _MAX_ADDRESSES:
+            del self._windows[next(iter(self._windows))]
         if count >= MAX_FAILURES:
-            wait = b"%d" % max(1, int(began + WINDOW - now))
-            message = f"too many wrong {self._what} from this address"
-            raise Refused("too_many_requests", message, headers=((b"retry-after", wait),))
+            wait = b"%d" % max(1, int(began + FAILURE_WINDOW - now))
+            message = f"too many wrong {self._plural_noun} from this address"
+            raise HttpError("too_many_requests", message, headers=((b"retry-after", wait),))
 
 
-def cookie_in(cookies: bytes | None, name: str) -> str:
+def read_cookie(cookies: bytes | None, name: str) -> str:
     """The value of a cookie; "" without one."""
     # Other servers of the same host leave cookies here too, in whatever form they like.
     for pair in (cookies or b"").decode("latin-1").split(";"):
@@ -185,7 +191,7 @@ def cookie_in(cookies: bytes | None, name: str) -> str:
     return ""
 
 
-def address_of(scope: Scope) -> str:
+def client_address(scope: Scope) -> str:
     """The client's address; of IPv6 its network, for everybody owns 2^64 of them."""
     text = scope["client"][0] if scope.get("client") else ""
     try:
@@ -197,5 +203,5 @@ def address_of(scope: Scope) -> str:
     return text
 
 
-def _digest(data: bytes) -> bytes:
+def _sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class Refused(SkillhallError):
+class HttpError(SkillhallError):
     """A request that is refused; `headers` go with the answer."""
 
     def __init__(
@@ -27,5 +27,5 @@ class Refused(SkillhallError):
         self.details = details
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The client hung up before its request was whole; nobody is left to be told."""

@@ -22,7 +22,22 @@ if TYPE_CHECKING:
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 # Clients name these sources: a label for each would let them add series without end.
 _SHARED_LABELS = {"override": "(overrides)", "upload": "(uploads)"}
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_BUCKET_BOUNDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)
 
 
 class _Durations:
@@ -31,26 +46,26 @@ class _Durations:
     __slots__ = ("counts", "total")
 
     def __init__(self) -> None:
-        self.counts = [0] * (len(_BOUNDS) + 1)
+        self.counts = [0] * (len(_BUCKET_BOUNDS) + 1)
         self.total = 0.0
 
 
 class Metrics:
     """The figures of one server. They are counted in the event loop alone, so without locks."""
 
-    def __init__(self, status: Callable[[], Sequence[SourceStatus]]) -> None:
-        self._status = status
+    def __init__(self, source_status: Callable[[], Sequence[SourceStatus]]) -> None:
+        self._source_status = source_status
         self._requests: dict[tuple[str, str, int], int] = {}
         self._durations: dict[str, _Durations] = {}
         self._in_flight = 0
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
-    def begin(self) -> None:
+    def request_started(self) -> None:
         """A request came in."""
         self._in_flight += 1
 
-    def end(self, route: str, method: str, status: int, seconds: float) -> None:
+    def request_finished(self, route: str, method: str, status: int, seconds: float) -> None:
         """It was answered."""
         self._in_flight -= 1
         key = (route, method, status)
@@ -58,10 +73,10 @@ class Metrics:
         durations = self._durations.get(route)
         if durations is None:
             durations = self._durations[route] = _Durations()
-        durations.counts[bisect_left(_BOUNDS, seconds)] += 1
+        durations.counts[bisect_left(_BUCKET_BOUNDS, seconds)] += 1
         durations.total += seconds
 
-    def text(self) -> bytes:
+    def render(self) -> bytes:
         """All of them, as Prometheus reads them."""
         return generate_latest(self._registry)
 
@@ -76,25 +91,27 @@ class Metrics:
         for (route, method, status), count in self._requests.copy().items():
             requests.add_metric((route, method, str(status)), count)
         yield requests
-        yield self._seconds()
+        yield self._collect_durations()
         yield GaugeMetricFamily(
             "skillhall_requests_in_flight", "Requests being answered.", self._in_flight
         )
-        yield from self._sources()
+        yield from self._collect_sources()
 
-    def _seconds(self) -> HistogramMetricFamily:
+    def _collect_durations(self) -> HistogramMetricFamily:
         family = HistogramMetricFamily(
             "skillhall_request_seconds", "Seconds until the answer was sent.", labels=("route",)
         )
         for route, durations in self._durations.copy().items():
             buckets, so_far = [], 0
-            for bound, count in zip((*map(str, _BOUNDS), "+Inf"), durations.counts, strict=True):
+            for bound, count in zip(
+                (*map(str, _BUCKET_BOUNDS), "+Inf"), durations.counts, strict=True
+            ):
                 so_far += count
                 buckets.append((bound, so_far))
             family.add_metric((route,), buckets, durations.total)
         return family
 
-    def _sources(self) -> Iterator[Metric]:
+    def _collect_sources(self) -> Iterator[Metric]:
         prompts = GaugeMetricFamily("skillhall_prompts", "Prompts loaded.", labels=("source",))
         stale = GaugeMetricFamily(
             "skillhall_source_stale", "1 if an older copy is served.", labels=("source",)
@@ -103,7 +120,7 @@ class Metrics:
             "skillhall_skipped", "Skills, prompts and files not served.", labels=("source",)
         )
         by_label: dict[str, list[SourceStatus]] = {}
-        for one in self._status():
+        for one in self._source_status():
             by_label.setdefault(_SHARED_LABELS.get(one.role, one.source), []).append(one)
         for label, those in by_label.items():
             prompts.add_metric((label,), sum(one.prompts for one in those))

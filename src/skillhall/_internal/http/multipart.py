@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from skillhall._internal.http.http_error import Refused
+from skillhall._internal.http.http_error import HttpError
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.request import Exchange
+    from skillhall._internal.http.request import HttpRequest
 
-MULTIPART = b"multipart/form-data"
-MAX_TEXT = 4096  # bytes of a field that is no file
-_HEADERS, _HEADER = 8, 4096  # of each part, and the bytes of one
-_DISPOSITION = b"content-disposition"
+MULTIPART_TYPE = b"multipart/form-data"
+MAX_FIELD_BYTES = 4096  # bytes of a field that is no file
+_MAX_PART_HEADERS, _MAX_HEADER_BYTES = 8, 4096  # of each part, and the bytes of one
+_CONTENT_DISPOSITION = b"content-disposition"
 
 
 class FormFile(NamedTuple):
@@ -27,129 +27,131 @@ class FormFile(NamedTuple):
     data: bytes
 
 
-class Form(NamedTuple):
+class MultipartForm(NamedTuple):
     """What a form holds."""
 
     fields: dict[str, str]
     files: list[FormFile]
 
 
-async def read_form(exchange: Exchange, limit: int, most: int) -> Form:
+async def read_multipart(request: HttpRequest, limit: int, max_parts: int) -> MultipartForm:
     """The form in a body of up to `limit` bytes and `most` parts. Raises: Refused, ClientGone."""
-    reading = _Reading(_boundary(exchange.header(b"content-type") or b""), most)
-    await exchange.stream(limit, reading.take)
-    return reading.form()
+    reading = _MultipartReader(_parse_boundary(request.header(b"content-type") or b""), max_parts)
+    await request.stream(limit, reading.feed)
+    return reading.result()
 
 
-def _boundary(content_type: bytes) -> bytes:
-    found = parse_options_header(content_type[:_HEADER])[1].get(b"boundary", b"")
+def _parse_boundary(content_type: bytes) -> bytes:
+    found = parse_options_header(content_type[:_MAX_HEADER_BYTES])[1].get(b"boundary", b"")
     if not found:
-        raise Refused("invalid_argument", "the form's boundary is missing")
+        raise HttpError("invalid_argument", "the form's boundary is missing")
     return found
 
 
-class _Part:
+class _FormPart:
     """One part as far as it has come."""
 
     def __init__(self) -> None:
-        self.header = b""  # the name of the header that is coming
+        self.header_name = b""  # the name of the header that is coming
         self.headers: dict[bytes, bytes] = {}
         self.field = ""
-        self.file: str | None = None
+        self.filename: str | None = None
         self.data = BytesIO()
 
 
-class _Reading:
+class _MultipartReader:
     """A form that arrives in pieces."""
 
-    def __init__(self, boundary: bytes, most: int) -> None:
-        self._left = most
-        self._part = _Part()
-        self._form = Form({}, [])
-        self._is_whole = False
+    def __init__(self, boundary: bytes, max_parts: int) -> None:
+        self._parts_left = max_parts
+        self._part = _FormPart()
+        self._form = MultipartForm({}, [])
+        self._is_complete = False
         try:
             self._parser = MultipartParser(
                 boundary,
                 {
-                    "on_part_begin": self._begin,
-                    "on_header_begin": self._begin_header,
-                    "on_header_field": self._header_name,
-                    "on_header_value": self._header_value,
-                    "on_headers_finished": self._name,
-                    "on_part_data": self._data,
-                    "on_part_end": self._end,
-                    "on_end": self._finish,
+                    "on_part_begin": self._on_part_begin,
+                    "on_header_begin": self._on_header_begin,
+                    "on_header_field": self._on_header_name,
+                    "on_header_value": self._on_header_value,
+                    "on_headers_finished": self._on_headers_finished,
+                    "on_part_data": self._on_part_data,
+                    "on_part_end": self._on_part_end,
+                    "on_end": self._on_end,
                 },
-                max_header_count=_HEADERS,
-                max_header_size=_HEADER,
+                max_header_count=_MAX_PART_HEADERS,
+                max_header_size=_MAX_HEADER_BYTES,
             )
         except FormParserError:
-            raise _damaged() from None
+            raise _malformed_form_error() from None
 
-    def take(self, piece: bytes) -> None:
+    def feed(self, chunk: bytes) -> None:
         """Read on. Raises: Refused."""
         try:
-            self._parser.write(piece)
+            self._parser.write(chunk)
         except FormParserError:
-            raise _damaged() from None
+            raise _malformed_form_error() from None
 
-    def form(self) -> Form:
+    def result(self) -> MultipartForm:
         """All of it. Raises: Refused if its end is missing."""
-        if not self._is_whole:
-            raise _damaged()
+        if not self._is_complete:
+            raise _malformed_form_error()
         return self._form
 
-    def _begin(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise Refused("too_many", "the form has too many parts")
-        self._part = _Part()
+    def _on_part_begin(self) -> None:
+        self._parts_left -= 1
+        if self._parts_left < 0:
+            raise HttpError("too_many", "the form has too many parts")
+        self._part = _FormPart()
 
-    def _begin_header(self) -> None:
-        self._part.header = b""
+    def _on_header_begin(self) -> None:
+        self._part.header_name = b""
 
-    def _header_name(self, data: bytes, start: int, end: int) -> None:
-        self._part.header += data[start:end].lower()
+    def _on_header_name(self, data: bytes, start: int, end: int) -> None:
+        self._part.header_name += data[start:end].lower()
 
-    def _header_value(self, data: bytes, start: int, end: int) -> None:
-        headers, name = self._part.headers, self._part.header
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        headers, name = self._part.headers, self._part.header_name
         headers[name] = headers.get(name, b"") + data[start:end]
 
-    def _name(self) -> None:
-        kind, options = parse_options_header(self._part.headers.get(_DISPOSITION, b""))
+    def _on_headers_finished(self) -> None:
+        kind, options = parse_options_header(self._part.headers.get(_CONTENT_DISPOSITION, b""))
         if kind != b"form-data" or b"name" not in options:
-            raise _damaged()
-        self._part.field = _text(options[b"name"])
+            raise _malformed_form_error()
+        self._part.field = _decode_utf8(options[b"name"])
         if b"filename" in options:
-            self._part.file = _text(options[b"filename"])
+            self._part.filename = _decode_utf8(options[b"filename"])
 
-    def _data(self, data: bytes, start: int, end: int) -> None:
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         part = self._part
-        if part.file is None and part.data.tell() + end - start > MAX_TEXT:
-            raise Refused("too_large", f"the field {part.field!r} is larger than {MAX_TEXT} bytes")
+        if part.filename is None and part.data.tell() + end - start > MAX_FIELD_BYTES:
+            raise HttpError(
+                "too_large", f"the field {part.field!r} is larger than {MAX_FIELD_BYTES} bytes"
+            )
         part.data.write(data[start:end])
 
-    def _end(self) -> None:
+    def _on_part_end(self) -> None:
         part, data = self._part, self._part.data.getvalue()
-        if part.file is not None:
+        if part.filename is not None:
             # A browser sends an empty part for a picker in which nothing was chosen.
-            if part.file or data:
-                self._form.files.append(FormFile(part.field, part.file, data))
+            if part.filename or data:
+                self._form.files.append(FormFile(part.field, part.filename, data))
         elif part.field in self._form.fields:
-            raise Refused("invalid_argument", f"the field {part.field!r} is given twice")
+            raise HttpError("invalid_argument", f"the field {part.field!r} is given twice")
         else:
-            self._form.fields[part.field] = _text(data)
+            self._form.fields[part.field] = _decode_utf8(data)
 
-    def _finish(self) -> None:
-        self._is_whole = True
+    def _on_end(self) -> None:
+        self._is_complete = True
 
 
-def _text(data: bytes) -> str:
+def _decode_utf8(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused("invalid_argument", "the form holds a text that is not UTF-8") from None
+        raise HttpError("invalid_argument", "the form holds a text that is not UTF-8") from None
 
 
-def _damaged() -> Refused:
-    return Refused("invalid_argument", "the form cannot be read")
+def _malformed_form_error() -> HttpError:
+    return HttpError("invalid_argument", "the form cannot be read")

@@ -6,33 +6,35 @@ import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from skillhall._internal.http.http_error import ClientGone, Refused
-from skillhall._internal.strict_json import NotJson, parse_request_json
+from skillhall._internal.http.http_error import ClientDisconnected, HttpError
+from skillhall._internal.strict_json import InvalidJson, parse_request_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from starlette.types import Receive, Scope
 
-REQUEST_ID = "skillhall.request_id"  # where the id of a request stands in its scope
-HEADERS = "skillhall.headers"  # where they stand by name; of one that is repeated, the last
-ROUTE = "skillhall.route"  # where the route's template stands, for the metrics
+REQUEST_ID_KEY = "skillhall.request_id"  # where the id of a request stands in its scope
+HEADERS_KEY = "skillhall.headers"  # where they stand by name; of one that is repeated, the last
+ROUTE_KEY = "skillhall.route"  # where the route's template stands, for the metrics
 
-OVERSIZED = "skillhall.oversized"  # the key in a scope that marks a request head as too large
-HEAD = "skillhall.head"  # where it stands that nobody reads the body of the answer
+OVERSIZED_HEAD_KEY = (
+    "skillhall.oversized"  # the key in a scope that marks a request head as too large
+)
+HEAD_REQUEST_KEY = "skillhall.head"  # where it stands that nobody reads the body of the answer
 
-LARGEST_HEAD = 65_536  # bytes of the request line and all headers
-HEAD_TOO_LARGE = f"the request line and headers are larger than {LARGEST_HEAD} bytes"
-MAX_JSON = 1 << 20
-_PATIENCE = 20.0  # seconds that a small body may take
-_SLOWEST = 64 * 1024  # bytes in each second that a large one may take besides
-_LINGER = (
+MAX_HEAD_BYTES = 65_536  # bytes of the request line and all headers
+HEAD_TOO_LARGE_MESSAGE = f"the request line and headers are larger than {MAX_HEAD_BYTES} bytes"
+MAX_JSON_BYTES = 1 << 20
+_BODY_TIMEOUT = 20.0  # seconds that a small body may take
+_MIN_BYTES_PER_SECOND = 64 * 1024  # bytes in each second that a large one may take besides
+_MAX_DISCARDED_BYTES = (
     32 << 20
 )  # bytes of an oversized body that are read and dropped, so that its client sees the response
-_LINGER_SECONDS = 2.0
+_DISCARD_TIMEOUT = 2.0
 
 
-class Exchange:
+class HttpRequest:
     """One request; its body is read when it is asked for, once."""
 
     __slots__ = ("_receive", "scope")
@@ -44,14 +46,14 @@ class Exchange:
     @property
     def request_id(self) -> str:
         """The id that logs and answers carry."""
-        return str(self.scope[REQUEST_ID])
+        return str(self.scope[REQUEST_ID_KEY])
 
     def header(self, name: bytes) -> bytes | None:
         """The header of that name, which is in small letters."""
-        found: bytes | None = self.scope[HEADERS].get(name)
+        found: bytes | None = self.scope[HEADERS_KEY].get(name)
         return found
 
-    def query(self, names: Sequence[str], may_be_empty: Sequence[str] = ()) -> dict[str, str]:
+    def read_query(self, names: Sequence[str], allow_empty: Sequence[str] = ()) -> dict[str, str]:
         """Those parameters that are there. Raises: Refused for an empty or repeated one.
 
         Those that may be empty count as absent then.
@@ -62,23 +64,23 @@ class Exchange:
         try:
             pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
         except ValueError:
-            raise Refused("invalid_argument", "the query is not UTF-8") from None
+            raise HttpError("invalid_argument", "the query is not UTF-8") from None
         found: dict[str, str] = {}
         for name, value in pairs:
             if name not in names:
                 continue
             if name in found:
-                raise Refused("invalid_argument", f"the parameter {name!r} is given twice")
-            if not value.strip() and name in may_be_empty:
+                raise HttpError("invalid_argument", f"the parameter {name!r} is given twice")
+            if not value.strip() and name in allow_empty:
                 continue
             if not value.strip():
-                raise Refused("invalid_argument", f"the parameter {name!r} is empty")
+                raise HttpError("invalid_argument", f"the parameter {name!r} is empty")
             found[name] = value
         return found
 
     def has_body(self) -> bool:
         """Whether a body follows, by what the headers say."""
-        headers = self.scope[HEADERS]
+        headers = self.scope[HEADERS_KEY]
         return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
     async def body(self, limit: int) -> bytes:
@@ -87,7 +89,7 @@ class Exchange:
         await self.stream(limit, pieces.append)
         return b"".join(pieces)
 
-    async def stream(self, limit: int, take: Callable[[bytes], object]) -> None:
+    async def stream(self, limit: int, on_chunk: Callable[[bytes], object]) -> None:
         """Give every piece of the body away as it comes. Raises: as `body`, and what `take` does.
 
         Nothing of what a piece beyond the limit holds is given.
@@ -96,64 +98,70 @@ class Exchange:
             return
         stated = self.header(b"content-length") or b"0"
         if not stated.isdigit() or int(stated) > limit:
-            if stated.isdigit() and int(stated) <= _LINGER and self.header(b"expect") is None:
-                await self._drop(_LINGER)
-            raise _too_large(limit)
+            if (
+                stated.isdigit()
+                and int(stated) <= _MAX_DISCARDED_BYTES
+                and self.header(b"expect") is None
+            ):
+                await self._discard_body(_MAX_DISCARDED_BYTES)
+            raise _too_large_error(limit)
         try:
-            async with asyncio.timeout(_PATIENCE + (int(stated) or limit) / _SLOWEST):
-                await self._read(limit, take)
+            async with asyncio.timeout(
+                _BODY_TIMEOUT + (int(stated) or limit) / _MIN_BYTES_PER_SECOND
+            ):
+                await self._read_body(limit, on_chunk)
         except TimeoutError:
-            raise Refused("request_timeout", "the body took too long") from None
+            raise HttpError("request_timeout", "the body took too long") from None
 
-    async def json(self, limit: int = MAX_JSON, *, empty: object = None) -> object:
+    async def json(self, limit: int = MAX_JSON_BYTES, *, empty: object = None) -> object:
         """The value in the body, or `empty` without a body. Raises: Refused, ClientGone."""
         body = await self.body(limit)
         if not body:
             return empty
         kind = (self.header(b"content-type") or b"").partition(b";")[0].strip().lower()
         if kind != b"application/json" or self.header(b"content-encoding"):
-            raise Refused("unsupported_media_type", "the body must be sent as application/json")
+            raise HttpError("unsupported_media_type", "the body must be sent as application/json")
         return parse_body(body)
 
-    async def _read(self, limit: int, take: Callable[[bytes], object]) -> None:
+    async def _read_body(self, limit: int, on_chunk: Callable[[bytes], object]) -> None:
         size, more = 0, True
         while more:
-            piece, more = await self._piece()
+            piece, more = await self._read_chunk()
             size += len(piece)
             try:
                 if size > limit:
-                    raise _too_large(limit)
-                take(piece)
-            except Refused:
-                await self._drop(_LINGER if more else 0)
+                    raise _too_large_error(limit)
+                on_chunk(piece)
+            except HttpError:
+                await self._discard_body(_MAX_DISCARDED_BYTES if more else 0)
                 raise
 
-    async def _piece(self) -> tuple[bytes, bool]:
+    async def _read_chunk(self) -> tuple[bytes, bool]:
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         return message.get("body", b""), message.get("more_body", False)
 
-    async def _drop(self, left: int) -> None:
+    async def _discard_body(self, remaining: int) -> None:
         """Read on for a while: who is cut off in mid-sentence does not hear the answer."""
         try:
-            async with asyncio.timeout(_LINGER_SECONDS):
-                while left > 0:
-                    piece, more = await self._piece()
-                    left -= len(piece)
+            async with asyncio.timeout(_DISCARD_TIMEOUT):
+                while remaining > 0:
+                    piece, more = await self._read_chunk()
+                    remaining -= len(piece)
                     if not more:
                         return
         except TimeoutError:
             return
 
 
-def _too_large(limit: int) -> Refused:
-    return Refused("too_large", f"the body is larger than {limit} bytes")
+def _too_large_error(limit: int) -> HttpError:
+    return HttpError("too_large", f"the body is larger than {limit} bytes")
 
 
 def parse_body(body: bytes) -> object:
     """The value of a JSON body. Raises: Refused."""
     try:
         return parse_request_json(body)
-    except NotJson as error:
-        raise Refused("invalid_argument", str(error)) from None
+    except InvalidJson as error:
+        raise HttpError("invalid_argument", str(error)) from None

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
-JSON: Headers = ((b"content-type", b"application/json"),)
-_JOINED = 65_536  # bytes; below it one write is cheaper than three
-_BODILESS = (204, 304)
+JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
+_MAX_JOINED_BYTES = 65_536  # bytes; below it one write is cheaper than three
+_BODILESS_STATUSES = (204, 304)
 
 
-class Answer(NamedTuple):
+class ByteResponse(NamedTuple):
     """An answer, in parts that are sent one after the other."""
 
     status: int
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
     async def send(self, send: Send) -> None:
         """Send it; a large part is never copied."""
-        if self.status in _BODILESS:
+        if self.status in _BODILESS_STATUSES:
             await send(
                 {"type": "http.response.start", "status": self.status, "headers": self.headers}
             )
@@ -40,78 +40,84 @@ class Answer(NamedTuple):
         length = sum(map(len, self.parts))
         headers = (*self.headers, (b"content-length", b"%d" % length))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        parts = self.parts if length > _JOINED else (b"".join(self.parts),)
+        parts = self.parts if length > _MAX_JOINED_BYTES else (b"".join(self.parts),)
         for part in parts[:-1]:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": parts[-1]})
 
 
-def encoded(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     """A value as JSON. Half characters, which no JSON may hold, become question marks."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
     return text.encode("utf-8", "replace")
 
 
-def success(
+def success_response(
     data: bytes,
     request_id: str,
     *,
     status: int = 200,
-    headers: Headers = JSON,
+    headers: Headers = JSON_HEADERS,
     snapshot: PromptSnapshot | None = None,
-) -> Answer:
+) -> ByteResponse:
     """The answer to a call that did its work; `data` is JSON already."""
-    tail = b',"meta":' + meta(request_id, snapshot) + b"}"
-    return Answer(status, headers, (b'{"success":true,"data":', data, tail))
+    tail = b',"meta":' + encode_meta(request_id, snapshot) + b"}"
+    return ByteResponse(status, headers, (b'{"success":true,"data":', data, tail))
 
 
-def failure(
+def failure_response(
     status: int,
     error: Mapping[str, object],
     request_id: str,
     headers: Headers = (),
-) -> Answer:
+) -> ByteResponse:
     """The answer to a call that did not."""
-    body = b'{"success":false,"error":' + encoded(error) + b',"meta":' + meta(request_id) + b"}"
-    return Answer(status, (*JSON, *headers), (body,))
+    body = (
+        b'{"success":false,"error":'
+        + encode_json(error)
+        + b',"meta":'
+        + encode_meta(request_id)
+        + b"}"
+    )
+    return ByteResponse(status, (*JSON_HEADERS, *headers), (body,))
 
 
-def meta(request_id: str, snapshot: PromptSnapshot | None = None) -> bytes:
+def encode_meta(request_id: str, snapshot: PromptSnapshot | None = None) -> bytes:
     """What is said about every answer, and about the snapshot it was taken from."""
     # Nothing to escape: an id has letters, digits and three marks.
-    text = f'{{"timestamp":"{timestamp()}","requestId":"{request_id}","version":"v1"'.encode()
+    text = f'{{"timestamp":"{utc_timestamp()}","requestId":"{request_id}","version":"v1"'.encode()
     if snapshot is None:
         return text + b"}"
     if snapshot.commit:
-        text += b',"commit":' + encoded(snapshot.commit)
+        text += b',"commit":' + encode_json(snapshot.commit)
     if snapshot.stale:
-        text += b',"stale":' + encoded(snapshot.stale._asdict())
+        text += b',"stale":' + encode_json(snapshot.stale._asdict())
     return text + b"}"
 
 
-class _Now:
+class _TimestampCache:
     second = millisecond = -1
-    day_and_time = text = ""
+    date_and_time = text = ""
 
 
-def timestamp() -> str:
+def utc_timestamp() -> str:
     """Now in UTC, to the millisecond."""
     now = int(time.time() * 1000)
-    if now == _Now.millisecond:
-        return _Now.text
+    if now == _TimestampCache.millisecond:
+        return _TimestampCache.text
     second, rest = divmod(now, 1000)
-    if second != _Now.second:
-        _Now.day_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        _Now.second = second
-    text = _Now.text = f"{_Now.day_and_time}.{rest:03d}Z"
-    _Now.millisecond = now
+    if second != _TimestampCache.second:
+        _TimestampCache.date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        _TimestampCache.second = second
+    text = _TimestampCache.text = f"{_TimestampCache.date_and_time}.{rest:03d}Z"
+    _TimestampCache.millisecond = now
     return text
 
 
 class Ready(Response):
     """An answer of ours where the framework expects one of its own."""
 
-    def __init__(self, ready: Answer) -> None:
+    def __init__(self, ready: ByteResponse) -> None:
         super().__init__(status_code=ready.status)
         self._ready = ready
 

@@ -12,17 +12,19 @@ if TYPE_CHECKING:
     from starlette.types import Receive
 
 
-async def while_wanted(
+async def run_until_disconnect(
     work: Coroutine[None, None, None],
     receive: Receive,
-    stopped: Callable[[], Awaitable[None]],
+    wait_for_shutdown: Callable[[], Awaitable[None]],
 ) -> None:
     """Do the work until it is done, nobody waits for it, or the server is about to stop.
 
     Raises what the work raises.
     """
     task = asyncio.ensure_future(work)
-    ends = [asyncio.ensure_future(one) for one in (_gone(receive), stopped())]
+    ends = [
+        asyncio.ensure_future(one) for one in (_wait_for_disconnect(receive), wait_for_shutdown())
+    ]
     try:
         await asyncio.wait([task, *ends], return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -36,6 +38,6 @@ async def while_wanted(
         task.result()
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -14,7 +14,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class Blocking:
+class WorkerPool:
     """Threads for work that may touch git or the disk, at most so many at once."""
 
     def __init__(self, threads: int) -> None:

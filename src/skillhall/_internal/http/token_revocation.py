@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from skillhall._internal.http.credentials import Credential, Keys
+    from skillhall._internal.http.credentials import Credential, Credentials
 
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
@@ -17,34 +17,34 @@ _DISCONNECT: Message = {"type": "http.disconnect"}
 class OpenRequests:
     """The requests in progress whose token can be revoked."""
 
-    def __init__(self, keys: Keys) -> None:
-        self._keys = keys
-        self._open: set[_OpenRequest] = set()
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._requests: set[_OpenRequest] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        keys.on_change(self._changed)
+        credentials.on_change(self._on_tokens_changed)
 
-    async def answer(
+    async def handle(
         self, credential: Credential, app: ASGIApp, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Let the app answer; once the token is revoked, the app sees the client disconnect."""
         self._loop = asyncio.get_running_loop()
         request = _OpenRequest(credential, receive)
-        self._open.add(request)
+        self._requests.add(request)
         try:
-            self._check()  # the token may have been revoked since it was compared
+            self._revoke_invalid()  # the token may have been revoked since it was compared
             await app(scope, request.receive, send)
         finally:
-            self._open.discard(request)
+            self._requests.discard(request)
 
-    def _changed(self) -> None:
+    def _on_tokens_changed(self) -> None:
         """Called in the thread that reads tokens."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed: no request is open
-                self._loop.call_soon_threadsafe(self._check)
+                self._loop.call_soon_threadsafe(self._revoke_invalid)
 
-    def _check(self) -> None:
-        for request in self._open:
-            if not self._keys.is_valid(request.credential):
+    def _revoke_invalid(self) -> None:
+        for request in self._requests:
+            if not self._credentials.is_valid(request.credential):
                 request.revoked.set()
 
 
@@ -55,13 +55,13 @@ class _OpenRequest:
         self.credential = credential
         self.revoked = asyncio.Event()
         self._receive = receive
-        self._has_body = False
+        self._is_body_complete = False
 
     async def receive(self) -> Message:
         """The next message. The body is passed on in any case: a request is never cut in half."""
-        if not self._has_body:
+        if not self._is_body_complete:
             message = await self._receive()
-            self._has_body = not message.get("more_body", False)
+            self._is_body_complete = not message.get("more_body", False)
             return message
         if self.revoked.is_set():
             return _DISCONNECT

@@ -16,11 +16,11 @@ from skillhall.errors import UnknownAgent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-UNIVERSAL: Final = ".agents/skills"  # the folder that many agents share
-SINGULAR: Final = ".agent/skills"  # its former name: read, never written
+UNIVERSAL_FOLDER: Final = ".agents/skills"  # the folder that many agents share
+LEGACY_UNIVERSAL_FOLDER: Final = ".agent/skills"  # its former name: read, never written
 
 # Where a variable points if it is not set; one without such a place then leads nowhere.
-USUAL: Final[Mapping[str, str]] = MappingProxyType(
+VARIABLE_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "APPDATA": "",
         "AUTOHAND_HOME": ".autohand",
@@ -34,165 +34,194 @@ USUAL: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-class Agent(NamedTuple):
+class CodingAgent(NamedTuple):
     """One agent and its places."""
 
     id: str
     label: str
-    project: str  # where it finds a project's skills
-    user: str  # where it finds its user's skills; "" if it has no such place
+    project_folder: str  # where it finds a project's skills
+    user_folder: str  # where it finds its user's skills; "" if it has no such place
     markers: tuple[str, ...]  # whichever of them exists shows that it is used here
-    also_reads: tuple[str, ...] = ()  # further folders with skills, never written to
+    extra_read_folders: tuple[str, ...] = ()  # further folders with skills, never written to
 
 
-def _own(agent: str, label: str, folder: str) -> Agent:
+def _agent_with_own_folder(agent: str, label: str, folder: str) -> CodingAgent:
     """An agent that keeps all it has in folders of one name."""
     markers = (f"~/{folder}", folder)
-    return Agent(agent, label, f"{folder}/skills", f"~/{folder}/skills", markers)
+    return CodingAgent(agent, label, f"{folder}/skills", f"~/{folder}/skills", markers)
 
 
-def _sharing(agent: str, label: str, user: str, *markers: str, also: tuple[str, ...] = ()) -> Agent:
+def _agent_with_universal_folder(
+    agent: str, label: str, user: str, *markers: str, extra_read_folders: tuple[str, ...] = ()
+) -> CodingAgent:
     """An agent that reads the folder that many share."""
-    return Agent(agent, label, UNIVERSAL, user, markers, also)
+    return CodingAgent(agent, label, UNIVERSAL_FOLDER, user, markers, extra_read_folders)
 
 
-_CONFIG = "$XDG_CONFIG_HOME"
+_XDG_CONFIG = "$XDG_CONFIG_HOME"
 _AGENTS = (
-    Agent("universal", "Universal", UNIVERSAL, f"~/{UNIVERSAL}", (), (SINGULAR,)),
-    _own("adal", "AdaL", ".adal"),
-    _own("aider-desk", "AiderDesk", ".aider-desk"),
-    _sharing("amp", "Amp", f"{_CONFIG}/agents/skills", f"{_CONFIG}/amp"),
-    _sharing(
+    CodingAgent(
+        "universal",
+        "Universal",
+        UNIVERSAL_FOLDER,
+        f"~/{UNIVERSAL_FOLDER}",
+        (),
+        (LEGACY_UNIVERSAL_FOLDER,),
+    ),
+    _agent_with_own_folder("adal", "AdaL", ".adal"),
+    _agent_with_own_folder("aider-desk", "AiderDesk", ".aider-desk"),
+    _agent_with_universal_folder(
+        "amp", "Amp", f"{_XDG_CONFIG}/agents/skills", f"{_XDG_CONFIG}/amp"
+    ),
+    _agent_with_universal_folder(
         "antigravity",
         "Antigravity",
         "~/.gemini/antigravity/skills",
         "~/.gemini/antigravity",
-        also=(SINGULAR,),
+        extra_read_folders=(LEGACY_UNIVERSAL_FOLDER,),
     ),
-    _sharing(
+    _agent_with_universal_folder(
         "antigravity-cli",
         "Antigravity CLI",
         "~/.gemini/antigravity-cli/skills",
         "~/.gemini/antigravity-cli",
     ),
-    Agent(
+    CodingAgent(
         "astrbot",
         "AstrBot",
         "data/skills",
         "~/.astrbot/data/skills",
         ("~/.astrbot", "data/skills"),
     ),
-    _own("augment", "Augment", ".augment"),
-    Agent(
+    _agent_with_own_folder("augment", "Augment", ".augment"),
+    CodingAgent(
         "autohand-code",
         "Autohand Code CLI",
         ".autohand/skills",
         "$AUTOHAND_HOME/skills",
         ("$AUTOHAND_HOME", ".autohand"),
     ),
-    _own("bob", "IBM Bob", ".bob"),
-    Agent(
+    _agent_with_own_folder("bob", "IBM Bob", ".bob"),
+    CodingAgent(
         "claude-code",
         "Claude Code",
         ".claude/skills",
         "$CLAUDE_CONFIG_DIR/skills",
         ("$CLAUDE_CONFIG_DIR", ".claude"),
     ),
-    _sharing("cline", "Cline", f"~/{UNIVERSAL}", "~/.cline", ".cline", also=(".cline/skills",)),
-    _own("codearts-agent", "CodeArts Agent", ".codeartsdoer"),
-    _own("codebuddy", "CodeBuddy", ".codebuddy"),
-    _own("codemaker", "Codemaker", ".codemaker"),
-    _own("codestudio", "Code Studio", ".codestudio"),
-    _sharing(
+    _agent_with_universal_folder(
+        "cline",
+        "Cline",
+        f"~/{UNIVERSAL_FOLDER}",
+        "~/.cline",
+        ".cline",
+        extra_read_folders=(".cline/skills",),
+    ),
+    _agent_with_own_folder("codearts-agent", "CodeArts Agent", ".codeartsdoer"),
+    _agent_with_own_folder("codebuddy", "CodeBuddy", ".codebuddy"),
+    _agent_with_own_folder("codemaker", "Codemaker", ".codemaker"),
+    _agent_with_own_folder("codestudio", "Code Studio", ".codestudio"),
+    _agent_with_universal_folder(
         "codex",
         "Codex",
         "$CODEX_HOME/skills",
         "$CODEX_HOME",
         ".codex",
-        also=(f"~/{UNIVERSAL}", ".codex/skills"),
+        extra_read_folders=(f"~/{UNIVERSAL_FOLDER}", ".codex/skills"),
     ),
-    _own("command-code", "Command Code", ".commandcode"),
-    _own("continue", "Continue", ".continue"),
-    Agent(
+    _agent_with_own_folder("command-code", "Command Code", ".commandcode"),
+    _agent_with_own_folder("continue", "Continue", ".continue"),
+    CodingAgent(
         "cortex",
         "Cortex Code",
         ".cortex/skills",
         "~/.snowflake/cortex/skills",
         ("~/.snowflake/cortex", ".cortex"),
     ),
-    Agent(
+    CodingAgent(
         "crush", "Crush", ".crush/skills", "~/.config/crush/skills", ("~/.config/crush", ".crush")
     ),
-    _sharing(
-        "cursor", "Cursor", "~/.cursor/skills", "~/.cursor", ".cursor", also=(".cursor/skills",)
+    _agent_with_universal_folder(
+        "cursor",
+        "Cursor",
+        "~/.cursor/skills",
+        "~/.cursor",
+        ".cursor",
+        extra_read_folders=(".cursor/skills",),
     ),
-    _sharing("deepagents", "Deep Agents", "~/.deepagents/agent/skills", "~/.deepagents"),
-    Agent(
+    _agent_with_universal_folder(
+        "deepagents", "Deep Agents", "~/.deepagents/agent/skills", "~/.deepagents"
+    ),
+    CodingAgent(
         "devin",
         "Devin for Terminal",
         ".devin/skills",
-        f"{_CONFIG}/devin/skills",
-        (f"{_CONFIG}/devin", ".devin"),
+        f"{_XDG_CONFIG}/devin/skills",
+        (f"{_XDG_CONFIG}/devin", ".devin"),
     ),
-    _sharing("dexto", "Dexto", f"~/{UNIVERSAL}", "~/.dexto"),
-    _own("droid", "Droid", ".factory"),
-    Agent("eve", "Eve", "agent/skills", "", ("agent/skills",)),
-    _sharing("firebender", "Firebender", "~/.firebender/skills", "~/.firebender"),
-    _own("forgecode", "ForgeCode", ".forge"),
-    _sharing(
+    _agent_with_universal_folder("dexto", "Dexto", f"~/{UNIVERSAL_FOLDER}", "~/.dexto"),
+    _agent_with_own_folder("droid", "Droid", ".factory"),
+    CodingAgent("eve", "Eve", "agent/skills", "", ("agent/skills",)),
+    _agent_with_universal_folder(
+        "firebender", "Firebender", "~/.firebender/skills", "~/.firebender"
+    ),
+    _agent_with_own_folder("forgecode", "ForgeCode", ".forge"),
+    _agent_with_universal_folder(
         "gemini-cli",
         "Gemini CLI",
         "~/.gemini/skills",
         "~/.gemini",
         ".gemini",
-        also=(".gemini/skills",),
+        extra_read_folders=(".gemini/skills",),
     ),
-    _sharing(
+    _agent_with_universal_folder(
         "github-copilot",
         "GitHub Copilot",
         "~/.copilot/skills",
         "~/.copilot",
         ".github/skills",
         ".github/copilot-instructions.md",
-        also=(".github/skills",),
+        extra_read_folders=(".github/skills",),
     ),
-    Agent(
+    CodingAgent(
         "goose",
         "Goose",
         ".goose/skills",
-        f"{_CONFIG}/goose/skills",
-        (f"{_CONFIG}/goose", ".goose"),
+        f"{_XDG_CONFIG}/goose/skills",
+        (f"{_XDG_CONFIG}/goose", ".goose"),
     ),
-    Agent(
+    CodingAgent(
         "hermes-agent",
         "Hermes Agent",
         ".hermes/skills",
         "$HERMES_HOME/skills",
         ("$HERMES_HOME", ".hermes"),
     ),
-    _own("iflow-cli", "iFlow CLI", ".iflow"),
-    _own("inference-sh", "inference.sh", ".inferencesh"),
-    _own("jazz", "Jazz", ".jazz"),
-    _own("junie", "Junie", ".junie"),
-    _own("kilo", "Kilo Code", ".kilocode"),
-    _sharing("kimi-code-cli", "Kimi Code CLI", f"~/{UNIVERSAL}", "~/.kimi-code", "~/.kimi"),
-    _own("kiro-cli", "Kiro CLI", ".kiro"),
-    _own("kode", "Kode", ".kode"),
-    _own("lingma", "Lingma", ".lingma"),
-    _sharing("loaf", "Loaf", f"~/{UNIVERSAL}", "~/.loaf"),
-    _own("mcpjam", "MCPJam", ".mcpjam"),
-    Agent(
+    _agent_with_own_folder("iflow-cli", "iFlow CLI", ".iflow"),
+    _agent_with_own_folder("inference-sh", "inference.sh", ".inferencesh"),
+    _agent_with_own_folder("jazz", "Jazz", ".jazz"),
+    _agent_with_own_folder("junie", "Junie", ".junie"),
+    _agent_with_own_folder("kilo", "Kilo Code", ".kilocode"),
+    _agent_with_universal_folder(
+        "kimi-code-cli", "Kimi Code CLI", f"~/{UNIVERSAL_FOLDER}", "~/.kimi-code", "~/.kimi"
+    ),
+    _agent_with_own_folder("kiro-cli", "Kiro CLI", ".kiro"),
+    _agent_with_own_folder("kode", "Kode", ".kode"),
+    _agent_with_own_folder("lingma", "Lingma", ".lingma"),
+    _agent_with_universal_folder("loaf", "Loaf", f"~/{UNIVERSAL_FOLDER}", "~/.loaf"),
+    _agent_with_own_folder("mcpjam", "MCPJam", ".mcpjam"),
+    CodingAgent(
         "mistral-vibe",
         "Mistral Vibe",
         ".vibe/skills",
         "$VIBE_HOME/skills",
         ("$VIBE_HOME", ".vibe"),
     ),
-    _own("moxby", "Moxby", ".moxby"),
-    _own("mux", "Mux", ".mux"),
-    _own("neovate", "Neovate", ".neovate"),
-    _own("ona", "Ona", ".ona"),
-    Agent(
+    _agent_with_own_folder("moxby", "Moxby", ".moxby"),
+    _agent_with_own_folder("mux", "Mux", ".mux"),
+    _agent_with_own_folder("neovate", "Neovate", ".neovate"),
+    _agent_with_own_folder("ona", "Ona", ".ona"),
+    CodingAgent(
         "openclaw",
         "OpenClaw",
         "skills",
@@ -200,61 +229,63 @@ _AGENTS = (
         ("~/.openclaw", "~/.clawdbot", "~/.moltbot"),
         ("~/.clawdbot/skills", "~/.moltbot/skills"),
     ),
-    _sharing(
+    _agent_with_universal_folder(
         "opencode",
         "OpenCode",
-        f"{_CONFIG}/opencode/skills",
-        f"{_CONFIG}/opencode",
+        f"{_XDG_CONFIG}/opencode/skills",
+        f"{_XDG_CONFIG}/opencode",
         ".opencode",
-        also=(".opencode/skills",),
+        extra_read_folders=(".opencode/skills",),
     ),
-    _own("openhands", "OpenHands", ".openhands"),
-    Agent("pi", "Pi", ".pi/skills", "~/.pi/agent/skills", ("~/.pi/agent", ".pi")),
-    _own("pochi", "Pochi", ".pochi"),
-    _sharing("promptscript", "PromptScript", "", ".promptscript", "promptscript.yaml"),
-    _own("qoder", "Qoder", ".qoder"),
-    Agent("qoder-cn", "Qoder CN", ".qoder/skills", "~/.qoder-cn/skills", ("~/.qoder-cn",)),
-    _own("qwen-code", "Qwen Code", ".qwen"),
-    _own("reasonix", "Reasonix", ".reasonix"),
-    _sharing("replit", "Replit", f"{_CONFIG}/agents/skills", ".replit"),
-    _own("roo", "Roo Code", ".roo"),
-    _own("rovodev", "Rovo Dev", ".rovodev"),
-    Agent(
+    _agent_with_own_folder("openhands", "OpenHands", ".openhands"),
+    CodingAgent("pi", "Pi", ".pi/skills", "~/.pi/agent/skills", ("~/.pi/agent", ".pi")),
+    _agent_with_own_folder("pochi", "Pochi", ".pochi"),
+    _agent_with_universal_folder(
+        "promptscript", "PromptScript", "", ".promptscript", "promptscript.yaml"
+    ),
+    _agent_with_own_folder("qoder", "Qoder", ".qoder"),
+    CodingAgent("qoder-cn", "Qoder CN", ".qoder/skills", "~/.qoder-cn/skills", ("~/.qoder-cn",)),
+    _agent_with_own_folder("qwen-code", "Qwen Code", ".qwen"),
+    _agent_with_own_folder("reasonix", "Reasonix", ".reasonix"),
+    _agent_with_universal_folder("replit", "Replit", f"{_XDG_CONFIG}/agents/skills", ".replit"),
+    _agent_with_own_folder("roo", "Roo Code", ".roo"),
+    _agent_with_own_folder("rovodev", "Rovo Dev", ".rovodev"),
+    CodingAgent(
         "tabnine-cli",
         "Tabnine CLI",
         ".tabnine/agent/skills",
         "~/.tabnine/agent/skills",
         ("~/.tabnine", ".tabnine"),
     ),
-    _own("terramind", "Terramind", ".terramind"),
-    _own("tinycloud", "Tinycloud", ".tinycloud"),
-    _own("trae", "Trae", ".trae"),
-    Agent("trae-cn", "Trae CN", ".trae/skills", "~/.trae-cn/skills", ("~/.trae-cn",)),
-    _sharing("warp", "Warp", f"~/{UNIVERSAL}", "~/.warp", ".warp"),
-    Agent(
+    _agent_with_own_folder("terramind", "Terramind", ".terramind"),
+    _agent_with_own_folder("tinycloud", "Tinycloud", ".tinycloud"),
+    _agent_with_own_folder("trae", "Trae", ".trae"),
+    CodingAgent("trae-cn", "Trae CN", ".trae/skills", "~/.trae-cn/skills", ("~/.trae-cn",)),
+    _agent_with_universal_folder("warp", "Warp", f"~/{UNIVERSAL_FOLDER}", "~/.warp", ".warp"),
+    CodingAgent(
         "windsurf",
         "Windsurf",
         ".windsurf/skills",
         "~/.codeium/windsurf/skills",
         ("~/.codeium/windsurf", ".windsurf"),
     ),
-    _own("zcode", "ZCode", ".zcode"),
-    _sharing(
+    _agent_with_own_folder("zcode", "ZCode", ".zcode"),
+    _agent_with_universal_folder(
         "zed",
         "Zed",
-        f"~/{UNIVERSAL}",
-        f"{_CONFIG}/zed",
+        f"~/{UNIVERSAL_FOLDER}",
+        f"{_XDG_CONFIG}/zed",
         "$APPDATA/Zed",
         "$FLATPAK_XDG_CONFIG_HOME/zed",
         ".zed",
     ),
-    _own("zencoder", "Zencoder", ".zencoder"),
-    _own("zenflow", "Zenflow", ".zencoder"),
+    _agent_with_own_folder("zencoder", "Zencoder", ".zencoder"),
+    _agent_with_own_folder("zenflow", "Zenflow", ".zencoder"),
 )
-AGENTS: Final[Mapping[str, Agent]] = MappingProxyType({agent.id: agent for agent in _AGENTS})
+AGENTS: Final[Mapping[str, CodingAgent]] = MappingProxyType({agent.id: agent for agent in _AGENTS})
 
 
-def agent_named(name: str) -> Agent:
+def find_agent(name: str) -> CodingAgent:
     """The agent with that id. Raises: UnknownAgent."""
     found = AGENTS.get(name)
     if found is None:
@@ -262,54 +293,58 @@ def agent_named(name: str) -> Agent:
     return found
 
 
-def shares_universal(agent: Agent) -> bool:
+def uses_universal_folder(agent: CodingAgent) -> bool:
     """Whether the agent reads the project folder that many share: one copy serves them all."""
-    return agent.project == UNIVERSAL
+    return agent.project_folder == UNIVERSAL_FOLDER
 
 
-def project_folder(agent: Agent) -> str:
+def get_project_folder(agent: CodingAgent) -> str:
     """Where the agent finds a project's skills, relative to the project."""
-    return agent.project
+    return agent.project_folder
 
 
-def user_folder(agent: Agent, home: str, variables: Mapping[str, str]) -> str | None:
+def resolve_user_folder(agent: CodingAgent, home: str, variables: Mapping[str, str]) -> str | None:
     """Where the agent finds its user's skills, as a whole path; `None` if it has no such place."""
-    return _resolved(agent.user, home, home, variables) if agent.user else None
+    return _resolve_folder(agent.user_folder, home, home, variables) if agent.user_folder else None
 
 
-def read_folders(agent: Agent, home: str, project: str, variables: Mapping[str, str]) -> list[str]:
+def resolve_read_folders(
+    agent: CodingAgent, home: str, project: str, variables: Mapping[str, str]
+) -> list[str]:
     """Every folder that the agent may find skills in, as whole paths, its own ones first."""
-    places = [agent.project, agent.user, *agent.also_reads]
-    found = [_resolved(place, home, project, variables) for place in places if place]
+    places = [agent.project_folder, agent.user_folder, *agent.extra_read_folders]
+    found = [_resolve_folder(place, home, project, variables) for place in places if place]
     return list(dict.fromkeys(path for path in found if path is not None))
 
 
-def detect(home: str, project: str, variables: Mapping[str, str]) -> list[Agent]:
+def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list[CodingAgent]:
     """The agents that are used here, as far as their folders tell, in the order of the table."""
     return [
         agent
         for agent in AGENTS.values()
         if any(
             path is not None and os.path.exists(path)
-            for path in (_resolved(mark, home, project, variables) for mark in agent.markers)
+            for path in (_resolve_folder(mark, home, project, variables) for mark in agent.markers)
         )
     ]
 
 
-def _resolved(place: str, home: str, project: str, variables: Mapping[str, str]) -> str | None:
+def _resolve_folder(
+    folder: str, home: str, project: str, variables: Mapping[str, str]
+) -> str | None:
     """The whole path of a place of the table; `None` if its variable leads nowhere."""
-    first, _, rest = place.partition("/")
+    first, _, rest = folder.partition("/")
     if first == "~":
         return os.path.join(home, *rest.split("/"))
     if not first.startswith("$"):
-        return os.path.join(project, *place.split("/"))
-    base = _variable(first[1:], home, variables)
+        return os.path.join(project, *folder.split("/"))
+    base = _resolve_variable(first[1:], home, variables)
     return os.path.join(base, *rest.split("/")).rstrip(os.sep) if base else None
 
 
-def _variable(name: str, home: str, variables: Mapping[str, str]) -> str | None:
+def _resolve_variable(name: str, home: str, variables: Mapping[str, str]) -> str | None:
     """Where the variable points; a value that is no whole path is as good as none."""
     value = variables.get(name, "").strip()
     if value and os.path.isabs(value):
         return value
-    return os.path.join(home, USUAL[name]) if USUAL[name] else None
+    return os.path.join(home, VARIABLE_DEFAULTS[name]) if VARIABLE_DEFAULTS[name] else None

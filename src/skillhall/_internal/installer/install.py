@@ -7,29 +7,34 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer.lock import LockEntry, Target, locked_files, portable_source
-from skillhall._internal.installer.preflight import AddReport, note, prepare
-from skillhall._internal.installer.project import Installed, read_installed
-from skillhall._internal.installer.transaction import changing
+from skillhall._internal.installer.lock import (
+    LockEntry,
+    LockTarget,
+    to_locked_files,
+    to_portable_source,
+)
+from skillhall._internal.installer.preflight import AddReport, preflight_bundles, report_addition
+from skillhall._internal.installer.project import InstalledFiles, read_installed
+from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit
+from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from skillhall._internal.installer.preflight import Addition
-    from skillhall._internal.installer.project import Shelf
-    from skillhall._internal.installer.targets import Placement
+    from skillhall._internal.installer.preflight import AddedSkill
+    from skillhall._internal.installer.project import Project
+    from skillhall._internal.installer.targets import InstallTargets
     from skillhall._internal.installer.transaction import Files
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.sources.opener import Opened
+    from skillhall._internal.sources.opener import OpenedSource
 
 
 def install(  # noqa: PLR0913 - what, from where, to where, and how
-    shelf: Shelf,
-    opened: Opened,
+    project: Project,
+    opened_source: OpenedSource,
     bundles: Iterable[Bundle],
-    placement: Placement,
+    install_targets: InstallTargets,
     *,
     overwrite: bool = False,
     dry_run: bool = False,
@@ -41,99 +46,126 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
     Raises: LockInvalid, UnsafePath, WouldLose, NotASkill, OSError.
     """
     report = AddReport()
-    whole = [opened.whole(bundle) for bundle in bundles]
-    ready = prepare(whole, shelf.path(placement.folder), report)
+    whole = [opened_source.load_bundle(bundle) for bundle in bundles]
+    ready = preflight_bundles(whole, project.path(install_targets.folder), report)
     wanted = {
-        f"{placement.folder}/{one.id}": (one, entry_for(shelf, opened, one, placement))
+        f"{install_targets.folder}/{one.id}": (
+            one,
+            build_lock_entry(project, opened_source, one, install_targets),
+        )
         for one in ready
     }
     if dry_run:
-        known = shelf.lock().entries
+        known = project.read_lock().entries
         for key, (addition, entry) in wanted.items():
-            plan = _planned(shelf, known.get(key), _Wish(key, addition, entry, overwrite))
-            note(addition, report, is_free=plan.is_added)
+            plan = _plan_install(
+                project, known.get(key), _InstallRequest(key, addition, entry, overwrite)
+            )
+            report_addition(addition, report, is_added=plan.is_added)
     elif ready:
-        with changing(shelf, "add") as work:
+        with open_transaction(project, "add") as work:
             plans = {
-                key: _planned(shelf, work.entries.get(key), _Wish(key, one, entry, overwrite))
+                key: _plan_install(
+                    project, work.entries.get(key), _InstallRequest(key, one, entry, overwrite)
+                )
                 for key, (one, entry) in wanted.items()
             }
             for key, plan in plans.items():
                 if plan.entry is not None:
-                    work.check(key, plan.places, plan.entry)
+                    work.check_targets(key, plan.files_by_target, plan.entry)
             for key, plan in plans.items():
                 addition = wanted[key][0]
                 if plan.entry is not None:
-                    work.apply(key, plan.places, plan.entry, states_of(addition.bundle))
-                note(addition, report, is_free=plan.is_added)
+                    work.apply(
+                        key, plan.files_by_target, plan.entry, read_file_states(addition.bundle)
+                    )
+                report_addition(addition, report, is_added=plan.is_added)
         report.notes += work.notes
     return report
 
 
-def entry_for(shelf: Shelf, opened: Opened, addition: Addition, placement: Placement) -> LockEntry:
+def build_lock_entry(
+    project: Project,
+    opened_source: OpenedSource,
+    addition: AddedSkill,
+    install_targets: InstallTargets,
+) -> LockEntry:
     """What the lock says about a skill that goes where `placement` says."""
-    reference, base = opened.reference, shelf.settings.working_directory
-    whole = opened.reference_of(addition.bundle)
-    targets = (Target(f"{folder}/{addition.id}", placement.kind) for folder in placement.others)
+    reference, base = opened_source.reference, project.settings.working_directory
+    whole = opened_source.get_bundle_reference(addition.bundle)
+    targets = (
+        LockTarget(f"{folder}/{addition.id}", install_targets.kind)
+        for folder in install_targets.other_folders
+    )
     return LockEntry(
-        source=portable_source(whole, shelf.root, base),
-        path=opened.path_of(addition.bundle),
-        commit=opened.commit,
+        source=to_portable_source(whole, project.root, base),
+        path=opened_source.get_bundle_path(addition.bundle),
+        commit=opened_source.commit,
         digest=addition.digest,
-        files=locked_files(addition.bundle),
+        files=to_locked_files(addition.bundle),
         targets=tuple(targets),
-        pinned=isinstance(reference, GitHubRef | GitRef) and is_commit(reference.ref),
+        pinned=isinstance(reference, GitHubRef | GitRef) and is_commit_id(reference.ref),
         name=addition.name,
     )
 
 
-def states_of(bundle: Bundle) -> dict[str, FileState]:
+def read_file_states(bundle: Bundle) -> dict[str, FileState]:
     """The files of a bundle, read."""
     return {path: FileState(file.read(), file.executable) for path, file in bundle.files.items()}
 
 
-class _Wish(NamedTuple):
+class _InstallRequest(NamedTuple):
     """One skill, where it should go, and what the lock should say."""
 
     key: str
-    addition: Addition
+    addition: AddedSkill
     entry: LockEntry
     overwrite: bool
 
 
-class _Plan(NamedTuple):
+class _InstallPlan(NamedTuple):
     """What will be done for a wish; without an entry, nothing."""
 
     is_added: bool
     entry: LockEntry | None = None
-    places: Mapping[str, Files | None] = MappingProxyType({})
+    files_by_target: Mapping[str, Files | None] = MappingProxyType({})
 
 
-def _planned(shelf: Shelf, before: LockEntry | None, wish: _Wish) -> _Plan:
-    files = states_of(wish.addition.bundle)
+def _plan_install(
+    project: Project, before: LockEntry | None, request: _InstallRequest
+) -> _InstallPlan:
+    files = read_file_states(request.addition.bundle)
     known = {target.path: target for target in before.targets} if before else {}
-    new = [target for target in wish.entry.targets if target.path not in known]
-    entry = replace(wish.entry, targets=(*known.values(), *new), more=before.more if before else {})
-    copies = [wish.key, *entry.copies()]
-    if wish.overwrite:
-        in_the_way = [one for one in entry.links() if _is_taken(shelf, one, wish.key)]
+    new = [target for target in request.entry.targets if target.path not in known]
+    entry = replace(
+        request.entry,
+        targets=(*known.values(), *new),
+        unknown_fields=before.unknown_fields if before else {},
+    )
+    copies = [request.key, *entry.get_copy_paths()]
+    if request.overwrite:
+        in_the_way = [one for one in entry.get_link_paths() if _is_taken(project, one, request.key)]
         places = {**dict.fromkeys(copies, files), **dict.fromkeys(in_the_way)}
-        return _Plan(is_added=True, entry=entry, places=places)
-    present = {place: read_installed(shelf, place) for place in copies}
-    free = [place for place, found in present.items() if found in (None, Installed(files))]
+        return _InstallPlan(is_added=True, entry=entry, files_by_target=places)
+    present = {place: read_installed(project, place) for place in copies}
+    free = [place for place, found in present.items() if found in (None, InstalledFiles(files))]
     taken = [
         one.path
         for one in new
-        if (_is_taken(shelf, one.path, wish.key) if one.kind == "link" else one.path not in free)
+        if (
+            _is_taken(project, one.path, request.key)
+            if one.kind == "link"
+            else one.path not in free
+        )
     ]
-    if taken or wish.key not in free:
-        return _Plan(is_added=False)
+    if taken or request.key not in free:
+        return _InstallPlan(is_added=False)
     # The same skill may be wanted for one more agent; else it is just noted where it was not yet.
-    is_added = present[wish.key] is None or bool(new)
+    is_added = present[request.key] is None or bool(new)
     is_wanted = is_added or before is None
-    return _Plan(is_added, entry if is_wanted else None, dict.fromkeys(free, files))
+    return _InstallPlan(is_added, entry if is_wanted else None, dict.fromkeys(free, files))
 
 
-def _is_taken(shelf: Shelf, place: str, key: str) -> bool:
+def _is_taken(project: Project, target_path: str, key: str) -> bool:
     """Whether something else than our link stands there."""
-    return os.path.lexists(shelf.path(place)) and not shelf.leads_to(place, key)
+    return os.path.lexists(project.path(target_path)) and not project.is_link_to(target_path, key)

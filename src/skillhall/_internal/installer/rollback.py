@@ -5,106 +5,113 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.lock import parse_lock
-from skillhall._internal.installer.transaction import EMPTY, changing, held
+from skillhall._internal.installer.transaction import NO_FILES, open_transaction, to_history_files
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.storage.history import Held
+from skillhall._internal.storage.history import HistoryFile
 from skillhall.errors import Edited, NothingToUndo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.installer.project import Shelf
-    from skillhall._internal.installer.transaction import Files, Work
-    from skillhall._internal.storage.history import Change
+    from skillhall._internal.installer.project import Project
+    from skillhall._internal.installer.transaction import Files, Transaction
+    from skillhall._internal.storage.history import HistoryChange
 
 
-class Past(NamedTuple):
+class PastChange(NamedTuple):
     """A change that was made."""
 
     id: str
     verb: str
     time: str
-    places: tuple[str, ...]
+    paths: tuple[str, ...]
 
 
-def past_changes(shelf: Shelf) -> list[Past]:
+def list_changes(project: Project) -> list[PastChange]:
     """What can be taken back, newest first. Raises: OSError."""
-    return [_past(change) for change in shelf.history.changes() if change.verb != "rollback"]
+    return [
+        _to_past_change(change) for change in project.history.changes() if change.verb != "rollback"
+    ]
 
 
-def undo(shelf: Shelf, name: str, *, force: bool = False) -> Past:
+def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange:
     """Take back the last change of a skill, folder and lock.
 
     What was edited since goes only by `force`. Raises: NothingToUndo, Edited, WouldLose, OSError.
     """
-    with changing(shelf, "rollback") as work:
-        changes = (one for one in shelf.history.changes() if _is_about(one, name))
-        made = (one for one in changes if one.verb != "rollback" and _was_made(work, one))
+    with open_transaction(project, "rollback") as work:
+        changes = (one for one in project.history.changes() if _affects_skill(one, name))
+        made = (one for one in changes if one.verb != "rollback" and _was_applied(work, one))
         change = next(made, None)
         if change is None:
             raise NothingToUndo(name)
         if not force:
-            _refuse_edited(work, change)
-        _restore(work, change)
-    shelf.history.drop(change.id)
-    return _past(change)
+            _check_unedited(work, change)
+        _apply_previous(work, change)
+    project.history.delete(change.id)
+    return _to_past_change(change)
 
 
-def _past(change: Change) -> Past:
-    return Past(change.id, change.verb, change.time, tuple(change.entries))
+def _to_past_change(change: HistoryChange) -> PastChange:
+    return PastChange(change.id, change.verb, change.time, tuple(change.entries))
 
 
-def _is_about(change: Change, name: str) -> bool:
+def _affects_skill(change: HistoryChange, name: str) -> bool:
     return any(name in (key, key.rpartition("/")[2]) for key in change.entries)
 
 
-def _was_made(work: Work, change: Change) -> bool:
+def _was_applied(transaction: Transaction, change: HistoryChange) -> bool:
     """Whether it was done: a process may be killed between noting a change and making it."""
     return any(
-        entry.before == entry.after or _digests(work, change, place) != entry.before
+        entry.before == entry.after or _read_digests(transaction, change, place) != entry.before
         for place, entry in change.entries.items()
     )
 
 
-def _digests(work: Work, change: Change, place: str) -> Mapping[str, Held] | None:
-    present = work.standing(next(iter(change.entries)), place)
-    return None if present is None else held(present.files)
+def _read_digests(
+    transaction: Transaction, change: HistoryChange, target_path: str
+) -> Mapping[str, HistoryFile] | None:
+    present = transaction.read_target(next(iter(change.entries)), target_path)
+    return None if present is None else to_history_files(present.files)
 
 
-def _refuse_edited(work: Work, change: Change) -> None:
+def _check_unedited(transaction: Transaction, change: HistoryChange) -> None:
     for place, entry in change.entries.items():
-        now, known = _digests(work, change, place), entry.after or {}
+        now, known = _read_digests(transaction, change, place), entry.after or {}
         if now is not None and now != entry.after:
             raise Edited(place, sorted(p for p in {*now, *known} if now.get(p) != known.get(p)))
 
 
-def _restore(work: Work, change: Change) -> None:
+def _apply_previous(transaction: Transaction, change: HistoryChange) -> None:
     key, first = next(iter(change.entries.items()))
     places = {
-        place: None if entry.before is None else _files(work.shelf, entry.before)
+        place: None if entry.before is None else _load_files(transaction.project, entry.before)
         for place, entry in change.entries.items()
     }
     text = (first.lock_before or "").encode(errors="surrogatepass")
     entry = parse_lock(text).entries.get(key) if text else None
-    work.apply(key, places, entry, _upstream(work.shelf, entry) or places[key] or EMPTY)
+    transaction.apply(
+        key, places, entry, _load_upstream(transaction.project, entry) or places[key] or NO_FILES
+    )
 
 
-def _upstream(shelf: Shelf, entry: LockEntry | None) -> Files | None:
+def _load_upstream(project: Project, entry: LockEntry | None) -> Files | None:
     """What the source had, which may have been edited; `None` if it was not kept."""
     if entry is None:
         return None
     try:
-        return _files(
-            shelf, {file.path: Held(file.sha256, file.mode == "100755") for file in entry.files}
+        return _load_files(
+            project,
+            {file.path: HistoryFile(file.sha256, file.mode == "100755") for file in entry.files},
         )
     except NothingToUndo:
         return None
 
 
-def _files(shelf: Shelf, before: Mapping[str, Held]) -> dict[str, FileState]:
+def _load_files(project: Project, before: Mapping[str, HistoryFile]) -> dict[str, FileState]:
     """Raises: NothingToUndo if contents were lost."""
-    found = {path: shelf.contents.find(one.sha256) for path, one in before.items()}
+    found = {path: project.content_store.find(one.sha256) for path, one in before.items()}
     lost = [path for path, data in found.items() if data is None]
     if lost:
         raise NothingToUndo(lost[0])

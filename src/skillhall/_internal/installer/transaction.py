@@ -17,21 +17,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer import npx_lock as foreign_locks
-from skillhall._internal.installer.data_cleanup import sweep_when_due
+from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
     Lock,
     LockEntry,
-    Target,
-    changing_lock,
-    place_of,
+    LockTarget,
+    edit_lock,
+    parse_target_path,
     render_lock,
 )
-from skillhall._internal.installer.npx_hashes import Content
-from skillhall._internal.installer.project import Installed, read_installed, refuse_loss
-from skillhall._internal.installer.targets import is_agents_folder
-from skillhall._internal.skill.bundle import sha256_of
-from skillhall._internal.sources.ref import parse_reference
-from skillhall._internal.storage.history import Change, Entry, Held
+from skillhall._internal.installer.npx_hashes import HashedFile
+from skillhall._internal.installer.project import InstalledFiles, check_replaceable, read_installed
+from skillhall._internal.installer.targets import is_agent_folder
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.sources.ref import parse_source_ref
+from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
     from skillhall._internal.fs.write import WritableFolder
     from skillhall._internal.installer.lock import LockEdit
-    from skillhall._internal.installer.project import Shelf
+    from skillhall._internal.installer.project import Project
     from skillhall._internal.skill.merge import FileState
     from skillhall._internal.storage.history import Verb
 
     Files: TypeAlias = Mapping[str, FileState]
 
-EMPTY: Mapping[str, FileState] = MappingProxyType({})
-_FILE, _PROGRAM = 0o644, 0o755
-_DISK_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
-_MAX_BASE = 1024 * 1024  # bytes; larger texts are not merged
+NO_FILES: Mapping[str, FileState] = MappingProxyType({})
+_FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+_MAX_MERGE_BASE = 1024 * 1024  # bytes; larger texts are not merged
 
 
-class _Telling(NamedTuple):
+class _NpxLockChange(NamedTuple):
     """An entry for the lock of other tools; without an entry, the name is removed there."""
 
     name: str
@@ -62,28 +62,28 @@ class _Telling(NamedTuple):
 
 
 @dataclass(slots=True)
-class Work:
+class Transaction:
     """A shelf whose lock is held: what is put here is in the lock when the work is done."""
 
-    shelf: Shelf
+    project: Project
     verb: Verb
-    edit: LockEdit
+    lock_edit: LockEdit
     notes: list[str] = field(default_factory=list)
-    _made_changes: list[Change] = field(default_factory=list)
-    _steps_back: list[Callable[[], None]] = field(default_factory=list)
-    _untold: list[_Telling] = field(default_factory=list)
+    _recorded_changes: list[HistoryChange] = field(default_factory=list)
+    _undo_steps: list[Callable[[], None]] = field(default_factory=list)
+    _pending_npx_changes: list[_NpxLockChange] = field(default_factory=list)
 
     @property
     def entries(self) -> dict[str, LockEntry]:
         """The lock's entries as they are by now."""
-        return self.edit.entries
+        return self.lock_edit.entries
 
     def apply(
         self,
         key: str,
-        places: Mapping[str, Files | None],
+        files_by_target: Mapping[str, Files | None],
         entry: LockEntry | None,
-        upstream: Files = EMPTY,
+        upstream: Files = NO_FILES,
     ) -> None:
         """Let the skill's folders hold these files or be gone, its links lead to the first of them,
         and the lock hold the entry. `upstream` is what the source had.
@@ -91,257 +91,270 @@ class Work:
         Where a link should be and something else stands, that stays, unless it is in `places`.
         Raises: UnsafePath, WouldLose, NotASkill, OSError.
         """  # noqa: D205 - one sentence
-        present = self.check(key, places, entry)
-        change = self._record(key, places, entry, present)
-        self._made_changes += [change] if change else []
-        done = len(self._steps_back)
+        present = self.check_targets(key, files_by_target, entry)
+        change = self._record_change(key, files_by_target, entry, present)
+        self._recorded_changes += [change] if change else []
+        done = len(self._undo_steps)
         try:
-            entry = self._change_folders(key, places, entry, present)
+            entry = self._write_targets(key, files_by_target, entry, present)
         except BaseException:
-            if self._step_back(done) and change:
-                self._forget(change)
+            if self._roll_back_to(done) and change:
+                self._drop_from_history(change)
             raise
-        self._note_in_locks(key, entry, upstream)
+        self._record_in_locks(key, entry, upstream)
 
-    def _change_folders(
+    def _write_targets(
         self,
         key: str,
-        places: Mapping[str, Files | None],
+        files_by_target: Mapping[str, Files | None],
         entry: LockEntry | None,
-        present: Mapping[str, Installed | None],
+        present: Mapping[str, InstalledFiles | None],
     ) -> LockEntry | None:
         """Write folders and links; the entry with the targets that could be made."""
         before = self.entries.get(key)
-        old, new = before.links() if before else [], entry.links() if entry else []
+        old, new = (
+            before.get_link_paths() if before else [],
+            entry.get_link_paths() if entry else [],
+        )
         for place in old:
-            if place not in new and self.shelf.leads_to(place, key):
-                text = os.readlink(self.shelf.path(place))
-                self._write(place, None)
-                self._steps_back.append(partial(self._link, place, text))
-        for place, files in reversed(list(places.items())):
+            if place not in new and self.project.is_link_to(place, key):
+                text = os.readlink(self.project.path(place))
+                self._write_target(place, None)
+                self._undo_steps.append(partial(self._write_link, place, text))
+        for place, files in reversed(list(files_by_target.items())):
             found = present[place]
-            link = self._link_at(place) if found is None else None
-            self._write(place, files)
-            back = partial(self._write, place, None if found is None else found.files)
-            self._steps_back.append(partial(self._relink, place, link) if link else back)
+            link = self._read_link(place) if found is None else None
+            self._write_target(place, files)
+            back = partial(self._write_target, place, None if found is None else found.files)
+            self._undo_steps.append(partial(self._replace_with_link, place, link) if link else back)
         if entry is None:
             return None
-        files = places.get(key) or EMPTY
-        return replace(entry, targets=tuple(self._made(one, key, files) for one in entry.targets))
+        files = files_by_target.get(key) or NO_FILES
+        return replace(
+            entry, targets=tuple(self._link_or_copy(one, key, files) for one in entry.targets)
+        )
 
-    def undo_all(self) -> None:
+    def roll_back(self) -> None:
         """Restore what the folders contained before the first change, as far as that is possible.
 
         What cannot be restored stays in the history.
         """
-        if self._step_back(0):
-            for change in self._made_changes:
-                self._forget(change)
+        if self._roll_back_to(0):
+            for change in self._recorded_changes:
+                self._drop_from_history(change)
 
-    def _step_back(self, to: int) -> bool:
+    def _roll_back_to(self, step_count: int) -> bool:
         """Whether every step since then could be undone, the last one first."""
         try:
-            while len(self._steps_back) > to:
-                self._steps_back.pop()()
+            while len(self._undo_steps) > step_count:
+                self._undo_steps.pop()()
         except (OSError, SkillhallError):
             return False
         return True
 
-    def tell_others(self) -> None:
+    def update_npx_lock(self) -> None:
         """Bring the lock of other tools in line with what was changed. Raises: OSError."""
-        for telling in self._untold:
-            self._tell(telling)
+        for telling in self._pending_npx_changes:
+            self._apply_npx_change(telling)
 
-    def put(self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None) -> None:
+    def install(
+        self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None
+    ) -> None:
         """The same files in all folders of a skill. Raises: WouldLose, OSError."""
-        places = dict.fromkeys([key, *entry.copies()], files)
+        places = dict.fromkeys([key, *entry.get_copy_paths()], files)
         self.apply(key, places, entry, files if upstream is None else upstream)
 
-    def take_away(self, key: str) -> None:
+    def remove(self, key: str) -> None:
         """Remove the skill, its copies and its links. Raises: WouldLose, OSError."""
         entry = self.entries.get(key)
-        copies = entry.copies() if entry else ()
+        copies = entry.get_copy_paths() if entry else ()
         self.apply(key, dict.fromkeys([key, *copies], None), None)
 
-    def check(
-        self, key: str, places: Iterable[str], entry: LockEntry | None
-    ) -> dict[str, Installed | None]:
+    def check_targets(
+        self, key: str, target_paths: Iterable[str], entry: LockEntry | None
+    ) -> dict[str, InstalledFiles | None]:
         """What stands at the places, if they can be written to and nothing would be lost.
 
         Raises: UnsafePath, WouldLose, NotASkill, OSError.
         """
-        places = list(places)
-        for place in (*places, *(entry.links() if entry else ())):
-            self.shelf.check(place_of(place).rpartition("/")[0])
-        present = {place: self.standing(key, place) for place in places}
+        target_paths = list(target_paths)
+        for place in (*target_paths, *(entry.get_link_paths() if entry else ())):
+            self.project.check_folder(parse_target_path(place).rpartition("/")[0])
+        present = {place: self.read_target(key, place) for place in target_paths}
         for place, found in present.items():
-            refuse_loss(place, found, is_skill=self._is_for_skills(place))
+            check_replaceable(place, found, is_skill=self._is_skills_folder(place))
         return present
 
-    def _record(
+    def _record_change(
         self,
         key: str,
-        places: Mapping[str, Files | None],
+        files_by_target: Mapping[str, Files | None],
         entry: LockEntry | None,
-        present: Mapping[str, Installed | None],
-    ) -> Change | None:
+        present: Mapping[str, InstalledFiles | None],
+    ) -> HistoryChange | None:
         """Write down what is there and what will be. Raises: OSError."""
         before = self.entries.get(key)
-        texts = [None if one is None else _lock_text(key, one) for one in (before, entry)]
+        texts = [None if one is None else _render_entry(key, one) for one in (before, entry)]
         try:
             entries = {
-                place: Entry(
-                    self._kept(None if (old := present[place]) is None else old.files),
-                    None if files is None else held(files),
+                place: HistoryEntry(
+                    self._store_files(None if (old := present[place]) is None else old.files),
+                    None if files is None else to_history_files(files),
                     *(texts if place == key else (None, None)),
                 )
-                for place, files in places.items()
+                for place, files in files_by_target.items()
             }
-            time = self.shelf.clock().isoformat(timespec="seconds")
-            change = Change(secrets.token_hex(8), self.verb, time, entries)
-            self.shelf.history.record(change)
+            time = self.project.clock().isoformat(timespec="seconds")
+            change = HistoryChange(secrets.token_hex(8), self.verb, time, entries)
+            self.project.history.record(change)
         except OSError:
             if any(old is not None for old in present.values()):
                 raise  # what could not be brought back is not replaced
             return None
         return change
 
-    def standing(self, key: str, place: str) -> Installed | None:
+    def read_target(self, key: str, target_path: str) -> InstalledFiles | None:
         """What stands at a place of the skill; a link to it is nothing of its own."""
-        is_ours = place != key and self.shelf.leads_to(place, key)
-        return None if is_ours else read_installed(self.shelf, place)
+        is_ours = target_path != key and self.project.is_link_to(target_path, key)
+        return None if is_ours else read_installed(self.project, target_path)
 
-    def _is_for_skills(self, place: str) -> bool:
+    def _is_skills_folder(self, target_path: str) -> bool:
         """Whether only skills stand there: in an agent's folder, if that is no link."""
-        folder = place.rpartition("/")[0]
-        path = os.path.join(os.path.realpath(self.shelf.root), *folder.split("/"))
-        is_itself = self.shelf.is_user or self.shelf.real_folder(folder) == path
-        return is_itself and is_agents_folder(self.shelf, folder)
+        folder = target_path.rpartition("/")[0]
+        path = os.path.join(os.path.realpath(self.project.root), *folder.split("/"))
+        is_itself = self.project.is_user or self.project.resolve_folder(folder) == path
+        return is_itself and is_agent_folder(self.project, folder)
 
-    def _forget(self, change: Change) -> None:
+    def _drop_from_history(self, change: HistoryChange) -> None:
         with suppress(OSError):
-            self.shelf.history.drop(change.id)
+            self.project.history.delete(change.id)
 
-    def _kept(self, files: Files | None) -> dict[str, Held] | None:
+    def _store_files(self, files: Files | None) -> dict[str, HistoryFile] | None:
         if files is None:
             return None
-        keep = self.shelf.contents.keep
-        return {path: Held(keep(file.data), file.executable) for path, file in files.items()}
+        keep = self.project.content_store.put
+        return {path: HistoryFile(keep(file.data), file.executable) for path, file in files.items()}
 
-    def _write(self, place: str, files: Files | None) -> None:
-        if files is None and not os.path.lexists(self.shelf.path(place)):
+    def _write_target(self, target_path: str, files: Files | None) -> None:
+        if files is None and not os.path.lexists(self.project.path(target_path)):
             return
-        with self._opened(place) as (target, name):
+        with self._open_parent(target_path) as (target, name):
             if files is None:
-                if target.kind(name) is not None:
-                    target.discard(name)
+                if target.entry_kind(name) is not None:
+                    target.remove_atomically(name)
                 return
             written = {
-                path: (file.data, _PROGRAM if file.executable else _FILE)
+                path: (file.data, _EXECUTABLE_MODE if file.executable else _FILE_MODE)
                 for path, file in files.items()
             }
-            if target.kind(name) is None:
-                target.put_folder(name, written)
+            if target.entry_kind(name) is None:
+                target.create_folder(name, written)
             else:
-                target.swap_folder(name, written)
+                target.replace_folder(name, written)
 
-    def _made(self, target: Target, key: str, files: Files) -> Target:
+    def _link_or_copy(self, target: LockTarget, key: str, files: Files) -> LockTarget:
         """The target, linked if it is a link; a copy where the system has no links."""
         if target.kind != "link":
             return target
-        if self.standing(key, target.path) is not None:
+        if self.read_target(key, target.path) is not None:
             self.notes.append(f"{target.path} stays as it is: it is no link to {key}")
             return target
-        folder = os.path.realpath(os.path.dirname(self.shelf.path(target.path)))
-        text = os.path.relpath(os.path.realpath(self.shelf.path(key)), folder)
-        if self._link_at(target.path) is None:
-            self._steps_back.append(partial(self._write, target.path, None))
+        folder = os.path.realpath(os.path.dirname(self.project.path(target.path)))
+        text = os.path.relpath(os.path.realpath(self.project.path(key)), folder)
+        if self._read_link(target.path) is None:
+            self._undo_steps.append(partial(self._write_target, target.path, None))
         try:
-            self._link(target.path, text)
+            self._write_link(target.path, text)
         except OSError as error:
-            if error.errno in _DISK_FAILED:
+            if error.errno in _DISK_ERRORS:
                 raise
         else:
             return target
         self.notes.append(f"{target.path} is a copy: no link could be made there")
-        self._write(target.path, files)
+        self._write_target(target.path, files)
         return replace(target, kind="copy")
 
-    def _link_at(self, place: str) -> str | None:
+    def _read_link(self, target_path: str) -> str | None:
         """The text of the link at a place."""
-        path = self.shelf.path(place)
+        path = self.project.path(target_path)
         return os.readlink(path) if os.path.islink(path) else None
 
-    def _link(self, place: str, text: str) -> None:
-        with self._opened(place) as (parent, name):
-            parent.put_link(name, text)
+    def _write_link(self, target_path: str, destination: str) -> None:
+        with self._open_parent(target_path) as (parent, name):
+            parent.write_link(name, destination)
 
-    def _relink(self, place: str, text: str) -> None:
-        self._write(place, None)
-        self._link(place, text)
+    def _replace_with_link(self, target_path: str, destination: str) -> None:
+        self._write_target(target_path, None)
+        self._write_link(target_path, destination)
 
     @contextmanager
-    def _opened(self, place: str) -> Iterator[tuple[WritableFolder, str]]:
-        folder, _, name = place.rpartition("/")
-        with self.shelf.opened(folder) as target, self._alone(folder, target):
+    def _open_parent(self, target_path: str) -> Iterator[tuple[WritableFolder, str]]:
+        folder, _, name = target_path.rpartition("/")
+        with self.project.open_folder(folder) as target, self._lock_unless_held(folder, target):
             target.recover()
             yield target, name
 
-    def _alone(self, folder: str, target: WritableFolder) -> AbstractContextManager[None]:
+    def _lock_unless_held(
+        self, folder: str, target: WritableFolder
+    ) -> AbstractContextManager[None]:
         """Keep others out of the folder; the lock's own one is kept already."""
-        path = self.shelf.path(folder) if folder else self.shelf.root
-        is_held = os.path.samefile(path, self.shelf.lock_folder)
-        return nullcontext() if is_held else target.locked()
+        path = self.project.path(folder) if folder else self.project.root
+        is_held = os.path.samefile(path, self.project.lock_folder)
+        return nullcontext() if is_held else target.lock()
 
-    def _note_in_locks(self, key: str, entry: LockEntry | None, upstream: Files) -> None:
+    def _record_in_locks(self, key: str, entry: LockEntry | None, upstream: Files) -> None:
         before = self.entries.get(key)
         name = (entry.name if entry else before.name if before else "") or key.rpartition("/")[2]
         if entry is None:
             self.entries.pop(key, None)
         else:
             self.entries[key] = entry
-            self._keep_base(upstream)
-        if is_agents_folder(self.shelf, key.rpartition("/")[0]):
-            self._untold.append(_Telling(name, entry, upstream))
+            self._store_merge_base(upstream)
+        if is_agent_folder(self.project, key.rpartition("/")[0]):
+            self._pending_npx_changes.append(_NpxLockChange(name, entry, upstream))
             if before and before.name and before.name != name:
-                self._untold.append(_Telling(before.name, None, EMPTY))
+                self._pending_npx_changes.append(_NpxLockChange(before.name, None, NO_FILES))
 
-    def _keep_base(self, files: Files) -> None:
+    def _store_merge_base(self, files: Files) -> None:
         """Keep what later edits will be told from; without it, an update asks more often."""
         with suppress(OSError):
             for file in files.values():
-                if len(file.data) <= _MAX_BASE:
-                    self.shelf.contents.keep(file.data)
+                if len(file.data) <= _MAX_MERGE_BASE:
+                    self.project.content_store.put(file.data)
 
-    def _tell(self, telling: _Telling) -> None:
+    def _apply_npx_change(self, change: _NpxLockChange) -> None:
         """Keep the other tools' lock in step; if that fails, the skill is there all the same."""
         try:
-            outcome = self._told_others(*telling)
+            outcome = self._write_npx_change(*change)
         except OSError as error:
-            if error.errno in _DISK_FAILED:
+            if error.errno in _DISK_ERRORS:
                 raise
-            self.notes.append(f"{self.shelf.foreign.name} could not be written")
+            self.notes.append(f"{self.project.npx_lock_path.name} could not be written")
         else:
             self.notes += [outcome.note] if outcome.note else []
 
-    def _told_others(
+    def _write_npx_change(
         self, name: str, entry: LockEntry | None, files: Files
-    ) -> foreign_locks.Outcome:
-        place = self.shelf.foreign
-        told = None if entry is None else _in_their_words(name, entry, files, place)
+    ) -> foreign_locks.NpxLockResult:
+        place = self.project.npx_lock_path
+        told = None if entry is None else _to_npx_entry(name, entry, files, place)
         if told is None:
-            return foreign_locks.remove(place, [name], held=self._held())
-        now = self.shelf.clock()
-        return foreign_locks.upsert(place, [told], now, create=True, held=self._held())
+            return foreign_locks.remove_entries(
+                place, [name], is_locked=self._is_npx_folder_locked()
+            )
+        now = self.project.clock()
+        return foreign_locks.upsert_entries(
+            place, [told], now, create=True, is_locked=self._is_npx_folder_locked()
+        )
 
-    def _held(self) -> bool:
+    def _is_npx_folder_locked(self) -> bool:
         """Whether the folder of the other tools' lock is the one that we keep already."""
-        ours, theirs = self.shelf.lock_folder, self.shelf.foreign.folder
+        ours, theirs = self.project.lock_folder, self.project.npx_lock_path.folder
         return os.path.realpath(theirs) == os.path.realpath(ours)
 
 
 @contextmanager
-def changing(shelf: Shelf, verb: Verb) -> Iterator[Work]:
+def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
     """The shelf, kept from other processes; the lock is written also if a later skill fails.
 
     If the lock cannot be written, everything is as it was before.
@@ -349,8 +362,8 @@ def changing(shelf: Shelf, verb: Verb) -> Iterator[Work]:
     Raises: LockInvalid, NotAFile, OSError.
     """
     failure: Exception | None = None
-    with changing_lock(shelf.lock_folder, shelf.lock_name) as edit:
-        work, before = Work(shelf, verb, edit), dict(edit.entries)
+    with edit_lock(project.lock_folder, project.lock_name) as edit:
+        work, before = Transaction(project, verb, edit), dict(edit.entries)
         try:
             yield work
         except Exception as error:  # noqa: BLE001 - raised again below, when the lock is written
@@ -358,27 +371,31 @@ def changing(shelf: Shelf, verb: Verb) -> Iterator[Work]:
         try:
             edit.save()
         except BaseException:
-            work.undo_all()
+            work.roll_back()
             raise
-        work.tell_others()
+        work.update_npx_lock()
     if work.entries != before:
-        sweep_when_due(shelf.settings.data_directory)
+        clean_up_if_due(project.settings.data_directory)
     if failure is not None:
         raise failure
 
 
-def _in_their_words(
-    name: str, entry: LockEntry, files: Files, place: foreign_locks.ForeignPlace
-) -> foreign_locks.ForeignEntry | None:
-    contents = {path: Content(file.data, file.executable) for path, file in files.items()}
-    reference = parse_reference(entry.source, loopback_http=True)
-    return foreign_locks.foreign_entry(name, reference, entry.path, contents, place.layout)
+def _to_npx_entry(
+    name: str, entry: LockEntry, files: Files, lock_path: foreign_locks.NpxLockPath
+) -> foreign_locks.NpxEntry | None:
+    contents = {path: HashedFile(file.data, file.executable) for path, file in files.items()}
+    reference = parse_source_ref(entry.source, allow_loopback_http=True)
+    return foreign_locks.build_npx_entry(
+        name, reference, entry.path, contents, lock_path.lock_format
+    )
 
 
-def held(files: Files) -> dict[str, Held]:
+def to_history_files(files: Files) -> dict[str, HistoryFile]:
     """The files by their digests."""
-    return {path: Held(sha256_of(file.data), file.executable) for path, file in files.items()}
+    return {
+        path: HistoryFile(sha256_hex(file.data), file.executable) for path, file in files.items()
+    }
 
 
-def _lock_text(key: str, entry: LockEntry) -> str:
+def _render_entry(key: str, entry: LockEntry) -> str:
     return render_lock(Lock({key: entry})).decode()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer.lock import keys_called
+from skillhall._internal.installer.lock import find_entry_keys
 from skillhall._internal.installer.project import read_installed
-from skillhall._internal.skill.bundle import sha256_of
+from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.installer.project import Shelf
+    from skillhall._internal.installer.project import Project
 
 
-class Verified(NamedTuple):
+class VerifyResult(NamedTuple):
     """One place of a skill: what differs from the lock, by path."""
 
     key: str
@@ -27,50 +27,52 @@ class Verified(NamedTuple):
     extra: tuple[str, ...] = ()
 
     @property
-    def is_right(self) -> bool:
+    def is_intact(self) -> bool:
         """Whether it is what the lock says."""
         return self.is_there and not (self.changed or self.missing or self.extra)
 
 
-def verify(shelf: Shelf, names: Iterable[str] = ()) -> list[Verified]:
+def verify(project: Project, names: Iterable[str] = ()) -> list[VerifyResult]:
     """Every place of the skills, compared with the lock.
 
     Raises: LockNotFound, LockInvalid, SkillNotFound.
     """
-    entries = shelf.locked()
+    entries = project.read_lock_entries()
     return [
         result
-        for key in keys_called(entries, names)
-        for result in verify_entry(shelf, key, entries[key])
+        for key in find_entry_keys(entries, names)
+        for result in verify_entry(project, key, entries[key])
     ]
 
 
-def verify_entry(shelf: Shelf, key: str, entry: LockEntry) -> list[Verified]:
+def verify_entry(project: Project, key: str, entry: LockEntry) -> list[VerifyResult]:
     """Every place of one skill, compared with its entry."""
-    copies = [_compare(shelf, key, place, entry) for place in (key, *entry.copies())]
-    return [*copies, *(_compare_link(shelf, key, place) for place in entry.links())]
+    copies = [_compare_copy(project, key, place, entry) for place in (key, *entry.get_copy_paths())]
+    return [*copies, *(_compare_link(project, key, place) for place in entry.get_link_paths())]
 
 
-def _compare_link(shelf: Shelf, key: str, place: str) -> Verified:
-    path = shelf.path(place)
-    if os.path.realpath(path) == os.path.realpath(shelf.path(key)):
-        return Verified(key, place)
+def _compare_link(project: Project, key: str, target_path: str) -> VerifyResult:
+    path = project.path(target_path)
+    if os.path.realpath(path) == os.path.realpath(project.path(key)):
+        return VerifyResult(key, target_path)
     is_there = os.path.lexists(path)
-    return Verified(key, place, is_there=is_there, extra=(place,) if is_there else ())
+    return VerifyResult(
+        key, target_path, is_there=is_there, extra=(target_path,) if is_there else ()
+    )
 
 
-def _compare(shelf: Shelf, key: str, place: str, entry: LockEntry) -> Verified:
-    present = read_installed(shelf, place)
+def _compare_copy(project: Project, key: str, target_path: str, entry: LockEntry) -> VerifyResult:
+    present = read_installed(project, target_path)
     if present is None:
-        return Verified(key, place, is_there=False)
+        return VerifyResult(key, target_path, is_there=False)
     expected = {file.path: (file.sha256, file.mode == "100755") for file in entry.files}
-    found = {path: (sha256_of(file.data), file.executable) for path, file in present.files.items()}
+    found = {path: (sha256_hex(file.data), file.executable) for path, file in present.files.items()}
     changed = [path for path in expected if path in found and found[path] != expected[path]]
     missing = [path for path in expected if path not in found]
-    extra = [*(path for path in found if path not in expected), *present.strange]
-    return Verified(
+    extra = [*(path for path in found if path not in expected), *present.unrestorable]
+    return VerifyResult(
         key,
-        place,
+        target_path,
         changed=tuple(sorted(changed)),
         missing=tuple(sorted(missing)),
         extra=tuple(sorted(extra)),

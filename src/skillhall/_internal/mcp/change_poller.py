@@ -8,95 +8,108 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 from anyio.to_thread import run_sync
 
-from skillhall._internal.cache import SHARE
+from skillhall._internal.cache import TTL_FACTOR
 from skillhall._internal.mcp.errors import LOG
-from skillhall._internal.mcp.subscriptions import Change
+from skillhall._internal.mcp.subscriptions import CatalogChange
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.mcp.prompt_handlers import PromptSupply
-    from skillhall._internal.mcp.skill_index import Stock
-    from skillhall._internal.mcp.subscriptions import News
+    from skillhall._internal.mcp.prompt_handlers import PromptProvider
+    from skillhall._internal.mcp.skill_index import SkillIndex
+    from skillhall._internal.mcp.subscriptions import Subscriptions
 
-INTERVAL = 2.0  # seconds between two looks, at least
+MIN_POLL_INTERVAL = 2.0  # seconds between two looks, at least
 
 
-class Seen(NamedTuple):
+class ObservedState(NamedTuple):
     """What a look saw."""
 
-    skills: str
-    prompts: str
-    files: Mapping[str, str]  # digests by address
+    skills_revision: str
+    prompts_digest: str
+    file_states: Mapping[str, str]  # digests by address
 
-    def changed_to(self, other: Seen) -> Change:
+    def diff(self, other: ObservedState) -> CatalogChange:
         """What is not as it was."""
-        uris = [uri for uri, digest in other.files.items() if self.files.get(uri, digest) != digest]
-        skills, prompts = self.skills != other.skills, self.prompts != other.prompts
-        return Change(skills, prompts, tuple(uris))
+        uris = [
+            uri
+            for uri, digest in other.file_states.items()
+            if self.file_states.get(uri, digest) != digest
+        ]
+        skills, prompts = (
+            self.skills_revision != other.skills_revision,
+            self.prompts_digest != other.prompts_digest,
+        )
+        return CatalogChange(skills, prompts, tuple(uris))
 
 
-class Watch:
+class ChangePoller:
     """Compares what there is with what listeners know."""
 
     def __init__(
         self,
-        stock: Stock,
-        prompts: PromptSupply,
-        news: News,
-        interval: float = INTERVAL,
-        share: float = SHARE,
+        index: SkillIndex,
+        prompt_provider: PromptProvider,
+        subscriptions: Subscriptions,
+        min_interval: float = MIN_POLL_INTERVAL,
+        ttl_factor: float = TTL_FACTOR,
     ) -> None:
-        self._stock = stock
-        self._prompts = prompts
-        self._news = news
-        self._interval = interval
-        self._share = share
-        self._seen: Seen | None = None
+        self._index = index
+        self._prompt_provider = prompt_provider
+        self._subscriptions = subscriptions
+        self._min_interval = min_interval
+        self._ttl_factor = ttl_factor
+        self._baseline: ObservedState | None = None
         # A look that began before a subscription must not replace the state it was promised.
-        self._looking = anyio.Lock()
+        self._poll_lock = anyio.Lock()
 
-    async def begin(self, uris: Sequence[str] = ()) -> None:
+    async def record_baseline(self, uris: Sequence[str] = ()) -> None:
         """Remember how things are, before the first listener is promised to hear of changes."""
-        if not self._unknown(uris) and self._seen is not None:
+        if not self._find_unknown(uris) and self._baseline is not None:
             return
-        async with self._looking:
-            unknown = self._unknown(uris)
-            if unknown or self._seen is None:
-                seen = await run_sync(self._look, unknown)
-                known = self._seen or seen
-                self._seen = known._replace(files={**seen.files, **known.files})
+        async with self._poll_lock:
+            unknown = self._find_unknown(uris)
+            if unknown or self._baseline is None:
+                seen = await run_sync(self._observe, unknown)
+                known = self._baseline or seen
+                self._baseline = known._replace(
+                    file_states={**seen.file_states, **known.file_states}
+                )
 
-    def _unknown(self, uris: Sequence[str]) -> list[str]:
-        known = self._seen
-        return [uri for uri in uris if known is None or uri not in known.files]
+    def _find_unknown(self, uris: Sequence[str]) -> list[str]:
+        known = self._baseline
+        return [uri for uri in uris if known is None or uri not in known.file_states]
 
     async def run(self) -> None:
         """Look, and tell, until cancelled."""
-        pause = self._interval
+        pause = self._min_interval
         while True:
             await anyio.sleep(pause)
             begun = time.monotonic()
-            if self._news.is_heard:
-                await self._look_and_tell()
+            if self._subscriptions.has_subscribers:
+                await self._poll_and_notify()
             else:
-                self._seen = None
-            pause = max(self._interval, self._share * (time.monotonic() - begun))
+                self._baseline = None
+            pause = max(self._min_interval, self._ttl_factor * (time.monotonic() - begun))
 
-    async def _look_and_tell(self) -> None:
-        async with self._looking:
+    async def _poll_and_notify(self) -> None:
+        async with self._poll_lock:
             try:
-                seen = await run_sync(self._look, self._news.uris, abandon_on_cancel=True)
+                seen = await run_sync(
+                    self._observe, self._subscriptions.subscribed_uris, abandon_on_cancel=True
+                )
             except (SkillhallError, OSError) as error:  # the next look may see more
                 LOG.warning("changes cannot be looked for: %s", error)
                 return
-            known, self._seen = self._seen or seen, seen
-        change = known.changed_to(seen)
+            known, self._baseline = self._baseline or seen, seen
+        change = known.diff(seen)
         if any(change):
-            await self._news.tell(change)
+            await self._subscriptions.notify(change)
 
-    def _look(self, uris: Sequence[str]) -> Seen:
-        revision = self._stock.renewed().offer.revision
-        prompts = self._prompts.current() or self._prompts.snapshot()
-        return Seen(revision, prompts.digest, {uri: self._stock.digest(uri) for uri in uris})
+    def _observe(self, uris: Sequence[str]) -> ObservedState:
+        revision = self._index.refresh().skill_view.revision
+        prompts = self._prompt_provider.cached_snapshot() or self._prompt_provider.snapshot()
+        return ObservedState(
+            revision, prompts.digest, {uri: self._index.compute_file_state(uri) for uri in uris}
+        )

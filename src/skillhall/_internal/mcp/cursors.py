@@ -5,28 +5,28 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from skillhall._internal.mcp.errors import invalid
-from skillhall._internal.render.escape import one_line
+from skillhall._internal.mcp.errors import build_invalid_params
+from skillhall._internal.render.escape import to_single_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-AFTER = "after:"  # what our cursors begin with
-_SHOWN = 200  # characters of a wrong address that an error repeats
+CURSOR_PREFIX = "after:"  # what our cursors begin with
+_MAX_QUOTED = 200  # characters of a wrong address that an error repeats
 
 
-def position(names: Sequence[str], cursor: str | None) -> int:
+def find_start(names: Sequence[str], cursor: str | None) -> int:
     """Where a list goes on after a cursor, whether or not that name is still there.
 
     Raises: MCPError for a cursor that is none of ours.
     """
     if cursor is None:
         return 0
-    if not cursor.startswith(AFTER):
-        raise invalid("the cursor is none of this server's", "invalid_argument")
-    return bisect_right(names, cursor.removeprefix(AFTER))
+    if not cursor.startswith(CURSOR_PREFIX):
+        raise build_invalid_params("the cursor is none of this server's", "invalid_argument")
+    return bisect_right(names, cursor.removeprefix(CURSOR_PREFIX))
 
 
-def shown(uri: str) -> str:
+def quote_uri(uri: str) -> str:
     """An address as an error repeats it."""
-    return one_line(uri[:_SHOWN])
+    return to_single_line(uri[:_MAX_QUOTED])

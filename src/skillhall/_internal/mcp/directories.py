@@ -4,49 +4,60 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.skill_paths import SCHEME, segment_of, split_uri
-from skillhall._internal.mcp.cursors import AFTER, position, shown
-from skillhall._internal.mcp.errors import invalid
-from skillhall._internal.mcp.serializers import directory, page, resource
+from skillhall._internal.catalog.skill_paths import SCHEME, quote_segment, split_uri
+from skillhall._internal.mcp.cursors import CURSOR_PREFIX, find_start, quote_uri
+from skillhall._internal.mcp.errors import build_invalid_params
+from skillhall._internal.mcp.serializers import (
+    serialize_directory,
+    serialize_page,
+    serialize_resource,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.mcp.serializers import Wire
-    from skillhall._internal.mcp.skill_index import View
+    from skillhall._internal.mcp.serializers import JsonObject
+    from skillhall._internal.mcp.skill_index import IndexView
 
-CHILDREN_IN_PAGE = 500
+DIRECTORY_PAGE_SIZE = 500
 
 
-def read_directory(view: View, uri: str, cursor: str | None) -> Wire:
+def read_directory(view: IndexView, uri: str, cursor: str | None) -> JsonObject:
     """What stands directly in a directory, by address. Raises: MCPError if it is none."""
-    found = {child["uri"]: child for child in (*_skills_below(view, uri), *_inside(view, uri))}
+    found = {
+        child["uri"]: child
+        for child in (*_list_skills_below(view, uri), *_list_skill_children(view, uri))
+    }
     if not found:
-        raise invalid(f"{shown(uri)} is not a directory resource", "not_a_file")
+        raise build_invalid_params(f"{quote_uri(uri)} is not a directory resource", "not_a_file")
     uris = sorted(found)
-    start = position(uris, cursor)
-    end = start + CHILDREN_IN_PAGE
-    following = f"{AFTER}{uris[end - 1]}" if end < len(uris) else None
-    return page("resources", [found[one] for one in uris[start:end]], following)
+    start = find_start(uris, cursor)
+    end = start + DIRECTORY_PAGE_SIZE
+    following = f"{CURSOR_PREFIX}{uris[end - 1]}" if end < len(uris) else None
+    return serialize_page("resources", [found[one] for one in uris[start:end]], following)
 
 
-def _skills_below(view: View, uri: str) -> Iterator[Wire]:
+def _list_skills_below(view: IndexView, uri: str) -> Iterator[JsonObject]:
     """The skills in a directory of ours that is no skill itself."""
     start = f"{uri.removeprefix(SCHEME)}/"
     for row in view.rows:
         if row.path.startswith(start) and uri.startswith(SCHEME):
-            yield directory(row.uri, row.skill.name)
+            yield serialize_directory(row.uri, row.skill.name)
 
 
-def _inside(view: View, uri: str) -> Iterator[Wire]:
+def _list_skill_children(view: IndexView, uri: str) -> Iterator[JsonObject]:
     """Files and directories of a skill."""
     split = split_uri(uri)
     row = None if split is None else view.by_path.get(split[0])
-    manifest = None if row is None else view.manifest(row)
+    manifest = None if row is None else view.read_manifest(row)
     if split is None or row is None or manifest is None:
         return
     start = f"{split[1]}/" if split[1] else ""
     for file in manifest.files:
         if file.path.startswith(start):
             name, slash, _ = file.path.removeprefix(start).partition("/")
-            yield directory(f"{uri}/{segment_of(name)}", name) if slash else resource(row, file)
+            yield (
+                serialize_directory(f"{uri}/{quote_segment(name)}", name)
+                if slash
+                else serialize_resource(row, file)
+            )

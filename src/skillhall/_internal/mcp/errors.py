@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("skillhall.mcp")
 
 # What was asked for is at fault; of everything else, the server is.
-_ASKED = frozenset(
+_CLIENT_ERROR_CODES = frozenset(
     {
         "invalid_argument",
         "invalid_path",
@@ -30,28 +30,28 @@ _ASKED = frozenset(
 )
 
 
-def invalid(message: str, code: str = "not_found") -> MCPError:
+def build_invalid_params(message: str, code: str = "not_found") -> MCPError:
     """A request for something that is not there, or not in that shape."""
     return MCPError(INVALID_PARAMS, message, {"code": code})
 
 
-def failure_of(error: Exception, uri: str | None = None) -> MCPError:
+def to_mcp_error(error: Exception, uri: str | None = None) -> MCPError:
     """Return the error that a client gets. Bugs are only described in the log.
 
     `uri` is the resource that the request named, which the protocol wants in the error's data.
     """
-    failure = _translated(error)
+    failure = _translate(error)
     data = failure.error.data
     if uri is None or failure.error.code != INVALID_PARAMS or not isinstance(data, dict):
         return failure
     return MCPError(failure.error.code, failure.error.message, {**data, "uri": uri})
 
 
-def _translated(error: Exception) -> MCPError:
+def _translate(error: Exception) -> MCPError:
     if isinstance(error, MCPError):
         return error
     if isinstance(error, SkillhallError):
-        return MCPError(_number(error.code), _words(error), {"code": error.code})
+        return MCPError(_to_jsonrpc_code(error.code), _format_message(error), {"code": error.code})
     if isinstance(error, OSError):
         LOG.warning("the disk failed: %s", error.strerror)
         return MCPError(INTERNAL_ERROR, "the server's disk failed", _STORAGE)
@@ -63,11 +63,11 @@ _STORAGE: Mapping[str, str] = {"code": "storage_unavailable"}
 _INTERNAL: Mapping[str, str] = {"code": "internal"}
 
 
-def _number(code: str) -> int:
-    return INVALID_PARAMS if code in _ASKED else INTERNAL_ERROR
+def _to_jsonrpc_code(code: str) -> int:
+    return INVALID_PARAMS if code in _CLIENT_ERROR_CODES else INTERNAL_ERROR
 
 
-def _words(error: SkillhallError) -> str:
+def _format_message(error: SkillhallError) -> str:
     if isinstance(error, SkillRejected):  # its own words begin with a place on this machine
         return f"the skill is broken: {'; '.join(error.reasons)}"
     return str(error)

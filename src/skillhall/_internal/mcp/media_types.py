@@ -11,7 +11,7 @@ BINARY = "application/octet-stream"
 
 # Python's own table, without what a machine adds to it, and where that is wrong for skills.
 _TABLE = MimeTypes(filenames=())
-_OWN = {
+_OVERRIDES = {
     ".md": MARKDOWN,
     ".markdown": MARKDOWN,
     ".ts": "text/x-typescript",  # not a video
@@ -28,9 +28,9 @@ _OWN = {
 }
 
 
-def media_type(path: str) -> str | None:
+def guess_media_type(path: str) -> str | None:
     """The type that the file's ending stands for, if it is known."""
     name = path.rpartition("/")[2].lower()
     dot = name.rfind(".")
     ending = name[dot:] if dot > 0 else ""
-    return _OWN.get(ending) or _TABLE.guess_type(f"a{ending}")[0]
+    return _OVERRIDES.get(ending) or _TABLE.guess_type(f"a{ending}")[0]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol
 
-from skillhall._internal.mcp.cursors import AFTER, position
-from skillhall._internal.mcp.serializers import complete, page
+from skillhall._internal.mcp.cursors import CURSOR_PREFIX, find_start
+from skillhall._internal.mcp.serializers import mark_complete, serialize_page
 from skillhall._internal.prompts.skill_prompts import SkillPrompts
 from skillhall.errors import PromptNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.catalog.skill_view import Offering
-    from skillhall._internal.mcp.serializers import Wire
+    from skillhall._internal.catalog.skill_view import SkillProvider
+    from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.prompts.prompt_model import Prompt
 
-PROMPTS_IN_PAGE = 200
+PROMPTS_PAGE_SIZE = 200
 
 
 class PromptList(Protocol):
@@ -34,68 +34,68 @@ class PromptList(Protocol):
     def summary(self, name: str) -> Prompt:
         """One prompt without the files' bytes. Raises: PromptNotFound, PromptsSourceError."""
 
-    def get_data(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
+    def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
         """One prompt's answer, as REST gives it, with its arguments filled in.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
 
 
-class PromptSupply(Protocol):
+class PromptProvider(Protocol):
     """Where prompts come from."""
 
-    def current(self) -> PromptList | None:
+    def cached_snapshot(self) -> PromptList | None:
         """What is handed out now, if it is at hand; never waits."""
 
     def snapshot(self) -> PromptList:
         """What is handed out now. Raises: PromptsSourceError."""
 
 
-class SkillPromptSupply:
+class SkillPromptProvider:
     """The skills of an offering as prompts, where no counter hands any out."""
 
-    def __init__(self, offering: Offering) -> None:
-        self._offering = offering
+    def __init__(self, provider: SkillProvider) -> None:
+        self._provider = provider
         self._last: SkillPrompts | None = None
 
-    def current(self) -> None:
+    def cached_snapshot(self) -> None:
         """Nothing is at hand: only a look tells whether the skills are what they were."""
 
     def snapshot(self) -> PromptList:
         """The prompts that the skills make now."""
-        offer = self._offering.offer()
+        offer = self._provider.current_view()
         if self._last is None or self._last.digest != offer.revision:
-            self._last = SkillPrompts(offer.revision, offer.known, offer.profile)
+            self._last = SkillPrompts(offer.revision, offer.all_skills, offer.profile)
         return self._last
 
 
-def prompts_page(prompts: PromptList, cursor: str | None) -> Wire:
+def list_prompts(prompts: PromptList, cursor: str | None) -> JsonObject:
     """A part of the list, by name. Raises: MCPError for a cursor that is none of ours."""
     names = sorted(prompts.names)
-    told: list[Wire] = []
-    for name in names[position(names, cursor) :]:
+    told: list[JsonObject] = []
+    for name in names[find_start(names, cursor) :]:
         prompt = prompts.summary(name)
         if prompt.has_files:
             continue
-        if len(told) == PROMPTS_IN_PAGE:
-            return page("prompts", told, f"{AFTER}{told[-1]['name']}")
-        told.append(_told(prompt))
-    return page("prompts", told, None)
+        if len(told) == PROMPTS_PAGE_SIZE:
+            return serialize_page("prompts", told, f"{CURSOR_PREFIX}{told[-1]['name']}")
+        told.append(_serialize_prompt(prompt))
+    return serialize_page("prompts", told, None)
 
 
-def get_prompt(prompts: PromptList, name: str, values: Mapping[str, str] | None) -> Wire:
+def get_prompt(prompts: PromptList, name: str, values: Mapping[str, str] | None) -> JsonObject:
     """One prompt with its arguments filled in.
 
     Raises: PromptNotFound also for one that needs files, MissingArguments, PromptsSourceError.
     """
     if prompts.summary(name).has_files:
         raise PromptNotFound(name)
-    told = json.loads(prompts.get_data(name, values))
-    return complete({"description": told["description"], "messages": told["messages"]})
+    told = json.loads(prompts.prompt_json(name, values))
+    return mark_complete({"description": told["description"], "messages": told["messages"]})
 
 
-def _told(prompt: Prompt) -> Wire:
-    told: Wire = {"name": prompt.name, "description": prompt.description}
+def _serialize_prompt(prompt: Prompt) -> JsonObject:
+    told: JsonObject = {"name": prompt.name, "description": prompt.description}
     if prompt.arguments:
         told["arguments"] = [argument._asdict() for argument in prompt.arguments]
     return told

@@ -25,14 +25,14 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
-from skillhall._internal.cache import SHARE
-from skillhall._internal.mcp.change_poller import INTERVAL, Watch
+from skillhall._internal.cache import TTL_FACTOR
+from skillhall._internal.mcp.change_poller import MIN_POLL_INTERVAL, ChangePoller
 from skillhall._internal.mcp.directories import read_directory
-from skillhall._internal.mcp.errors import failure_of
-from skillhall._internal.mcp.prompt_handlers import SkillPromptSupply, get_prompt, prompts_page
-from skillhall._internal.mcp.serializers import LIST_TTL, fresh
-from skillhall._internal.mcp.skill_index import Stock
-from skillhall._internal.mcp.subscriptions import News
+from skillhall._internal.mcp.errors import to_mcp_error
+from skillhall._internal.mcp.prompt_handlers import SkillPromptProvider, get_prompt, list_prompts
+from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
+from skillhall._internal.mcp.skill_index import SkillIndex
+from skillhall._internal.mcp.subscriptions import Subscriptions
 from skillhall._internal.mcp.tool_handlers import call_tool, list_tools
 from skillhall._version import VERSION
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from mcp.server.context import HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
 
-    from skillhall._internal.catalog.skill_view import Offering
-    from skillhall._internal.mcp.prompt_handlers import PromptList, PromptSupply
-    from skillhall._internal.mcp.serializers import Wire
+    from skillhall._internal.catalog.skill_view import SkillProvider
+    from skillhall._internal.mcp.prompt_handlers import PromptList, PromptProvider
+    from skillhall._internal.mcp.serializers import JsonObject
 
     Context = ServerRequestContext[Any, Any]
 
@@ -55,7 +55,7 @@ INSTRUCTIONS = (
     "matches it, by its description (list_skills, search_skills, or skills/list), load it "
     "(load_skill), and follow it. Its other files are read with read_skill_file."
 )
-_TEMPLATE = {
+_RESOURCE_TEMPLATE = {
     "uriTemplate": "skill://{+skill_path}/{+file}",
     "name": "skill-file",
     "title": "A file of a skill",
@@ -82,20 +82,24 @@ class SkillServer(Server[None]):
 
     def __init__(
         self,
-        offering: Offering,
-        prompts: PromptSupply | None = None,
+        provider: SkillProvider,
+        prompt_provider: PromptProvider | None = None,
         *,
-        keeps_sessions: bool = True,
-        share: float = SHARE,
-        interval: float = INTERVAL,
+        is_stateful: bool = True,
+        ttl_factor: float = TTL_FACTOR,
+        poll_interval: float = MIN_POLL_INTERVAL,
     ) -> None:
-        self.stock = Stock(offering, share)
-        self.news = News()
-        self._prompts = SkillPromptSupply(self.stock) if prompts is None else prompts
-        self._watch = Watch(self.stock, self._prompts, self.news, interval, share)
-        self._keeps_sessions = keeps_sessions
+        self.index = SkillIndex(provider, ttl_factor)
+        self.subscriptions = Subscriptions()
+        self._prompt_provider = (
+            SkillPromptProvider(self.index) if prompt_provider is None else prompt_provider
+        )
+        self._poller = ChangePoller(
+            self.index, self._prompt_provider, self.subscriptions, poll_interval, ttl_factor
+        )
+        self._is_stateful = is_stateful
         super().__init__(
-            "skillhall", version=VERSION, instructions=INSTRUCTIONS, lifespan=self._watched
+            "skillhall", version=VERSION, instructions=INSTRUCTIONS, lifespan=self._run_poller
         )
         self.extensions = {EXTENSION: {"directoryRead": True}}
         self._add_handlers()
@@ -107,13 +111,13 @@ class SkillServer(Server[None]):
         extensions: dict[str, dict[str, Any]] | None = None,  # noqa: ARG002 - the SDK's
     ) -> InitializationOptions:
         """What clients of the handshake era are promised; the extension is not for them."""
-        kept = self._keeps_sessions
+        kept = self._is_stateful
         promised = NotificationOptions(kept, kept, kept)
         return super().create_initialization_options(promised, experimental_capabilities, {})
 
     @asynccontextmanager
-    async def _watched(self, _: Server[None]) -> AsyncIterator[None]:
-        watching = asyncio.create_task(self._watch.run())
+    async def _run_poller(self, _: Server[None]) -> AsyncIterator[None]:
+        watching = asyncio.create_task(self._poller.run())
         try:
             yield
         finally:
@@ -122,25 +126,27 @@ class SkillServer(Server[None]):
                 await watching
 
     def _add_handlers(self) -> None:
-        self._add("prompts/list", PaginatedRequestParams, self._list_prompts)
-        self._add("prompts/get", GetPromptRequestParams, self._get_prompt)
-        self._add("resources/list", PaginatedRequestParams, partial(self._page, "resources"))
-        self._add("resources/templates/list", PaginatedRequestParams, self._list_templates)
-        self._add("resources/read", ReadResourceRequestParams, self._read_resource)
-        self._add("tools/list", PaginatedRequestParams, self._list_tools)
-        self._add("tools/call", CallToolRequestParams, self._call_tool)
-        self._add("skills/list", PaginatedRequestParams, partial(self._page, "skills"))
-        self._add("skills/get", SkillParams, self._get_skill)
-        self._add("resources/directory/read", DirectoryParams, self._read_directory)
-        self._add("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
-        if self._keeps_sessions:
-            self._add("resources/subscribe", SubscribeRequestParams, self._subscribe)
-            self._add("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
+        self._add_handler("prompts/list", PaginatedRequestParams, self._list_prompts)
+        self._add_handler("prompts/get", GetPromptRequestParams, self._get_prompt)
+        self._add_handler(
+            "resources/list", PaginatedRequestParams, partial(self._list_page, "resources")
+        )
+        self._add_handler("resources/templates/list", PaginatedRequestParams, self._list_templates)
+        self._add_handler("resources/read", ReadResourceRequestParams, self._read_resource)
+        self._add_handler("tools/list", PaginatedRequestParams, self._list_tools)
+        self._add_handler("tools/call", CallToolRequestParams, self._call_tool)
+        self._add_handler("skills/list", PaginatedRequestParams, partial(self._list_page, "skills"))
+        self._add_handler("skills/get", SkillParams, self._get_skill)
+        self._add_handler("resources/directory/read", DirectoryParams, self._read_directory)
+        self._add_handler("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
+        if self._is_stateful:
+            self._add_handler("resources/subscribe", SubscribeRequestParams, self._subscribe)
+            self._add_handler("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
             self.add_notification_handler(
-                "notifications/initialized", NotificationParams, self._begin_session
+                "notifications/initialized", NotificationParams, self._handle_initialized
             )
 
-    def _add(
+    def _add_handler(
         self,
         method: str,
         params: type[_P],
@@ -152,65 +158,69 @@ class SkillServer(Server[None]):
             if is_ours and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
             try:
-                await self._join(ctx)
+                await self._register_client(ctx)
                 return await handler(ctx, given)
             except Exception as error:  # noqa: BLE001 - the last net: no client meets a traceback
-                raise failure_of(error, getattr(given, "uri", None)) from None
+                raise to_mcp_error(error, getattr(given, "uri", None)) from None
 
         self.add_request_handler(method, params, answer)
 
-    async def _page(self, kind: str, _: Context, given: PaginatedRequestParams) -> Wire:
-        ready = self.stock.ready(kind, given.cursor)
-        return await run_sync(self.stock.page, kind, given.cursor) if ready is None else ready
+    async def _list_page(self, kind: str, _: Context, params: PaginatedRequestParams) -> JsonObject:
+        ready = self.index.get_cached_page(kind, params.cursor)
+        return await run_sync(self.index.get_page, kind, params.cursor) if ready is None else ready
 
-    async def _get_skill(self, _: Context, given: SkillParams) -> Wire:
-        return await run_sync(self.stock.entry, given.uri)
+    async def _get_skill(self, _: Context, params: SkillParams) -> JsonObject:
+        return await run_sync(self.index.get_skill_entry, params.uri)
 
-    async def _read_resource(self, _: Context, given: ReadResourceRequestParams) -> Wire:
-        return await run_sync(self.stock.read, given.uri)
+    async def _read_resource(self, _: Context, params: ReadResourceRequestParams) -> JsonObject:
+        return await run_sync(self.index.read_resource, params.uri)
 
-    async def _read_directory(self, _: Context, given: DirectoryParams) -> Wire:
-        return await run_sync(lambda: read_directory(self.stock.view(), given.uri, given.cursor))
+    async def _read_directory(self, _: Context, params: DirectoryParams) -> JsonObject:
+        return await run_sync(
+            lambda: read_directory(self.index.get_index_view(), params.uri, params.cursor)
+        )
 
-    async def _list_templates(self, _: Context, _given: PaginatedRequestParams) -> Wire:
-        return fresh({"resourceTemplates": [_TEMPLATE]}, LIST_TTL)
+    async def _list_templates(self, _: Context, _params: PaginatedRequestParams) -> JsonObject:
+        return with_ttl({"resourceTemplates": [_RESOURCE_TEMPLATE]}, LIST_TTL_MS)
 
-    async def _list_tools(self, _: Context, _given: PaginatedRequestParams) -> Wire:
-        return await run_sync(list_tools, self.stock)
+    async def _list_tools(self, _: Context, _params: PaginatedRequestParams) -> JsonObject:
+        return await run_sync(list_tools, self.index)
 
-    async def _call_tool(self, _: Context, given: CallToolRequestParams) -> Wire:
-        return await run_sync(call_tool, self.stock, given.name, given.arguments)
+    async def _call_tool(self, _: Context, params: CallToolRequestParams) -> JsonObject:
+        return await run_sync(call_tool, self.index, params.name, params.arguments)
 
-    async def _list_prompts(self, _: Context, given: PaginatedRequestParams) -> Wire:
-        return await run_sync(lambda: prompts_page(self._current_prompts(), given.cursor))
+    async def _list_prompts(self, _: Context, params: PaginatedRequestParams) -> JsonObject:
+        return await run_sync(lambda: list_prompts(self._current_prompts(), params.cursor))
 
-    async def _get_prompt(self, _: Context, given: GetPromptRequestParams) -> Wire:
-        values = given.arguments
-        return await run_sync(lambda: get_prompt(self._current_prompts(), given.name, values))
+    async def _get_prompt(self, _: Context, params: GetPromptRequestParams) -> JsonObject:
+        values = params.arguments
+        return await run_sync(lambda: get_prompt(self._current_prompts(), params.name, values))
 
     def _current_prompts(self) -> PromptList:
-        return self._prompts.current() or self._prompts.snapshot()
+        return self._prompt_provider.cached_snapshot() or self._prompt_provider.snapshot()
 
-    async def _listen(self, ctx: Context, given: SubscriptionsListenRequestParams) -> HandlerResult:
-        await self._watch.begin(given.notifications.resource_subscriptions or ())
-        return await self.news.listen(ctx, given)
+    async def _listen(
+        self, ctx: Context, params: SubscriptionsListenRequestParams
+    ) -> HandlerResult:
+        await self._poller.record_baseline(params.notifications.resource_subscriptions or ())
+        return await self.subscriptions.listen(ctx, params)
 
-    async def _begin_session(self, ctx: Context, _: NotificationParams) -> None:
-        await self._join(ctx)
+    async def _handle_initialized(self, ctx: Context, _: NotificationParams) -> None:
+        await self._register_client(ctx)
 
-    async def _join(self, ctx: Context) -> None:
+    async def _register_client(self, ctx: Context) -> None:
         # The SDK handles notifications beside requests, so the answer to a first request may be
         # ready before `notifications/initialized` is handled. The state to compare with is read
         # before either: otherwise a change right after that answer is in it, and never reported.
-        if self._keeps_sessions and not self.news.knows(ctx):
-            await self._watch.begin()
-            self.news.begin_session(ctx)
+        if self._is_stateful and not self.subscriptions.needs_no_session(ctx):
+            await self._poller.record_baseline()
+            self.subscriptions.add_session(ctx)
 
-    async def _subscribe(self, ctx: Context, given: SubscribeRequestParams) -> Wire:
-        self.news.subscribe(ctx, given.uri)
-        await self._watch.begin([given.uri])
+    async def _subscribe(self, ctx: Context, params: SubscribeRequestParams) -> JsonObject:
+        self.subscriptions.subscribe(ctx, params.uri)
+        await self._poller.record_baseline([params.uri])
         return {}
 
-    async def _unsubscribe(self, ctx: Context, given: UnsubscribeRequestParams) -> Wire:
-        self.news.unsubscribe(ctx, given.uri)
+    async def _unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> JsonObject:
+        self.subscriptions.unsubscribe(ctx, params.uri)
         return {}

@@ -21,11 +21,11 @@ def serve_stdio(server: SkillServer) -> None:
     """Serve until the client is gone. Nothing but the protocol is written to stdout."""
     # A thread waits in a read that nothing else can end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _end_when_nobody_reads()
+    _exit_when_stdout_closes()
     anyio.run(_serve, server)
 
 
-def _end_when_nobody_reads() -> None:
+def _exit_when_stdout_closes() -> None:
     """Leave as soon as the client has closed its end of our stdout, even if it keeps our stdin."""
     if sys.platform == "win32":  # there, the next answer that cannot be written ends it
         return

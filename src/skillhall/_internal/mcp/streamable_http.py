@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from skillhall._internal.http.request import MAX_JSON, ROUTE
+from skillhall._internal.http.request import MAX_JSON_BYTES, ROUTE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from skillhall._internal.mcp.server import SkillServer
 
 PATH = "/mcp"
-_PATIENCE = 20.0  # seconds that a body may take
-_FAREWELL = 1.0  # seconds in which a stream can say that it ends
+_BODY_TIMEOUT = 20.0  # seconds that a body may take
+_CLOSE_GRACE = 1.0  # seconds in which a stream can say that it ends
 _RETRY_AFTER = b"60"  # seconds after which a session may have ended
-_GONE: Message = {"type": "http.disconnect"}
+_DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class SessionLimits(NamedTuple):
     """Limits for the sessions of clients that open one, those of the handshake era."""
 
-    at_most: int
+    max_sessions: int
     idle_timeout: int  # seconds without a request or an open stream
 
 
-class McpFront:
+class McpMiddleware:
     """Answers at one path, and leaves the others to the app behind it.
 
     It lives as long as that app: a session manager runs once. Without `sessions` it is stateless.
@@ -42,31 +42,31 @@ class McpFront:
         self,
         app: ASGIApp,
         server: SkillServer,
-        stopping: Callable[[], Awaitable[None]],
-        sessions: SessionLimits | None,
+        wait_for_shutdown: Callable[[], Awaitable[None]],
+        session_limits: SessionLimits | None,
     ) -> None:
         self._app = app
         self._server = server
-        self._stopping = stopping
+        self._wait_for_shutdown = wait_for_shutdown
         self._manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
-            stateless=sessions is None,
-            max_request_body_size=MAX_JSON,
-            session_idle_timeout=sessions.idle_timeout if sessions else None,
-            max_sessions=sessions.at_most if sessions else None,
+            stateless=session_limits is None,
+            max_request_body_size=MAX_JSON_BYTES,
+            session_idle_timeout=session_limits.idle_timeout if session_limits else None,
+            max_sessions=session_limits.max_sessions if session_limits else None,
         )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one request, or live through the life of the server."""
         if scope["type"] == "lifespan":
-            return self._live(scope, receive, send)
+            return self._run_lifespan(scope, receive, send)
         if scope["type"] == "http" and scope["path"] == PATH:
-            scope[ROUTE] = PATH
-            return self._answer(scope, receive, send)
+            scope[ROUTE_KEY] = PATH
+            return self._handle_request(scope, receive, send)
         return self._app(scope, receive, send)
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         held: list[Message] = []
 
         async def hold_back(message: Message) -> None:
@@ -77,59 +77,59 @@ class McpFront:
                 await send(message)
 
         async with self._manager.run(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self._say_goodbye)
+            tasks.start_soon(self._close_streams_on_shutdown)
             await self._app(scope, receive, hold_back)
             tasks.cancel_scope.cancel()
         for message in held:
             await send(message)
 
-    async def _say_goodbye(self) -> None:
-        await self._stopping()
-        self._server.news.close()
+    async def _close_streams_on_shutdown(self) -> None:
+        await self._wait_for_shutdown()
+        self._server.subscriptions.close()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answered = _Answered(send)
-        heard = _Heard(receive, self._stopping)
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answered = _ResponseSender(send)
+        heard = _RequestReceiver(receive, self._wait_for_shutdown)
         await self._manager.handle_request(scope, heard.receive, answered.send)
         await answered.finish()
 
 
-class _Heard:
+class _RequestReceiver:
     """What a client sends; when the server stops, or the body takes too long, it has gone."""
 
-    def __init__(self, receive: Receive, stopping: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, receive: Receive, wait_for_shutdown: Callable[[], Awaitable[None]]) -> None:
         self._receive = receive
-        self._stopping = stopping
-        self._is_whole = False
+        self._wait_for_shutdown = wait_for_shutdown
+        self._is_body_complete = False
 
     async def receive(self) -> Message:
         """The next message."""
-        if not self._is_whole:
-            return await self._body()
+        if not self._is_body_complete:
+            return await self._receive_body()
         receiving = asyncio.ensure_future(self._receive())
-        stopping = asyncio.ensure_future(self._stopped())
+        stopping = asyncio.ensure_future(self._wait_until_closing())
         try:
             await asyncio.wait({receiving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            return receiving.result() if receiving.done() else _GONE
+            return receiving.result() if receiving.done() else _DISCONNECT
         finally:
             receiving.cancel()
             stopping.cancel()
 
-    async def _body(self) -> Message:
+    async def _receive_body(self) -> Message:
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_BODY_TIMEOUT):
                 message = await self._receive()
         except TimeoutError:
-            message = _GONE
-        self._is_whole = not message.get("more_body", False)
+            message = _DISCONNECT
+        self._is_body_complete = not message.get("more_body", False)
         return message
 
-    async def _stopped(self) -> None:
-        await self._stopping()
-        await asyncio.sleep(_FAREWELL)
+    async def _wait_until_closing(self) -> None:
+        await self._wait_for_shutdown()
+        await asyncio.sleep(_CLOSE_GRACE)
 
 
-class _Answered:
+class _ResponseSender:
     """What is sent to a client; a stream that was cut is ended properly."""
 
     def __init__(self, send: Send) -> None:

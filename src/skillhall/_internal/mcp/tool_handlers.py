@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.skill_tools import SkillTools
-from skillhall._internal.mcp.errors import invalid
-from skillhall._internal.mcp.serializers import LIST_TTL, complete, fresh
+from skillhall._internal.mcp.errors import build_invalid_params
+from skillhall._internal.mcp.serializers import LIST_TTL_MS, mark_complete, with_ttl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.agents.tool_protocol import Answer, Tool
-    from skillhall._internal.mcp.serializers import Wire
-    from skillhall._internal.mcp.skill_index import Stock
+    from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+    from skillhall._internal.mcp.serializers import JsonObject
+    from skillhall._internal.mcp.skill_index import SkillIndex
 
 _TITLES = {
     "list_skills": "List skills",
@@ -31,24 +31,24 @@ _HINTS = {
 }
 
 
-def list_tools(stock: Stock) -> Wire:
+def list_tools(index: SkillIndex) -> JsonObject:
     """The tools; none if there are no skills."""
-    tools = SkillTools(stock).tools()
-    return fresh({"tools": [_told(tool) for tool in tools]}, LIST_TTL)
+    tools = SkillTools(index).tools()
+    return with_ttl({"tools": [_serialize_tool(tool) for tool in tools]}, LIST_TTL_MS)
 
 
-def call_tool(stock: Stock, name: str, arguments: Mapping[str, object] | None) -> Wire:
+def call_tool(index: SkillIndex, name: str, arguments: Mapping[str, object] | None) -> JsonObject:
     """What a tool answers. A call has no conversation, so every load gives the text.
 
     Raises: MCPError if there is no such tool.
     """
-    for tool in SkillTools(stock).tools():
+    for tool in SkillTools(index).tools():
         if tool.name == name:
-            return complete(_answered(tool.answer(arguments)))
-    raise invalid(f"there is no tool {name[:80]!r}")
+            return mark_complete(_serialize_result(tool.call(arguments)))
+    raise build_invalid_params(f"there is no tool {name[:80]!r}")
 
 
-def _told(tool: Tool) -> Wire:
+def _serialize_tool(tool: Tool) -> JsonObject:
     return {
         "name": tool.name,
         "title": _TITLES[tool.name],
@@ -58,20 +58,20 @@ def _told(tool: Tool) -> Wire:
     }
 
 
-def _answered(answer: Answer) -> Wire:
-    if answer.is_error:
-        message = str(answer.content)
-        told: Mapping[str, object] = {"error": {"code": answer.code, "message": message}}
+def _serialize_result(result: ToolResult) -> JsonObject:
+    if result.is_error:
+        message = str(result.content)
+        told: Mapping[str, object] = {"error": {"code": result.code, "message": message}}
         return {
-            "content": [_text(f"{message} [{answer.code}]")],
+            "content": [_build_text_content(f"{message} [{result.code}]")],
             "structuredContent": told,
             "isError": True,
         }
-    if isinstance(answer.content, str):
-        return {"content": [_text(answer.content)]}
-    text = json.dumps(answer.content, ensure_ascii=False)
-    return {"content": [_text(text)], "structuredContent": {**answer.content}}
+    if isinstance(result.content, str):
+        return {"content": [_build_text_content(result.content)]}
+    text = json.dumps(result.content, ensure_ascii=False)
+    return {"content": [_build_text_content(text)], "structuredContent": {**result.content}}
 
 
-def _text(text: str) -> Wire:
+def _build_text_content(text: str) -> JsonObject:
     return {"type": "text", "text": text}

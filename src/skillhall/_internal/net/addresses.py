@@ -20,8 +20,8 @@ from skillhall.errors import ConfigInvalid, SourceRejected, SourceTimedOut, Sour
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
+IpAddress: TypeAlias = IPv4Address | IPv6Address
+IpNetwork: TypeAlias = IPv4Network | IPv6Network
 Resolver: TypeAlias = "Callable[[str, int], Iterable[str]]"  # host and port to addresses, in order
 
 MAX_HOST = 253  # characters, RFC 1035
@@ -29,7 +29,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 # The IANA special-purpose registries, and what clouds keep for themselves. The interpreter's own
 # `is_global` follows them only in some of the versions that we run on.
-_KEPT_V4 = {
+_RESERVED_V4 = {
     IPv4Network("0.0.0.0/8"): "this network",
     IPv4Network("10.0.0.0/8"): "a private network",
     IPv4Network("100.64.0.0/10"): "a carrier's network",
@@ -48,14 +48,14 @@ _KEPT_V4 = {
     IPv4Network("240.0.0.0/4"): "the future",
 }
 _GLOBAL_V6 = IPv6Network("2000::/3")
-_KEPT_V6 = {
+_RESERVED_V6 = {
     IPv6Network("2001::/23"): "protocols and tunnels",  # Teredo, benchmarks, ORCHID
     IPv6Network("2001:db8::/32"): "documentation",
     IPv6Network("2002::/16"): "tunnels",  # 6to4
     IPv6Network("3fff::/20"): "documentation",
 }
 # Translators put the last four bytes of these into IPv4 packets, so those bytes are what counts.
-_TRANSLATED = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+_IPV4_EMBEDDING_NETWORKS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 _ISATAP = 0x5EFE  # bytes 8 to 11 of the address, apart from the bit for "unique"
 _ISATAP_BITS = 0xFDFF_FFFF
 
@@ -64,65 +64,67 @@ _ISATAP_BITS = 0xFDFF_FFFF
 class AddressPolicy:
     """Which addresses we connect to: public unicast ones, and the networks allowed by name."""
 
-    allowed: tuple[Network, ...] = ()
+    allowed: tuple[IpNetwork, ...] = ()
 
     @classmethod
-    def allowing(cls, *networks: str) -> AddressPolicy:
+    def from_cidrs(cls, *networks: str) -> AddressPolicy:
         """The policy for networks in CIDR notation. Raises: ValueError."""
         return cls(tuple(ip_network(text) for text in networks))
 
-    def allows_by_name(self, address: Address) -> bool:
+    def is_explicitly_allowed(self, address: IpAddress) -> bool:
         """Whether an operator named its network; only there is plain http spoken."""
-        inner = _embedded(address) or address
-        return _zone(inner) is None and any(inner in network for network in self.allowed)
+        inner = _embedded_ipv4(address) or address
+        return _scope_id(inner) is None and any(inner in network for network in self.allowed)
 
-    def reason_against(self, address: Address) -> str | None:
+    def rejection_reason(self, address: IpAddress) -> str | None:
         """What speaks against connecting to it, if anything does."""
-        return None if self.allows_by_name(address) else _reason_against(address)
+        return None if self.is_explicitly_allowed(address) else _rejection_reason(address)
 
 
-PUBLIC = AddressPolicy()
+PUBLIC_ONLY = AddressPolicy()
 
 
-def address_policy(networks: Iterable[str]) -> AddressPolicy:
+def build_address_policy(networks: Iterable[str]) -> AddressPolicy:
     """The policy for networks that an operator allows. Raises: ConfigInvalid."""
     try:
-        return AddressPolicy.allowing(*networks)
+        return AddressPolicy.from_cidrs(*networks)
     except ValueError as error:
         hint = "write networks as 10.1.0.0/16, separated by spaces"
         raise ConfigInvalid("SKILLHALL_ALLOW_NETWORKS", str(error), hint) from None
 
 
-def _reason_against(address: Address) -> str | None:
+def _rejection_reason(address: IpAddress) -> str | None:
     if isinstance(address, IPv4Address):
-        return _kept_for(address, _KEPT_V4)
-    if _zone(address) is not None:
+        return _reserved_reason(address, _RESERVED_V4)
+    if _scope_id(address) is not None:
         return "it belongs to one network card"
-    inner = _embedded(address)
+    inner = _embedded_ipv4(address)
     if inner is not None:
-        return _kept_for(inner, _KEPT_V4)
+        return _reserved_reason(inner, _RESERVED_V4)
     if address not in _GLOBAL_V6:
         return "its address is not a public one"
     if int(address) >> 32 & _ISATAP_BITS == _ISATAP:
         return "its address is kept for tunnels"
-    return _kept_for(address, _KEPT_V6)
+    return _reserved_reason(address, _RESERVED_V6)
 
 
-def _kept_for(
-    address: Address, kept: dict[IPv4Network, str] | dict[IPv6Network, str]
+def _reserved_reason(
+    address: IpAddress, reserved: dict[IPv4Network, str] | dict[IPv6Network, str]
 ) -> str | None:
-    found = (purpose for network, purpose in kept.items() if address in network)
+    found = (purpose for network, purpose in reserved.items() if address in network)
     return next((f"its address is kept for {purpose}" for purpose in found), None)
 
 
-def _embedded(address: Address) -> IPv4Address | None:
+def _embedded_ipv4(address: IpAddress) -> IPv4Address | None:
     """The IPv4 address that a translator would make of it."""
-    if isinstance(address, IPv6Address) and any(address in network for network in _TRANSLATED):
+    if isinstance(address, IPv6Address) and any(
+        address in network for network in _IPV4_EMBEDDING_NETWORKS
+    ):
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return None
 
 
-def _zone(address: Address) -> str | None:
+def _scope_id(address: IpAddress) -> str | None:
     return address.scope_id if isinstance(address, IPv6Address) else None
 
 
@@ -167,23 +169,23 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def look_up(host: str, port: int) -> list[str]:
+def resolve_host(host: str, port: int) -> list[str]:
     """The addresses that the system gives for a host. Raises: OSError."""
     # As bytes: the name is ASCII, and text would take the detour of the IDNA codec.
     found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
     return [str(where[0]) for _, _, _, _, where in found]
 
 
-def checked_addresses(
-    host: str, port: int, policy: AddressPolicy, resolve: Resolver = look_up
-) -> tuple[Address, ...]:
+def resolve_allowed_addresses(
+    host: str, port: int, policy: AddressPolicy, resolve: Resolver = resolve_host
+) -> tuple[IpAddress, ...]:
     """Where a parsed host may be dialled, in order, by exactly one look-up.
 
     One address that is refused condemns the host: honest ones do not mix public and private.
     Raises: SourceRejected, SourceUnavailable.
     """
     try:
-        found = _literal(host) or tuple(map(ip_address, dict.fromkeys(resolve(host, port))))
+        found = _parse_literal(host) or tuple(map(ip_address, dict.fromkeys(resolve(host, port))))
     except TimeoutError:
         raise SourceTimedOut(host, "its address cannot be found in time") from None
     except (OSError, ValueError):
@@ -191,12 +193,12 @@ def checked_addresses(
     if not found:
         raise SourceUnavailable(host, "it has no address")
     for address in found:
-        if (against := policy.reason_against(address)) is not None:
+        if (against := policy.rejection_reason(address)) is not None:
             raise SourceRejected("host", host, against)
     return found
 
 
-def _literal(host: str) -> tuple[Address, ...]:
+def _parse_literal(host: str) -> tuple[IpAddress, ...]:
     """The address that the host itself spells, if it does; nothing is looked up then."""
     try:
         return (ip_address(host.strip("[]")),)

@@ -17,55 +17,55 @@ from http.client import HTTPException
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.net.addresses import checked_addresses, look_up
+from skillhall._internal.net.addresses import resolve_allowed_addresses, resolve_host
 from skillhall.errors import SourceRejected, SourceTimedOut, SourceUnavailable, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.net.addresses import Address, AddressPolicy, Resolver
+    from skillhall._internal.net.addresses import AddressPolicy, IpAddress, Resolver
     from skillhall._internal.net.url import WebUrl
 
-OVERALL = 30.0  # seconds for everything
-IDLE = 10.0  # seconds without a byte
-_ENVELOPE = 256 * 1024  # bytes of headers and chunk sizes, beside twice the body
+DEFAULT_TOTAL_TIMEOUT = 30.0  # seconds for everything
+DEFAULT_IDLE_TIMEOUT = 10.0  # seconds without a byte
+_RESPONSE_OVERHEAD = 256 * 1024  # bytes of headers and chunk sizes, beside twice the body
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NetworkSettings:
     """How hosts are found and trusted, and how long they may take."""
 
-    resolve: Resolver = look_up
+    resolve: Resolver = resolve_host
     tls: ssl.SSLContext | None = None  # `None` trusts whom the system trusts
-    overall: float = OVERALL
-    idle: float = IDLE
+    total: float = DEFAULT_TOTAL_TIMEOUT
+    idle: float = DEFAULT_IDLE_TIMEOUT
 
 
-class Patience:
+class Timeout:
     """The time that is left."""
 
-    def __init__(self, network: Network) -> None:
-        self._end = time.monotonic() + network.overall
+    def __init__(self, network: NetworkSettings) -> None:
+        self._deadline = time.monotonic() + network.total
         self._idle = network.idle
 
-    def next(self) -> float:
+    def next_timeout(self) -> float:
         """Seconds to wait for the next thing to happen. Raises: TimeoutError."""
-        left = self._end - time.monotonic()
+        left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
         return min(left, self._idle)
 
 
-class Call(NamedTuple):
+class ConnectionRequest(NamedTuple):
     """Whom we call, and how long we wait for each thing that happens."""
 
     url: WebUrl
-    patience: Patience
-    network: Network
+    timeout: Timeout
+    network: NetworkSettings
 
 
 @contextmanager
-def told_of(host: str) -> Iterator[None]:
+def translate_network_errors(host: str) -> Iterator[None]:
     """Whatever breaks on a line, as an error that names the host."""
     try:
         yield
@@ -82,26 +82,26 @@ def told_of(host: str) -> Iterator[None]:
         raise SourceUnavailable(host, "its answer cannot be read") from None
 
 
-def open_line(call: Call, policy: AddressPolicy) -> socket.socket:
+def open_connection(request: ConnectionRequest, policy: AddressPolicy) -> socket.socket:
     """A line to the host, for the caller to close. Raises: OSError, Source errors."""
-    return _connect(call, _find(call, policy))
+    return _connect(request, _resolve_addresses(request, policy))
 
 
-def _find(call: Call, policy: AddressPolicy) -> tuple[Address, ...]:
-    url = call.url
-    waiting = _Bounded(call.network.resolve, call.patience)
-    addresses = checked_addresses(url.host, url.port, policy, waiting)
-    if url.scheme == "http" and not all(map(policy.allows_by_name, addresses)):
+def _resolve_addresses(request: ConnectionRequest, policy: AddressPolicy) -> tuple[IpAddress, ...]:
+    url = request.url
+    waiting = _TimeLimitedResolver(request.network.resolve, request.timeout)
+    addresses = resolve_allowed_addresses(url.host, url.port, policy, waiting)
+    if url.scheme == "http" and not all(map(policy.is_explicitly_allowed, addresses)):
         raise SourceRejected("scheme", url.place, "'http' is not safe", "use https")
     return addresses
 
 
-class _Bounded:
+class _TimeLimitedResolver:
     """A resolver that gives up in time; the system's own may take minutes."""
 
-    def __init__(self, resolve: Resolver, patience: Patience) -> None:
+    def __init__(self, resolve: Resolver, timeout: Timeout) -> None:
         self._resolve = resolve
-        self._patience = patience
+        self._timeout = timeout
 
     def __call__(self, host: str, port: int) -> list[str]:
         found: list[str] = []
@@ -115,7 +115,7 @@ class _Bounded:
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        thread.join(self._patience.next())
+        thread.join(self._timeout.next_timeout())
         if thread.is_alive():
             raise TimeoutError
         if failed:
@@ -123,69 +123,69 @@ class _Bounded:
         return found
 
 
-def bounded(network: Network) -> Resolver:
+def limit_resolver(network: NetworkSettings) -> Resolver:
     """The network's resolver, which gives up when its time is over."""
-    return _Bounded(network.resolve, Patience(network))
+    return _TimeLimitedResolver(network.resolve, Timeout(network))
 
 
-def _connect(call: Call, addresses: tuple[Address, ...]) -> socket.socket:
+def _connect(request: ConnectionRequest, addresses: tuple[IpAddress, ...]) -> socket.socket:
     """A line to the first address that answers. Raises: OSError, SourceUnavailable."""
     failure: OSError | None = None
     for address in addresses:
         try:
-            line = _dial(call, address)
+            line = _connect_to_address(request, address)
         except OSError as error:
             failure = error
             continue
-        return line if call.url.scheme == "http" else _secured(line, call)
+        return line if request.url.scheme == "http" else _wrap_tls(line, request)
     if isinstance(failure, TimeoutError):
         raise failure
-    raise SourceUnavailable(call.url.host, "it cannot be reached")
+    raise SourceUnavailable(request.url.host, "it cannot be reached")
 
 
-def _dial(call: Call, address: Address) -> socket.socket:
+def _connect_to_address(request: ConnectionRequest, address: IpAddress) -> socket.socket:
     is_v4 = isinstance(address, IPv4Address)
     line = socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, socket.SOCK_STREAM)
     try:
-        line.settimeout(call.patience.next())
-        line.connect((str(address), call.url.port))
+        line.settimeout(request.timeout.next_timeout())
+        line.connect((str(address), request.url.port))
     except OSError:
         line.close()
         raise
     return line
 
 
-def _secured(line: socket.socket, call: Call) -> ssl.SSLSocket:
+def _wrap_tls(sock: socket.socket, request: ConnectionRequest) -> ssl.SSLSocket:
     """The line under TLS, with the certificate of the host that was asked for."""
-    context = call.network.tls or _system_trust()
+    context = request.network.tls or _default_tls_context()
     # Some builds of Python let OpenSSL take a cut line for an end; a body may then be cut unseen.
     context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
-    name = call.url.host.strip("[]")
+    name = request.url.host.strip("[]")
     try:
-        line.settimeout(call.patience.next())
+        sock.settimeout(request.timeout.next_timeout())
         # A body that ends without a goodbye may have been cut by somebody on the way.
-        return context.wrap_socket(line, server_hostname=name, suppress_ragged_eofs=False)
+        return context.wrap_socket(sock, server_hostname=name, suppress_ragged_eofs=False)
     except OSError:
-        line.close()
+        sock.close()
         raise
 
 
 @cache
-def _system_trust() -> ssl.SSLContext:
+def _default_tls_context() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
-class Wire(io.RawIOBase):
+class Connection(io.RawIOBase):
     """The bytes of a line, while there is time, and no more than a body of `at_most` needs."""
 
-    def __init__(self, line: socket.socket, call: Call, at_most: int) -> None:
-        self._line = line
-        self._call = call
-        self._at_most = at_most
+    def __init__(self, sock: socket.socket, request: ConnectionRequest, max_bytes: int) -> None:
+        self._socket = sock
+        self._request = request
+        self._max_bytes = max_bytes
         # http.client reads a chunk of size -1 to the end of all things; here it ends earlier.
-        self._left = 2 * at_most + _ENVELOPE
+        self._remaining_bytes = 2 * max_bytes + _RESPONSE_OVERHEAD
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """What http.client asks of a socket."""
@@ -197,9 +197,9 @@ class Wire(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # io passes this one
         """The bytes that are there. Raises: OSError, TooLarge."""
-        self._line.settimeout(self._call.patience.next())
-        count = self._line.recv_into(buffer)
-        self._left -= count
-        if self._left < 0:
-            raise TooLarge(self._call.url.place, self._at_most)
+        self._socket.settimeout(self._request.timeout.next_timeout())
+        count = self._socket.recv_into(buffer)
+        self._remaining_bytes -= count
+        if self._remaining_bytes < 0:
+            raise TooLarge(self._request.url.place, self._max_bytes)
         return count

@@ -16,8 +16,15 @@ from http.client import HTTPMessage, HTTPResponse
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 from urllib.parse import urljoin
 
-from skillhall._internal.net.addresses import PUBLIC
-from skillhall._internal.net.connection import Call, Network, Patience, Wire, open_line, told_of
+from skillhall._internal.net.addresses import PUBLIC_ONLY
+from skillhall._internal.net.connection import (
+    Connection,
+    ConnectionRequest,
+    NetworkSettings,
+    Timeout,
+    open_connection,
+    translate_network_errors,
+)
 from skillhall._internal.net.url import WebUrl, checked_characters
 from skillhall._version import VERSION
 from skillhall.errors import (
@@ -35,20 +42,20 @@ if TYPE_CHECKING:
     from skillhall._internal.net.addresses import AddressPolicy
 
 # Told of the bytes that came so far, and of how many; 0 if the host does not say.
-Progress: TypeAlias = "Callable[[int, int], None]"
+DownloadProgress: TypeAlias = "Callable[[int, int], None]"
 
-MAX_HOPS = 5  # redirects
-UNKNOWN_WAIT = 60  # seconds, for a host that says "too many" and not until when
-LONGEST_WAIT = 86_400  # seconds; a day is as good as any longer time
+MAX_REDIRECTS = 5  # redirects
+DEFAULT_RETRY_AFTER = 60  # seconds, for a host that says "too many" and not until when
+MAX_RETRY_AFTER = 86_400  # seconds; a day is as good as any longer time
 _CHUNK = 64 * 1024  # bytes
-_HEADER = re.compile(r"[\x20-\x7e]{1,4096}")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]{1,4096}")
 _REDIRECTS = {301, 302, 303, 307, 308}
-_GONE = {404, 410}
-_OK, _NOT_MODIFIED, _FORBIDDEN, _TOO_MANY = 200, 304, 403, 429
+_NOT_FOUND_STATUSES = {404, 410}
+_OK, _NOT_MODIFIED, _FORBIDDEN, _TOO_MANY_REQUESTS = 200, 304, 403, 429
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FetchOptions:
     """What a request says besides its URL; the token stays with the first host."""
 
     etag: str = ""
@@ -59,21 +66,21 @@ class Request:
         """Refuse what would not fit on one line. Raises: ValueError, which repeats no secret."""
         for name in ("etag", "token", "accept"):
             value = getattr(self, name)
-            if value and not _HEADER.fullmatch(value):
+            if value and not _HEADER_VALUE.fullmatch(value):
                 raise ValueError(f"the {name} is not a line of ASCII characters")
 
 
-class Fetched(NamedTuple):
+class FetchResult(NamedTuple):
     """What came; `url` is where from in the end, without a query."""
 
     data: bytes
     url: str
     etag: str
     content_type: str
-    unchanged: bool = False  # the host says that the copy with our etag is still good
+    is_not_modified: bool = False  # the host says that the copy with our etag is still good
 
 
-class Stream(NamedTuple):
+class FetchStream(NamedTuple):
     """What comes, while it comes: `chunks` can be read once, and only inside `open_stream`."""
 
     chunks: Iterator[bytes]
@@ -81,9 +88,9 @@ class Stream(NamedTuple):
     etag: str
     content_type: str
     length: int = 0  # bytes, if the host says how many
-    unchanged: bool = False
+    is_not_modified: bool = False
 
-    def watched(self, progress: Progress | None) -> Iterator[bytes]:
+    def iterate_with_progress(self, progress: DownloadProgress | None) -> Iterator[bytes]:
         """The chunks; `progress` is told of each."""
         count = 0
         for chunk in self.chunks:
@@ -96,69 +103,71 @@ class Stream(NamedTuple):
 def fetch(  # noqa: PLR0913 - each has a default that suits most
     url: str,
     *,
-    at_most: int,
-    policy: AddressPolicy = PUBLIC,
-    request: Request = Request(),  # noqa: B008 - frozen
-    network: Network = Network(),  # noqa: B008 - frozen
-    progress: Progress | None = None,
-) -> Fetched:
+    max_bytes: int,
+    policy: AddressPolicy = PUBLIC_ONLY,
+    options: FetchOptions = FetchOptions(),  # noqa: B008 - frozen
+    network: NetworkSettings = NetworkSettings(),  # noqa: B008 - frozen
+    progress: DownloadProgress | None = None,
+) -> FetchResult:
     """The bytes at an https URL; http only to addresses that the policy allows by name.
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, TooLarge.
     """
-    opened = open_stream(url, at_most=at_most, policy=policy, request=request, network=network)
+    opened = open_stream(url, max_bytes=max_bytes, policy=policy, options=options, network=network)
     with opened as stream:
-        data = b"".join(stream.watched(progress))
-        return Fetched(data, stream.url, stream.etag, stream.content_type, stream.unchanged)
+        data = b"".join(stream.iterate_with_progress(progress))
+        return FetchResult(
+            data, stream.url, stream.etag, stream.content_type, stream.is_not_modified
+        )
 
 
 @contextmanager
 def open_stream(
     url: str,
     *,
-    at_most: int,
-    policy: AddressPolicy = PUBLIC,
-    request: Request = Request(),  # noqa: B008 - frozen
-    network: Network = Network(),  # noqa: B008 - frozen
-) -> Iterator[Stream]:
+    max_bytes: int,
+    policy: AddressPolicy = PUBLIC_ONLY,
+    options: FetchOptions = FetchOptions(),  # noqa: B008 - frozen
+    network: NetworkSettings = NetworkSettings(),  # noqa: B008 - frozen
+) -> Iterator[FetchStream]:
     """The same as `fetch`, chunk by chunk: reading them raises what `fetch` would."""
-    hop = _Hop(Call(WebUrl.parse(url), Patience(network), network), request, at_most)
-    for _ in range(MAX_HOPS + 1):
-        with _answered(hop, policy) as response:
-            judged = _judged(response, hop)
-            if isinstance(judged, Stream):
+    hop = _Hop(ConnectionRequest(WebUrl.parse(url), Timeout(network), network), options, max_bytes)
+    for _ in range(MAX_REDIRECTS + 1):
+        with _open_response(hop, policy) as response:
+            judged = _handle_response(response, hop)
+            if isinstance(judged, FetchStream):
                 yield judged
                 return
         hop = judged
-    raise SourceUnavailable(hop.url.host, f"it redirects more than {MAX_HOPS} times")
+    raise SourceUnavailable(hop.url.host, f"it redirects more than {MAX_REDIRECTS} times")
 
 
 class _Hop(NamedTuple):
-    call: Call
-    request: Request
-    at_most: int
+    connection_request: ConnectionRequest
+    options: FetchOptions
+    max_bytes: int
 
     @property
     def url(self) -> WebUrl:
-        return self.call.url
+        return self.connection_request.url
 
 
 @contextmanager
-def _answered(hop: _Hop, policy: AddressPolicy) -> Iterator[HTTPResponse]:
+def _open_response(hop: _Hop, policy: AddressPolicy) -> Iterator[HTTPResponse]:
     """The answer to one request, up to its body."""
-    with told_of(hop.url.host):
-        line = open_line(hop.call, policy)
+    with translate_network_errors(hop.url.host):
+        line = open_connection(hop.connection_request, policy)
     with closing(line):
-        with told_of(hop.url.host):
-            line.settimeout(hop.call.patience.next())
-            line.sendall(_written(hop))
-            response = _response(line, hop)
+        with translate_network_errors(hop.url.host):
+            line.settimeout(hop.connection_request.timeout.next_timeout())
+            line.sendall(_serialize_request(hop))
+            response = _read_response_head(line, hop)
         with closing(response):
             yield response
 
 
-def _written(hop: _Hop) -> bytes:
-    url, request = hop.url, hop.request
+def _serialize_request(hop: _Hop) -> bytes:
+    url, request = hop.url, hop.options
     lines = [
         f"GET {url.target} HTTP/1.1",
         f"Host: {url.authority}",
@@ -174,10 +183,10 @@ def _written(hop: _Hop) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-def _response(line: socket.socket, hop: _Hop) -> HTTPResponse:
+def _read_response_head(sock: socket.socket, hop: _Hop) -> HTTPResponse:
     """The answer up to its body. Raises: OSError, HTTPException, ValueError, TooLarge."""
     # Of a socket, http.client uses `makefile` only.
-    wire = cast("socket.socket", Wire(line, hop.call, hop.at_most))
+    wire = cast("socket.socket", Connection(sock, hop.connection_request, hop.max_bytes))
     response = HTTPResponse(wire, method="GET")
     try:
         response.begin()
@@ -187,118 +196,125 @@ def _response(line: socket.socket, hop: _Hop) -> HTTPResponse:
     return response
 
 
-def _judged(response: HTTPResponse, hop: _Hop) -> Stream | _Hop:
+def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
     status, url = response.status, hop.url
     if status in _REDIRECTS:
-        return _redirected(response.headers, hop)
-    if status in _GONE:
+        return _next_hop(response.headers, hop)
+    if status in _NOT_FOUND_STATUSES:
         raise SourceNotFound(url.place)
-    if (seconds := _wait_asked(status, response.headers)) is not None:
+    if (seconds := _parse_retry_after(status, response.headers)) is not None:
         raise RateLimited(url.host, seconds)
-    if status == _NOT_MODIFIED and hop.request.etag:
-        return Stream(iter(()), url.place, hop.request.etag, "", unchanged=True)
+    if status == _NOT_MODIFIED and hop.options.etag:
+        return FetchStream(iter(()), url.place, hop.options.etag, "", is_not_modified=True)
     if status != _OK:
         raise SourceUnavailable(url.host, f"it answers with status {status}", status=status)
-    etag, kind = _header(response.headers, "ETag"), _header(response.headers, "Content-Type")
-    return _body(response, hop)._replace(etag=etag, content_type=kind)
+    etag, kind = (
+        _read_header(response.headers, "ETag"),
+        _read_header(response.headers, "Content-Type"),
+    )
+    return _open_body(response, hop)._replace(etag=etag, content_type=kind)
 
 
-def _header(headers: HTTPMessage, name: str) -> str:
+def _read_header(headers: HTTPMessage, name: str) -> str:
     value = str(headers.get(name, ""))
-    return value if _HEADER.fullmatch(value) else ""
+    return value if _HEADER_VALUE.fullmatch(value) else ""
 
 
-def _redirected(headers: HTTPMessage, hop: _Hop) -> _Hop:
+def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
     """The next request. The token stays with whom it was meant for."""
     url, place = hop.url, str(headers.get("Location", ""))
     if not place:
         raise SourceUnavailable(url.host, "it redirects to nowhere")
-    following = _joined(url, place)
+    following = _resolve_redirect(url, place)
     if url.scheme == "https" and following.scheme == "http":
         raise SourceRejected("scheme", following.place, "a redirect leads from https to http")
-    request = hop.request
+    request = hop.options
     if following.origin != url.origin:
-        request = Request(request.etag, "", request.accept)
-    return hop._replace(call=hop.call._replace(url=following), request=request)
+        request = FetchOptions(request.etag, "", request.accept)
+    return hop._replace(
+        connection_request=hop.connection_request._replace(url=following), options=request
+    )
 
 
-def _joined(url: WebUrl, place: str) -> WebUrl:
+def _resolve_redirect(url: WebUrl, place: str) -> WebUrl:
     try:
         return WebUrl.parse(urljoin(url.place, checked_characters(place)))
     except ValueError:  # urljoin has its own opinion of brackets
         raise SourceRejected("url", place, "a redirect leads to no URL") from None
 
 
-def _wait_asked(status: int, headers: HTTPMessage) -> int | None:
+def _parse_retry_after(status: int, headers: HTTPMessage) -> int | None:
     """The seconds that a host asks us to wait, if that is what its answer means."""
-    if status not in (_FORBIDDEN, _TOO_MANY):
+    if status not in (_FORBIDDEN, _TOO_MANY_REQUESTS):
         return None
-    now = _timestamp(headers.get("Date")) or time.time()
+    now = _parse_http_date(headers.get("Date")) or time.time()
     retry = str(headers.get("Retry-After", ""))
     if retry:
-        return _bounded(int(retry) if _is_number(retry) else (_timestamp(retry) or now) - now)
+        return _clamp_wait(
+            int(retry) if _is_number(retry) else (_parse_http_date(retry) or now) - now
+        )
     reset, left = str(headers.get("X-RateLimit-Reset", "")), headers.get("X-RateLimit-Remaining")
     # GitHub counts on every answer; a plain "forbidden" still leaves requests over.
-    if _is_number(reset) and (status == _TOO_MANY or left in (None, "0")):
-        return _bounded(int(reset) - now)
-    return UNKNOWN_WAIT if status == _TOO_MANY else None
+    if _is_number(reset) and (status == _TOO_MANY_REQUESTS or left in (None, "0")):
+        return _clamp_wait(int(reset) - now)
+    return DEFAULT_RETRY_AFTER if status == _TOO_MANY_REQUESTS else None
 
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 20  # noqa: PLR2004 - digits
 
 
-def _bounded(seconds: float) -> int:
-    return int(min(max(seconds, 0), LONGEST_WAIT))
+def _clamp_wait(seconds: float) -> int:
+    return int(min(max(seconds, 0), MAX_RETRY_AFTER))
 
 
-def _timestamp(text: str | None) -> float | None:
+def _parse_http_date(text: str | None) -> float | None:
     try:
         return parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, OverflowError, OSError):
         return None
 
 
-def _body(response: HTTPResponse, hop: _Hop) -> Stream:
+def _open_body(response: HTTPResponse, hop: _Hop) -> FetchStream:
     """The body, decoded while it is read. Raises: TooLarge, SourceUnavailable."""
     length = response.length or 0
-    if length > hop.at_most:
-        raise TooLarge(hop.url.place, hop.at_most)
+    if length > hop.max_bytes:
+        raise TooLarge(hop.url.place, hop.max_bytes)
     encoding = str(response.headers.get("Content-Encoding", "identity")).strip().lower()
-    pieces = _pieces(response, hop)
+    pieces = _read_chunks(response, hop)
     if encoding in {"gzip", "x-gzip"}:
-        pieces, length = _unpacked(pieces, hop), 0
+        pieces, length = _gunzip(pieces, hop), 0
     elif encoding not in {"", "identity"}:
         raise SourceUnavailable(hop.url.host, "it packs its answer in an unknown way")
-    return Stream(_counted(pieces, hop), hop.url.place, "", "", length)
+    return FetchStream(_limit_size(pieces, hop), hop.url.place, "", "", length)
 
 
-def _counted(pieces: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
+def _limit_size(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
     count = 0
-    for piece in pieces:
+    for piece in chunks:
         count += len(piece)
-        if count > hop.at_most:
-            raise TooLarge(hop.url.place, hop.at_most)
+        if count > hop.max_bytes:
+            raise TooLarge(hop.url.place, hop.max_bytes)
         yield piece
 
 
-def _pieces(response: HTTPResponse, hop: _Hop) -> Iterator[bytes]:
-    while piece := _piece(response, hop.url.host):
+def _read_chunks(response: HTTPResponse, hop: _Hop) -> Iterator[bytes]:
+    while piece := _read_chunk(response, hop.url.host):
         yield piece
     if response.length:  # of what was announced, this is missing
         raise SourceUnavailable(hop.url.host, "its answer ends too early")
 
 
-def _piece(response: HTTPResponse, host: str) -> bytes:
-    with told_of(host):
+def _read_chunk(response: HTTPResponse, host: str) -> bytes:
+    with translate_network_errors(host):
         return response.read(_CHUNK)
 
 
-def _unpacked(pieces: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
+def _gunzip(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
     """The content of one gzip stream, in pieces of bounded size."""
     stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        for piece in pieces:
+        for piece in chunks:
             waiting = piece
             while waiting and not stream.eof:
                 yield stream.decompress(waiting, _CHUNK)

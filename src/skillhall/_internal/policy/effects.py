@@ -21,7 +21,7 @@ class Effect(StrEnum):
 
 
 # Nothing can be read there, or not safely, or two readers would read two different things.
-UNREADABLE = frozenset(
+UNREADABLE_CODES = frozenset(
     {
         Code.NO_SKILL_MD,
         Code.UNSAFE_PATH,
@@ -48,7 +48,7 @@ UNREADABLE = frozenset(
     }
 )
 # A server does not keep to what it announced, so nobody knows what a person would approve.
-NOT_AS_SERVED = frozenset(
+SERVER_MISMATCH_CODES = frozenset(
     {
         Code.MCP_ENTRY,
         Code.MCP_URI,
@@ -64,7 +64,7 @@ NOT_AS_SERVED = frozenset(
     }
 )
 # Worth knowing, nothing to mend: half of all public skills carry one of these.
-QUIET = frozenset(
+ACCEPTED_BY_DEFAULT = frozenset(
     {
         Code.BOM,
         Code.CRLF,
@@ -76,7 +76,7 @@ QUIET = frozenset(
     }
 )
 # Advice of the specification and facts about a walk: never a reason to leave a skill out.
-ADVICE = frozenset(
+WARNED_BY_DEFAULT = frozenset(
     {
         Code.LEADING_BLANK,
         Code.NOT_TEXT,
@@ -106,7 +106,7 @@ ADVICE = frozenset(
     }
 )
 # The rules for how a name is written.
-NAME_PATTERN = frozenset(
+NAME_FORMAT_CODES = frozenset(
     {
         Code.NAME_TOO_LONG,
         Code.NAME_UPPERCASE,
@@ -115,13 +115,15 @@ NAME_PATTERN = frozenset(
         Code.NAME_DOUBLE_HYPHEN,
     }
 )
-NO_NAME = frozenset({Code.NAME_MISSING, Code.FLAT_NAME_MISSING})
+MISSING_NAME_CODES = frozenset({Code.NAME_MISSING, Code.FLAT_NAME_MISSING})
 # What the static scan notices informs a person. It never keeps a skill out, under no profile: some
 # of it is wrong, and a skill about security rightly quotes half of these codes.
-RISKS = {code: Effect.ACCEPT if tier is Tier.INFO else Effect.WARN for code, tier in TIERS.items()}
+RISK_EFFECTS = {
+    code: Effect.ACCEPT if tier is Tier.INFO else Effect.WARN for code, tier in TIERS.items()
+}
 
 
-class Judged(NamedTuple):
+class JudgedFinding(NamedTuple):
     """A finding and what the profile makes of it."""
 
     finding: Finding
@@ -131,45 +133,47 @@ class Judged(NamedTuple):
 class LoadPolicy(NamedTuple):
     """One effect for every code. Sets named later win over sets named earlier, risks over all."""
 
-    otherwise: Effect
+    default_effect: Effect
     effects: Mapping[Code, Effect]
 
     @classmethod
-    def of(
+    def create(
         cls,
-        otherwise: Effect,
+        default_effect: Effect,
         *,
         reject: Iterable[Code] = (),
         warn: Iterable[Code] = (),
         accept: Iterable[Code] = (),
     ) -> LoadPolicy:
         """A policy from sets; codes that are always quiet or advice need not be named."""
-        effects = dict.fromkeys(ADVICE, Effect.WARN) | dict.fromkeys(QUIET, Effect.ACCEPT)
-        effects |= dict.fromkeys(UNREADABLE | NOT_AS_SERVED, Effect.REJECT)
+        effects = dict.fromkeys(WARNED_BY_DEFAULT, Effect.WARN) | dict.fromkeys(
+            ACCEPTED_BY_DEFAULT, Effect.ACCEPT
+        )
+        effects |= dict.fromkeys(UNREADABLE_CODES | SERVER_MISMATCH_CODES, Effect.REJECT)
         effects |= dict.fromkeys(accept, Effect.ACCEPT)
         effects |= dict.fromkeys(warn, Effect.WARN)
         effects |= dict.fromkeys(reject, Effect.REJECT)
-        return cls(otherwise, effects | RISKS)
+        return cls(default_effect, effects | RISK_EFFECTS)
 
-    def effect(self, code: Code) -> Effect:
+    def get_effect(self, code: Code) -> Effect:
         """What `code` means here."""
-        return self.effects.get(code, self.otherwise)
+        return self.effects.get(code, self.default_effect)
 
     @property
-    def quiet_codes(self) -> frozenset[Code]:
+    def accepted_codes(self) -> frozenset[Code]:
         """The codes that need no mention."""
-        return frozenset(code for code in Code if self.effect(code) is Effect.ACCEPT)
+        return frozenset(code for code in Code if self.get_effect(code) is Effect.ACCEPT)
 
-    def judge(self, findings: Iterable[Finding]) -> tuple[Judged, ...]:
+    def judge(self, findings: Iterable[Finding]) -> tuple[JudgedFinding, ...]:
         """Every finding with its effect."""
-        return tuple(Judged(found, self.effect(found.code)) for found in findings)
+        return tuple(JudgedFinding(found, self.get_effect(found.code)) for found in findings)
 
     def accepts(self, findings: Iterable[Finding]) -> bool:
         """Whether none of the findings keeps a skill out."""
-        return all(self.effect(found.code) is not Effect.REJECT for found in findings)
+        return all(self.get_effect(found.code) is not Effect.REJECT for found in findings)
 
 
-def findings_data(findings: Iterable[Judged]) -> list[dict[str, object]]:
+def serialize_findings(findings: Iterable[JudgedFinding]) -> list[dict[str, object]]:
     """Each finding with what it means; what is empty is left out."""
     told: list[dict[str, object]] = []
     for found, effect in findings:

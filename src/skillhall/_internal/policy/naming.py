@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     NamePolicy: TypeAlias = Callable[[str, str, str], tuple[str, str]]
 
 
-def from_frontmatter(name: str, description: str, _folder: str) -> tuple[str, str]:
+def use_frontmatter_only(name: str, description: str, _folder: str) -> tuple[str, str]:
     """What the frontmatter says, and nothing else."""
     return name, description
 
 
-def frontmatter_else_folder(name: str, description: str, folder: str) -> tuple[str, str]:
+def fill_name_from_folder(name: str, description: str, folder: str) -> tuple[str, str]:
     """The frontmatter's name, or the folder's."""
     return name or folder, description
 
 
-def described_else_folder(name: str, description: str, folder: str) -> tuple[str, str]:
+def fill_description_from_folder(name: str, description: str, folder: str) -> tuple[str, str]:
     """The frontmatter's name; a missing description is replaced by the folder's name."""
     return name, description if description.strip() else folder

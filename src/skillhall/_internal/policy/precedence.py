@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class SameName(Enum):
+class DuplicatePolicy(Enum):
     """What happens when a name comes up again."""
 
     FIRST_WINS = "the first wins"
-    ALL_KEPT = "all are kept"
+    KEEP_ALL = "all are kept"
 
 
 class Identity(Enum):
@@ -25,7 +25,7 @@ class Identity(Enum):
     ID = "id"
 
 
-class Ranked(Protocol):
+class RankedSkill(Protocol):
     """What precedence needs to know about a skill."""
 
     @property
@@ -49,14 +49,14 @@ class Ranked(Protocol):
         """Whether it is a single file without a folder."""
 
 
-SkillT = TypeVar("SkillT", bound=Ranked)
+RankedT = TypeVar("RankedT", bound=RankedSkill)
 
 
-class Shadowed(NamedTuple, Generic[SkillT]):
+class ShadowedSkill(NamedTuple, Generic[RankedT]):
     """A skill that lost its place to another one of the same name, and the rule that said so."""
 
-    skill: SkillT
-    winner: SkillT
+    skill: RankedT
+    winner: RankedT
     rule: str
 
 
@@ -64,28 +64,28 @@ class PrecedencePolicy(NamedTuple):
     """The rules for equal names inside one root and across roots."""
 
     identity: Identity = Identity.NAME
-    in_root: SameName = SameName.FIRST_WINS
-    across_roots: SameName = SameName.FIRST_WINS
+    in_root: DuplicatePolicy = DuplicatePolicy.FIRST_WINS
+    across_roots: DuplicatePolicy = DuplicatePolicy.FIRST_WINS
 
-    def key(self, skill: Ranked) -> str:
+    def get_key(self, skill: RankedSkill) -> str:
         """What makes `skill` the same as another."""
         return skill.name if self.identity is Identity.NAME else skill.id
 
-    def rule(self, skill: Ranked, winner: Ranked) -> SameName:
+    def find_rule(self, skill: RankedSkill, winner: RankedSkill) -> DuplicatePolicy:
         """The rule that applies to two skills of the same key."""
         same_root = skill.root_number == winner.root_number
         return self.in_root if same_root else self.across_roots
 
 
-def settle(
-    skills: Iterable[SkillT], policy: PrecedencePolicy
-) -> tuple[list[SkillT], list[Shadowed[SkillT]], list[Finding]]:
+def resolve_duplicates(
+    skills: Iterable[RankedT], policy: PrecedencePolicy
+) -> tuple[list[RankedT], list[ShadowedSkill[RankedT]], list[Finding]]:
     """The skills that stay, in the order given; those that do not; and what to tell the user."""
-    kept: list[SkillT] = []
-    shadowed: list[Shadowed[SkillT]] = []
+    kept: list[RankedT] = []
+    shadowed: list[ShadowedSkill[RankedT]] = []
     findings: list[Finding] = []
-    first: dict[str, SkillT] = {}
-    first_in_later_root: dict[tuple[int, str], SkillT] = {}
+    first: dict[str, RankedT] = {}
+    first_in_later_root: dict[tuple[int, str], RankedT] = {}
     by_name = policy.identity is Identity.NAME
     for skill in skills:
         key = skill.name if by_name else skill.id
@@ -97,18 +97,18 @@ def settle(
         here = anywhere
         if anywhere.root_number != skill.root_number:
             here = first_in_later_root.setdefault((skill.root_number, key), skill)
-        across = policy.rule(skill, anywhere)
-        winner = anywhere if here is skill or across is SameName.FIRST_WINS else here
-        if policy.rule(skill, winner) is SameName.ALL_KEPT:
+        across = policy.find_rule(skill, anywhere)
+        winner = anywhere if here is skill or across is DuplicatePolicy.FIRST_WINS else here
+        if policy.find_rule(skill, winner) is DuplicatePolicy.KEEP_ALL:
             kept.append(skill)
-            findings.append(_same_name(skill, winner, policy))
+            findings.append(_build_same_name_finding(skill, winner, policy))
         else:
-            shadowed.append(Shadowed(skill, winner, _word(skill, winner)))
-            findings.append(_shadowed(skill, winner, policy))
+            shadowed.append(ShadowedSkill(skill, winner, _describe_rule(skill, winner)))
+            findings.append(_build_shadowed_finding(skill, winner, policy))
     return kept, shadowed, findings
 
 
-def _word(skill: Ranked, winner: Ranked) -> str:
+def _describe_rule(skill: RankedSkill, winner: RankedSkill) -> str:
     if skill.root_number != winner.root_number:
         return "the earlier root wins"
     if winner.is_flat and not skill.is_flat:
@@ -116,20 +116,25 @@ def _word(skill: Ranked, winner: Ranked) -> str:
     return "the first in name and path order wins"
 
 
-def _shadowed(skill: Ranked, winner: Ranked, policy: PrecedencePolicy) -> Finding:
+def _build_shadowed_finding(
+    skill: RankedSkill, winner: RankedSkill, policy: PrecedencePolicy
+) -> Finding:
     return Finding(
         Code.SHADOWED,
-        f"{policy.key(skill)!r} is shadowed by {winner.location} ({_word(skill, winner)})",
+        f"{policy.get_key(skill)!r} is shadowed by {winner.location} "
+        f"({_describe_rule(skill, winner)})",
         hint="rename one of them, or remove the copy that is not needed",
         path=skill.location,
         skill=skill.name,
     )
 
 
-def _same_name(skill: Ranked, winner: Ranked, policy: PrecedencePolicy) -> Finding:
+def _build_same_name_finding(
+    skill: RankedSkill, winner: RankedSkill, policy: PrecedencePolicy
+) -> Finding:
     return Finding(
         Code.SAME_NAME,
-        f"{policy.key(skill)!r} is also at {winner.location}; both are kept",
+        f"{policy.get_key(skill)!r} is also at {winner.location}; both are kept",
         hint="rename one of them if only one is meant",
         path=skill.location,
         skill=skill.name,

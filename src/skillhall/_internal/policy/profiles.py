@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.policy.effects import NAME_PATTERN, NO_NAME, Effect, LoadPolicy
-from skillhall._internal.policy.naming import (
-    described_else_folder,
-    from_frontmatter,
-    frontmatter_else_folder,
+from skillhall._internal.policy.effects import (
+    MISSING_NAME_CODES,
+    NAME_FORMAT_CODES,
+    Effect,
+    LoadPolicy,
 )
-from skillhall._internal.policy.precedence import Identity, PrecedencePolicy, SameName
+from skillhall._internal.policy.naming import (
+    fill_description_from_folder,
+    fill_name_from_folder,
+    use_frontmatter_only,
+)
+from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
 from skillhall._internal.policy.scan_rules import (
-    CLUTTER,
+    GENERATED_FOLDERS,
     MAX_DEPTH,
-    EmptyFolders,
-    Links,
+    EmptyFolderPolicy,
+    LinkPolicy,
     ScanPolicy,
 )
 from skillhall._internal.skill.finding import Code
@@ -45,55 +50,65 @@ class Profile(NamedTuple):
     name: str
     summary: str
     roots: tuple[tuple[str, str], ...]  # folder and source label, in order of precedence
-    scan: ScanPolicy
-    load: LoadPolicy
-    label: NamePolicy = from_frontmatter
-    keys: KeyCase = KeyCase.EXACT
+    scan_policy: ScanPolicy
+    load_policy: LoadPolicy
+    name_policy: NamePolicy = use_frontmatter_only
+    key_case: KeyCase = KeyCase.EXACT
     reserved_names: frozenset[str] = frozenset()
-    precedence: PrecedencePolicy = PrecedencePolicy()
-    checked: ScanPolicy | None = None  # where `validate` searches, if that is not `scan`
+    precedence_policy: PrecedencePolicy = PrecedencePolicy()
+    validation_scan_policy: ScanPolicy | None = (
+        None  # where `validate` searches, if that is not `scan`
+    )
 
-    def searching(self, depth: int | None = None) -> Profile:
+    def with_depth(self, depth: int | None = None) -> Profile:
         """The profile with another depth of search. Raises: ValueError."""
         if depth is None:
             return self
         if not 1 <= depth <= MAX_DEPTH:
             message = f"depth must be from 1 to {MAX_DEPTH}, not {depth}"
             raise ValueError(message)
-        checked = None if self.checked is None else self.checked.searching(depth)
-        return self._replace(scan=self.scan.searching(depth), checked=checked)
+        checked = (
+            None
+            if self.validation_scan_policy is None
+            else self.validation_scan_policy.with_depth(depth)
+        )
+        return self._replace(
+            scan_policy=self.scan_policy.with_depth(depth), validation_scan_policy=checked
+        )
 
 
 # The client guide's bounds, for folders that may be whole repositories.
-_COLLECTION = ScanPolicy(
-    depth=6,
-    root_itself=True,
-    skip_names=CLUTTER,
-    collections=True,
-    empty_folders=EmptyFolders.SEARCHED,
-    links=Links.INSIDE,
+_REPOSITORY_SCAN = ScanPolicy(
+    max_depth=6,
+    include_root=True,
+    skip_names=GENERATED_FOLDERS,
+    search_as_repository=True,
+    empty_folders=EmptyFolderPolicy.SEARCH,
+    link_policy=LinkPolicy.FOLLOW_INSIDE,
 )
 # The specification speaks about one skill. What is checked is found as agents would find it.
-_CHECKED = _COLLECTION._replace(empty_folders=EmptyFolders.AMONG_SKILLS, links=Links.NOT_FOLLOWED)
+_VALIDATION_SCAN = _REPOSITORY_SCAN._replace(
+    empty_folders=EmptyFolderPolicy.REJECT_AMONG_SKILLS, link_policy=LinkPolicy.DO_NOT_FOLLOW
+)
 
 SPECIFICATION = Profile(
     name="specification",
     summary="The text of the specification: every rule counts.",
     roots=AGENT_FOLDERS,
-    scan=ScanPolicy(root_itself=True, skip_names=CLUTTER),
-    load=LoadPolicy.of(REJECT),
-    checked=_CHECKED,
+    scan_policy=ScanPolicy(include_root=True, skip_names=GENERATED_FOLDERS),
+    load_policy=LoadPolicy.create(REJECT),
+    validation_scan_policy=_VALIDATION_SCAN,
 )
 
 SKILLS_REF = Profile(
     name="skills-ref",
     summary="What the reference validator accepts, its gaps included.",
     roots=AGENT_FOLDERS,
-    scan=ScanPolicy(root_itself=True, skip_names=CLUTTER),
-    load=LoadPolicy.of(
+    scan_policy=ScanPolicy(include_root=True, skip_names=GENERATED_FOLDERS),
+    load_policy=LoadPolicy.create(
         ACCEPT,
-        reject=NAME_PATTERN
-        | NO_NAME
+        reject=NAME_FORMAT_CODES
+        | MISSING_NAME_CODES
         | {
             Code.NAME_NOT_FOLDER,
             Code.NAME_MARKS,
@@ -110,29 +125,32 @@ SKILLS_REF = Profile(
         },
         accept={Code.NOT_TEXT, Code.ALLOWED_TOOLS_FORM},
     ),
-    checked=_CHECKED,
+    validation_scan_policy=_VALIDATION_SCAN,
 )
 
 LENIENT = Profile(
     name="lenient",
     summary="The client guide's advice for agents: warn and load.",
     roots=AGENT_FOLDERS,
-    scan=_COLLECTION,
-    load=LoadPolicy.of(WARN, reject={Code.DESCRIPTION_MISSING}, accept={Code.ALLOWED_TOOLS_FORM}),
-    label=frontmatter_else_folder,
+    scan_policy=_REPOSITORY_SCAN,
+    load_policy=LoadPolicy.create(
+        WARN, reject={Code.DESCRIPTION_MISSING}, accept={Code.ALLOWED_TOOLS_FORM}
+    ),
+    name_policy=fill_name_from_folder,
 )
 
 PROMPT_REPOSITORY = Profile(
     name="prompt-repository",
     summary="A server's prompts: flat files and folders of a git repository.",
     roots=(),
-    scan=ScanPolicy(flat_files=True, skip_names=CLUTTER),
-    load=LoadPolicy.of(
+    scan_policy=ScanPolicy(include_flat_files=True, skip_names=GENERATED_FOLDERS),
+    load_policy=LoadPolicy.create(
         WARN,
         reject={Code.FLAT_NAME_MISSING, Code.NAME_RESERVED, Code.DESCRIPTION_MISSING},
-        accept=NAME_PATTERN | {Code.NAME_MISSING, Code.NAME_NOT_FOLDER, Code.ALLOWED_TOOLS_FORM},
+        accept=NAME_FORMAT_CODES
+        | {Code.NAME_MISSING, Code.NAME_NOT_FOLDER, Code.ALLOWED_TOOLS_FORM},
     ),
-    label=frontmatter_else_folder,
+    name_policy=fill_name_from_folder,
     reserved_names=frozenset({"refresh", "sources"}),  # they are routes
 )
 
@@ -140,60 +158,62 @@ LOCAL_SKILLS = Profile(
     name="local-skills",
     summary="A run directory's system and user skills, known by their folders.",
     roots=((".agents/sys.skills", "system"), (".agents/skills", "user")),
-    scan=ScanPolicy(links=Links.INSIDE),
-    load=LoadPolicy.of(
+    scan_policy=ScanPolicy(link_policy=LinkPolicy.FOLLOW_INSIDE),
+    load_policy=LoadPolicy.create(
         WARN,
-        reject=NO_NAME | {Code.DESCRIPTION_MISSING},
-        accept=NAME_PATTERN | {Code.NAME_NOT_FOLDER, Code.KEY_CASE, Code.ALLOWED_TOOLS_FORM},
+        reject=MISSING_NAME_CODES | {Code.DESCRIPTION_MISSING},
+        accept=NAME_FORMAT_CODES | {Code.NAME_NOT_FOLDER, Code.KEY_CASE, Code.ALLOWED_TOOLS_FORM},
     ),
-    keys=KeyCase.ANY,
-    precedence=PrecedencePolicy(identity=Identity.ID),
+    key_case=KeyCase.ANY,
+    precedence_policy=PrecedencePolicy(identity=Identity.ID),
 )
 
 INSTRUCTION_SKILLS = Profile(
     name="instruction-skills",
     summary="The sources of an agent's config, searched to the bottom.",
     roots=(),
-    scan=ScanPolicy(
-        depth=MAX_DEPTH,
-        root_itself=True,
-        inside_skills=True,
-        empty_folders=EmptyFolders.SEARCHED,
+    scan_policy=ScanPolicy(
+        max_depth=MAX_DEPTH,
+        include_root=True,
+        search_inside_skills=True,
+        empty_folders=EmptyFolderPolicy.SEARCH,
         skip_names=frozenset({"node_modules"}),
-        links=Links.INSIDE,
+        link_policy=LinkPolicy.FOLLOW_INSIDE,
     ),
-    load=LoadPolicy.of(
+    load_policy=LoadPolicy.create(
         WARN,
         reject={Code.DESCRIPTION_MISSING, Code.YAML_REPAIRED},
         accept={Code.ALLOWED_TOOLS_FORM},
     ),
-    label=frontmatter_else_folder,
-    precedence=PrecedencePolicy(across_roots=SameName.ALL_KEPT),
+    name_policy=fill_name_from_folder,
+    precedence_policy=PrecedencePolicy(across_roots=DuplicatePolicy.KEEP_ALL),
 )
 
 SKILL_IMPORT = Profile(
     name="skill-import",
     summary="Skills that a person picks for a session, equal names included.",
     roots=(("~/.claude/skills", "user"),),
-    scan=ScanPolicy(root_itself=True),
-    load=LoadPolicy.of(
+    scan_policy=ScanPolicy(include_root=True),
+    load_policy=LoadPolicy.create(
         WARN,
-        reject=NO_NAME,
-        accept=NAME_PATTERN | {Code.NAME_NOT_FOLDER, Code.KEY_CASE, Code.ALLOWED_TOOLS_FORM},
+        reject=MISSING_NAME_CODES,
+        accept=NAME_FORMAT_CODES | {Code.NAME_NOT_FOLDER, Code.KEY_CASE, Code.ALLOWED_TOOLS_FORM},
     ),
-    label=described_else_folder,
-    keys=KeyCase.ANY,
-    precedence=PrecedencePolicy(in_root=SameName.ALL_KEPT, across_roots=SameName.ALL_KEPT),
+    name_policy=fill_description_from_folder,
+    key_case=KeyCase.ANY,
+    precedence_policy=PrecedencePolicy(
+        in_root=DuplicatePolicy.KEEP_ALL, across_roots=DuplicatePolicy.KEEP_ALL
+    ),
 )
 
 SKILLS_MODULE = Profile(
     name="skills-module",
     summary="The library functions: strict names, the project's skills before the person's.",
     roots=((".skills", "project"), ("~/.skillhall/skills", "user")),
-    scan=ScanPolicy(hidden_in_bundles=True),
-    load=LoadPolicy.of(
+    scan_policy=ScanPolicy(include_hidden_files=True),
+    load_policy=LoadPolicy.create(
         WARN,
-        reject=NAME_PATTERN | NO_NAME | {Code.DESCRIPTION_MISSING},
+        reject=NAME_FORMAT_CODES | MISSING_NAME_CODES | {Code.DESCRIPTION_MISSING},
         accept={Code.ALLOWED_TOOLS_FORM},
     ),
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.scan_rules import is_volume_entry
-from skillhall._internal.skill.bundle import folded
+from skillhall._internal.skill.bundle import fold_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,19 +18,19 @@ DEFAULT_EXTENSIONS = (".md", ".cs", ".py", ".txt", ".json", ".yml", ".yaml")
 AGENTS_FOLDER = ".agents"  # the one hidden folder that is meant for agents
 
 # Settings, locks and databases of Skillhall itself.
-_OWN = re.compile(r"skillhall(?:\.toml|-lock\.json|.*\.db.*)", re.DOTALL)
+_SKILLHALL_FILES = re.compile(r"skillhall(?:\.toml|-lock\.json|.*\.db.*)", re.DOTALL)
 _EXTENSION = re.compile(r"\.[^\s./\\]+")
 # Windows also knows `.git` as `GIT~1`.
 _SHORT_NAME = re.compile(r"~[0-9]")
 
 
-def extension_list(given: str | Iterable[str]) -> tuple[str, ...]:
+def normalize_extensions(extensions: str | Iterable[str]) -> tuple[str, ...]:
     """The extensions in lower case, each with its dot and once; a text is one of them.
 
     Raises: ValueError for what no file's last extension can be.
     """
     found = []
-    for text in (given,) if isinstance(given, str) else given:
+    for text in (extensions,) if isinstance(extensions, str) else extensions:
         extension = f".{text.strip().lower().removeprefix('.')}"
         if not _EXTENSION.fullmatch(extension):
             raise ValueError(f"{text!r} is not a file extension such as .md")
@@ -45,35 +45,35 @@ def has_extension(path: str, extensions: Iterable[str]) -> bool:
     return dot > 0 and name[dot:].lower() in {extension.lower() for extension in extensions}
 
 
-def is_hidden(name: str) -> bool:
+def is_dotfile(name: str) -> bool:
     """Whether one name of a path is that of a dot file."""
     return name.startswith(".")
 
 
-def is_published(path: str) -> bool:
+def is_publishable(path: str) -> bool:
     """Whether a file of a skill may leave this machine: no part of its path is hidden."""
-    return not any(map(is_hidden, path.split("/")))
+    return not any(map(is_dotfile, path.split("/")))
 
 
-def published(bundle: Bundle) -> Bundle:
+def remove_hidden_files(bundle: Bundle) -> Bundle:
     """The bundle without its hidden files."""
-    files = {path: file for path, file in bundle.files.items() if is_published(path)}
+    files = {path: file for path, file in bundle.files.items() if is_publishable(path)}
     return replace(bundle, files=files)
 
 
-def is_private(parts: Sequence[str]) -> bool:
+def is_private_path(parts: Sequence[str]) -> bool:
     """Whether the path goes to or through what no agent may read.
 
     That is every hidden entry but `.agents` at the top and the folders in which Kubernetes keeps
     the files of a volume, and Skillhall's own files.
     """
-    names = [folded(part) for part in parts]
+    names = [fold_name(part) for part in parts]
     if names[0] == AGENTS_FOLDER:
         names = names[1:]
     return any(map(_is_private_name, names))
 
 
 def _is_private_name(name: str) -> bool:
-    if is_hidden(name):
+    if is_dotfile(name):
         return not is_volume_entry(name)
-    return bool(_OWN.fullmatch(name) or _SHORT_NAME.search(name))
+    return bool(_SKILLHALL_FILES.fullmatch(name) or _SHORT_NAME.search(name))

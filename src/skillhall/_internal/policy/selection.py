@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-class Selectable(Protocol):
+class SelectableSkill(Protocol):
     """What a selection needs to know about a skill."""
 
     @property
@@ -24,7 +24,7 @@ class Selectable(Protocol):
         """The path of its file."""
 
 
-SkillT = TypeVar("SkillT", bound=Selectable)
+SelectableT = TypeVar("SelectableT", bound=SelectableSkill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,52 +39,52 @@ class Globs:
 
     def __post_init__(self) -> None:
         """Make tuples of what was given."""
-        object.__setattr__(self, "available", _patterns(self.available))
-        object.__setattr__(self, "inline", _patterns(self.inline))
+        object.__setattr__(self, "available", _to_tuple(self.available))
+        object.__setattr__(self, "inline", _to_tuple(self.inline))
 
     @property
-    def listed(self) -> Sequence[str]:
+    def listing_patterns(self) -> Sequence[str]:
         """The patterns for the listing, with the default applied."""
         if self.available is None:
             return ("*",) if self.inline is None else ()
         return self.available
 
 
-def _patterns(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if given is None:
+def _to_tuple(patterns: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if patterns is None:
         return None
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection(Generic[SkillT]):
+class Selection(Generic[SelectableT]):
     """What one agent gets, in order, and what was noticed while choosing."""
 
-    listed: tuple[SkillT, ...] = ()
-    inlined: tuple[SkillT, ...] = ()
+    listed: tuple[SelectableT, ...] = ()
+    inlined: tuple[SelectableT, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-def select(skills: Sequence[SkillT], globs: Globs) -> Selection[SkillT]:
+def select_skills(skills: Sequence[SelectableT], globs: Globs) -> Selection[SelectableT]:
     """The skills of one source that its globs choose; inline wins over available."""
-    inline = _matcher(globs.inline or ())
-    available = _matcher(globs.listed)
+    inline = _build_matcher(globs.inline or ())
+    available = _build_matcher(globs.listing_patterns)
     inlined = [skill for skill in skills if inline(skill.name)]
     chosen = {id(skill) for skill in inlined}
     listed = [skill for skill in skills if available(skill.name) and id(skill) not in chosen]
     findings = [
-        *_overlaps(inlined, globs),
-        *_unmatched((*(globs.available or ()), *(globs.inline or ())), skills),
+        *_find_overlaps(inlined, globs),
+        *_find_unmatched_patterns((*(globs.available or ()), *(globs.inline or ())), skills),
     ]
     return Selection(tuple(listed), tuple(inlined), tuple(findings))
 
 
-def matches(pattern: str, name: str) -> bool:
+def matches_glob(pattern: str, name: str) -> bool:
     """Whether the whole `name` matches; `*` and `?` are the only wildcards, case counts."""
-    return _compile(pattern).fullmatch(name) is not None
+    return _compile_glob(pattern).fullmatch(name) is not None
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile_glob(pattern: str) -> re.Pattern[str]:
     """Each star takes as little as will do, once and for all: no pattern makes the search slow."""
     first, *rest = [
         "".join("." if c == "?" else re.escape(c) for c in part)
@@ -97,15 +97,15 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{first}{steps}.*{last}", re.DOTALL)
 
 
-def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    compiled = [_compile(pattern) for pattern in patterns]
+def _build_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    compiled = [_compile_glob(pattern) for pattern in patterns]
     return lambda name: any(pattern.fullmatch(name) for pattern in compiled)
 
 
-def _overlaps(inlined: list[SkillT], globs: Globs) -> list[Finding]:
+def _find_overlaps(inlined: list[SelectableT], globs: Globs) -> list[Finding]:
     if globs.available is None:
         return []
-    available = _matcher(globs.available)
+    available = _build_matcher(globs.available)
     return [
         Finding(
             Code.INLINE_WINS,
@@ -119,7 +119,9 @@ def _overlaps(inlined: list[SkillT], globs: Globs) -> list[Finding]:
     ]
 
 
-def _unmatched(patterns: tuple[str, ...], skills: Sequence[Selectable]) -> list[Finding]:
+def _find_unmatched_patterns(
+    patterns: tuple[str, ...], skills: Sequence[SelectableSkill]
+) -> list[Finding]:
     return [
         Finding(
             Code.PATTERN_UNMATCHED,
@@ -127,14 +129,14 @@ def _unmatched(patterns: tuple[str, ...], skills: Sequence[Selectable]) -> list[
             hint="check its spelling; '*' and '?' are wildcards, case counts",
         )
         for pattern in dict.fromkeys(patterns)
-        if not any(matches(pattern, skill.name) for skill in skills)
+        if not any(matches_glob(pattern, skill.name) for skill in skills)
     ]
 
 
 AnySkill = TypeVar("AnySkill")
 
 
-def shown_to_models(skill: object) -> bool:
+def is_visible_to_models(skill: object) -> bool:
     """Whether prompts, listings and tools for a model may name the skill.
 
     It may, unless its `hidden` is true.
@@ -142,6 +144,6 @@ def shown_to_models(skill: object) -> bool:
     return not getattr(skill, "hidden", False)
 
 
-def visible(skills: Iterable[AnySkill]) -> Iterator[AnySkill]:
+def filter_visible(skills: Iterable[AnySkill]) -> Iterator[AnySkill]:
     """The skills that models may see, in their order."""
-    return filter(shown_to_models, skills)
+    return filter(is_visible_to_models, skills)

@@ -10,12 +10,12 @@ from skillhall._internal.skill.finding import Code
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.finding import Finding
 
 MAX_SKIPPED = 1000  # rows in one response; the total is always exact
 # Only a warning to a profile, but something is missing from what is served.
-_LEFT_OUT = frozenset(
+_OMITTED_CODES = frozenset(
     {
         Code.SHADOWED,
         Code.FILE_LEFT_OUT,
@@ -26,7 +26,7 @@ _LEFT_OUT = frozenset(
 )
 
 
-class Skipped(NamedTuple):
+class SkippedItem(NamedTuple):
     """A skill, prompt or file that is not served, and the reason."""
 
     name: str  # of the skill or prompt; "" if it is unknown
@@ -35,23 +35,23 @@ class Skipped(NamedTuple):
     message: str
 
 
-def skipped_in(findings: Iterable[Judged]) -> tuple[Skipped, ...]:
+def collect_skipped(findings: Iterable[JudgedFinding]) -> tuple[SkippedItem, ...]:
     """One row for each path that is left out, in path order; several reasons share a row."""
     reasons: dict[str, list[Finding]] = {}
     for found, effect in findings:
-        if effect is Effect.REJECT or found.code in _LEFT_OUT:
+        if effect is Effect.REJECT or found.code in _OMITTED_CODES:
             reasons.setdefault(found.path or f"\0{found.message}", []).append(found)
-    return tuple(_row(reasons[place]) for place in sorted(reasons))
+    return tuple(_build_item(reasons[place]) for place in sorted(reasons))
 
 
-def _row(reasons: list[Finding]) -> Skipped:
+def _build_item(reasons: list[Finding]) -> SkippedItem:
     first = reasons[0]
     name = first.skill or first.path.partition("/")[0].removesuffix(".md")
     message = "; ".join(dict.fromkeys(one.message for one in reasons))
-    return Skipped(name, first.path, first.code, message)
+    return SkippedItem(name, first.path, first.code, message)
 
 
-def skipped_data(skipped: Sequence[Skipped]) -> dict[str, object]:
+def skipped_data(skipped: Sequence[SkippedItem]) -> dict[str, object]:
     """The first skipped entries, and how many there are."""
     rows = [{**one._asdict(), "code": one.code.value} for one in skipped[:MAX_SKIPPED]]
     return {"skipped": rows, "skippedTotal": len(skipped)}

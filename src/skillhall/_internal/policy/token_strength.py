@@ -6,8 +6,8 @@ import math
 import re
 from itertools import pairwise
 
-SHORTEST = 16  # characters
-_LEAST_BITS = 40.0
+MIN_LENGTH = 16  # characters
+_MIN_BITS = 40.0
 
 # Words that people put into tokens; each counts as one character.
 _COMMON = re.compile(
@@ -18,21 +18,21 @@ _COMMON = re.compile(
 )
 
 
-def is_trivial(token: str) -> bool:
+def is_weak_token(token: str) -> bool:
     """Whether a token can be guessed: too short, repetitive, or made of common words."""
-    return len(token) < SHORTEST or estimated_bits(token) < _LEAST_BITS
+    return len(token) < MIN_LENGTH or estimate_entropy_bits(token) < _MIN_BITS
 
 
-def estimated_bits(token: str) -> float:
+def estimate_entropy_bits(token: str) -> float:
     """An upper bound for the entropy of a token that a person may have chosen."""
-    text = _without_repetition(_COMMON.sub("#", token.lower()))
+    text = _remove_repetition(_COMMON.sub("#", token.lower()))
     varied = text[:1] + "".join(
-        later for earlier, later in pairwise(text) if not _follows(earlier, later)
+        later for earlier, later in pairwise(text) if not _is_adjacent(earlier, later)
     )
     return len(varied) * math.log2(max(1, len(set(varied))))
 
 
-def _without_repetition(text: str) -> str:
+def _remove_repetition(text: str) -> str:
     """The shortest text of which `text` is a repetition, the last one perhaps cut off."""
     for size in range(1, len(text)):
         if text[:-size] == text[size:]:
@@ -40,6 +40,6 @@ def _without_repetition(text: str) -> str:
     return text
 
 
-def _follows(earlier: str, later: str) -> bool:
+def _is_adjacent(earlier: str, later: str) -> bool:
     """Whether a character is the same as the one before, or next to it: aaa, 123, cba."""
     return abs(ord(later) - ord(earlier)) <= 1

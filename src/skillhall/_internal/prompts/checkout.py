@@ -25,12 +25,12 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.sources.repo_layout import Tree
+    from skillhall._internal.sources.repo_layout import FileTree
 
-_FILE = 0o600
+_FILE_MODE = 0o600
 
 
-class Copy:
+class Checkout:
     """The files of one source at one moment; its folder goes when nobody holds it any more."""
 
     __slots__ = ("__weakref__", "digest", "folder")
@@ -41,41 +41,41 @@ class Copy:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
     @property
-    def is_whole(self) -> bool:
+    def exists(self) -> bool:
         """Whether it is still there: people may clear caches at any time."""
         return os.path.isdir(self.folder)
 
 
-class Copies:
+class CheckoutStore:
     """The copies of one process. Nothing is made before the first one."""
 
     def __init__(self, cache_directory: str) -> None:
         self._base = os.path.join(cache_directory, "prompts")
-        self._gate = threading.Lock()
-        self._run: _Run | None = None
+        self._lock = threading.Lock()
+        self._process_folder: _ProcessFolder | None = None
 
-    def put(self, tree: Tree) -> Copy:
+    def put(self, tree: FileTree) -> Checkout:
         """A copy of the files. Raises: OSError."""
-        with self._gate:
-            if self._run is None or not os.path.isdir(self._run.folder):
-                self._run = _start_run(self._base)
-            run = self._run.folder
+        with self._lock:
+            if self._process_folder is None or not os.path.isdir(self._process_folder.folder):
+                self._process_folder = _create_process_folder(self._base)
+            run = self._process_folder.folder
         name = secrets.token_hex(8)
         with WritableFolder(run) as folder:
             # Nobody reads it after a crash.
-            files = {path: (data, _FILE) for path, data in tree.files.items()}
-            folder.put_folder(name, files, synced=False)
-        return Copy(os.path.join(run, name), digest_of(tree.files))
+            files = {path: (data, _FILE_MODE) for path, data in tree.files.items()}
+            folder.create_folder(name, files, fsync=False)
+        return Checkout(os.path.join(run, name), hash_files(tree.files))
 
     def close(self) -> None:
         """Remove all of them."""
-        with self._gate:
-            run, self._run = self._run, None
+        with self._lock:
+            run, self._process_folder = self._process_folder, None
         if run is not None:
-            run.end()
+            run.remove()
 
 
-def digest_of(files: Mapping[str, bytes]) -> str:
+def hash_files(files: Mapping[str, bytes]) -> str:
     """One digest over all paths and bytes."""
     whole = hashlib.sha256()
     for path in sorted(files):
@@ -84,7 +84,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
     return whole.hexdigest()
 
 
-class _Run:
+class _ProcessFolder:
     """The folder of one process, which it holds a lock on."""
 
     def __init__(self, folder: str) -> None:
@@ -93,7 +93,7 @@ class _Run:
         if sys.platform != "win32" and self._lock is not None:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def end(self) -> None:
+    def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self._release()
 
@@ -106,17 +106,17 @@ class _Run:
         self._release()
 
 
-def _start_run(base: str) -> _Run:
+def _create_process_folder(base: str) -> _ProcessFolder:
     """A folder for this process; those of processes that are gone are removed. Raises: OSError."""
     os.makedirs(base, mode=0o700, exist_ok=True)
-    with WritableFolder(base) as folder, folder.locked():
-        for name in folder.names():
-            _sweep(os.path.join(base, name))
+    with WritableFolder(base) as folder, folder.lock():
+        for name in folder.list_names():
+            _remove_if_unlocked(os.path.join(base, name))
         run = os.path.join(base, secrets.token_hex(8))
         os.mkdir(run, 0o700)
-        return _Run(run)
+        return _ProcessFolder(run)
 
 
-def _sweep(folder: str) -> None:
+def _remove_if_unlocked(folder: str) -> None:
     with contextlib.suppress(OSError):  # somebody is at work there, or it is gone
-        _Run(folder).end()
+        _ProcessFolder(folder).remove()

@@ -7,7 +7,7 @@ import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from skillhall._internal.prompts.repo_source import address_of
+from skillhall._internal.prompts.repo_source import to_canonical_url
 from skillhall._internal.storage.ports import REPOSITORY_CHANGED
 from skillhall.errors import SkillhallError
 
@@ -17,30 +17,32 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.ports import Outbox
     from skillhall._internal.storage.records import Event
 
-MAX_ADDRESSES = 20  # of one repository
+MAX_URLS = 20  # of one repository
 
 
-class Announcer:
+class RepositoryInvalidator:
     """Tells the other servers, and hears what they tell."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._name = secrets.token_hex(8)  # of this server, which knows what it told
+        self._server_id = secrets.token_hex(8)  # of this server, which knows what it told
 
-    def tell(self, urls: Sequence[str], branch: str) -> None:
+    def publish(self, urls: Sequence[str], branch: str) -> None:
         """Tell that a repository has news; without a database, others find out in their time."""
-        addresses = sorted({address_of(url) for url in urls[:MAX_ADDRESSES] if url.isprintable()})
+        addresses = sorted({to_canonical_url(url) for url in urls[:MAX_URLS] if url.isprintable()})
         if not addresses or not branch.isprintable():
             return
-        data = {"addresses": "\n".join(addresses), "branch": branch, "by": self._name}
+        data = {"addresses": "\n".join(addresses), "branch": branch, "by": self._server_id}
         with contextlib.suppress(SkillhallError):
-            self._outbox.note(
+            self._outbox.publish(
                 REPOSITORY_CHANGED, data, datetime.now(UTC).isoformat(timespec="seconds")
             )
 
-    def hear(self, events: Sequence[Event], expire: Callable[[Sequence[str], str], object]) -> None:
+    def handle_events(
+        self, events: Sequence[Event], expire: Callable[[Sequence[str], str], object]
+    ) -> None:
         """Let those repositories expire that other servers tell of."""
         for event in events:
-            if event.kind == REPOSITORY_CHANGED and event.data.get("by") != self._name:
+            if event.kind == REPOSITORY_CHANGED and event.data.get("by") != self._server_id:
                 addresses, branch = event.data.get("addresses"), event.data.get("branch")
                 expire(str(addresses).split("\n"), str(branch))

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.policy.skipped_items import Skipped
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Secret
     from skillhall.errors import SkillhallError
 
-Kind: TypeAlias = Literal["built-in", "user"]
-Ingestion: TypeAlias = Literal["ingested", "unchanged"]
-Role: TypeAlias = Literal["configured", "followed", "override", "upload"]
+PromptKind: TypeAlias = Literal["built-in", "user"]
+IngestStatus: TypeAlias = Literal["ingested", "unchanged"]
+SourceRole: TypeAlias = Literal["configured", "followed", "override", "upload"]
 
 BUILT_IN = "built-in"  # what answers name as their source when no repository is configured
 
 
-class Argument(NamedTuple):
+class PromptArgument(NamedTuple):
     """One argument of a prompt."""
 
     name: str
@@ -42,9 +42,9 @@ class Prompt:
 
     name: str
     description: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[PromptArgument, ...]
     body: str
-    kind: Kind
+    kind: PromptKind
     has_files: bool  # also if its only file is too large to be handed out
     files: tuple[PromptFile, ...] = ()
     hidden: bool = False  # whether it asks not to be shown to models; people may still call it
@@ -88,11 +88,11 @@ class PromptSnapshot(Protocol):
         """Changes with whatever a list or an answer could say; the heart of an ETag."""
 
     @property
-    def findings(self) -> tuple[Judged, ...]:
+    def findings(self) -> tuple[JudgedFinding, ...]:
         """What was left out, and what else was noticed."""
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[SkippedItem, ...]:
         """What the source holds but does not serve."""
 
     @property
@@ -105,17 +105,17 @@ class PromptSnapshot(Protocol):
     def summary(self, name: str) -> Prompt:
         """The same without the files' bytes. Raises: PromptNotFound."""
 
-    def list_data(self) -> bytes:
+    def list_json(self) -> bytes:
         """Every prompt's name, description and arguments, and the source."""
 
-    def get_data(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
+    def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
         """One prompt's description, messages, files and source, with its arguments filled in.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
 
 
-class Asked(NamedTuple):
+class SourceSelector(NamedTuple):
     """Which source a call is about: an override, an upload, or what is configured."""
 
     repo: str = ""
@@ -125,7 +125,7 @@ class Asked(NamedTuple):
     token: Secret | None = None  # for this call alone
 
 
-class Followed(NamedTuple):
+class FollowedRepository(NamedTuple):
     """A repository that people follow: its address, the folder in it, and the branch."""
 
     repo: str
@@ -155,13 +155,13 @@ class Upload(NamedTuple):
     content_hash: str = ""
 
 
-class Ingested(NamedTuple):
+class IngestResult(NamedTuple):
     """What became of an upload."""
 
     source: str
     content_hash: str
     file_count: int
-    status: Ingestion
+    status: IngestStatus
 
 
 class SourceStatus(NamedTuple):
@@ -172,43 +172,43 @@ class SourceStatus(NamedTuple):
     prompts: int
     stale: Stale | None
     checked: str  # ISO time of the last look at the remote; "" if there was none
-    followed: Followed | None = None  # what people follow there, and may stop to follow
-    role: Role = "configured"  # overrides and uploads are named by clients
-    skipped: tuple[Skipped, ...] = ()  # what it holds but does not serve
+    followed: FollowedRepository | None = None  # what people follow there, and may stop to follow
+    role: SourceRole = "configured"  # overrides and uploads are named by clients
+    skipped: tuple[SkippedItem, ...] = ()  # what it holds but does not serve
 
 
-class Counter(Protocol):
+class PromptServiceProtocol(Protocol):
     """The verbs of a prompt server; thread-safe."""
 
-    def snapshot(self, asked: Asked = ...) -> PromptSnapshot:
+    def snapshot(self, selector: SourceSelector = ...) -> PromptSnapshot:
         """What is handed out now; read at the first call, and again when its time is over.
 
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
         """
 
-    def current(self, asked: Asked = ...) -> PromptSnapshot | None:
+    def cached_snapshot(self, selector: SourceSelector = ...) -> PromptSnapshot | None:
         """The same if it is at hand and no look at the remote is due, else None; never waits."""
 
-    def refresh(self, asked: Asked = ...) -> PromptSnapshot:
+    def refresh(self, selector: SourceSelector = ...) -> PromptSnapshot:
         """The newest, now; it is stale if the source cannot be reached. Raises: as `snapshot`."""
 
-    def ingest(self, upload: Upload) -> Ingested:
+    def ingest(self, upload: Upload) -> IngestResult:
         """Keep an upload under its name. Raises: UploadRejected, TooLarge."""
 
-    def pushed(self, urls: Sequence[str], branch: str) -> bool:
+    def handle_push(self, urls: Sequence[str], branch: str) -> bool:
         """Note that a repository has news; whether it is one of ours. It is refreshed soon."""
 
     def status(self) -> Sequence[SourceStatus]:
         """Every source that is in use, the configured one first, then those that are followed."""
 
-    def follow(self, asked: Asked) -> SourceStatus:
+    def follow(self, selector: SourceSelector) -> SourceStatus:
         """Read a repository, and give its skills from now on.
 
         Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
         FieldRefused, ConfigInvalid, OSError.
         """
 
-    def unfollow(self, key: str) -> Followed:
+    def unfollow(self, key: str) -> FollowedRepository:
         """Give the skills of a repository no longer.
 
         Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.
@@ -218,7 +218,7 @@ class Counter(Protocol):
         """Look at all that are followed, now; how it went, `status` says."""
 
     @property
-    def why_not_followed(self) -> SkillhallError | None:
+    def follow_error(self) -> SkillhallError | None:
         """Why no repository can be followed; None if they can."""
 
     def close(self) -> None:

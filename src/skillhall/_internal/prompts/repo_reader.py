@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.sources.git.remote import parse_endpoint
 from skillhall._internal.sources.git.source import read_git_level, resolve_commit
-from skillhall._internal.sources.github.source import read_github_level, resolve_github
+from skillhall._internal.sources.github.source import read_github_level, resolve_github_commit
 from skillhall._internal.sources.ref import GitHubRef
 from skillhall.errors import SourceUnavailable
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.git.source import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
     from skillhall._internal.sources.ref import GitRef
-    from skillhall._internal.sources.repo_layout import Tree
+    from skillhall._internal.sources.repo_layout import FileTree
 
-_SCAN = PROMPT_REPOSITORY.scan
+_SCAN = PROMPT_REPOSITORY.scan_policy
 
 
-class Reader(Protocol):
+class RepositoryReader(Protocol):
     """A way to repositories. Both calls raise what `read_git` raises."""
 
-    def commit(self, reference: GitRef) -> str:
+    def resolve_commit(self, reference: GitRef) -> str:
         """The commit that the ref has now."""
 
-    def level(self, reference: GitRef, text: str) -> Tree:
+    def read_prompts(self, reference: GitRef, text: str) -> FileTree:
         """The prompts at the reference; `text` names it."""
 
 
@@ -37,13 +37,13 @@ class GitReader:
 
     access: GitAccess
 
-    def commit(self, reference: GitRef) -> str:
+    def resolve_commit(self, reference: GitRef) -> str:
         """The commit that the ref has now."""
         return resolve_commit(reference, self.access)
 
-    def level(self, reference: GitRef, text: str) -> Tree:
+    def read_prompts(self, reference: GitRef, text: str) -> FileTree:
         """The prompts at the reference."""
-        return read_git_level(reference, self.access, _SCAN, text=text)
+        return read_git_level(reference, self.access, _SCAN, source_text=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,17 @@ class GitHubReader:
     access: GitHubAccess
     github_url: str
 
-    def commit(self, reference: GitRef) -> str:
+    def resolve_commit(self, reference: GitRef) -> str:
         """The commit that the ref has now."""
-        return resolve_github(self._on_github(reference), self.access)
+        return resolve_github_commit(self._to_github_ref(reference), self.access)
 
-    def level(self, reference: GitRef, text: str) -> Tree:
+    def read_prompts(self, reference: GitRef, text: str) -> FileTree:
         """The prompts at the reference."""
-        return read_github_level(self._on_github(reference), self.access, _SCAN, text=text)
+        return read_github_level(
+            self._to_github_ref(reference), self.access, _SCAN, source_text=text
+        )
 
-    def _on_github(self, reference: GitRef) -> GitHubRef:
+    def _to_github_ref(self, reference: GitRef) -> GitHubRef:
         name = reference.url.removeprefix(f"{self.github_url}/").removesuffix(".git")
         owner, _, repository = name.partition("/")
         if name == reference.url or not repository or "/" in repository:

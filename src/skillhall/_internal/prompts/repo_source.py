@@ -7,27 +7,33 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.prompts.folder_reader import read_folder
-from skillhall._internal.prompts.prompt_snapshot import Contents
-from skillhall._internal.prompts.refreshing_source import Looked
+from skillhall._internal.prompts.prompt_snapshot import PromptContents
+from skillhall._internal.prompts.refreshing_source import FetchedContents
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.git.remote import cache_key, parse_endpoint
-from skillhall._internal.sources.git.source import as_git
-from skillhall._internal.sources.git.token_scope import refuse_ssh
-from skillhall._internal.sources.ref import GitHubRef, GitRef, LocalRef, is_ref, parse_reference
+from skillhall._internal.sources.git.source import to_git_ref
+from skillhall._internal.sources.git.token_scope import reject_ssh
+from skillhall._internal.sources.ref import (
+    GitHubRef,
+    GitRef,
+    LocalRef,
+    is_valid_ref,
+    parse_source_ref,
+)
 from skillhall.errors import SourceNotFound, SourceRejected, UnsafePath, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.prompts.checkout import Copies
-    from skillhall._internal.prompts.repo_reader import Reader
+    from skillhall._internal.prompts.checkout import CheckoutStore
+    from skillhall._internal.prompts.repo_reader import RepositoryReader
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.git.source import GitAccess
-    from skillhall._internal.sources.repo_layout import Tree
+    from skillhall._internal.sources.repo_layout import FileTree
 
-MAIN = "main"  # the branch that is meant when none is named; the HEAD if there is none
-_PLACE = re.compile(
+DEFAULT_BRANCH = "main"  # the branch that is meant when none is named; the HEAD if there is none
+_HOST_AND_PATH = re.compile(
     r"(?:[a-z+]+://)?(?:[^@/]*@)?(\[[^\]]*\]|[^/:]+)(?::[0-9]+(?=/))?[:/]+(.+)", re.IGNORECASE
 )
 
@@ -36,7 +42,7 @@ class GitHosts(NamedTuple):
     """How texts that name repositories are read."""
 
     github_url: str
-    loopback_http: bool = False
+    allow_loopback_http: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,79 +55,85 @@ class Repository:
 
     def key(self, access: GitAccess) -> tuple[str, ...]:
         """What tells it from others; what one token reads is nothing for another."""
-        return self.copy_key(access), self.reference.ref, self.reference.path, self.source
+        return self.clone_key(access), self.reference.ref, self.reference.path, self.source
 
-    def copy_key(self, access: GitAccess) -> str:
+    def clone_key(self, access: GitAccess) -> str:
         """What git's own copy is kept under."""
         return cache_key(parse_endpoint(self.reference.url), access)
 
-    def access(self, access: GitAccess, token: Secret | None) -> GitAccess:
+    def with_token(self, access: GitAccess, token: Secret | None) -> GitAccess:
         """The access with a token for this repository's host alone."""
         if token is None:
             return access
         return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})
 
-    def at(self, path: str, branch: str) -> Repository:
+    def with_path_and_branch(self, path: str, branch: str) -> Repository:
         """Another folder or branch of the same repository. Raises: SourceRejected."""
         place = replace(
             self.reference,
-            path=checked_path(path) if path else self.reference.path,
-            ref=checked_branch(branch) if branch else self.reference.ref,
+            path=validate_path(path) if path else self.reference.path,
+            ref=validate_branch(branch) if branch else self.reference.ref,
         )
         return Repository(place, self.source, may_fall_back=self.may_fall_back and not branch)
 
     @property
-    def address(self) -> str:
+    def canonical_url(self) -> str:
         """Where it lies, for whoever has the way there: host and path alone."""
-        return address_of(self.reference.url)
+        return to_canonical_url(self.reference.url)
 
-    def is_pushed(self, urls: Sequence[str], branch: str) -> bool:
+    def is_affected_by_push(self, urls: Sequence[str], branch: str) -> bool:
         """Whether a push to that branch is news for us."""
         ref = branch.removeprefix("refs/heads/")
         is_ours = not ref or self.may_fall_back or ref == self.reference.ref
-        return is_ours and place_of(self.reference.url) in map(place_of, urls)
+        return is_ours and parse_host_and_path(self.reference.url) in map(parse_host_and_path, urls)
 
-    def look(self, kept: Contents | None, reader: Reader, copies: Copies, size: int) -> Looked:
+    def fetch(
+        self,
+        previous: PromptContents | None,
+        reader: RepositoryReader,
+        checkouts: CheckoutStore,
+        cache_bytes: int,
+    ) -> FetchedContents:
         """What is there now; nothing is fetched if the commit is known. Raises: as `read_git`."""
         reference, notes = self.reference, tuple[Finding, ...]()
         try:
-            commit = reader.commit(reference) if kept else ""
+            commit = reader.resolve_commit(reference) if previous else ""
         except SourceNotFound:
-            reference, notes = self._fallen_back()
-            commit = reader.commit(reference)
-        if kept is not None and kept.commit == commit:
-            return Looked(kept)
-        tree, notes = self._tree(reference, reader, notes)
+            reference, notes = self._fall_back_to_head()
+            commit = reader.resolve_commit(reference)
+        if previous is not None and previous.commit == commit:
+            return FetchedContents(previous)
+        tree, notes = self._read_tree(reference, reader, notes)
         # Skills that a commit did not touch stay where those who list them know them to be.
-        same = kept.copy_of(tree.files) if kept is not None else None
-        contents = Contents(
+        same = previous.find_same_checkout(tree.files) if previous is not None else None
+        contents = PromptContents(
             self.source,
-            same or copies.put(tree),
+            same or checkouts.put(tree),
             commit=tree.commit,
-            notes=(*tree.findings, *notes),
-            answers=size,
+            source_findings=(*tree.findings, *notes),
+            response_cache_bytes=cache_bytes,
         )
-        return Looked(contents, tree.stale, tree.seen)
+        return FetchedContents(contents, tree.stale, tree.checked_at)
 
-    def _tree(
-        self, reference: GitRef, reader: Reader, notes: tuple[Finding, ...]
-    ) -> tuple[Tree, tuple[Finding, ...]]:
+    def _read_tree(
+        self, reference: GitRef, reader: RepositoryReader, findings: tuple[Finding, ...]
+    ) -> tuple[FileTree, tuple[Finding, ...]]:
         try:
-            return reader.level(reference, reference.text), notes
+            return reader.read_prompts(reference, reference.text), findings
         except SourceNotFound:
             if reference != self.reference or self._has_branch(reader):
                 raise
-            other, notes = self._fallen_back()
-        return reader.level(other, reference.text), notes
+            other, findings = self._fall_back_to_head()
+        return reader.read_prompts(other, reference.text), findings
 
-    def _has_branch(self, reader: Reader) -> bool:
+    def _has_branch(self, reader: RepositoryReader) -> bool:
         try:
-            reader.commit(self.reference)
+            reader.resolve_commit(self.reference)
         except SourceNotFound:
             return False
         return True
 
-    def _fallen_back(self) -> tuple[GitRef, tuple[Finding, ...]]:
+    def _fall_back_to_head(self) -> tuple[GitRef, tuple[Finding, ...]]:
         """The HEAD instead of a branch that nobody named and that is not there."""
         if not self.may_fall_back:
             raise SourceNotFound(self.reference.text)
@@ -137,41 +149,43 @@ class LocalFolder:
     path: str
     source: str
 
-    def look(self, kept: Contents | None, copies: Copies) -> Looked:
+    def fetch(self, previous: PromptContents | None, checkouts: CheckoutStore) -> FetchedContents:
         """What is there now. Raises: SourceNotFound, TooLarge, OSError."""
         tree = read_folder(self.path, self.source)
-        same = kept.copy_of(tree.files) if kept is not None else None
-        if kept is not None and same is not None and kept.notes == tree.findings:
-            return Looked(kept)
-        return Looked(Contents(self.source, same or copies.put(tree), notes=tree.findings))
+        same = previous.find_same_checkout(tree.files) if previous is not None else None
+        if previous is not None and same is not None and previous.source_findings == tree.findings:
+            return FetchedContents(previous)
+        return FetchedContents(
+            PromptContents(self.source, same or checkouts.put(tree), source_findings=tree.findings)
+        )
 
 
-def named_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:
+def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:
     """What an operator's texts name: a repository, or a folder. Raises: SourceRejected."""
-    reference = parse_reference(text, loopback_http=hosts.loopback_http)
+    reference = parse_source_ref(text, allow_loopback_http=hosts.allow_loopback_http)
     if isinstance(reference, LocalRef):
         return reference
     if not isinstance(reference, GitHubRef | GitRef):
         raise SourceRejected("url", text, "it names no git repository")
-    git = as_git(reference, hosts.github_url)
-    is_default = branch in ("", MAIN)
+    git = to_git_ref(reference, hosts.github_url)
+    is_default = branch in ("", DEFAULT_BRANCH)
     if (path and git.path) or (not is_default and git.ref):
         problem = "the path or branch is named twice"
         raise SourceRejected("url", text, problem, "name it in one place only")
-    place = GitRef(git.url, checked_path(path or git.path), git.ref or checked_branch(branch))
+    place = GitRef(git.url, validate_path(path or git.path), git.ref or validate_branch(branch))
     return Repository(place, without_credentials(text), may_fall_back=is_default and not git.ref)
 
 
-def asked_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
+def parse_requested_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
     """What a call names: a repository by https, nothing else. Raises: SourceRejected."""
-    found = named_repository(text, path, branch, hosts)
+    found = parse_repository(text, path, branch, hosts)
     if isinstance(found, LocalRef):
         raise SourceRejected("path", text, "it names no git repository")
-    refuse_ssh(found.reference.url, text)
+    reject_ssh(found.reference.url, text)
     return found
 
 
-def checked_path(path: str) -> str:
+def validate_path(path: str) -> str:
     """A path below the top of a repository. Raises: SourceRejected."""
     inner = path.strip("/")
     if inner in ("", "."):
@@ -182,21 +196,21 @@ def checked_path(path: str) -> str:
         raise SourceRejected("path", path, f"of its path, {error.reason}") from None
 
 
-def checked_branch(branch: str) -> str:
+def validate_branch(branch: str) -> str:
     """A branch, tag or commit; `main` if none is named. Raises: SourceRejected."""
-    if branch and not is_ref(branch):
+    if branch and not is_valid_ref(branch):
         raise SourceRejected("ref", branch, "git has no such names for branches")
-    return branch or MAIN
+    return branch or DEFAULT_BRANCH
 
 
-def place_of(url: str) -> tuple[str, str]:
+def parse_host_and_path(url: str) -> tuple[str, str]:
     """Host and path of a repository, whatever way leads there; ways differ in scheme and port."""
-    found = _PLACE.fullmatch(url[:4096].strip())
+    found = _HOST_AND_PATH.fullmatch(url[:4096].strip())
     if found is None:
         return "", url
     return found[1].lower(), found[2].strip("/").removesuffix(".git").casefold()
 
 
-def address_of(url: str) -> str:
+def to_canonical_url(url: str) -> str:
     """Host and path as one address, without whatever else leads there."""
-    return "https://{}/{}".format(*place_of(url))
+    return "https://{}/{}".format(*parse_host_and_path(url))

@@ -6,7 +6,7 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.reader import bundle_of, read_skill
+from skillhall._internal.catalog.reader import open_skill_bundle, read_skill
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_arguments
 from skillhall._internal.prompts.prompt_model import Prompt
@@ -31,17 +31,17 @@ class SkillPrompts:
         self._profile = profile
 
     @cached_property
-    def _by_name(self) -> Mapping[str, Skill]:
+    def _skills_by_name(self) -> Mapping[str, Skill]:
         return {skill.name: skill for skill in reversed(self._skills)}
 
     @property
     def names(self) -> Sequence[str]:
         """The names of all prompts."""
-        return [*self._by_name]
+        return [*self._skills_by_name]
 
     def summary(self, name: str) -> Prompt:
         """One prompt without its body. Raises: PromptNotFound."""
-        skill = self._by_name.get(name)
+        skill = self._skills_by_name.get(name)
         if skill is None:
             raise PromptNotFound(name)
         arguments, _ = parse_arguments(skill.frontmatter.fields)
@@ -50,31 +50,31 @@ class SkillPrompts:
             name, skill.description, arguments, "", "user", has_files=has_files, hidden=skill.hidden
         )
 
-    def get_data(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
+    def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
         """One prompt's description and message, with its arguments filled in.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
         prompt = self.summary(name)
         given = check_arguments(prompt.arguments, values or {})
-        text = render_arguments(self._body(self._by_name[name]), given)
+        text = render_arguments(self._read_body(self._skills_by_name[name]), given)
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return json.dumps({"description": prompt.description, "messages": [message]}).encode()
 
     def _has_files(self, skill: Skill) -> bool:
         """Whether it needs files, also if they are left out; one that is gone needs all of them."""
         try:
-            bundle = bundle_of(skill, self._profile.scan.published)
+            bundle = open_skill_bundle(skill, self._profile.scan_policy.without_hidden_files)
         except SkillhallError:
             return True
         return bool(bundle.findings) or any(path != skill.file for path in bundle.files)
 
-    def _body(self, skill: Skill) -> str:
+    def _read_body(self, skill: Skill) -> str:
         try:
             parsed = read_skill(skill, self._profile)
         except SkillhallError:
             raise PromptsSourceError(skill.name, "it cannot be read any more") from None
-        for finding, effect in self._profile.load.judge(parsed.findings):
+        for finding, effect in self._profile.load_policy.judge(parsed.findings):
             if effect is Effect.REJECT:
                 raise PromptsSourceError(skill.name, finding.message)
         return parsed.body

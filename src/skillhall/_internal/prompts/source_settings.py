@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhall._internal.net.addresses import address_policy
+from skillhall._internal.net.addresses import build_address_policy
 from skillhall._internal.prompts.repo_source import (
-    MAIN,
+    DEFAULT_BRANCH,
     GitHosts,
     LocalFolder,
-    checked_branch,
-    checked_path,
-    named_repository,
+    parse_repository,
+    validate_branch,
+    validate_path,
 )
-from skillhall._internal.prompts.service import Supply
+from skillhall._internal.prompts.service import PromptSources
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.sources.git.source import GitAccess, has_git
+from skillhall._internal.sources.git.source import GitAccess, is_git_available
 from skillhall._internal.sources.git.token_scope import TokenScope
 from skillhall._internal.sources.github.client import GitHubAccess
 from skillhall._internal.sources.ref import LocalRef
@@ -30,67 +30,71 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = "SKILLHALL_PROMPTS"
-_LONGEST_TTL = 10**9  # seconds
+_VARIABLE_PREFIX = "SKILLHALL_PROMPTS"
+_MAX_TTL = 10**9  # seconds
 
 
-def read_supply(settings: Settings) -> Supply:
+def read_prompt_sources(settings: Settings) -> PromptSources:
     """Where prompts come from. Raises: ConfigInvalid."""
     prompts = settings.prompts
-    hosts = GitHosts(settings.github_url, loopback_http=bool(settings.allowed_networks))
+    hosts = GitHosts(settings.github_url, allow_loopback_http=bool(settings.allowed_networks))
     access = GitAccess(
         settings.cache_directory,
-        address_policy(settings.allowed_networks),
+        build_address_policy(settings.allowed_networks),
         settings.tokens,
-        ssh_agent=settings.variables.get("SSH_AUTH_SOCK", ""),
+        ssh_agent_socket=settings.variables.get("SSH_AUTH_SOCK", ""),
     )
-    return Supply(
+    return PromptSources(
         access,
         settings.data_directory,
         hosts,
-        _configured(prompts, hosts, settings.working_directory),
-        _seconds(prompts.cache_ttl),
-        scope=TokenScope.of(settings),
-        github=None if settings.use_git and has_git() else _github(settings),
+        _parse_configured_source(prompts, hosts, settings.working_directory),
+        _parse_ttl(prompts.cache_ttl),
+        token_scope=TokenScope.from_settings(settings),
+        github_access=None
+        if settings.use_git and is_git_available()
+        else _build_github_access(settings),
     )
 
 
-def _github(settings: Settings) -> GitHubAccess:
+def _build_github_access(settings: Settings) -> GitHubAccess:
     return GitHubAccess(
         settings.github_api_url,
-        address_policy(settings.allowed_networks),
+        build_address_policy(settings.allowed_networks),
         settings.tokens,
         settings.cache_directory,
     )
 
 
-def _configured(
+def _parse_configured_source(
     prompts: PromptSettings, hosts: GitHosts, working_directory: str
 ) -> Repository | LocalFolder | None:
-    path = _checked("PATH", lambda: checked_path(prompts.path))
-    _checked("BRANCH", lambda: checked_branch(prompts.branch))
+    path = _validate_setting("PATH", lambda: validate_path(prompts.path))
+    _validate_setting("BRANCH", lambda: validate_branch(prompts.branch))
     if not prompts.repo:
         return None
     place = prompts.repo, prompts.path, prompts.branch
-    found = _checked("REPO", lambda: named_repository(*place, hosts))
+    found = _validate_setting("REPO", lambda: parse_repository(*place, hosts))
     if not isinstance(found, LocalRef):
         return found
-    if prompts.branch != MAIN:
-        raise ConfigInvalid(f"{_NAMES}_BRANCH", "a folder has no branches", "leave it out")
-    folder = Root.of(found.path, working_directory).path
+    if prompts.branch != DEFAULT_BRANCH:
+        raise ConfigInvalid(
+            f"{_VARIABLE_PREFIX}_BRANCH", "a folder has no branches", "leave it out"
+        )
+    folder = Root.resolve(found.path, working_directory).path
     below = os.path.join(folder, *path.split("/"))
     return LocalFolder(below.rstrip(os.sep), os.path.basename(folder))
 
 
-def _checked(name: str, check: Callable[[], T]) -> T:
+def _validate_setting(name: str, check: Callable[[], T]) -> T:
     try:
         return check()
     except SourceRejected as error:
-        raise ConfigInvalid(f"{_NAMES}_{name}", error.problem, error.hint) from None
+        raise ConfigInvalid(f"{_VARIABLE_PREFIX}_{name}", error.problem, error.hint) from None
 
 
-def _seconds(text: str) -> float:
-    if not (text.isascii() and text.isdigit()) or int(text[:20]) > _LONGEST_TTL:
+def _parse_ttl(text: str) -> float:
+    if not (text.isascii() and text.isdigit()) or int(text[:20]) > _MAX_TTL:
         problem, hint = f"{text[:20]!r} is no number of seconds", "0 looks every time"
-        raise ConfigInvalid(f"{_NAMES}_CACHE_TTL", problem, hint)
+        raise ConfigInvalid(f"{_VARIABLE_PREFIX}_CACHE_TTL", problem, hint)
     return float(text)

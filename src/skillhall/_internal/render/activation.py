@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillhall._internal.render.escape import field, literal, unescape
+from skillhall._internal.render.escape import escape_closing_tag, escape_field, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,18 +21,18 @@ def render_activation(name: str, directory: str, body: str, resources: Sequence[
     """The body, where the skill stands, and the paths of its other files; none of them is read."""
     return "\n".join(
         (
-            f'<skill_content name="{field(name)}">',
-            literal(body, "skill_content"),
+            f'<skill_content name="{escape_field(name)}">',
+            escape_closing_tag(body, "skill_content"),
             "",
-            f"Skill directory: {field(directory)}",
+            f"Skill directory: {escape_field(directory)}",
             "Relative paths in this skill are relative to the skill directory.",
-            *_resources(resources),
+            *_render_resources(resources),
             "</skill_content>",
         )
     )
 
 
-def activation_in(text: str) -> tuple[str, str] | None:
+def find_activation(text: str) -> tuple[str, str] | None:
     """The skill whose activation `text` begins with, and that activation; else `None`.
 
     A host that compacts a conversation keeps these texts.
@@ -41,12 +41,12 @@ def activation_in(text: str) -> tuple[str, str] | None:
     return (unescape(found[1]), found[0]) if found else None
 
 
-def _resources(paths: Sequence[str]) -> Iterator[str]:
+def _render_resources(paths: Sequence[str]) -> Iterator[str]:
     if not paths:
         return
     yield ""
     yield "<skill_resources>"
-    yield from (f"  <file>{field(path)}</file>" for path in paths[:MAX_RESOURCES])
+    yield from (f"  <file>{escape_field(path)}</file>" for path in paths[:MAX_RESOURCES])
     left = len(paths) - MAX_RESOURCES
     if left > 0:
         yield f"  ({left} more {'file is' if left == 1 else 'files are'} not listed here)"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 
-from skillhall._internal.skill.invisible import UNSEEN, replace_unseen
+from skillhall._internal.skill.invisible import INVISIBLE_CHARACTERS, replace_invisible
 
-_UNSEEN = re.compile(f"[{UNSEEN}]")
+_INVISIBLE = re.compile(f"[{INVISIBLE_CHARACTERS}]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _PRINTABLE = bytes(range(0x20, 0x7F))
-_INERT = _PRINTABLE.translate(None, b"&<>\"'")
+_SAFE_BYTES = _PRINTABLE.translate(None, b"&<>\"'")
 
 
-def one_line(text: str) -> str:
+def to_single_line(text: str) -> str:
     """`text` with a space for its line breaks and a replacement for its unseen characters."""
-    if _is_printable(_without(_PRINTABLE, text)):
+    if _is_printable(_remove_bytes(_PRINTABLE, text)):
         return text
     lines = [line.strip() for line in text.splitlines()]
     folded = " ".join([line for line in lines if line])
-    if _is_printable(_without(_PRINTABLE, folded)):
+    if _is_printable(_remove_bytes(_PRINTABLE, folded)):
         return folded
-    return replace_unseen(folded.replace("\t", " "), lambda _: _REPLACEMENT)
+    return replace_invisible(folded.replace("\t", " "), lambda _: _REPLACEMENT)
 
 
 def escape(text: str) -> str:
@@ -46,26 +46,26 @@ def unescape(text: str) -> str:
     return text
 
 
-def field(text: str) -> str:
+def escape_field(text: str) -> str:
     """`text` as the content of a one-line element or of an attribute."""
-    return escape(one_line(text))
+    return escape(to_single_line(text))
 
 
-def fields(*texts: str) -> tuple[str, ...]:
+def escape_fields(*texts: str) -> tuple[str, ...]:
     """`field` of each; one look at all of them together mostly tells that nothing is to do."""
-    unusual = _without(_INERT, "".join(texts))
+    unusual = _remove_bytes(_SAFE_BYTES, "".join(texts))
     if not unusual:
         return texts
-    fix = escape if _is_printable(unusual) else field
+    fix = escape if _is_printable(unusual) else escape_field
     return tuple([fix(text) for text in texts])
 
 
-def literal(body: str, tag: str) -> str:
+def escape_closing_tag(body: str, tag: str) -> str:
     """`body` as it is, trimmed, except that it cannot close the element `tag` it stands in."""
     return re.sub(f"<(?=/{tag})", "&lt;", body.strip(), flags=re.IGNORECASE)
 
 
-def _without(usual: bytes, text: str) -> bytes:
+def _remove_bytes(usual: bytes, text: str) -> bytes:
     """What is left of `text` without its usual bytes: next to nothing, and found quickly."""
     return text.encode("utf-8", "surrogatepass").translate(None, usual)
 
@@ -75,4 +75,4 @@ def _is_printable(unusual: bytes) -> bool:
     if not unusual:
         return True
     text = unusual.decode("utf-8", "surrogatepass")
-    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+    return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from skillhall._internal.policy.selection import visible
+from skillhall._internal.policy.selection import filter_visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillhall._internal.render.listing import Entry
+    from skillhall._internal.render.listing import ListingEntry
     from skillhall._internal.skill.bundle import SkillFile
 
 
-class ManifestFile(TypedDict):
+class ManifestFileJson(TypedDict):
     """One file of a skill."""
 
     path: str
@@ -22,7 +22,7 @@ class ManifestFile(TypedDict):
     executable: bool
 
 
-class ListedSkill(TypedDict):
+class ListingEntryJson(TypedDict):
     """One skill of a listing."""
 
     name: str
@@ -30,7 +30,7 @@ class ListedSkill(TypedDict):
     location: str
 
 
-def manifest(files: Iterable[SkillFile]) -> list[ManifestFile]:
+def build_manifest(files: Iterable[SkillFile]) -> list[ManifestFileJson]:
     """The files in their order; each one is read for its digest. Raises: what reading raises."""
     return [
         {
@@ -43,9 +43,9 @@ def manifest(files: Iterable[SkillFile]) -> list[ManifestFile]:
     ]
 
 
-def as_json(entries: Iterable[Entry]) -> list[ListedSkill]:
+def serialize_listing(entries: Iterable[ListingEntry]) -> list[ListingEntryJson]:
     """The listing as values: name, description and location of each skill, but hidden ones."""
     return [
         {"name": entry.name, "description": entry.description, "location": entry.location}
-        for entry in visible(entries)
+        for entry in filter_visible(entries)
     ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from skillhall._internal.policy.selection import visible
-from skillhall._internal.render.escape import fields
+from skillhall._internal.policy.selection import filter_visible
+from skillhall._internal.render.escape import escape_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Entry(Protocol):
+class ListingEntry(Protocol):
     """What a listing says about a skill."""
 
     @property
@@ -27,20 +27,20 @@ class Entry(Protocol):
         """The absolute path of its SKILL.md."""
 
 
-def render_listing(entries: Iterable[Entry]) -> str:
+def render_listing(entries: Iterable[ListingEntry]) -> str:
     """The block for `entries` in their order, hidden ones left out; "" if there are none.
 
     A catalog is such entries, too.
     """
-    elements = [render_element(entry) for entry in visible(entries)]
+    elements = [render_listing_entry(entry) for entry in filter_visible(entries)]
     if not elements:
         return ""
     return "\n".join(("<available_skills>", *elements, "</available_skills>"))
 
 
-def render_element(entry: Entry) -> str:
+def render_listing_entry(entry: ListingEntry) -> str:
     """The lines of one skill."""
-    name, description, location = fields(entry.name, entry.description, entry.location)
+    name, description, location = escape_fields(entry.name, entry.description, entry.location)
     return (
         "  <skill>\n"
         f"    <name>{name}</name>\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from skillhall._internal.policy.selection import visible
-from skillhall._internal.render.escape import one_line
+from skillhall._internal.policy.selection import filter_visible
+from skillhall._internal.render.escape import to_single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,7 @@ INTRODUCTION = (
 )
 
 
-class LocalEntry(Protocol):
+class LocalListingEntry(Protocol):
     """What the block says about a skill."""
 
     @property
@@ -34,12 +34,12 @@ class LocalEntry(Protocol):
         """What it does and when to use it."""
 
 
-def render_local(skills: Iterable[LocalEntry]) -> str:
+def render_local(skills: Iterable[LocalListingEntry]) -> str:
     """The block for `skills` in their order, hidden ones left out; "" if there are none."""
-    lines = [_line(skill) for skill in visible(skills)]
+    lines = [_render_line(skill) for skill in filter_visible(skills)]
     return "\n".join((INTRODUCTION, *lines)) if lines else ""
 
 
-def _line(skill: LocalEntry) -> str:
-    identity, name, description = map(one_line, (skill.id, skill.name, skill.description))
+def _render_line(skill: LocalListingEntry) -> str:
+    identity, name, description = map(to_single_line, (skill.id, skill.name, skill.description))
     return f"- id: {identity}; name: {name}; description: {description}"

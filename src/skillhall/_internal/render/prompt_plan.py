@@ -11,19 +11,19 @@ from bisect import bisect_right
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.render.escape import field, one_line
-from skillhall._internal.render.inline import Inlined, render_inline
-from skillhall._internal.render.listing import render_element, render_listing
+from skillhall._internal.render.escape import escape_field, to_single_line
+from skillhall._internal.render.inline import InlineSkill, render_inline
+from skillhall._internal.render.listing import render_listing, render_listing_entry
 from skillhall._internal.skill.token_count import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from skillhall._internal.render.listing import Entry
+    from skillhall._internal.render.listing import ListingEntry
 
-SHORTEST = 24  # characters of a description; with fewer, the name alone says as much
+MIN_DESCRIPTION_LENGTH = 24  # characters of a description; with fewer, the name alone says as much
 # How to use a listed skill, by the first of these tools that the agent has.
-HOW_TO_USE = {
+USAGE_HINTS = {
     tool: f"Before a task that matches the description of a skill below, call {tool} with {given}, "
     "then follow its instructions."
     for tool, given in (
@@ -33,231 +33,245 @@ HOW_TO_USE = {
     )
 }
 # How to find a skill that is not listed, by the first of these tools that the agent has.
-HOW_TO_FIND = {
+SEARCH_HINTS = {
     "search_skills": "Call search_skills with words of the task to find those that help.",
     "list_skills": "Call list_skills to see them.",
 }
-_BY_NAME = frozenset({"load_skill", "read_skill_file"})  # tools that take the name of a skill
-LONGEST = 1024  # the specification's limit; what exceeds it was shown whole or is cut here
+_TOOLS_BY_SKILL_NAME = frozenset(
+    {"load_skill", "read_skill_file"}
+)  # tools that take the name of a skill
+MAX_DESCRIPTION_LENGTH = (
+    1024  # the specification's limit; what exceeds it was shown whole or is cut here
+)
 
 
-class Shown(Enum):
+class DetailLevel(Enum):
     """How much of a skill stands in the prompt."""
 
     INLINE = "inline"  # its whole text
     FULL = "full"  # its whole description
     SHORTENED = "shortened"
-    NAME = "name"
-    SEARCH = "search"  # nothing: a search or a list finds it
-    NOTHING = "nothing"  # nothing, and no tool finds it
+    NAME_ONLY = "name"
+    SEARCHABLE = "search"  # nothing: a search or a list finds it
+    OMITTED = "nothing"  # nothing, and no tool finds it
 
 
-class SkillShare(NamedTuple):
+class PlannedSkill(NamedTuple):
     """What one skill has of the prompt."""
 
     name: str
     location: str
-    shown: Shown
+    detail: DetailLevel
     tokens: int  # that it costs each turn
 
 
-class Wanted(NamedTuple):
+class PlanRequest(NamedTuple):
     """What a prompt should say: skills to list, skills to inline, and the words before them."""
 
-    listed: Sequence[Entry]
-    inlined: Sequence[tuple[Entry, Inlined]] = ()
+    listed: Sequence[ListingEntry]
+    inlined: Sequence[tuple[ListingEntry, InlineSkill]] = ()
     introduction: str = ""
-    how_to_find: str = HOW_TO_FIND["search_skills"]  # a skill that is not listed; "" if none can
-    with_locations: bool = False  # whether a cut listing needs them, since no tool takes names
+    search_hint: str = SEARCH_HINTS["search_skills"]  # a skill that is not listed; "" if none can
+    include_locations: bool = False  # whether a cut listing needs them, since no tool takes names
 
     @classmethod
     def for_tools(
         cls,
         tools: Collection[str],
-        listed: Sequence[Entry],
-        inlined: Sequence[tuple[Entry, Inlined]] = (),
-    ) -> Wanted:
+        listed: Sequence[ListingEntry],
+        inlined: Sequence[tuple[ListingEntry, InlineSkill]] = (),
+    ) -> PlanRequest:
         """How to use skills with these tools; names no tool that the agent lacks."""
         return cls(
             listed,
             inlined,
-            next((said for tool, said in HOW_TO_USE.items() if tool in tools), ""),
-            next((said for tool, said in HOW_TO_FIND.items() if tool in tools), ""),
-            with_locations=_BY_NAME.isdisjoint(tools),
+            next((said for tool, said in USAGE_HINTS.items() if tool in tools), ""),
+            next((said for tool, said in SEARCH_HINTS.items() if tool in tools), ""),
+            include_locations=_TOOLS_BY_SKILL_NAME.isdisjoint(tools),
         )
 
 
-class Plan(NamedTuple):
+class PromptPlan(NamedTuple):
     """A text for the system prompt, and what became of each skill in it."""
 
     text: str
     tokens: int  # of the text
     budget: int | None
-    shares: tuple[SkillShare, ...]
+    skills: tuple[PlannedSkill, ...]
 
     @property
-    def cut(self) -> tuple[SkillShare, ...]:
+    def reduced_skills(self) -> tuple[PlannedSkill, ...]:
         """The skills of which the model is told less than their whole description."""
-        return tuple(s for s in self.shares if s.shown not in (Shown.INLINE, Shown.FULL))
+        return tuple(
+            s for s in self.skills if s.detail not in (DetailLevel.INLINE, DetailLevel.FULL)
+        )
 
 
-class _Form(NamedTuple):
+class _ListingFormat(NamedTuple):
     """One way to write the listing."""
 
-    render: Callable[[Sequence[Entry]], str]
-    share: Callable[[int, Entry], tuple[Shown, int]]  # by the position of the skill
+    render: Callable[[Sequence[ListingEntry]], str]
+    measure: Callable[[int, ListingEntry], tuple[DetailLevel, int]]  # by the position of the skill
 
 
-def plan_prompt(wanted: Wanted, budget: int | None = None) -> Plan:
+def plan_prompt(request: PlanRequest, budget: int | None = None) -> PromptPlan:
     """The fullest text that the budget holds; without one, everything."""
-    whole = _Draft(wanted, wanted.listed, wanted.inlined)
-    if budget is None or whole.tokens(_WHOLE) <= budget:
-        return whole.plan(_WHOLE, budget)
-    draft = _fitted_inline(wanted, budget)
-    return draft.plan(draft.best_form(budget), budget)
+    whole = _PlanDraft(request, request.listed, request.inlined)
+    if budget is None or whole.count_tokens(_FULL_FORMAT) <= budget:
+        return whole.build_plan(_FULL_FORMAT, budget)
+    draft = _fit_inline_skills(request, budget)
+    return draft.build_plan(draft.find_best_format(budget), budget)
 
 
-def _fitted_inline(wanted: Wanted, budget: int) -> _Draft:
+def _fit_inline_skills(request: PlanRequest, budget: int) -> _PlanDraft:
     """The inline skills that fit, in order; the others are listed after those to be listed."""
-    draft = _Draft(wanted, wanted.listed, ())
-    for entry, inlined in wanted.inlined:
+    draft = _PlanDraft(request, request.listed, ())
+    for entry, inlined in request.inlined:
         more = draft._replace(inlined=(*draft.inlined, (entry, inlined)))
-        if more.tokens(_none_listed(wanted)) <= budget:
+        if more.count_tokens(_build_count_only_format(request)) <= budget:
             draft = more
         else:
             draft = draft._replace(listed=(*draft.listed, entry))
     return draft
 
 
-class _Draft(NamedTuple):
-    wanted: Wanted
-    listed: Sequence[Entry]
-    inlined: Sequence[tuple[Entry, Inlined]]
+class _PlanDraft(NamedTuple):
+    request: PlanRequest
+    listed: Sequence[ListingEntry]
+    inlined: Sequence[tuple[ListingEntry, InlineSkill]]
 
-    def text(self, form: _Form) -> str:
+    def render(self, form: _ListingFormat) -> str:
         listing = form.render(self.listed) if self.listed else ""
-        blocks = [self.wanted.introduction if listing else "", listing]
+        blocks = [self.request.introduction if listing else "", listing]
         blocks += [render_inline(*inlined) for _, inlined in self.inlined]
         return "\n\n".join(filter(None, blocks))
 
-    def tokens(self, form: _Form) -> int:
-        return estimate_tokens(self.text(form))
+    def count_tokens(self, form: _ListingFormat) -> int:
+        return estimate_tokens(self.render(form))
 
-    def best_form(self, budget: int) -> _Form:
+    def find_best_format(self, budget: int) -> _ListingFormat:
         """The first form of the ladder that fits; nothing if none does."""
-        for form in (_WHOLE, self._compact(LONGEST)):
-            if self.tokens(form) <= budget:
+        for form in (_FULL_FORMAT, self._build_compact_format(MAX_DESCRIPTION_LENGTH)):
+            if self.count_tokens(form) <= budget:
                 return form
-        if self.tokens(self._compact(SHORTEST)) <= budget:
-            return self._compact(self._length(budget))
-        names = _Names.of(self)
-        if self.tokens(names.form(len(self.listed))) <= budget:
-            return names.form(len(self.listed))
+        if self.count_tokens(self._build_compact_format(MIN_DESCRIPTION_LENGTH)) <= budget:
+            return self._build_compact_format(self._find_description_length(budget))
+        names = _NameListing.from_draft(self)
+        if self.count_tokens(names.build_format(len(self.listed))) <= budget:
+            return names.build_format(len(self.listed))
         counts = range(1, len(self.listed))
-        found = bisect_right(counts, budget, key=lambda count: self.tokens(names.form(count)))
-        form = names.form(found) if found else _none_listed(self.wanted)
-        return form if self.tokens(form) <= budget else _NOTHING
+        found = bisect_right(
+            counts, budget, key=lambda count: self.count_tokens(names.build_format(count))
+        )
+        form = names.build_format(found) if found else _build_count_only_format(self.request)
+        return form if self.count_tokens(form) <= budget else _EMPTY_FORMAT
 
-    def _compact(self, length: int) -> _Form:
-        return _compact(length, with_locations=self.wanted.with_locations)
+    def _build_compact_format(self, length: int) -> _ListingFormat:
+        return _build_compact_format(length, include_locations=self.request.include_locations)
 
-    def _length(self, budget: int) -> int:
+    def _find_description_length(self, budget: int) -> int:
         """The longest descriptions that fit; bisecting only settles on a length that was tried."""
-        lengths = range(SHORTEST, LONGEST)
-        found = bisect_right(lengths, budget, key=lambda length: self.tokens(self._compact(length)))
+        lengths = range(MIN_DESCRIPTION_LENGTH, MAX_DESCRIPTION_LENGTH)
+        found = bisect_right(
+            lengths,
+            budget,
+            key=lambda length: self.count_tokens(self._build_compact_format(length)),
+        )
         return lengths[found - 1]
 
-    def plan(self, form: _Form, budget: int | None) -> Plan:
-        text = self.text(form)
-        return Plan(text, estimate_tokens(text), budget, tuple(self._shares(form)))
+    def build_plan(self, form: _ListingFormat, budget: int | None) -> PromptPlan:
+        text = self.render(form)
+        return PromptPlan(text, estimate_tokens(text), budget, tuple(self._build_skills(form)))
 
-    def _shares(self, form: _Form) -> Iterator[SkillShare]:
+    def _build_skills(self, form: _ListingFormat) -> Iterator[PlannedSkill]:
         for position, entry in enumerate(self.listed):
-            shown, tokens = form.share(position, entry)
-            yield SkillShare(entry.name, entry.location, shown, tokens)
+            shown, tokens = form.measure(position, entry)
+            yield PlannedSkill(entry.name, entry.location, shown, tokens)
         for entry, inlined in self.inlined:
             tokens = estimate_tokens(render_inline(*inlined))
-            yield SkillShare(entry.name, entry.location, Shown.INLINE, tokens)
+            yield PlannedSkill(entry.name, entry.location, DetailLevel.INLINE, tokens)
 
 
-_WHOLE = _Form(
-    render_listing, lambda _, entry: (Shown.FULL, estimate_tokens(f"{render_element(entry)}\n"))
+_FULL_FORMAT = _ListingFormat(
+    render_listing,
+    lambda _, entry: (DetailLevel.FULL, estimate_tokens(f"{render_listing_entry(entry)}\n")),
 )
-_NOTHING = _Form(lambda _: "", lambda _, __: (Shown.NOTHING, 0))
+_EMPTY_FORMAT = _ListingFormat(lambda _: "", lambda _, __: (DetailLevel.OMITTED, 0))
 
 
-def _block(lines: Sequence[str]) -> str:
+def _wrap_listing(lines: Sequence[str]) -> str:
     return "\n".join(("<available_skills>", *lines, "</available_skills>"))
 
 
-def _place(entry: Entry, *, with_locations: bool) -> str:
-    return f" ({field(entry.location)})" if with_locations else ""
+def _render_location(entry: ListingEntry, *, include_locations: bool) -> str:
+    return f" ({escape_field(entry.location)})" if include_locations else ""
 
 
-def _compact(length: int, *, with_locations: bool) -> _Form:
+def _build_compact_format(length: int, *, include_locations: bool) -> _ListingFormat:
     """One line for each skill, its description cut to `length` characters."""
 
-    def line(entry: Entry) -> str:
-        description = field(shortened(entry.description, length))
-        place = _place(entry, with_locations=with_locations)
-        return f"- {field(entry.name)}: {description}{place}"
+    def line(entry: ListingEntry) -> str:
+        description = escape_field(shorten(entry.description, length))
+        place = _render_location(entry, include_locations=include_locations)
+        return f"- {escape_field(entry.name)}: {description}{place}"
 
-    def share(_: int, entry: Entry) -> tuple[Shown, int]:
-        is_whole = len(one_line(entry.description)) <= length
+    def share(_: int, entry: ListingEntry) -> tuple[DetailLevel, int]:
+        is_whole = len(to_single_line(entry.description)) <= length
         tokens = estimate_tokens(f"{line(entry)}\n")
-        return (Shown.FULL if is_whole else Shown.SHORTENED), tokens
+        return (DetailLevel.FULL if is_whole else DetailLevel.SHORTENED), tokens
 
-    return _Form(lambda entries: _block([*map(line, entries)]), share)
+    return _ListingFormat(lambda entries: _wrap_listing([*map(line, entries)]), share)
 
 
-class _Names(NamedTuple):
+class _NameListing(NamedTuple):
     """The lines of a listing of names."""
 
     lines: Sequence[str]
-    how_to_find: str
+    search_hint: str
 
     @classmethod
-    def of(cls, draft: _Draft) -> _Names:
+    def from_draft(cls, draft: _PlanDraft) -> _NameListing:
         """One line for each skill to be listed."""
-        with_locations = draft.wanted.with_locations
+        with_locations = draft.request.include_locations
         lines = [
-            f"- {field(entry.name)}{_place(entry, with_locations=with_locations)}"
+            f"- "
+            f"{escape_field(entry.name)}{_render_location(entry, include_locations=with_locations)}"
             for entry in draft.listed
         ]
-        return cls(lines, draft.wanted.how_to_find)
+        return cls(lines, draft.request.search_hint)
 
-    def form(self, count: int) -> _Form:
+    def build_format(self, count: int) -> _ListingFormat:
         """The first `count` names, then how many more there are and how to find them."""
-        missing = Shown.SEARCH if self.how_to_find else Shown.NOTHING
+        missing = DetailLevel.SEARCHABLE if self.search_hint else DetailLevel.OMITTED
 
-        def share(position: int, _: Entry) -> tuple[Shown, int]:
+        def share(position: int, _: ListingEntry) -> tuple[DetailLevel, int]:
             if position >= count:
                 return missing, 0
-            return Shown.NAME, estimate_tokens(f"{self.lines[position]}\n")
+            return DetailLevel.NAME_ONLY, estimate_tokens(f"{self.lines[position]}\n")
 
         left = len(self.lines) - count
-        rest = [_not_listed(left, " more", self.how_to_find)] if left else []
-        return _Form(lambda _: _block([*self.lines[:count], *rest]), share)
+        rest = [_render_remainder(left, " more", self.search_hint)] if left else []
+        return _ListingFormat(lambda _: _wrap_listing([*self.lines[:count], *rest]), share)
 
 
-def _none_listed(wanted: Wanted) -> _Form:
+def _build_count_only_format(request: PlanRequest) -> _ListingFormat:
     """How many skills there are and how to find them; nothing if no tool finds them."""
-    if not wanted.how_to_find:
-        return _NOTHING
-    return _Form(
-        lambda entries: _block([_not_listed(len(entries), "", wanted.how_to_find)]),
-        lambda _, __: (Shown.SEARCH, 0),
+    if not request.search_hint:
+        return _EMPTY_FORMAT
+    return _ListingFormat(
+        lambda entries: _wrap_listing([_render_remainder(len(entries), "", request.search_hint)]),
+        lambda _, __: (DetailLevel.SEARCHABLE, 0),
     )
 
 
-def _not_listed(count: int, more: str, how_to_find: str) -> str:
+def _render_remainder(count: int, more: str, search_hint: str) -> str:
     skills = f"{count}{more} {'skill is' if count == 1 else 'skills are'}"
-    return f"{skills} not listed here. {how_to_find}".rstrip()
+    return f"{skills} not listed here. {search_hint}".rstrip()
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """`text` on one line and no longer than `length`, cut between words where there are any."""
-    line = one_line(text)
+    line = to_single_line(text)
     if len(line) <= length:
         return line
     cut = line[: length - 1]

@@ -11,13 +11,13 @@ from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from skillhall._internal.http.auth_middleware import is_person
-from skillhall._internal.http.errors import error_answer, internal_refusal
-from skillhall._internal.http.http_error import Refused
-from skillhall._internal.http.request import HEAD, ROUTE
-from skillhall._internal.http.response import JSON, Answer, encoded
-from skillhall._internal.rest.endpoint import endpoint
-from skillhall._internal.rest.responses import BEARER, error_schemas
+from skillhall._internal.http.auth_middleware import is_browser_request
+from skillhall._internal.http.errors import error_response, internal_error
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import HEAD_REQUEST_KEY, ROUTE_KEY
+from skillhall._internal.http.response import JSON_HEADERS, ByteResponse, encode_json
+from skillhall._internal.rest.endpoint import make_endpoint
+from skillhall._internal.rest.responses import BEARER_SCHEME, error_schemas
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from skillhall._internal.http.request import Exchange
+    from skillhall._internal.http.request import HttpRequest
 
 # Clients of dot-ai, the original of this API, ask for the second one.
-OPENAPI = ("/api/v1/openapi.json", "/api/v1/openapi")
-ErrorPage: TypeAlias = Callable[["Exchange", Refused], Answer]
-_NO_METHOD = 405
+OPENAPI_PATHS = ("/api/v1/openapi.json", "/api/v1/openapi")
+ErrorPageRenderer: TypeAlias = Callable[["HttpRequest", HttpError], ByteResponse]
+_METHOD_NOT_ALLOWED = 405
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
-def framework(
+def build_fastapi_app(
     routers: Sequence[APIRouter],
-    warm: Callable[[], Awaitable[None]],
-    page: ErrorPage | None = None,
+    on_startup: Callable[[], Awaitable[None]],
+    render_error_page: ErrorPageRenderer | None = None,
 ) -> FastAPI:
     """The routes in a framework that runs `warm` in the background of its first requests.
 
     `page` tells browsers what no route answers; without it they get the envelope, too.
     """
-    refusals = _Refusals(page)
+    refusals = _FrameworkErrors(render_error_page)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.ensure_future(warm())
+        warming = asyncio.ensure_future(on_startup())
         yield
         warming.cancel()
         with suppress(asyncio.CancelledError):
@@ -64,13 +64,16 @@ def framework(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        exception_handlers={HTTPException: refusals.no_route, Exception: refusals.bug},
+        exception_handlers={
+            HTTPException: refusals.handle_no_route,
+            Exception: refusals.handle_exception,
+        },
     )
     for router in routers:
         app.include_router(router)
-    document = _Document(app)
-    read = endpoint(document.read)
-    for path in OPENAPI:
+    document = _OpenApiDocument(app)
+    read = make_endpoint(document.read)
+    for path in OPENAPI_PATHS:
         app.add_api_route(path, read, methods=["GET"], include_in_schema=False)
     return app
 
@@ -86,69 +89,72 @@ class HeadAsGet:
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        asked = {**scope, "method": "GET", HEAD: True}
+        asked = {**scope, "method": "GET", HEAD_REQUEST_KEY: True}
         await self._app(asked, receive, send)
-        scope.update({key: asked[key] for key in (ROUTE, "route") if key in asked})
+        scope.update({key: asked[key] for key in (ROUTE_KEY, "route") if key in asked})
 
 
-class _Document:
+class _OpenApiDocument:
     """The OpenAPI document, written once."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._data = b""
 
-    async def read(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - a call's signature
+    async def read(self, request: HttpRequest) -> ByteResponse:  # noqa: ARG002 - a call's signature
         """The document, not in an envelope: it has a form of its own."""
-        self._data = self._data or encoded(_completed(self._app.openapi()))
-        return Answer(200, (*JSON, (b"cache-control", b"no-cache")), (self._data,))
+        self._data = self._data or encode_json(_add_components(self._app.openapi()))
+        return ByteResponse(200, (*JSON_HEADERS, (b"cache-control", b"no-cache")), (self._data,))
 
 
-def _completed(document: dict[str, Any]) -> dict[str, Any]:
+def _add_components(document: dict[str, Any]) -> dict[str, Any]:
     """The document with what its routes name, and the framework does not know."""
     components = document.setdefault("components", {})
-    components.setdefault("securitySchemes", {})[BEARER] = {"type": "http", "scheme": "bearer"}
+    components.setdefault("securitySchemes", {})[BEARER_SCHEME] = {
+        "type": "http",
+        "scheme": "bearer",
+    }
     components.setdefault("schemas", {}).update(error_schemas())
     return document
 
 
-class _Refusals:
+class _FrameworkErrors:
     """The answers of the framework itself: as pages to browsers, in the envelope to programs."""
 
-    def __init__(self, page: ErrorPage | None) -> None:
-        self._page = page
+    def __init__(self, render_page: ErrorPageRenderer | None) -> None:
+        self._render_page = render_page
 
-    async def no_route(self, request: Request, error: Exception) -> Response:
+    async def handle_no_route(self, request: Request, error: Exception) -> Response:
         """The answer when the framework knows no such route, or not with that method."""
-        return await self._refuse(request, _refusal(request, error))
+        return await self._respond(request, _to_http_error(request, error))
 
-    async def bug(self, request: Request, _: Exception) -> Response:
+    async def handle_exception(self, request: Request, _: Exception) -> Response:
         """The answer when there is a bug; the framework raises it again for the outermost layer."""
-        return await self._refuse(request, internal_refusal())
+        return await self._respond(request, internal_error())
 
-    async def _refuse(self, request: Request, refusal: Refused) -> Response:
-        async def refuse(exchange: Exchange) -> Answer:
-            if self._page is not None and is_person(exchange.scope):
-                return self._page(exchange, refusal)
-            return error_answer(refusal, exchange.request_id)
+    async def _respond(self, request: Request, error: HttpError) -> Response:
+        async def refuse(exchange: HttpRequest) -> ByteResponse:
+            if self._render_page is not None and is_browser_request(exchange.scope):
+                return self._render_page(exchange, error)
+            return error_response(error, exchange.request_id)
 
-        return await endpoint(refuse)(request)
+        return await make_endpoint(refuse)(request)
 
 
-def _refusal(request: Request, error: Exception) -> Refused:
-    if not isinstance(error, HTTPException) or error.status_code != _NO_METHOD:
-        return Refused("not_found", "there is no such route")
-    methods = _allowed(request)
+def _to_http_error(request: Request, error: Exception) -> HttpError:
+    if not isinstance(error, HTTPException) or error.status_code != _METHOD_NOT_ALLOWED:
+        return HttpError("not_found", "there is no such route")
+    methods = _allowed_methods(request)
     headers = ((b"allow", methods.encode("latin-1")),)
-    return Refused("method_not_allowed", f"that route takes {methods} only", headers=headers)
+    return HttpError("method_not_allowed", f"that route takes {methods} only", headers=headers)
 
 
-def _allowed(request: Request) -> str:
+def _allowed_methods(request: Request) -> str:
     """The methods of all routes with that path; the framework tells those of the first alone."""
-    found = [method for method in _METHODS if _takes(request, method)]
+    found = [method for method in _METHODS if _accepts_method(request, method)]
     return ", ".join(sorted({*found, "HEAD"} if "GET" in found else found))
 
 
-def _takes(request: Request, method: str) -> bool:
+def _accepts_method(request: Request, method: str) -> bool:
     asked = {**request.scope, "method": method}
     return any(route.matches(asked)[0] is Match.FULL for route in request.app.routes)

@@ -10,72 +10,72 @@ import threading
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.http.response import Answer
+from skillhall._internal.http.response import ByteResponse
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.request import Exchange
+    from skillhall._internal.http.request import HttpRequest
 
-_SMALLEST = 16_384  # bytes; below it nothing is gained
-_KEPT = 4  # snapshots
-_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # gzip, deflate, no time, no system
-_RAW = -15  # deflate alone, without a wrapper
+_MIN_BYTES = 16_384  # bytes; below it nothing is gained
+_MAX_ENTRIES = 4  # snapshots
+_GZIP_HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # gzip, deflate, no time, no system
+_RAW_DEFLATE = -15  # deflate alone, without a wrapper
 
 
-class _Part(NamedTuple):
+class _DeflatedPart(NamedTuple):
     blocks: bytes
-    check: int
+    crc: int
     length: int
 
 
-class Packed:
+class GzipCache:
     """The compressed lists of the last few snapshots."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, _DeflatedPart] = {}
         self._lock = threading.Lock()
 
     def has(self, digest: str) -> bool:
         """Whether that snapshot's list is compressed already."""
         return digest in self._parts
 
-    def wants(self, exchange: Exchange, ready: Answer) -> bool:
+    def should_compress(self, request: HttpRequest, response: ByteResponse) -> bool:
         """Whether the answer is large and its reader takes gzip."""
-        if sum(map(len, ready.parts)) < _SMALLEST:
+        if sum(map(len, response.parts)) < _MIN_BYTES:
             return False
-        return _takes_gzip(exchange.header(b"accept-encoding") or b"")
+        return _accepts_gzip(request.header(b"accept-encoding") or b"")
 
-    def packed(self, ready: Answer, digest: str) -> Answer:
+    def compress(self, response: ByteResponse, digest: str) -> ByteResponse:
         """The same answer, compressed."""
-        *first, tail = ready.parts
+        *first, tail = response.parts
         part = self._parts.get(digest)
         if part is None:
-            part = _deflated(first)
-            self._keep(digest, part)
-        end = zlib.compressobj(6, zlib.DEFLATED, _RAW)
+            part = _deflate(first)
+            self._store(digest, part)
+        end = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
         last = end.compress(tail) + end.flush()
-        check = zlib.crc32(tail, part.check)
+        check = zlib.crc32(tail, part.crc)
         length = (part.length + len(tail)) & 0xFFFFFFFF
         trailer = check.to_bytes(4, "little") + length.to_bytes(4, "little")
-        headers = (*ready.headers, (b"content-encoding", b"gzip"))
-        return Answer(ready.status, headers, (_HEAD, part.blocks, last + trailer))
+        headers = (*response.headers, (b"content-encoding", b"gzip"))
+        return ByteResponse(response.status, headers, (_GZIP_HEADER, part.blocks, last + trailer))
 
-    def _keep(self, digest: str, part: _Part) -> None:
+    def _store(self, digest: str, part: _DeflatedPart) -> None:
         with self._lock:
             self._parts[digest] = part
-            while len(self._parts) > _KEPT:
+            while len(self._parts) > _MAX_ENTRIES:
                 del self._parts[next(iter(self._parts))]
 
 
-def _deflated(pieces: list[bytes]) -> _Part:
-    packer = zlib.compressobj(6, zlib.DEFLATED, _RAW)
+def _deflate(pieces: list[bytes]) -> _DeflatedPart:
+    packer = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
     blocks, check = b"", 0
     for piece in pieces:
         blocks += packer.compress(piece)
         check = zlib.crc32(piece, check)
-    return _Part(blocks + packer.flush(zlib.Z_SYNC_FLUSH), check, sum(map(len, pieces)))
+    return _DeflatedPart(blocks + packer.flush(zlib.Z_SYNC_FLUSH), check, sum(map(len, pieces)))
 
 
-def _takes_gzip(accepted: bytes) -> bool:
+def _accepts_gzip(accepted: bytes) -> bool:
     for one in accepted.lower().split(b","):
         coding, _, weight = one.replace(b" ", b"").partition(b";")
         if coding == b"gzip":

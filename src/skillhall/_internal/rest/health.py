@@ -6,91 +6,99 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from skillhall._internal.http.http_error import Refused
+from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.metrics import CONTENT_TYPE
-from skillhall._internal.http.request_middleware import ERRORS
-from skillhall._internal.http.response import Answer, encoded, success
-from skillhall._internal.http.thread_pool import Blocking
+from skillhall._internal.http.request_middleware import SERVER_LOGGER
+from skillhall._internal.http.response import ByteResponse, encode_json, success_response
+from skillhall._internal.http.thread_pool import WorkerPool
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillhall._internal.http.metrics import Metrics
-    from skillhall._internal.http.request import Exchange
-    from skillhall._internal.prompts.prompt_model import Counter, SourceStatus
+    from skillhall._internal.http.request import HttpRequest
+    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, SourceStatus
 
-_PATIENCE = 1.0  # seconds to wait for the first load, before "not yet" is the answer
-_DATABASE_PATIENCE = 2.0  # seconds
-_RETRY = ((b"retry-after", b"5"),)
+_READY_TIMEOUT = 1.0  # seconds to wait for the first load, before "not yet" is the answer
+_DATABASE_TIMEOUT = 2.0  # seconds
+_RETRY_HEADERS = ((b"retry-after", b"5"),)
 _THREADS = 2  # its own, so that a slow repository does not make the server look dead
 
 
-class HealthCalls:
+class HealthHandlers:
     """The calls of those who watch over servers."""
 
     def __init__(
-        self, counter: Counter, metrics: Metrics, database: Callable[[], str] | None = None
+        self,
+        prompt_service: PromptServiceProtocol,
+        metrics: Metrics,
+        check_database: Callable[[], str] | None = None,
     ) -> None:
         """`database` says why that cannot be used; "" if it can."""
-        self._counter = counter
-        self._database = database
+        self._prompt_service = prompt_service
+        self._check_database = check_database
         self._metrics = metrics
-        self._blocking = Blocking(_THREADS)
-        self._warmed = asyncio.Event()
-        self._problem = ""  # why nothing could be loaded
+        self._workers = WorkerPool(_THREADS)
+        self._preloaded = asyncio.Event()
+        self._load_problem = ""  # why nothing could be loaded
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         """Load what is configured, before anybody asks for it."""
         try:
-            await self._blocking.run(self._counter.snapshot)
+            await self._workers.run(self._prompt_service.snapshot)
         except SkillhallError as error:
-            self._problem = str(error)
+            self._load_problem = str(error)
         except Exception as error:  # noqa: BLE001 - whoever asks for prompts meets it again
-            self._problem = "the prompts cannot be loaded"
+            self._load_problem = "the prompts cannot be loaded"
             # Its words may hold a secret.
-            ERRORS.error("%s: %s", self._problem, type(error).__name__)
+            SERVER_LOGGER.error("%s: %s", self._load_problem, type(error).__name__)
         finally:
-            self._warmed.set()
+            self._preloaded.set()
 
-    async def alive(self, exchange: Exchange) -> Answer:
+    async def get_liveness(self, request: HttpRequest) -> ByteResponse:
         """Always fine, while it can say so."""
-        return success(b'{"status":"ok"}', exchange.request_id)
+        return success_response(b'{"status":"ok"}', request.request_id)
 
-    async def ready(self, exchange: Exchange) -> Answer:
+    async def get_readiness(self, request: HttpRequest) -> ByteResponse:
         """How every source stands, and the database; fine if all can be asked for."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._warmed.wait(), _PATIENCE)
-        sources = [_as_json(one) for one in await self._blocking.run(self._counter.status)]
-        problem = self._problem if self._warmed.is_set() else "the prompts are being loaded"
-        lost = await self._lost()
-        if lost or (problem and not (sources and self._warmed.is_set())):
-            details = {"sources": sources, **_database(lost)}
-            raise Refused("not_ready", lost or problem, headers=_RETRY, details=details)
-        known = _database("ok") if self._database is not None else {}
+            await asyncio.wait_for(self._preloaded.wait(), _READY_TIMEOUT)
+        sources = [
+            _serialize_source_status(one)
+            for one in await self._workers.run(self._prompt_service.status)
+        ]
+        problem = self._load_problem if self._preloaded.is_set() else "the prompts are being loaded"
+        lost = await self._database_problem()
+        if lost or (problem and not (sources and self._preloaded.is_set())):
+            details = {"sources": sources, **_database_field(lost)}
+            raise HttpError("not_ready", lost or problem, headers=_RETRY_HEADERS, details=details)
+        known = _database_field("ok") if self._check_database is not None else {}
         data = {"status": "ready", "sources": sources, **known}
-        return success(encoded(data), exchange.request_id)
+        return success_response(encode_json(data), request.request_id)
 
-    async def _lost(self) -> str:
+    async def _database_problem(self) -> str:
         """Why the database cannot be used; "" if it can, or if there is none."""
-        if self._database is None:
+        if self._check_database is None:
             return ""
         try:
-            return await asyncio.wait_for(self._blocking.run(self._database), _DATABASE_PATIENCE)
+            return await asyncio.wait_for(
+                self._workers.run(self._check_database), _DATABASE_TIMEOUT
+            )
         except TimeoutError:
             return "the database cannot be used: it does not answer"
 
-    async def figures(self, exchange: Exchange) -> Answer:  # noqa: ARG002 - a call's signature
+    async def get_metrics(self, request: HttpRequest) -> ByteResponse:  # noqa: ARG002 - a call's signature
         """The figures for Prometheus."""
-        text = await self._blocking.run(self._metrics.text)
-        return Answer(200, ((b"content-type", CONTENT_TYPE),), (text,))
+        text = await self._workers.run(self._metrics.render)
+        return ByteResponse(200, ((b"content-type", CONTENT_TYPE),), (text,))
 
 
-def _database(state: str) -> dict[str, object]:
+def _database_field(state: str) -> dict[str, object]:
     return {"database": state} if state else {}
 
 
-def _as_json(status: SourceStatus) -> dict[str, object]:
+def _serialize_source_status(status: SourceStatus) -> dict[str, object]:
     report: dict[str, object] = {
         "source": status.source,
         "prompts": status.prompts,

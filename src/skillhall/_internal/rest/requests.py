@@ -6,15 +6,15 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from skillhall._internal.http.http_error import Refused
+from skillhall._internal.http.http_error import HttpError
 
 _M = TypeVar("_M", bound=BaseModel)
-_SHOWN = 10  # problems that are told
-_LARGEST_MODE = 0o177777  # what `stat` gives, with the file's type
-_OCTAL = r"^(0o)?[0-7]{1,7}$"
+_MAX_PROBLEMS = 10  # problems that are told
+_MAX_FILE_MODE = 0o177777  # what `stat` gives, with the file's type
+_OCTAL_PATTERN = r"^(0o)?[0-7]{1,7}$"
 
 
-class PromptBody(BaseModel):
+class RenderPromptRequest(BaseModel):
     """The values for a prompt's arguments."""
 
     model_config = ConfigDict(strict=True)
@@ -28,28 +28,28 @@ class PromptBody(BaseModel):
     )
 
 
-def _name(description: str) -> Any:  # noqa: ANN401 - what pydantic calls a field
+def _non_blank_field(description: str) -> Any:  # noqa: ANN401 - what pydantic calls a field
     return Field(None, min_length=1, pattern=r"\S", description=description)
 
 
-class RefreshBody(BaseModel):
+class RefreshRequest(BaseModel):
     """Which source to refresh, instead of the query parameters of the same names."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    repo: str | None = _name("Another repository for this call.")
+    repo: str | None = _non_blank_field("Another repository for this call.")
     path: str | None = Field(None, description="The folder in it, or in the configured repository.")
     branch: str | None = Field(
         None, description="The branch of it, or of the configured repository."
     )
-    source: str | None = _name("The name of an upload, instead of a repository.")
+    source: str | None = _non_blank_field("The name of an upload, instead of a repository.")
 
-    def given(self) -> dict[str, str]:
+    def non_blank_fields(self) -> dict[str, str]:
         """The names that are set. As in the query, an empty path or branch is not."""
         return {name: value for name, value in self if value and value.strip()}
 
 
-class FileBody(BaseModel):
+class UploadFileRequest(BaseModel):
     """One file of an upload."""
 
     model_config = ConfigDict(strict=True)
@@ -57,7 +57,9 @@ class FileBody(BaseModel):
     path: str = Field(description="Relative, with slashes.", examples=["pdf/SKILL.md"])
     content: str = Field(description="The bytes in canonical base64.", examples=["LS0tCg=="])
     mode: (
-        Annotated[int, Field(ge=0, le=_LARGEST_MODE)] | Annotated[str, Field(pattern=_OCTAL)] | None
+        Annotated[int, Field(ge=0, le=_MAX_FILE_MODE)]
+        | Annotated[str, Field(pattern=_OCTAL_PATTERN)]
+        | None
     ) = Field(
         None,
         description="The file's mode, as a number or as octal text; only permissions are kept.",
@@ -70,7 +72,7 @@ class FileBody(BaseModel):
         return int(self.mode, 8) if isinstance(self.mode, str) else self.mode
 
 
-class UploadBody(BaseModel):
+class UploadRequest(BaseModel):
     """A source that a client sends: up to 100 files, 256 KiB together."""
 
     model_config = ConfigDict(strict=True)
@@ -79,10 +81,10 @@ class UploadBody(BaseModel):
     content_hash: str = Field(
         "", alias="contentHash", description="The same one again changes nothing."
     )
-    files: list[FileBody]
+    files: list[UploadFileRequest]
 
 
-class SkillBody(BaseModel):
+class CreateSkillRequest(BaseModel):
     """A new skill."""
 
     model_config = ConfigDict(strict=True)
@@ -93,7 +95,7 @@ class SkillBody(BaseModel):
     body: str = Field("", description="The instructions, in Markdown.")
 
 
-class EditBody(BaseModel):
+class EditSkillRequest(BaseModel):
     """The words of a skill, and the digest of what they replace."""
 
     model_config = ConfigDict(strict=True)
@@ -104,7 +106,7 @@ class EditBody(BaseModel):
     body: str = Field(description="The instructions, in Markdown.")
 
 
-class ImportBody(BaseModel):
+class ImportSkillsRequest(BaseModel):
     """A source of skills, as `skillhall add` takes it; folders of the server are refused."""
 
     model_config = ConfigDict(strict=True)
@@ -114,42 +116,42 @@ class ImportBody(BaseModel):
     replace: bool = Field(default=False, description="Replace a skill that is there already.")
 
 
-def checked(model: type[_M], value: object) -> _M:
+def parse_model(model: type[_M], value: object) -> _M:
     """The value as the model. Raises: Refused."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise Refused(
+        raise HttpError(
             "invalid_argument",
             "the body has not the right form",
-            details={"problems": _problems(error)},
+            details={"problems": _validation_problems(error)},
         ) from None
 
 
-def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The model's JSON Schema, in one piece."""
     schema = model.model_json_schema()
     parts = schema.pop("$defs", {})
-    found: dict[str, Any] = _inlined(schema, parts)
+    found: dict[str, Any] = _inline_refs(schema, parts)
     return found
 
 
-def _inlined(value: Any, parts: dict[str, Any]) -> Any:  # noqa: ANN401 - any part of a schema
+def _inline_refs(value: Any, parts: dict[str, Any]) -> Any:  # noqa: ANN401 - any part of a schema
     """The same without references to parts."""
     if isinstance(value, list):
-        return [_inlined(one, parts) for one in value]
+        return [_inline_refs(one, parts) for one in value]
     if not isinstance(value, dict):
         return value
     if "$ref" in value:
         rest = {key: one for key, one in value.items() if key != "$ref"}
-        return {**_inlined(parts[value["$ref"].rpartition("/")[2]], parts), **rest}
-    return {key: _inlined(one, parts) for key, one in value.items()}
+        return {**_inline_refs(parts[value["$ref"].rpartition("/")[2]], parts), **rest}
+    return {key: _inline_refs(one, parts) for key, one in value.items()}
 
 
-def _problems(error: ValidationError) -> list[dict[str, str]]:
+def _validation_problems(error: ValidationError) -> list[dict[str, str]]:
     """Where and what; never the value, which may be a secret."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return [
         {"where": ".".join(map(str, one["loc"]))[:200], "problem": one["msg"]}
-        for one in found[:_SHOWN]
+        for one in found[:_MAX_PROBLEMS]
     ]

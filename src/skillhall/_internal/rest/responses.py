@@ -8,31 +8,31 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from skillhall._internal.rest.requests import schema_of
+from skillhall._internal.rest.requests import inline_schema
 
-BEARER = "bearer"
-_SCHEMAS = "#/components/schemas/"
-_ID = "3f0c9a7d5b1e42c6a8d0f1b2"
+BEARER_SCHEME = "bearer"
+_SCHEMA_REF_PREFIX = "#/components/schemas/"
+_EXAMPLE_REQUEST_ID = "3f0c9a7d5b1e42c6a8d0f1b2"
 
 
-class Staleness(BaseModel):
+class StaleResponse(BaseModel):
     """Why an older copy is served, and since when."""
 
     reason: str
     since: str
 
 
-class Meta(BaseModel):
+class ResponseMeta(BaseModel):
     """About the answer."""
 
     timestamp: str = Field(examples=["2026-11-16T08:15:30.123Z"])
-    requestId: str = Field(examples=[_ID])  # noqa: N815 - as clients read it
+    requestId: str = Field(examples=[_EXAMPLE_REQUEST_ID])  # noqa: N815 - as clients read it
     version: Literal["v1"]
     commit: str | None = Field(None, description="The commit that the prompts were read at.")
-    stale: Staleness | None = None
+    stale: StaleResponse | None = None
 
 
-class Problem(BaseModel):
+class ErrorBody(BaseModel):
     """What went wrong: a code for programs, a message for people."""
 
     code: str = Field(examples=["VALIDATION_ERROR"])
@@ -40,15 +40,15 @@ class Problem(BaseModel):
     details: dict[str, Any] | None = None
 
 
-class ErrorAnswer(BaseModel):
+class ErrorResponse(BaseModel):
     """Every error, of every route."""
 
     success: Literal[False]
-    error: Problem
-    meta: Meta
+    error: ErrorBody
+    meta: ResponseMeta
 
 
-class ArgumentData(BaseModel):
+class PromptArgumentResponse(BaseModel):
     """One argument of a prompt."""
 
     name: str
@@ -56,18 +56,18 @@ class ArgumentData(BaseModel):
     required: bool | None = None
 
 
-class PromptSummary(BaseModel):
+class PromptSummaryResponse(BaseModel):
     """A prompt in a list."""
 
     name: str
     description: str
-    arguments: list[ArgumentData] | None = None
+    arguments: list[PromptArgumentResponse] | None = None
 
 
-class ListData(BaseModel):
+class PromptListResponse(BaseModel):
     """All prompts of a source."""
 
-    prompts: list[PromptSummary]
+    prompts: list[PromptSummaryResponse]
     source: str = Field(examples=["built-in"])
 
 
@@ -78,30 +78,30 @@ class TextContent(BaseModel):
     text: str
 
 
-class MessageData(BaseModel):
+class PromptMessageResponse(BaseModel):
     """What to tell a model."""
 
     role: Literal["user"]
     content: TextContent
 
 
-class FileData(BaseModel):
+class PromptFileResponse(BaseModel):
     """A supporting file."""
 
     path: str
     content: str = Field(description="The bytes in base64.")
 
 
-class PromptData(BaseModel):
+class PromptResponse(BaseModel):
     """One prompt."""
 
     description: str
-    messages: list[MessageData]
-    files: list[FileData] | None = None
+    messages: list[PromptMessageResponse]
+    files: list[PromptFileResponse] | None = None
     source: str
 
 
-class SkippedData(BaseModel):
+class SkippedResponse(BaseModel):
     """A skill, prompt or file that the source holds but does not serve."""
 
     name: str = Field(examples=["pdf-tools"])
@@ -110,14 +110,14 @@ class SkippedData(BaseModel):
     message: str
 
 
-class WithSkipped(BaseModel):
+class SkippedListResponse(BaseModel):
     """What a source does not serve: the first 1,000 entries, and how many there are."""
 
-    skipped: list[SkippedData]
+    skipped: list[SkippedResponse]
     skippedTotal: int  # noqa: N815 - as clients read it
 
 
-class RefreshData(WithSkipped):
+class RefreshResponse(SkippedListResponse):
     """What a refresh brought."""
 
     refreshed: bool = Field(
@@ -128,7 +128,7 @@ class RefreshData(WithSkipped):
     source: str
 
 
-class IngestData(WithSkipped):
+class IngestResponse(SkippedListResponse):
     """What became of an upload."""
 
     source: str
@@ -137,7 +137,7 @@ class IngestData(WithSkipped):
     status: Literal["ingested", "unchanged"]
 
 
-class ToolsData(BaseModel):
+class ToolListResponse(BaseModel):
     """The tools that can be called by REST. There are none."""
 
     tools: list[dict[str, Any]] = Field(max_length=0)
@@ -146,7 +146,7 @@ class ToolsData(BaseModel):
     tags: list[str] = Field(max_length=0)
 
 
-class SkillSummary(BaseModel):
+class SkillSummaryResponse(BaseModel):
     """A skill in a list."""
 
     id: str
@@ -156,19 +156,19 @@ class SkillSummary(BaseModel):
     repository: str | None = Field(None, description="The repository that the skill is from.")
 
 
-class SkillListData(BaseModel):
+class SkillListResponse(BaseModel):
     """A page of skills, or what a search found."""
 
-    skills: list[SkillSummary]
+    skills: list[SkillSummaryResponse]
     total: int
     nextCursor: str | None = None  # noqa: N815 - as clients read it
-    skipped: list[SkippedData] | None = Field(
+    skipped: list[SkippedResponse] | None = Field(
         None, description="On the first page: skills that are not served, up to 1,000."
     )
     skippedTotal: int | None = None  # noqa: N815 - as clients read it
 
 
-class SkillFileData(BaseModel):
+class SkillFileResponse(BaseModel):
     """A file of a skill."""
 
     path: str
@@ -177,7 +177,7 @@ class SkillFileData(BaseModel):
     executable: bool
 
 
-class FindingData(BaseModel):
+class FindingResponse(BaseModel):
     """A fact that was noticed, and what it means."""
 
     code: str
@@ -188,22 +188,22 @@ class FindingData(BaseModel):
     hint: str | None = None
 
 
-class SkillData(SkillSummary):
+class SkillResponse(SkillSummaryResponse):
     """Everything about one skill."""
 
     frontmatter: dict[str, Any]
     body: str
     tokens: int
     digest: str
-    files: list[SkillFileData]
-    findings: list[FindingData]
-    shadowed: list[SkillSummary] = Field(
+    files: list[SkillFileResponse]
+    findings: list[FindingResponse]
+    shadowed: list[SkillSummaryResponse] = Field(
         description="Skills with the same id that are not served because of this one."
     )
     commit: str | None = Field(None, description="The commit of the repository.")
 
 
-class AddedSkillData(BaseModel):
+class AddedSkillResponse(BaseModel):
     """A skill that was made."""
 
     id: str
@@ -211,53 +211,53 @@ class AddedSkillData(BaseModel):
     description: str
 
 
-class ImportedSkillsData(BaseModel):
+class ImportedSkillsResponse(BaseModel):
     """Skills that were taken in."""
 
-    imported: list[AddedSkillData]
+    imported: list[AddedSkillResponse]
     replaced: list[str]
-    findings: list[FindingData]
+    findings: list[FindingResponse]
     change: str | None = Field(None, description="What takes the import back.")
 
 
-class EditedSkillData(AddedSkillData):
+class EditedSkillResponse(AddedSkillResponse):
     """A skill whose words were changed."""
 
     change: str | None = Field(None, description="What takes the change back.")
 
 
-class CheckedSkillData(BaseModel):
+class CheckedSkillResponse(BaseModel):
     """What a skill would be; nothing is written."""
 
     id: str
     taken: bool
     problems: list[str]
-    findings: list[FindingData]
+    findings: list[FindingResponse]
     tokens: int
     prompt: str = Field(description="The system prompt of an agent with this skill alone.")
 
 
-class DeletedSkillData(BaseModel):
+class DeletedSkillResponse(BaseModel):
     """A skill that was removed."""
 
     deleted: str
     change: str | None = Field(None, description="What takes the change back.")
 
 
-class UndoneData(BaseModel):
+class UndoResponse(BaseModel):
     """A change that was taken back."""
 
     undone: str
     skills: list[str]
 
 
-class AliveData(BaseModel):
+class LivenessResponse(BaseModel):
     """A sign of life."""
 
     status: Literal["ok"]
 
 
-class SourceData(BaseModel):
+class SourceStatusResponse(BaseModel):
     """How one source stands."""
 
     source: str
@@ -265,25 +265,25 @@ class SourceData(BaseModel):
     skipped: int = Field(description="Skills, prompts and files that are not served.")
     commit: str | None = None
     checked: str | None = None
-    stale: Staleness | None = None
+    stale: StaleResponse | None = None
 
 
-class ReadyData(BaseModel):
+class ReadinessResponse(BaseModel):
     """How all sources stand, and the database where one is configured."""
 
     status: Literal["ready"]
-    sources: list[SourceData]
+    sources: list[SourceStatusResponse]
     database: Literal["ok"] | None = None
 
 
-class PushData(BaseModel):
+class PushResponse(BaseModel):
     """A push that was noted; whether a source is read from there."""
 
     accepted: Literal[True]
     known: bool
 
 
-class IgnoredData(BaseModel):
+class IgnoredEventResponse(BaseModel):
     """An event that means nothing to the server."""
 
     ignored: str
@@ -291,33 +291,35 @@ class IgnoredData(BaseModel):
 
 def error_schemas() -> dict[str, Any]:
     """The schemas that errors name."""
-    asked: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorAnswer, "serialization")]
-    _, found = models_json_schema(asked, ref_template=f"{_SCHEMAS}{{model}}")
+    asked: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorResponse, "serialization")]
+    _, found = models_json_schema(asked, ref_template=f"{_SCHEMA_REF_PREFIX}{{model}}")
     schemas: dict[str, Any] = found["$defs"]
     return schemas
 
 
 @cache
-def answer_model(data: type[BaseModel]) -> type[BaseModel]:
+def envelope_model(data: type[BaseModel]) -> type[BaseModel]:
     """The whole answer around that data."""
     name = data.__name__.removesuffix("Data") + "Answer"
-    return create_model(name, __doc__=data.__doc__, success=Literal[True], data=data, meta=Meta)
+    return create_model(
+        name, __doc__=data.__doc__, success=Literal[True], data=data, meta=ResponseMeta
+    )
 
 
 # Why any route may refuse; the guard stands before all of them.
-GUARDED = {
+COMMON_ERRORS = {
     401: "The bearer token is missing or wrong.",
     403: "A page of another site asks.",
     421: "The server is not known by the name in Host.",
     429: "Too many wrong tokens came from this address.",
     500: "A bug; the log knows more under the request's id.",
 }
-BODY = {
+BODY_ERRORS = {
     408: "The body took too long.",
     413: "The body is too large.",
     415: "The body is not sent as application/json.",
 }
-SOURCE = {
+SOURCE_ERRORS = {
     400: "The request breaks a rule, or names what is not there.",
     502: "The repository cannot be read.",
     503: "The repository's host asks to wait, or the disk failed.",
@@ -326,21 +328,23 @@ SOURCE = {
 }
 
 
-def responses(
-    data: type[BaseModel], *why: dict[int, str], status: int = 200
+def build_responses(
+    data: type[BaseModel], *errors: dict[int, str], status: int = 200
 ) -> dict[int | str, dict[str, Any]]:
     """Every status that a route answers with, and the form of the answer."""
-    told = {code: text for group in (GUARDED, *why) for code, text in group.items()}
+    told = {code: text for group in (COMMON_ERRORS, *errors) for code, text in group.items()}
     described: dict[int | str, dict[str, Any]] = {}
-    described[status] = {"model": answer_model(data), "description": data.__doc__}
+    described[status] = {"model": envelope_model(data), "description": data.__doc__}
     for code, text in sorted(told.items()):
-        described[code] = error(code, text)
+        described[code] = describe_error(code, text)
     return described
 
 
-def error(code: int, text: str) -> dict[str, Any]:
+def describe_error(code: int, text: str) -> dict[str, Any]:
     """How an error is described: by name, because hundreds would each make a schema."""
-    content = {"application/json": {"schema": {"$ref": f"{_SCHEMAS}{ErrorAnswer.__name__}"}}}
+    content = {
+        "application/json": {"schema": {"$ref": f"{_SCHEMA_REF_PREFIX}{ErrorResponse.__name__}"}}
+    }
     described: dict[str, Any] = {"description": text, "content": content}
     name = {401: "WWW-Authenticate", 429: "Retry-After"}.get(code)
     if name:
@@ -348,21 +352,21 @@ def error(code: int, text: str) -> dict[str, Any]:
     return described
 
 
-def _query(name: str, description: str) -> dict[str, Any]:
+def _query_parameter(name: str, description: str) -> dict[str, Any]:
     schema = {"type": "string", "minLength": 1, "pattern": r"\S"}
     return {"name": name, "in": "query", "description": description, "schema": schema}
 
 
-def _qualifier(name: str, description: str) -> dict[str, Any]:
+def _optional_query_parameter(name: str, description: str) -> dict[str, Any]:
     """A parameter that counts as absent if it is empty."""
-    return {**_query(name, description), "schema": {"type": "string"}}
+    return {**_query_parameter(name, description), "schema": {"type": "string"}}
 
 
 SOURCE_PARAMETERS: list[dict[str, Any]] = [
-    _query("repo", "Another repository for this call."),
-    _qualifier("path", "The folder in it, or in the configured repository."),
-    _qualifier("branch", "The branch of it, or of the configured repository."),
-    _query("source", "The name of an upload, instead of a repository."),
+    _query_parameter("repo", "Another repository for this call."),
+    _optional_query_parameter("path", "The folder in it, or in the configured repository."),
+    _optional_query_parameter("branch", "The branch of it, or of the configured repository."),
+    _query_parameter("source", "The name of an upload, instead of a repository."),
     {
         "name": "X-Skillhall-Git-Token",
         "in": "header",
@@ -380,9 +384,9 @@ NAME_PARAMETER: dict[str, Any] = {
 }
 
 
-def body_of(model: type[BaseModel], *, required: bool) -> dict[str, Any]:
+def describe_request_body(model: type[BaseModel], *, required: bool) -> dict[str, Any]:
     """How a body is described."""
     return {
         "required": required,
-        "content": {"application/json": {"schema": schema_of(model)}},
+        "content": {"application/json": {"schema": inline_schema(model)}},
     }

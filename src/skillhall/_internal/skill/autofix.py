@@ -6,61 +6,66 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import BOM, Missing, decode_text, find_block
+from skillhall._internal.skill.frontmatter import (
+    BOM,
+    MissingFrontmatter,
+    decode_text,
+    find_frontmatter,
+)
 from skillhall._internal.skill.parsed import Frontmatter
-from skillhall._internal.skill.parser import parse_head
-from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
-from skillhall._internal.skill.yaml.repair import locate_entries
+from skillhall._internal.skill.parser import parse_frontmatter
+from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
+from skillhall._internal.skill.yaml.repair import locate_fields_leniently
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    Edit: TypeAlias = "tuple[Document, str]"  # the new document, and what was done
+    DocumentEdit: TypeAlias = "tuple[Document, str]"  # the new document, and what was done
 
 
 # What begins a quoted text, a list, a map, a block of text, an anchor, an alias or a tag.
-_STRUCTURE = "\"'[{|>&*!"
+_YAML_INDICATORS = "\"'[{|>&*!"
 
 
-class Mended(NamedTuple):
+class AutofixResult(NamedTuple):
     """The bytes after every safe edit, and one sentence for each."""
 
     data: bytes
     changes: tuple[str, ...]
 
 
-def mend(data: bytes, folder: str) -> Mended:
+def autofix(data: bytes, folder: str) -> AutofixResult:
     """A SKILL.md that stands in `folder`, mended as far as that is safe."""
     changes: list[str] = []
     for step in _STEPS:
         for edited, change in step(data, folder):
             data = edited.data
             changes.append(change)
-    return Mended(data, tuple(changes))
+    return AutofixResult(data, tuple(changes))
 
 
-def _strip_bom(data: bytes, _folder: str) -> Iterator[Edit]:
-    if data.startswith(BOM) and not isinstance(find_block(data), Missing):
+def _strip_bom(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
+    if data.startswith(BOM) and not isinstance(find_frontmatter(data), MissingFrontmatter):
         yield Document(data.removeprefix(BOM)), "removed the byte order mark"
 
 
-def _strip_leading_blank(data: bytes, _folder: str) -> Iterator[Edit]:
+def _strip_leading_blank(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
     # With a block, only blank lines can stand before its opening fence.
-    if not isinstance(find_block(data), Missing) and data[:1].isspace():
+    if not isinstance(find_frontmatter(data), MissingFrontmatter) and data[:1].isspace():
         yield Document(data.lstrip(b" \t\r\n")), "removed blank lines before the frontmatter"
 
 
-def _quote_values(data: bytes, _folder: str) -> Iterator[Edit]:
-    head = parse_head(data)
+def _quote_values(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
+    head = parse_frontmatter(data)
     if head.block is None or not any(f.code is Code.YAML_REPAIRED for f in head.findings):
         return
     document = Document(data)
     source = decode_text(data[head.block.start : head.block.end])
-    for key, (start, _, end) in locate_entries(source).items():
+    for key, (start, _, end) in locate_fields_leniently(source).items():
         value = head.frontmatter.fields.get(key)
-        if isinstance(value, str) and _is_meant_as_text(source[start:end]):
+        if isinstance(value, str) and _is_broken_plain_text(source[start:end]):
             try:
                 document = document.with_field(key, value)
             except EditRefused:
@@ -68,37 +73,37 @@ def _quote_values(data: bytes, _folder: str) -> Iterator[Edit]:
             yield document, f"quoted the value of {key!r}"
 
 
-def _is_meant_as_text(entry: str) -> bool:
+def _is_broken_plain_text(entry: str) -> bool:
     """Whether an entry is broken, and yet plain words: a list that misses its end is not."""
     value = entry.partition(":")[2].partition("\n")[0].strip()
-    if not value or value[0] in _STRUCTURE:
+    if not value or value[0] in _YAML_INDICATORS:
         return False
     try:
-        read_careful_yaml(entry)
-    except YamlRefused:
+        read_full_yaml(entry)
+    except YamlReadError:
         return True
     return False
 
 
-def _lower_keys(data: bytes, _folder: str) -> Iterator[Edit]:
+def _lowercase_keys(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
     document = Document(data)
-    for key in parse_head(data).frontmatter.fields:
+    for key in parse_frontmatter(data).frontmatter.fields:
         if key != key.lower() and key.lower() in KNOWN_FIELDS:
             try:
-                document = document.with_key(key, key.lower())
+                document = document.with_renamed_field(key, key.lower())
             except EditRefused:
                 continue
             yield document, f"renamed the field {key!r} to {key.lower()!r}"
 
 
-def _name_like_folder(data: bytes, folder: str) -> Iterator[Edit]:
-    name = parse_head(data).frontmatter.name
+def _match_name_to_folder(data: bytes, folder: str) -> Iterator[DocumentEdit]:
+    name = parse_frontmatter(data).frontmatter.name
     if name and name != folder and name.lower().replace("_", "-") == folder:
-        yield from _set(data, "name", folder, f"changed the name {name!r} to {folder!r}")
+        yield from _set_field(data, "name", folder, f"changed the name {name!r} to {folder!r}")
 
 
-def _space_tools(data: bytes, _folder: str) -> Iterator[Edit]:
-    head = parse_head(data)
+def _join_allowed_tools(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
+    head = parse_frontmatter(data)
     codes = {found.code for found in head.findings}
     # What was read out of a broken list is a guess; writing it down would make it look right.
     is_sure = Code.ALLOWED_TOOLS_FORM in codes and Code.YAML_REPAIRED not in codes
@@ -108,21 +113,21 @@ def _space_tools(data: bytes, _folder: str) -> Iterator[Edit]:
     read_back = Frontmatter({"allowed-tools": text}).allowed_tools
     # A list may carry comments, which a single line would lose.
     if read_back == head.frontmatter.allowed_tools and b"#" not in data[: head.block.end]:
-        yield from _set(data, "allowed-tools", text, "wrote 'allowed-tools' with spaces")
+        yield from _set_field(data, "allowed-tools", text, "wrote 'allowed-tools' with spaces")
 
 
-def _set(data: bytes, key: str, text: str, change: str) -> Iterator[Edit]:
+def _set_field(data: bytes, key: str, text: str, change: str) -> Iterator[DocumentEdit]:
     try:
         yield Document(data).with_field(key, text), change
     except EditRefused:
         return
 
 
-_STEPS: tuple[Callable[[bytes, str], Iterator[Edit]], ...] = (
+_STEPS: tuple[Callable[[bytes, str], Iterator[DocumentEdit]], ...] = (
     _strip_bom,
     _strip_leading_blank,
     _quote_values,
-    _lower_keys,
-    _name_like_folder,
-    _space_tools,
+    _lowercase_keys,
+    _match_name_to_folder,
+    _join_allowed_tools,
 )

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.finding import Finding
 
-MAX_PATH = 1024  # characters
-VERSION_CONTROL = frozenset({".git", "git~1", ".hg", ".svn"})  # Windows knows .git by both names
+MAX_PATH_LENGTH = 1024  # characters
+VERSION_CONTROL_FOLDERS = frozenset(
+    {".git", "git~1", ".hg", ".svn"}
+)  # Windows knows .git by both names
 
 # Windows keeps these for devices, with any extension.
 _DEVICES = frozenset(
@@ -34,13 +36,13 @@ class RelativePath:
     @classmethod
     def parse(cls, text: str) -> RelativePath:
         """The checked path. Raises: UnsafePath."""
-        reason = _reason_against(text)
+        reason = _find_path_error(text)
         if reason is not None:
             raise UnsafePath(text, reason)
         return cls("/".join(part for part in text.split("/") if part != "."))
 
     @classmethod
-    def normalized(cls, text: str) -> RelativePath:
+    def parse_lenient(cls, text: str) -> RelativePath:
         """The path that a harmless spelling means: blanks around it, `//`, `.` or `..` in it.
 
         Raises: UnsafePath, also if `..` leaves the folder and comes back.
@@ -68,9 +70,9 @@ class RelativePath:
         return self.text
 
 
-def _reason_against(text: str) -> str | None:
-    if not text or len(text) > MAX_PATH:
-        return "it is empty" if not text else f"it has more than {MAX_PATH} characters"
+def _find_path_error(text: str) -> str | None:
+    if not text or len(text) > MAX_PATH_LENGTH:
+        return "it is empty" if not text else f"it has more than {MAX_PATH_LENGTH} characters"
     if any(ord(c) < 0x20 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 0x7F for c in text):  # noqa: PLR2004
         return "it holds control characters"
     parts = [part for part in text.split("/") if part != "."]
@@ -80,14 +82,14 @@ def _reason_against(text: str) -> str | None:
         return "it names no file"
     if ".." in parts:
         return "it leaves its folder"
-    return next((reason for part in parts if (reason := _reason_against_part(part))), None)
+    return next((reason for part in parts if (reason := _find_part_error(part))), None)
 
 
 def _is_home(parts: list[str]) -> bool:
     return bool(parts) and parts[0].startswith("~")
 
 
-def _reason_against_part(part: str) -> str | None:
+def _find_part_error(part: str) -> str | None:
     if part.endswith((".", " ")):
         return f"{part!r} ends in a dot or space"
     if part.partition(".")[0].rstrip(" ").lower() in _DEVICES:
@@ -95,39 +97,39 @@ def _reason_against_part(part: str) -> str | None:
     return None
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """What equal names have in common on systems that know no case, or drop unseen characters."""
     seen = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
     return normalize("NFC", seen.casefold())
 
 
-def is_version_controlled(path: str) -> bool:
+def is_in_version_control_folder(path: str) -> bool:
     """Whether a relative path leads into a folder of version control, on any system."""
-    return any(folded(part) in VERSION_CONTROL for part in path.split("/"))
+    return any(fold_name(part) in VERSION_CONTROL_FOLDERS for part in path.split("/"))
 
 
-class Collision(NamedTuple):
+class PathCollision(NamedTuple):
     """A path that stands in the way of another, and how."""
 
     path: str
     reason: str
 
 
-def find_collision(paths: Iterable[str]) -> Collision | None:
+def find_collision(paths: Iterable[str]) -> PathCollision | None:
     """Paths that are one path on some system, or a file where a folder must be."""
     seen: set[str] = set()
-    for path in map(folded, paths):
+    for path in map(fold_name, paths):
         if path in seen:
-            return Collision(path, "it stands there twice")
+            return PathCollision(path, "it stands there twice")
         seen.add(path)
     for path in sorted(seen):
         parts = path.split("/")
         if any("/".join(parts[:at]) in seen for at in range(1, len(parts))):
-            return Collision(path, "a file stands where its folder must be")
+            return PathCollision(path, "a file stands where its folder must be")
     return None
 
 
-def sha256_of(data: bytes) -> str:
+def sha256_hex(data: bytes) -> str:
     """The digest that bytes are known by, in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
@@ -140,11 +142,11 @@ class SkillFile:
     size: int
     executable: bool
     read: Callable[[], bytes]
-    signature: tuple[int, int, int, int] | None = None  # of its stat, where it has one
+    stat_signature: tuple[int, int, int, int] | None = None  # of its stat, where it has one
 
     def digest(self) -> str:
         """The SHA-256 of its bytes, written as the MCP skills extension does."""
-        return f"sha256:{sha256_of(self.read())}"
+        return f"sha256:{sha256_hex(self.read())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class Bundle:
     findings: tuple[Finding, ...] = ()
     path: str | None = None  # in its source, where it is called otherwise; "" is all of it
 
-    def file(self, path: RelativePath) -> SkillFile:
+    def get_file(self, path: RelativePath) -> SkillFile:
         """The file at `path`. Raises: SkillFileNotFound."""
         found = self.files.get(path.text)
         if found is None:

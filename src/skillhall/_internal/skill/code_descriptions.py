@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillhall._internal.skill.finding import Code
 
-MEANINGS: dict[Code, str] = {
+CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.NO_SKILL_MD: "The folder holds no SKILL.md.",
     Code.CASE_VARIANT: "The file is named like SKILL.md, but in another case.",
     Code.NOT_A_FILE: "SKILL.md is a folder, pipe, socket or device.",

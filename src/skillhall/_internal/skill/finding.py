@@ -151,6 +151,6 @@ class Finding(NamedTuple):
     path: str = ""
     skill: str = ""
 
-    def at(self, path: str, skill: str = "") -> Finding:
+    def with_location(self, path: str, skill: str = "") -> Finding:
         """The same finding, located: whoever read the bytes knows where they came from."""
         return Finding(self.code, self.message, self.line, self.hint, path, skill)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # For a character class: controls but tab and newline, halves of characters, marks of direction,
 # invisible format characters, line separators, and the tags and selectors that can carry a hidden
 # text. The joiners (U+200C, U+200D) and the emoji selector (U+FE0F) stay: writing needs them.
-UNSEEN = (
+INVISIBLE_CHARACTERS = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f\U000e0100-\U000e01ef"
 )
@@ -21,20 +21,20 @@ UNSEEN = (
 # ISO 3166-2 code, and the cancel tag (UTS #51, ED-14a). Longer runs can carry hidden text.
 BLACK_FLAG = "\U0001f3f4"
 FLAG_TAGS = "[\U000e0061-\U000e007a]{2}[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,3}\U000e007f"
-FLAG = f"{BLACK_FLAG}{FLAG_TAGS}"
+EMOJI_FLAG = f"{BLACK_FLAG}{FLAG_TAGS}"
 
 
-def replace_unseen(text: str, replacement: Callable[[str], str]) -> str:
+def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
     """Replace each unseen character of a text; emoji flags stay as they are."""
 
     def replaced(match: re.Match[str]) -> str:
         found = match.group()
         return found if len(found) > 1 else replacement(found)
 
-    return _pattern().sub(replaced, text)
+    return _build_pattern().sub(replaced, text)
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
+def _build_pattern() -> re.Pattern[str]:
     # Compiled at the first text that needs it: most listings have none.
-    return re.compile(f"{FLAG}|[{UNSEEN}]")
+    return re.compile(f"{EMOJI_FLAG}|[{INVISIBLE_CHARACTERS}]")

@@ -7,11 +7,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.yaml.values import (
-    HIDING_FIELD,
+    HIDDEN_FIELD,
     KNOWN_FIELDS,
     Fields,
-    Value,
-    is_hiding,
+    YamlValue,
+    is_hidden_value,
 )
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class Frontmatter(NamedTuple):
     description: str = ""
 
     @classmethod
-    def of(cls, fields: Fields, keys: KeyCase = KeyCase.EXACT) -> Frontmatter:
+    def from_fields(cls, fields: Fields, key_case: KeyCase = KeyCase.EXACT) -> Frontmatter:
         """The frontmatter that `fields` make; text is trimmed as it is shown."""
-        if keys is KeyCase.ANY:
-            fields = _with_lower_case_keys(fields)
+        if key_case is KeyCase.ANY:
+            fields = _lowercase_known_keys(fields)
         name, description = fields.get("name"), fields.get("description")
         return cls(
             fields,
@@ -51,12 +51,12 @@ class Frontmatter(NamedTuple):
     @property
     def license(self) -> str | None:
         """The licence, if it is given as text."""
-        return _text(self.fields.get("license"))
+        return _trim_text(self.fields.get("license"))
 
     @property
     def compatibility(self) -> str | None:
         """What the skill needs to run, if it says so as text."""
-        return _text(self.fields.get("compatibility"))
+        return _trim_text(self.fields.get("compatibility"))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -68,15 +68,15 @@ class Frontmatter(NamedTuple):
     @property
     def allowed_tools(self) -> tuple[str, ...]:
         """The tools the skill names, whether written as text, with commas, or as a list."""
-        return tuple(_tools(self.fields.get("allowed-tools")))
+        return tuple(_read_tools(self.fields.get("allowed-tools")))
 
     @property
     def hidden(self) -> bool:
         """Whether no model may be shown this skill; a person can still call it."""
-        return is_hiding(self.fields.get(HIDING_FIELD))
+        return is_hidden_value(self.fields.get(HIDDEN_FIELD))
 
 
-EMPTY = Frontmatter({})
+EMPTY_FRONTMATTER = Frontmatter({})
 
 
 class ParsedSkill(NamedTuple):
@@ -87,25 +87,25 @@ class ParsedSkill(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def _with_lower_case_keys(fields: Fields) -> Fields:
+def _lowercase_known_keys(fields: Fields) -> Fields:
     folded = dict(fields)
     for key, value in fields.items():
         lower = key.lower()
-        if (lower in KNOWN_FIELDS or lower == HIDING_FIELD) and lower not in folded:
+        if (lower in KNOWN_FIELDS or lower == HIDDEN_FIELD) and lower not in folded:
             folded[lower] = value
     return folded
 
 
-def _text(value: Value) -> str | None:
+def _trim_text(value: YamlValue) -> str | None:
     return value.rstrip() if isinstance(value, str) else None
 
 
-def _tools(value: Value) -> Iterator[str]:
+def _read_tools(value: YamlValue) -> Iterator[str]:
     if isinstance(value, str):
         yield from _split_tools(value)
     elif isinstance(value, list):
         for item in value:
-            yield from _tools(item)
+            yield from _read_tools(item)
 
 
 def _split_tools(text: str) -> list[str]:

@@ -6,7 +6,12 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import Missing, count_lines, decode_text, find_block
+from skillhall._internal.skill.frontmatter import (
+    MissingFrontmatter,
+    count_line_breaks,
+    decode_text,
+    find_frontmatter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -21,14 +26,14 @@ _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 _PLACEHOLDER = re.compile(r"[{}<>$*|]|\.\.\.|…")
 
 
-class Reference(NamedTuple):
+class FileReference(NamedTuple):
     """A relative link in a body: the path it names, and its line (counted from 1)."""
 
     path: str
     line: int
 
 
-def find_references(body: str) -> Iterator[Reference]:
+def find_references(body: str) -> Iterator[FileReference]:
     """The relative links and images of a Markdown text, outside of code."""
     fence = ""
     for number, line in enumerate(body.split("\n"), start=1):
@@ -39,28 +44,28 @@ def find_references(body: str) -> Iterator[Reference]:
         elif mark and not (mark[1][0] == "`" and "`" in mark[2]):
             fence = mark[1]
         elif "](" in line or "]:" in line:
-            for target in _targets(_without_code(line)):
-                if (path := _relative_path(target)) is not None:
-                    yield Reference(path, number)
+            for target in _find_link_targets(_remove_code_spans(line)):
+                if (path := _to_relative_path(target)) is not None:
+                    yield FileReference(path, number)
 
 
 def check_references(data: bytes, files: Collection[str]) -> Iterator[Finding]:
     """Links in the body of a whole SKILL.md that name none of `files`, each target once."""
-    block = find_block(data)
-    if isinstance(block, Missing):
+    block = find_frontmatter(data)
+    if isinstance(block, MissingFrontmatter):
         return
-    lines_before = count_lines(data, 0, block.body)
-    folders = {path[:at] for path in files for at in _slashes(path)}
+    lines_before = count_line_breaks(data, 0, block.body_start)
+    folders = {path[:at] for path in files for at in _find_slashes(path)}
     reported = set()
-    for path, line in find_references(decode_text(data[block.body :])):
+    for path, line in find_references(decode_text(data[block.body_start :])):
         inside = _resolve(path)
         if inside in reported or inside == "" or inside in files or inside in folders:
             continue
         reported.add(inside)
-        yield _missing(path, line + lines_before, is_inside=inside is not None)
+        yield _build_missing_finding(path, line + lines_before, is_inside=inside is not None)
 
 
-def _missing(path: str, line: int, *, is_inside: bool) -> Finding:
+def _build_missing_finding(path: str, line: int, *, is_inside: bool) -> Finding:
     where = "is not in the skill" if is_inside else "lies outside the skill"
     return Finding(
         Code.REFERENCE_MISSING,
@@ -70,7 +75,7 @@ def _missing(path: str, line: int, *, is_inside: bool) -> Finding:
     )
 
 
-def _targets(line: str) -> Iterator[str]:
+def _find_link_targets(line: str) -> Iterator[str]:
     for found in _INLINE.finditer(line):
         yield found[1] or found[2] or ""
     definition = _DEFINITION.match(line)
@@ -78,7 +83,7 @@ def _targets(line: str) -> Iterator[str]:
         yield definition[1] or definition[2] or ""
 
 
-def _without_code(line: str) -> str:
+def _remove_code_spans(line: str) -> str:
     """The line with its code spans taken out; a span ends at the next run of as many backticks."""
     runs = [match.span() for match in _TICKS.finditer(line)]
     if not runs:
@@ -100,7 +105,7 @@ def _without_code(line: str) -> str:
     return "".join([*kept, line[at:]])
 
 
-def _relative_path(target: str) -> str | None:
+def _to_relative_path(target: str) -> str | None:
     """The file that a target names, or `None` for addresses, anchors and placeholders."""
     path = target.partition("#")[0].partition("?")[0]
     if path.startswith(("/", "\\", "~")) or _SCHEME.match(path) or _PLACEHOLDER.search(path):
@@ -108,10 +113,10 @@ def _relative_path(target: str) -> str | None:
     # "[text](url)" explains Markdown; a file's name has a dot or a folder before it.
     if "/" not in path and "." not in path:
         return None
-    return _unescaped(path)
+    return _percent_decode(path)
 
 
-def _unescaped(path: str) -> str:
+def _percent_decode(path: str) -> str:
     if "%" not in path:
         return path
     raw = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), path.encode().decode("latin-1"))
@@ -131,7 +136,7 @@ def _resolve(path: str) -> str | None:
     return "/".join(parts)
 
 
-def _slashes(path: str) -> Iterator[int]:
+def _find_slashes(path: str) -> Iterator[int]:
     at = path.find("/")
     while at >= 0:
         yield at

@@ -14,17 +14,17 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from skillhall._internal.skill.bundle import MAX_PATH, RelativePath
+from skillhall._internal.skill.bundle import MAX_PATH_LENGTH, RelativePath
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall.errors import UnsafePath
 
-MAX_URI: Final = 2048  # characters
+MAX_URI_LENGTH: Final = 2048  # characters
 
 _URI = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)", re.DOTALL)
 _CHARACTERS = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")  # of paths, RFC 3986
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_DOTS = frozenset({"", ".", ".."})
+_FORBIDDEN_SEGMENTS = frozenset({"", ".", ".."})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,11 @@ class SkillUri:
     @classmethod
     def parse(cls, text: str) -> SkillUri:
         """The checked URI. Raises: UnsafePath."""
-        segments = _segments(text)
+        segments = _split_segments(text)
         if len(segments) < 2 or segments[-1] != SKILL_MD or not text.endswith(f"/{SKILL_MD}"):  # noqa: PLR2004
-            raise UnsafePath(text[:MAX_PATH], f"it does not end in a skill's name and {SKILL_MD}")
+            raise UnsafePath(
+                text[:MAX_PATH_LENGTH], f"it does not end in a skill's name and {SKILL_MD}"
+            )
         return cls(text, "/".join(segments[:-1]))
 
     @property
@@ -48,37 +50,39 @@ class SkillUri:
         return self.path.rpartition("/")[2]
 
     @property
-    def folder(self) -> str:
+    def folder_uri(self) -> str:
         """The URI of the skill's folder, without a slash at its end."""
         return self.text.removesuffix(f"/{SKILL_MD}")
 
-    def path_of(self, text: str) -> RelativePath:
+    def to_relative_path(self, text: str) -> RelativePath:
         """The path of a file of this skill by its URI. Raises: UnsafePath."""
         # Text is compared, not its meaning: one spelling of a folder is enough for a server.
-        inside = text.removeprefix(f"{self.folder}/")
+        inside = text.removeprefix(f"{self.folder_uri}/")
         if inside == text:
-            raise UnsafePath(text[:MAX_PATH], f"it is not below {self.folder}")
-        depth = self.folder.count("/") - 1
-        return RelativePath.parse("/".join(_segments(text)[depth:]))
+            raise UnsafePath(text[:MAX_PATH_LENGTH], f"it is not below {self.folder_uri}")
+        depth = self.folder_uri.count("/") - 1
+        return RelativePath.parse("/".join(_split_segments(text)[depth:]))
 
 
-def _segments(text: str) -> list[str]:
+def _split_segments(text: str) -> list[str]:
     """The decoded names between the slashes, the first of which stands where hosts do."""
-    found = _URI.fullmatch(text) if len(text) <= MAX_URI else None
+    found = _URI.fullmatch(text) if len(text) <= MAX_URI_LENGTH else None
     if found is None:
-        raise UnsafePath(text[:MAX_PATH], f"it is no URI of at most {MAX_URI} characters")
+        raise UnsafePath(
+            text[:MAX_PATH_LENGTH], f"it is no URI of at most {MAX_URI_LENGTH} characters"
+        )
     if not _CHARACTERS.fullmatch(found[2]) or _BAD_PERCENT.search(found[2]):
         raise UnsafePath(text, "it holds characters that no path of a URI has")
-    return [_decoded(segment, text) for segment in found[2].split("/")]
+    return [_decode_segment(segment, text) for segment in found[2].split("/")]
 
 
-def _decoded(segment: str, text: str) -> str:
+def _decode_segment(segment: str, text: str) -> str:
     data = _PERCENT.sub(lambda found: bytes([int(found[1], 16)]), segment.encode("ascii"))
     try:
         name = data.decode("utf-8")
     except UnicodeDecodeError:
         raise UnsafePath(text, "a part of it is not UTF-8") from None
-    if name in _DOTS:
+    if name in _FORBIDDEN_SEGMENTS:
         raise UnsafePath(text, "a part of it is empty, or leads upwards")
     if "/" in name or "\\" in name or not name.isprintable():
         raise UnsafePath(text, "a part of it hides a slash or a control character")

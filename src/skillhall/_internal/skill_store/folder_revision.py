@@ -6,17 +6,17 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.fingerprint import take_stamps
-from skillhall._internal.fs.links import read_inside
+from skillhall._internal.catalog.fingerprint import take_fingerprint
+from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, is_skill_md
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.catalog.fingerprint import Stamps
+    from skillhall._internal.catalog.fingerprint import Fingerprint
 
 
 class FolderRevision:
@@ -25,29 +25,33 @@ class FolderRevision:
     def __init__(self, base: str, folders: Sequence[str], *, follow_links: bool = False) -> None:
         self._base = base
         self._folders = [*folders]
-        self._followed = frozenset(folders if follow_links else ())
-        self._last: tuple[Stamps, str] | None = None
+        self._followed_folders = frozenset(folders if follow_links else ())
+        self._cached: tuple[Fingerprint, str] | None = None
 
-    def text(self) -> str:
+    def current(self) -> str:
         """A text that is another one as soon as a skill came, went or was edited."""
-        if self._last is None or not self._last[0].still_hold():
-            stamps = take_stamps(self._folders, LOCAL_SKILLS.scan, self._followed)
-            self._last = stamps, self._digest(stamps)
-        return self._last[1]
+        if self._cached is None or not self._cached[0].is_current():
+            stamps = take_fingerprint(
+                self._folders, LOCAL_SKILLS.scan_policy, self._followed_folders
+            )
+            self._cached = stamps, self._compute_digest(stamps)
+        return self._cached[1]
 
-    def _digest(self, stamps: Stamps) -> str:
+    def _compute_digest(self, fingerprint: Fingerprint) -> str:
         """The folders that are there, and the bytes of every SKILL.md."""
         digest = hashlib.sha256()
-        for path, signature in sorted(stamps.signatures.items()):
+        for path, signature in sorted(fingerprint.signatures.items()):
             text = os.path.relpath(path, self._base).replace(os.sep, "/")
             content = repr(signature is None).encode()
             if is_skill_md(os.path.basename(path)):
-                content = self._content(text) or repr(signature).encode()
+                content = self._read_content(text) or repr(signature).encode()
             digest.update(f"{text!a}\0{len(content)}\0".encode() + content)
         return digest.hexdigest()
 
-    def _content(self, path: str) -> bytes:
+    def _read_content(self, path: str) -> bytes:
         try:
-            return read_inside(self._base, RelativePath.parse(path), MAX_SKILL_MD).data
+            return read_contained_file(
+                self._base, RelativePath.parse(path), MAX_SKILL_MD_BYTES
+            ).data
         except SkillhallError:
             return b""

@@ -14,11 +14,11 @@ import secrets
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.background import Watch
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.background import PollingThread
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGED
-from skillhall._internal.skill_store.folder_store import EVERY_FILE
+from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.storage.ports import (
     DATABASE_RESTORED,
@@ -31,160 +31,166 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillhall._internal.storage.ports import SharedReading, SharedSkills
+    from skillhall._internal.storage.ports import SharedSkillReader, SharedSkillTable
     from skillhall._internal.storage.records import Event, SharedSkill
 
-LOOK = 30.0  # seconds between looks that no event asks for
-RETRY = 1.0  # seconds after a look that failed
-EXECUTABLE = 0o100  # the bit of a mode
-_THREAD = "skillhall-mirror"
+POLL_INTERVAL = 30.0  # seconds between looks that no event asks for
+RETRY_INTERVAL = 1.0  # seconds after a look that failed
+EXECUTABLE_BIT = 0o100  # the bit of a mode
+_THREAD_NAME = "skillhall-mirror"
 
 
-class _Seen(NamedTuple):
+class _MirroredSkill(NamedTuple):
     """A shared skill as it was mirrored: its version, and what changes with its files alone."""
 
     version: int
     digest: str
 
 
-class _Look(NamedTuple):
+class _SyncPlan(NamedTuple):
     """What one look found, by id."""
 
     ids: AbstractSet[str]
-    seen: dict[str, _Seen]
-    staged: dict[str, str]  # the names of folders that wait
+    mirrored: dict[str, _MirroredSkill]
+    staged_folders: dict[str, str]  # the names of folders that wait
 
 
-class Mirror:
+class SkillMirror:
     """The folders of one machine, brought up to date by a thread of their own; `close` it.
 
     While the database cannot be reached, what was mirrored last stays.
     """
 
-    def __init__(self, store: SharedSkills, folder: str, *, retry: float = RETRY) -> None:
+    def __init__(
+        self, store: SharedSkillTable, folder: str, *, retry_interval: float = RETRY_INTERVAL
+    ) -> None:
         self.folder = folder
-        self._retry = retry
+        self._retry_interval = retry_interval
         self._store = store
-        self._turn = threading.Lock()  # one brings it up to date at a time
-        self._gate = threading.Lock()  # folders are exchanged, or listed
-        self._known: Mapping[str, _Seen] = {}
+        self._refresh_lock = threading.Lock()  # one brings it up to date at a time
+        self._folder_lock = threading.Lock()  # folders are exchanged, or listed
+        self._mirrored: Mapping[str, _MirroredSkill] = {}
         self._revision = ""
-        self._is_behind = True
-        self._is_doubted = False  # whether a version may stand for something else now
-        self._watch = Watch(self.catch_up, self._pause, _THREAD)
+        self._is_stale = True
+        self._needs_full_sync = False  # whether a version may stand for something else now
+        self._polling_thread = PollingThread(self.try_refresh, self._get_interval, _THREAD_NAME)
 
     @property
     def revision(self) -> str:
         """The same text on all machines that have the same skills; "" before the first look."""
-        if not os.path.isdir(self.folder) and self._known:  # people may clear caches at any time
-            self._is_doubted = True
-            self._watch.wake()
+        if not os.path.isdir(self.folder) and self._mirrored:  # people may clear caches at any time
+            self._needs_full_sync = True
+            self._polling_thread.wake()
         return self._revision
 
-    def hear(self, events: Sequence[Event]) -> None:
+    def handle_events(self, events: Sequence[Event]) -> None:
         """Look at once if events tell of skills, or if nobody knows what they would have told."""
         kinds = {one.kind for one in events}
         if DATABASE_RESTORED in kinds:
-            self._is_doubted = True
+            self._needs_full_sync = True
         if not kinds or kinds & {SKILL_CHANGED, SKILL_DELETED, DATABASE_RESTORED}:
-            self._watch.wake()
+            self._polling_thread.wake()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def lock_folders(self) -> Iterator[None]:
         """Keep the folders as they are, all of one moment; only to list them."""
-        with self._gate:
+        with self._folder_lock:
             yield
 
-    def catch_up(self) -> None:
+    def try_refresh(self) -> None:
         """Bring the folders up to date; what cannot be done is tried again soon."""
         try:
             self.refresh()
         except Exception:  # noqa: BLE001 - whatever it is, the thread must go on looking
-            self._is_behind = True
+            self._is_stale = True
 
     def refresh(self) -> None:
         """Bring the folders up to date. Raises: DatabaseUnavailable, OSError."""
-        with self._turn:
-            if self._is_doubted:
-                self._known, self._is_doubted = {}, False
+        with self._refresh_lock:
+            if self._needs_full_sync:
+                self._mirrored, self._needs_full_sync = {}, False
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            with WritableFolder(self.folder) as target, target.locked():
+            with WritableFolder(self.folder) as target, target.lock():
                 target.recover()
-                look = self._store.look(lambda read: self._looked(target, read))
-                with self._gate:
-                    _exchange(target, look.staged, set(target.names()) - look.ids)
-                    self._known, self._is_behind = look.seen, False
-                    self._revision = _digest(one.digest for one in look.seen.values())
+                look = self._store.read(lambda read: self._plan_sync(target, read))
+                with self._folder_lock:
+                    _swap_folders(target, look.staged_folders, set(target.list_names()) - look.ids)
+                    self._mirrored, self._is_stale = look.mirrored, False
+                    self._revision = _compute_digest(one.digest for one in look.mirrored.values())
                 target.recover()  # removes what was exchanged
 
     def close(self) -> None:
         """Look no more."""
-        self._watch.close()
+        self._polling_thread.close()
 
-    def _pause(self) -> float:
-        return self._retry if self._is_behind else LOOK
+    def _get_interval(self) -> float:
+        return self._retry_interval if self._is_stale else POLL_INTERVAL
 
-    def _looked(self, target: WritableFolder, read: SharedReading) -> _Look:
+    def _plan_sync(self, target: WritableFolder, reader: SharedSkillReader) -> _SyncPlan:
         """What is there at one moment; what is new waits in folders to be put in place."""
         target.recover()  # if this is done again, what was staged before is of another moment
-        versions = read.versions()
-        look = _Look(versions.keys(), {}, {})
+        versions = reader.versions()
+        look = _SyncPlan(versions.keys(), {}, {})
         for identity, version in sorted(versions.items()):
-            known = self._known.get(identity)
+            known = self._mirrored.get(identity)
             if known is not None and known.version == version:
-                look.seen[identity] = known
+                look.mirrored[identity] = known
                 continue
             # One that this disk cannot hold must not keep the others away; it is tried again.
             with contextlib.suppress(OSError):
-                self._take(identity, target, read, look)
+                self._stage_if_changed(identity, target, reader, look)
         return look
 
-    def _take(
-        self, identity: str, target: WritableFolder, read: SharedReading, look: _Look
+    def _stage_if_changed(
+        self, identity: str, target: WritableFolder, reader: SharedSkillReader, plan: _SyncPlan
     ) -> None:
-        skill = read.find(identity)
+        skill = reader.find(identity)
         if skill is not None:
-            if not self._has(skill):
-                look.staged[identity] = _stage(target, skill, read)
-            look.seen[identity] = _Seen(skill.version, _digest([identity, *_told(skill)]))
+            if not self._is_mirrored(skill):
+                plan.staged_folders[identity] = _stage_skill(target, skill, reader)
+            plan.mirrored[identity] = _MirroredSkill(
+                skill.version, _compute_digest([identity, *_describe_files(skill)])
+            )
 
-    def _has(self, skill: SharedSkill) -> bool:
+    def _is_mirrored(self, skill: SharedSkill) -> bool:
         """Whether its folder holds the same bytes already."""
         try:
-            bundle = open_bundle(Place(self.folder, skill.id), EVERY_FILE)
+            bundle = open_bundle(FolderHandle(self.folder, skill.id), ALL_FILES_SCAN)
             found = {p: (f.digest(), f.executable) for p, f in bundle.files.items()}
         except (SkillhallError, OSError):
             return False
         return found == {
-            path: (f"sha256:{file.digest}", bool(file.mode & EXECUTABLE))
+            path: (f"sha256:{file.digest}", bool(file.mode & EXECUTABLE_BIT))
             for path, file in skill.files.items()
         }
 
 
-def _stage(target: WritableFolder, skill: SharedSkill, read: SharedReading) -> str:
+def _stage_skill(target: WritableFolder, skill: SharedSkill, reader: SharedSkillReader) -> str:
     """The name of a folder that holds the skill, and waits."""
-    name = f"{STAGED}{secrets.token_hex(8)}"
-    files = {path: (read.read(one.digest) or b"", one.mode) for path, one in skill.files.items()}
+    name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
+    files = {
+        path: (reader.read_blob(one.digest) or b"", one.mode) for path, one in skill.files.items()
+    }
     # Nothing is synced: what a crash leaves is compared at the next start.
-    target.put_folder(name, files, synced=False)
+    target.create_folder(name, files, fsync=False)
     return name
 
 
-def _exchange(target: WritableFolder, staged: Mapping[str, str], gone: set[str]) -> None:
+def _swap_folders(target: WritableFolder, staged: Mapping[str, str], removed: set[str]) -> None:
     for identity, temporary in staged.items():
-        if target.kind(identity) is None:
+        if target.entry_kind(identity) is None:
             target.rename(temporary, identity)
         else:
-            target.trade_folder(identity, temporary)
-            target.remove_aside(identity)
-    for name in gone:
-        if not name.startswith(STAGED):
-            target.rename(name, f"{STAGED}{secrets.token_hex(8)}")
+            target.exchange_folder(identity, temporary)
+            target.remove_replaced(identity)
+    for name in removed:
+        if not name.startswith(STAGING_PREFIX):
+            target.rename(name, f"{STAGING_PREFIX}{secrets.token_hex(8)}")
 
 
-def _told(skill: SharedSkill) -> Iterator[str]:
+def _describe_files(skill: SharedSkill) -> Iterator[str]:
     return (f"{one.digest} {one.mode} {path}" for path, one in skill.files.items())
 
 
-def _digest(texts: Iterable[str]) -> str:
+def _compute_digest(texts: Iterable[str]) -> str:
     return hashlib.sha256(repr([*texts]).encode()).hexdigest()

@@ -8,35 +8,39 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from skillhall._internal.cache import Waiting
-from skillhall._internal.installer.preflight import description_of, digest_of, name_of
+from skillhall._internal.cache import PendingStore
+from skillhall._internal.installer.preflight import (
+    compute_bundle_digest,
+    read_bundle_description,
+    read_bundle_name,
+)
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
-from skillhall._internal.policy.readable_files import published
-from skillhall._internal.skill.bundle import folded
+from skillhall._internal.policy.readable_files import remove_hidden_files
+from skillhall._internal.skill.bundle import fold_name
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.skill_store.draft import judged_text
-from skillhall._internal.skill_store.input_checks import own_id, prepare_all, skill_md_of
-from skillhall._internal.skill_store.version_diff import compare, contents_of
-from skillhall._internal.sources.folder.bundle_reader import in_memory
+from skillhall._internal.skill_store.draft import judge_skill_md
+from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
+from skillhall._internal.skill_store.version_diff import compare_files, read_contents
+from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall.errors import ChangedMeanwhile, SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.changes import LocalChanges
+    from skillhall._internal.skill_store.changes import SkillStoreChanges
     from skillhall._internal.skill_store.folder_store import ImportReport
     from skillhall._internal.skill_store.version_diff import FileChange
 
-Standing: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
+ImportStatus: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ImportCandidate:
     """A skill that could be imported, and what that would mean."""
 
     key: str  # what it is chosen by
@@ -45,130 +49,140 @@ class Candidate:
     description: str
     tokens: int
     files: int
-    standing: Standing
+    status: ImportStatus
     problem: str  # why it is refused
-    findings: tuple[Judged, ...]
+    findings: tuple[JudgedFinding, ...]
     changes: tuple[FileChange, ...]  # to the one that it replaces
-    against: str  # the digest of that one
+    replaced_digest: str  # the digest of that one
     bundle: Bundle
 
     @property
-    def can_be_taken(self) -> bool:
+    def can_import(self) -> bool:
         """Whether importing it would do something, and may."""
-        return self.standing in ("new", "replaces")
+        return self.status in ("new", "replaces")
 
 
-class Review(NamedTuple):
+class PendingImport(NamedTuple):
     """Candidates of one source, in order."""
 
     id: str
     source: str  # in words
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ImportCandidate, ...]
 
 
 @dataclass(slots=True)
-class Reviews:
+class PendingImports:
     """Everything that waits; safe to use from several threads."""
 
-    changes: LocalChanges
+    changes: SkillStoreChanges
     system_ids: Callable[[], Iterable[str]] = tuple
-    waiting: Waiting[_Waiting] = field(default_factory=Waiting)
+    pending: PendingStore[_PendingBundles] = field(default_factory=PendingStore)
 
-    def begin(self, source: str, bundles: Iterable[Bundle]) -> Review:
+    def add(self, source: str, bundles: Iterable[Bundle]) -> PendingImport:
         """Let bundles wait. Raises: what reading them raises."""
-        held = tuple(in_memory(bundle) for bundle in bundles)
+        held = tuple(load_into_memory(bundle) for bundle in bundles)
         size = sum(file.size for bundle in held for file in bundle.files.values())
-        waiting = _Waiting(source, held)
-        return self._review(self.waiting.put(waiting, size), waiting, {})
+        waiting = _PendingBundles(source, held)
+        return self._build_pending_import(self.pending.add(waiting, size), waiting, {})
 
-    def find(self, review_id: str, ids: Mapping[str, str] | None = None) -> Review:
+    def find(self, import_id: str, ids: Mapping[str, str] | None = None) -> PendingImport:
         """What waits under that id, with other ids for some candidates. Raises: ReviewGone."""
-        return self._review(review_id, self.waiting.find(review_id), ids or {})
+        return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
-    def take(self, review: Review, chosen: Sequence[Candidate]) -> tuple[ImportReport, str]:
+    def confirm(
+        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate]
+    ) -> tuple[ImportReport, str]:
         """Import what was chosen, if it would still do what was shown.
 
         Raises: ChangedMeanwhile, and what importing raises.
         """
         for one in chosen:
-            present = self.changes.own.files(one.id)
-            if (digest_of(present) if present else "") != one.against:
+            present = self.changes.store.files(one.id)
+            if (compute_bundle_digest(present) if present else "") != one.replaced_digest:
                 raise ChangedMeanwhile(one.id)
-        is_replacing = any(one.standing == "replaces" for one in chosen)
+        is_replacing = any(one.status == "replaces" for one in chosen)
         bundles = [one.bundle for one in chosen]
         report = self.changes.import_(bundles, replace=is_replacing)
-        self.waiting.drop(review.id)
+        self.pending.drop(pending_import.id)
         return report
 
-    def _review(self, review_id: str, waiting: _Waiting, ids: Mapping[str, str]) -> Review:
-        system = {folded(one) for one in self.system_ids()}
-        candidates: list[Candidate] = []
-        for number, bundle in enumerate(waiting.bundles):
+    def _build_pending_import(
+        self, import_id: str, bundles: _PendingBundles, ids: Mapping[str, str]
+    ) -> PendingImport:
+        system = {fold_name(one) for one in self.system_ids()}
+        candidates: list[ImportCandidate] = []
+        for number, bundle in enumerate(bundles.bundles):
             key = str(number)
             given = ids.get(key)
-            one = self._candidate(key, bundle if not given else replace(bundle, folder=given))
-            if one.standing != "refused" and folded(one.id) in system:
-                one = replace(one, standing="taken", problem=one.id)
+            one = self._build_candidate(key, bundle if not given else replace(bundle, folder=given))
+            if one.status != "refused" and fold_name(one.id) in system:
+                one = replace(one, status="taken", problem=one.id)
             candidates.append(one)
-        return Review(review_id, waiting.source, tuple(candidates))
+        return PendingImport(import_id, bundles.source, tuple(candidates))
 
-    def _candidate(self, key: str, bundle: Bundle) -> Candidate:
+    def _build_candidate(self, key: str, bundle: Bundle) -> ImportCandidate:
         try:
-            prepared = prepare_all([bundle], None)[0]
+            prepared = prepare_bundles([bundle], None)[0]
         except SkillhallError as error:
-            return _refused(key, bundle, error)
-        identity = prepared.item.id
-        present = self.changes.own.files(identity)
+            return _build_rejected_candidate(key, bundle, error)
+        identity = prepared.skill.id
+        present = self.changes.store.files(identity)
         changes: tuple[FileChange, ...] = ()
-        standing: Standing = "new"
+        standing: ImportStatus = "new"
         if present is not None:
             # Hidden files of the skill that is replaced are not shown to the importer.
-            changes = compare(contents_of(published(present)), contents_of(bundle))
-            standing = "replaces" if digest_of(present) != digest_of(bundle) else "same"
-        data = bundle.files[skill_md_of(bundle)].read()
-        return Candidate(
+            changes = compare_files(
+                read_contents(remove_hidden_files(present)), read_contents(bundle)
+            )
+            standing = (
+                "replaces"
+                if compute_bundle_digest(present) != compute_bundle_digest(bundle)
+                else "same"
+            )
+        data = bundle.files[find_skill_md(bundle)].read()
+        return ImportCandidate(
             key=key,
             id=identity,
-            name=prepared.item.name,
-            description=prepared.item.description,
+            name=prepared.skill.name,
+            description=prepared.skill.description,
             tokens=estimate_tokens(parse_skill(data).body),
             files=len(bundle.files),
-            standing=standing,
+            status=standing,
             problem="",
-            findings=(*judged_text(identity, data), *_beside(bundle, data)),
+            findings=(*judge_skill_md(identity, data), *_judge_other_files(bundle, data)),
             changes=changes,
-            against=digest_of(present) if present else "",
+            replaced_digest=compute_bundle_digest(present) if present else "",
             bundle=bundle,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _PendingBundles:
     source: str
     bundles: tuple[Bundle, ...]
 
 
-def _beside(bundle: Bundle, data: bytes) -> tuple[Judged, ...]:
+def _judge_other_files(bundle: Bundle, data: bytes) -> tuple[JudgedFinding, ...]:
     """What is worth telling about the other files."""
-    own = skill_md_of(bundle)
+    own = find_skill_md(bundle)
     found = (*bundle.findings, *scan_bundle(bundle, parse_skill(data).frontmatter))
-    judged = LOCAL_SKILLS.load.judge(one for one in found if one.path != own)
+    judged = LOCAL_SKILLS.load_policy.judge(one for one in found if one.path != own)
     return tuple(one for one in judged if one.effect is not Effect.ACCEPT)
 
 
-def _refused(key: str, bundle: Bundle, error: SkillhallError) -> Candidate:
+def _build_rejected_candidate(key: str, bundle: Bundle, error: SkillhallError) -> ImportCandidate:
     reasons = getattr(error, "reasons", None) or (str(error),)
-    return Candidate(
+    return ImportCandidate(
         key=key,
-        id=own_id(bundle),
-        name=name_of(bundle),
-        description=description_of(bundle),
+        id=suggest_id(bundle),
+        name=read_bundle_name(bundle),
+        description=read_bundle_description(bundle),
         tokens=0,
         files=len(bundle.files),
-        standing="refused",
+        status="refused",
         problem="; ".join(reasons),
         findings=(),
         changes=(),
-        against="",
+        replaced_digest="",
         bundle=bundle,
     )

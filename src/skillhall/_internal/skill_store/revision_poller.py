@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from skillhall._internal.skill_store.store import OwnSkills
+    from skillhall._internal.skill_store.store import SkillStore
 
 
-class _Look(NamedTuple):
+class _PollResult(NamedTuple):
     """A look: when it was, what was known to have changed until then, and what it saw."""
 
     time: float
-    pulse: object
+    quick_revision: object
     revision: str
 
 
 @dataclass(slots=True)
-class Looks:
+class RevisionPoller:
     """The last look, and the one that is under way."""
 
-    own: OwnSkills
-    _last: _Look | None = None
-    _beside: threading.Thread | None = None
+    store: SkillStore
+    _last: _PollResult | None = None
+    _thread: threading.Thread | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def revision(self, now: float, max_age: float) -> str:
@@ -35,32 +35,32 @@ class Looks:
         A change that is known of without a look is always seen. A look older than `max_age` is
         still good, and starts the next one.
         """
-        last, pulse = self._last, self.own.pulse
-        if last is None or not max_age or last.pulse != pulse:
-            return self._look(now)
+        last, pulse = self._last, self.store.quick_revision
+        if last is None or not max_age or last.quick_revision != pulse:
+            return self._poll(now)
         if now - last.time >= max_age:
-            self._look_beside(now)
+            self._poll_in_background(now)
         return last.revision
 
     def wait(self) -> None:
         """Until no look is under way."""
-        beside = self._beside
+        beside = self._thread
         if beside is not None:
             beside.join()
 
-    def _look(self, now: float) -> str:
-        pulse = self.own.pulse  # before the look: a change meanwhile is looked at again
-        self._last = _Look(now, pulse, self.own.revision())
+    def _poll(self, now: float) -> str:
+        pulse = self.store.quick_revision  # before the look: a change meanwhile is looked at again
+        self._last = _PollResult(now, pulse, self.store.revision())
         return self._last.revision
 
-    def _look_beside(self, now: float) -> None:
+    def _poll_in_background(self, now: float) -> None:
         with self._lock:
-            if self._beside is None or not self._beside.is_alive():
-                self._beside = threading.Thread(target=self._try_to_look, args=(now,), daemon=True)
-                self._beside.start()
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._try_poll, args=(now,), daemon=True)
+                self._thread.start()
 
-    def _try_to_look(self, now: float) -> None:
+    def _try_poll(self, now: float) -> None:
         try:
-            self._look(now)
+            self._poll(now)
         except (OSError, SkillhallError):
             self._last = None  # whoever asks next looks, and is told

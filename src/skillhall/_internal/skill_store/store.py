@@ -11,29 +11,31 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.folder_store import ImportReport
-    from skillhall._internal.skill_store.input_checks import LocalSkill
+    from skillhall._internal.skill_store.input_checks import StoredSkill
 
-    Files: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
+    SkillFiles: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
     # Given what stands there by id, gives what shall stand there, or nothing. It checks what it
     # gives, and may be called twice.
-    Decide: TypeAlias = Callable[[Mapping[str, Bundle | None]], Mapping[str, Files | None]]
+    ComputeFiles: TypeAlias = Callable[
+        [Mapping[str, Bundle | None]], Mapping[str, SkillFiles | None]
+    ]
 
 
-class OwnSkills(Protocol):
+class SkillStore(Protocol):
     """The verbs on them; one contract suite runs on every implementation."""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """What they are known by on this machine."""
 
     @property
-    def pulse(self) -> object:
+    def quick_revision(self) -> object:
         """Another one after each change that is known of without a look; it costs nothing."""
 
     def catalog(self) -> Catalog:
         """System and user skills, all of one moment."""
 
-    def add(self, id: str, name: str, description: str, body: str = "") -> LocalSkill:  # noqa: A002 - what everybody calls it
+    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - what everybody calls it
         """Make a new user skill.
 
         Raises: UnsafePath, SkillRejected, Conflict, OSError, DatabaseUnavailable, DatabaseFull.
@@ -63,7 +65,7 @@ class OwnSkills(Protocol):
         Raises: UnsafePath, DatabaseUnavailable.
         """
 
-    def rewrite(self, ids: Sequence[str], decide: Decide) -> None:
+    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
         """Put other files where user skills stand, while nobody else changes them.
 
         Raises: what `decide` raises, UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.

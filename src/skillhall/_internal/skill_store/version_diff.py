@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.line_diff import Hunk
 
-Kind: TypeAlias = Literal["same", "old", "new", "gap"]
-Fate: TypeAlias = Literal["added", "removed", "changed"]
+DiffLineKind: TypeAlias = Literal["same", "old", "new", "gap"]
+FileChangeKind: TypeAlias = Literal["added", "removed", "changed"]
 
-CONTEXT = 3  # equal lines that are shown around a change
-MAX_SHOWN = 600  # lines of one file
-MAX_TEXT = 256 * 1024  # bytes of a file whose lines are compared
+CONTEXT_LINES = 3  # equal lines that are shown around a change
+MAX_DIFF_LINES = 600  # lines of one file
+MAX_TEXT_SIZE = 256 * 1024  # bytes of a file whose lines are compared
 
 
 class DiffLine(NamedTuple):
     """A line of either version, with its numbers there; a gap stands for equal lines."""
 
-    kind: Kind
+    kind: DiffLineKind
     old: int | None
     new: int | None
     text: str
@@ -33,44 +33,46 @@ class FileChange(NamedTuple):
     """What became of one file; without lines if it is no text or too large."""
 
     path: str
-    fate: Fate
+    kind: FileChangeKind
     lines: tuple[DiffLine, ...] = ()
-    is_cut: bool = False  # whether there are more lines
+    is_truncated: bool = False  # whether there are more lines
 
 
-def compare(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[FileChange, ...]:
+def compare_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[FileChange, ...]:
     """The files that differ, SKILL.md first."""
     paths = sorted({*old, *new}, key=lambda path: (path.lower() != "skill.md", path))
-    return tuple(_change(p, old.get(p), new.get(p)) for p in paths if old.get(p) != new.get(p))
+    return tuple(
+        _compare_file(p, old.get(p), new.get(p)) for p in paths if old.get(p) != new.get(p)
+    )
 
 
-def contents_of(bundle: Bundle) -> dict[str, bytes]:
+def read_contents(bundle: Bundle) -> dict[str, bytes]:
     """The bytes of each file. Raises: what reading raises."""
     return {path: file.read() for path, file in bundle.files.items()}
 
 
-def compare_texts(old: str, new: str) -> tuple[DiffLine, ...]:
+def diff_texts(old: str, new: str) -> tuple[DiffLine, ...]:
     """The lines that differ, with some equal ones around them; all of both if it takes too long."""
     before, after = split_lines(old), split_lines(new)
     found = find_hunks(before, after)
     if found is None:
-        return (*_side("old", before, 0), *_side("new", after, 0))
-    return tuple(_lines(before, after, found[0]))
+        return (*_changed_lines("old", before, 0), *_changed_lines("new", after, 0))
+    return tuple(_build_diff_lines(before, after, found[0]))
 
 
-def _change(path: str, old: bytes | None, new: bytes | None) -> FileChange:
-    fate: Fate = "added" if old is None else "removed" if new is None else "changed"
-    texts = _text(old), _text(new)
+def _compare_file(path: str, old: bytes | None, new: bytes | None) -> FileChange:
+    fate: FileChangeKind = "added" if old is None else "removed" if new is None else "changed"
+    texts = _decode_text(old), _decode_text(new)
     if texts[0] is None or texts[1] is None:
         return FileChange(path, fate)
-    lines = compare_texts(texts[0], texts[1])
-    return FileChange(path, fate, lines[:MAX_SHOWN], len(lines) > MAX_SHOWN)
+    lines = diff_texts(texts[0], texts[1])
+    return FileChange(path, fate, lines[:MAX_DIFF_LINES], len(lines) > MAX_DIFF_LINES)
 
 
-def _text(data: bytes | None) -> str | None:
+def _decode_text(data: bytes | None) -> str | None:
     if data is None:
         return ""
-    if len(data) > MAX_TEXT or b"\0" in data:
+    if len(data) > MAX_TEXT_SIZE or b"\0" in data:
         return None
     try:
         return data.decode("utf-8")
@@ -78,31 +80,33 @@ def _text(data: bytes | None) -> str | None:
         return None
 
 
-def _lines(
+def _build_diff_lines(
     before: Sequence[str], after: Sequence[str], hunks: Sequence[Hunk]
 ) -> Iterator[DiffLine]:
     shown = 0  # lines of the old text that were passed
     for number, hunk in enumerate(hunks):
-        lead = max(shown, hunk.start - CONTEXT)
+        lead = max(shown, hunk.start - CONTEXT_LINES)
         if lead > shown:
             yield DiffLine("gap", None, None, "")
         shift = hunk.new_start - hunk.start
-        yield from _same(before, range(lead, hunk.start), shift)
-        yield from _side("old", before[hunk.start : hunk.end], hunk.start)
-        yield from _side("new", after[hunk.new_start : hunk.new_end], hunk.new_start)
+        yield from _context_lines(before, range(lead, hunk.start), shift)
+        yield from _changed_lines("old", before[hunk.start : hunk.end], hunk.start)
+        yield from _changed_lines("new", after[hunk.new_start : hunk.new_end], hunk.new_start)
         following = hunks[number + 1].start if number + 1 < len(hunks) else len(before)
-        shown = min(hunk.end + CONTEXT, following)
-        yield from _same(before, range(hunk.end, shown), hunk.new_end - hunk.end)
+        shown = min(hunk.end + CONTEXT_LINES, following)
+        yield from _context_lines(before, range(hunk.end, shown), hunk.new_end - hunk.end)
     if hunks and shown < len(before):
         yield DiffLine("gap", None, None, "")
 
 
-def _same(lines: Sequence[str], places: range, shift: int) -> Iterator[DiffLine]:
-    for at in places:
+def _context_lines(lines: Sequence[str], indexes: range, shift: int) -> Iterator[DiffLine]:
+    for at in indexes:
         yield DiffLine("same", at + 1, at + 1 + shift, lines[at].rstrip("\r\n"))
 
 
-def _side(kind: Literal["old", "new"], lines: Sequence[str], start: int) -> Iterator[DiffLine]:
+def _changed_lines(
+    kind: Literal["old", "new"], lines: Sequence[str], start: int
+) -> Iterator[DiffLine]:
     for number, line in enumerate(lines, start + 1):
         old, new = (number, None) if kind == "old" else (None, number)
         yield DiffLine(kind, old, new, line.rstrip("\r\n"))

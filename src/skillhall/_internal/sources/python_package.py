@@ -13,7 +13,7 @@ from glob import escape, glob
 from importlib.metadata import Distribution, distributions
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.fs.handles import Kind, Place, open_root, opened_place, read_file
+from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at, open_root, read_file
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.frontmatter import is_skill_md
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.sources.ref import PackageRef
 
-SHELF = ".agents/skills"
+SKILLS_FOLDER = ".agents/skills"
 _NAME = r"[^\W\d]\w*"  # of a package that can be imported
-_RECORDED = re.compile(rf"((?:{_NAME}/)+?){re.escape(SHELF)}/[^/]+/[^/]+")
-_IMPORTED = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_RECORD_PATTERN = re.compile(rf"((?:{_NAME}/)+?){re.escape(SKILLS_FOLDER)}/[^/]+/[^/]+")
+_IMPORT_NAME = re.compile(rf"{_NAME}(?:\.{_NAME})*")
 _MAX_PTH = 64 * 1024  # bytes; site.py reads all, an honest one has a line or two
-_EDITABLE = "it is installed from its source folder: name that folder instead"
-_WHERE = f"skills of a package lie in its folder, in {SHELF}/<name>/SKILL.md"
+_EDITABLE_HINT = "it is installed from its source folder: name that folder instead"
+_LOCATION_HINT = f"skills of a package lie in its folder, in {SKILLS_FOLDER}/<name>/SKILL.md"
 
 
-class Packaged(NamedTuple):
+class PackageSkills(NamedTuple):
     """The skills of a package, and the version of its distribution; "" if there is none."""
 
     bundles: tuple[Bundle, ...]
@@ -78,28 +78,28 @@ def _pth_lines(folder: str, name: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and "\0" not in line]
 
 
-def read_package(reference: PackageRef, search: Sequence[str]) -> Packaged:
+def read_package(reference: PackageRef, search_paths: Sequence[str]) -> PackageSkills:
     """The skills in a package, found by its distribution's name or by what is imported.
 
     Raises: PackageNotInstalled, NoSkillThere.
     """
-    distribution = _distribution(reference.package, search)
-    places = list(_shelves(reference.package, distribution, search))
-    bundles = tuple(bundle for place in places for bundle in _bundles(place))
+    distribution = _find_distribution(reference.package, search_paths)
+    places = list(_find_skill_folders(reference.package, distribution, search_paths))
+    bundles = tuple(bundle for place in places for bundle in _read_bundles(place))
     if bundles:
-        return Packaged(bundles, _version(distribution))
-    if distribution is None and not any(_folders(reference.package, search)):
+        return PackageSkills(bundles, _read_version(distribution))
+    if distribution is None and not any(_find_package_folder(reference.package, search_paths)):
         raise PackageNotInstalled(reference.package)
     is_editable = distribution is not None and _is_editable(distribution)
-    raise NoSkillThere(reference.text, _EDITABLE if is_editable else _WHERE)
+    raise NoSkillThere(reference.text, _EDITABLE_HINT if is_editable else _LOCATION_HINT)
 
 
-def _distribution(package: str, search: Sequence[str]) -> Distribution | None:
+def _find_distribution(package: str, search_paths: Sequence[str]) -> Distribution | None:
     # Names are compared as PEP 503 has it: case, dots, dashes and underscores do not count.
-    return next(iter(distributions(name=package, path=list(search))), None)
+    return next(iter(distributions(name=package, path=list(search_paths))), None)
 
 
-def _version(distribution: Distribution | None) -> str:
+def _read_version(distribution: Distribution | None) -> str:
     try:
         return str(distribution.metadata["Version"] or "") if distribution is not None else ""
     except (KeyError, TypeError, ValueError, OSError):  # versions of Python miss it differently
@@ -107,73 +107,77 @@ def _version(distribution: Distribution | None) -> str:
 
 
 def _is_editable(distribution: Distribution) -> bool:
-    return '"editable": true' in re.sub(r"\s*:\s*", ": ", _text(distribution, "direct_url.json"))
+    return '"editable": true' in re.sub(
+        r"\s*:\s*", ": ", _read_metadata_file(distribution, "direct_url.json")
+    )
 
 
-def _text(distribution: Distribution, name: str) -> str:
+def _read_metadata_file(distribution: Distribution, name: str) -> str:
     try:
         return distribution.read_text(name) or ""
     except (OSError, ValueError):
         return ""
 
 
-def _shelves(
-    package: str, distribution: Distribution | None, search: Sequence[str]
-) -> Iterator[Place]:
+def _find_skill_folders(
+    package: str, distribution: Distribution | None, search_paths: Sequence[str]
+) -> Iterator[FolderHandle]:
     """The folders of skills that belong to the package, each once."""
-    found: dict[Place, None] = {}
+    found: dict[FolderHandle, None] = {}
     if distribution is not None:
         site = os.path.abspath(str(distribution.locate_file("")))
-        for folder in sorted(_packages(distribution)):
-            found |= dict.fromkeys(_below([site, *search], folder))
+        for folder in sorted(_recorded_packages(distribution)):
+            found |= dict.fromkeys(_locate_skill_folder([site, *search_paths], folder))
     if not found:
-        found |= dict.fromkeys(_folders(package, search, SHELF))
+        found |= dict.fromkeys(_find_package_folder(package, search_paths, SKILLS_FOLDER))
     return iter(found)
 
 
-def _packages(distribution: Distribution) -> set[str]:
+def _recorded_packages(distribution: Distribution) -> set[str]:
     """The folders of packages that a distribution says it has."""
-    lines = _text(distribution, "RECORD").splitlines()
-    recorded = (_RECORDED.fullmatch(line.partition(",")[0]) for line in lines)
+    lines = _read_metadata_file(distribution, "RECORD").splitlines()
+    recorded = (_RECORD_PATTERN.fullmatch(line.partition(",")[0]) for line in lines)
     named = {match[1].rstrip("/") for match in recorded if match}
-    top = _text(distribution, "top_level.txt").split()
+    top = _read_metadata_file(distribution, "top_level.txt").split()
     return named or {name for name in top if re.fullmatch(_NAME, name)}
 
 
-def _below(roots: Sequence[str], folder: str) -> list[Place]:
+def _locate_skill_folder(roots: Sequence[str], folder: str) -> list[FolderHandle]:
     """Where the package's skills are; the first root that has the package counts."""
     for root in roots:
-        if _is_folder(Place(root, folder)):
-            return [Place(root, f"{folder}/{SHELF}")]
+        if _is_folder(FolderHandle(root, folder)):
+            return [FolderHandle(root, f"{folder}/{SKILLS_FOLDER}")]
     return []
 
 
-def _folders(package: str, search: Sequence[str], below: str = "") -> Iterator[Place]:
+def _find_package_folder(
+    package: str, search_paths: Sequence[str], below: str = ""
+) -> Iterator[FolderHandle]:
     """The folder of what is imported by that name, in the first path that has it."""
     spellings = dict.fromkeys((package, re.sub(r"[-.]+", "_", package).lower()))
     for name in spellings:
         folder = name.replace(".", "/")
-        for root in search if _IMPORTED.fullmatch(name) else ():
-            if _is_folder(Place(root, folder)):
-                yield Place(root, f"{folder}/{below}" if below else folder)
+        for root in search_paths if _IMPORT_NAME.fullmatch(name) else ():
+            if _is_folder(FolderHandle(root, folder)):
+                yield FolderHandle(root, f"{folder}/{below}" if below else folder)
                 return
 
 
-def _is_folder(place: Place) -> bool:
+def _is_folder(location: FolderHandle) -> bool:
     try:
-        with opened_place(place):
+        with folder_at(location):
             return True
     except OSError:
         return False
 
 
-def _bundles(shelf: Place) -> Iterator[Bundle]:
+def _read_bundles(location: FolderHandle) -> Iterator[Bundle]:
     try:
-        with opened_place(shelf) as folder:
-            names = sorted(name for name, kind in folder.entries() if kind is Kind.FOLDER)
+        with folder_at(location) as folder:
+            names = sorted(name for name, kind in folder.list_entries() if kind is EntryKind.FOLDER)
     except OSError:
         return
     for name in names:
-        bundle = open_bundle(shelf.child(name), LENIENT.scan)
+        bundle = open_bundle(location.child(name), LENIENT.scan_policy)
         if any(is_skill_md(path) for path in bundle.files):
             yield Bundle(name, bundle.files, bundle.findings)

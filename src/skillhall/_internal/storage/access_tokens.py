@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.background import Watch
-from skillhall._internal.skill.bundle import sha256_of
+from skillhall._internal.background import PollingThread
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.ports import DATABASE_RESTORED, TOKENS_CHANGED
 from skillhall._internal.storage.records import StoredToken
 from skillhall.errors import FieldRefused, TokenNotFound
@@ -17,15 +17,15 @@ from skillhall.errors import FieldRefused, TokenNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillhall._internal.storage.ports import StoredTokens
+    from skillhall._internal.storage.ports import TokenTable
     from skillhall._internal.storage.records import Event
 
 Token: TypeAlias = StoredToken
-PREFIX = "skh_"  # by which scanners for secrets know one
+TOKEN_PREFIX = "skh_"  # noqa: S105 - not a secret
 MAX_LABEL = 100  # characters
-LOOK = 30.0  # seconds between looks that no event asks for
-RETRY = 1.0  # seconds after a look that failed
-_THREAD = "skillhall-tokens"
+POLL_INTERVAL = 30.0  # seconds between looks that no event asks for
+RETRY_INTERVAL = 1.0  # seconds after a look that failed
+_THREAD_NAME = "skillhall-tokens"
 
 
 class NewToken(NamedTuple):
@@ -36,21 +36,21 @@ class NewToken(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class AccessTokens:
     """The verbs on tokens."""
 
-    store: StoredTokens
+    store: TokenTable
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def new(self, label: str) -> NewToken:
+    def create(self, label: str) -> NewToken:
         """Make a token. Raises: FieldRefused, Conflict, DatabaseUnavailable, DatabaseFull."""
         name = label.strip()
         if not name or len(name) > MAX_LABEL or not name.isprintable():
             problem = f"it is one line of 1 to {MAX_LABEL} printable characters"
             raise FieldRefused("label", problem)
-        text = f"{PREFIX}{secrets.token_urlsafe(32)}"
-        digest = sha256_of(text.encode("ascii"))
-        stored = StoredToken(secrets.token_hex(4), name, digest, self._now())
+        text = f"{TOKEN_PREFIX}{secrets.token_urlsafe(32)}"
+        digest = sha256_hex(text.encode("ascii"))
+        stored = StoredToken(secrets.token_hex(4), name, digest, self._get_timestamp())
         self.store.add(stored)
         return NewToken(text, stored)
 
@@ -63,65 +63,65 @@ class Tokens:
 
         Raises: TokenNotFound, DatabaseUnavailable, DatabaseFull.
         """
-        if not self.store.drop(name.strip(), self._now()):
+        if not self.store.delete(name.strip(), self._get_timestamp()):
             raise TokenNotFound(name)
 
-    def _now(self) -> str:
+    def _get_timestamp(self) -> str:
         return self.clock().isoformat(timespec="microseconds")
 
 
-class TokenRing:
+class TokenCache:
     """The tokens that are accepted at this moment; `close` it.
 
     While the database cannot be reached, those that were known last are.
     """
 
-    def __init__(self, store: StoredTokens) -> None:
+    def __init__(self, store: TokenTable) -> None:
         self._store = store
-        self._turn = threading.Lock()
+        self._refresh_lock = threading.Lock()
         self._by_digest: Mapping[str, StoredToken] = {}
         self._by_id: Mapping[str, StoredToken] = {}
-        self._listeners: tuple[Callable[[], None], ...] = ()
-        self._is_behind = True
-        self._watch = Watch(self.catch_up, self._pause, _THREAD)
+        self._subscribers: tuple[Callable[[], None], ...] = ()
+        self._is_stale = True
+        self._polling_thread = PollingThread(self.try_refresh, self._get_interval, _THREAD_NAME)
 
     def find(self, token: bytes) -> StoredToken | None:
         """The accepted token with this text; it never waits."""
-        return self._by_digest.get(sha256_of(token))
+        return self._by_digest.get(sha256_hex(token))
 
-    def get(self, identity: str) -> StoredToken | None:
+    def find_by_id(self, identity: str) -> StoredToken | None:
         """The accepted token with this id; it never waits."""
         return self._by_id.get(identity)
 
-    def subscribe(self, listener: Callable[[], None]) -> None:
+    def subscribe(self, subscriber: Callable[[], None]) -> None:
         """Call `listener` in the ring's own thread after every change; it must not block."""
-        self._listeners = (*self._listeners, listener)
+        self._subscribers = (*self._subscribers, subscriber)
 
-    def hear(self, events: Sequence[Event]) -> None:
+    def handle_events(self, events: Sequence[Event]) -> None:
         """Look at once if events tell of tokens, or if nobody knows what they would have told."""
         if not events or any(one.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for one in events):
-            self._watch.wake()
+            self._polling_thread.wake()
 
-    def catch_up(self) -> None:
+    def try_refresh(self) -> None:
         """Read them again; what cannot be done is tried again soon."""
-        with self._turn:
+        with self._refresh_lock:
             try:
-                self._accept(self._store.list())
-                self._is_behind = False
+                self._replace_tokens(self._store.list())
+                self._is_stale = False
             except Exception:  # noqa: BLE001 - whatever it is, the thread must go on looking
-                self._is_behind = True
+                self._is_stale = True
 
     def close(self) -> None:
         """Look no more."""
-        self._watch.close()
+        self._polling_thread.close()
 
-    def _accept(self, tokens: Sequence[StoredToken]) -> None:
+    def _replace_tokens(self, tokens: Sequence[StoredToken]) -> None:
         by_digest = {one.digest: one for one in tokens}
         if by_digest == self._by_digest:
             return
         self._by_digest, self._by_id = by_digest, {one.id: one for one in tokens}
-        for listener in self._listeners:
+        for listener in self._subscribers:
             listener()
 
-    def _pause(self) -> float:
-        return RETRY if self._is_behind else LOOK
+    def _get_interval(self) -> float:
+        return RETRY_INTERVAL if self._is_stale else POLL_INTERVAL

@@ -9,18 +9,18 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.fs.handles import Place, opened_place, read_file
+from skillhall._internal.fs.handles import FolderHandle, folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGED
-from skillhall._internal.skill.bundle import sha256_of
+from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall.errors import NotAFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_FAN = re.compile(r"[0-9a-f]{2}")  # the names of folders: how the digests in them begin
-_FILE, _FOLDER = 0o600, 0o700  # nobody else reads what a person changed in a skill
+_SHARD_NAME = re.compile(r"[0-9a-f]{2}")  # the names of folders: how the digests in them begin
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # nobody else reads what a person changed in a skill
 
 
 class ContentStore:
@@ -29,15 +29,15 @@ class ContentStore:
     def __init__(self, directory: str) -> None:
         self._directory = os.path.join(directory, "contents")
 
-    def keep(self, data: bytes) -> str:
+    def put(self, data: bytes) -> str:
         """The SHA-256 of `data` in hexadecimal digits; `find` takes it. Raises: OSError."""
-        digest = sha256_of(data)
-        os.makedirs(self._directory, _FOLDER, exist_ok=True)
+        digest = sha256_hex(data)
+        os.makedirs(self._directory, _FOLDER_MODE, exist_ok=True)
         with contextlib.suppress(FileExistsError):
-            os.mkdir(os.path.join(self._directory, digest[:2]), _FOLDER)
-        with self._locked(digest[:2]) as folder:
+            os.mkdir(os.path.join(self._directory, digest[:2]), _FOLDER_MODE)
+        with self._lock_shard(digest[:2]) as folder:
             if self._read(digest) != data:
-                _put(folder, digest, data)
+                _write_content(folder, digest, data)
             else:
                 # A sweep that does not know of this use yet must not find it old.
                 os.utime(os.path.join(self._directory, digest[:2], digest))
@@ -48,62 +48,64 @@ class ContentStore:
         if not _DIGEST.fullmatch(digest):
             return None
         data = self._read(digest)
-        if data is None or sha256_of(data) == digest:
+        if data is None or sha256_hex(data) == digest:
             return data
-        with contextlib.suppress(OSError), self._locked(digest[:2]) as folder:
+        with contextlib.suppress(OSError), self._lock_shard(digest[:2]) as folder:
             # Somebody may have put the right bytes there since.
             data = self._read(digest)
-            if data is not None and sha256_of(data) != digest:
+            if data is not None and sha256_hex(data) != digest:
                 folder.remove(digest)
         return None
 
-    def sweep(self, keep: Collection[str], grace: float, clock: Callable[[], float]) -> int:
+    def sweep(self, referenced: Collection[str], grace: float, clock: Callable[[], float]) -> int:
         """Remove contents not in `keep` that nobody kept for `grace` seconds; how many it were.
 
         What a killed process left unfinished goes with them.
         """
         oldest = clock() - grace
-        return sum(self._sweep_folder(name, keep, oldest) for name in self._folders())
+        return sum(self._sweep_shard(name, referenced, oldest) for name in self._list_shards())
 
-    def _sweep_folder(self, name: str, keep: Collection[str], oldest: float) -> int:
+    def _sweep_shard(self, name: str, referenced: Collection[str], oldest: float) -> int:
         removed = 0
-        with contextlib.suppress(OSError), self._locked(name) as folder:
-            for entry in folder.names():
-                is_ours = entry.startswith(STAGED) or _DIGEST.fullmatch(entry)
-                if is_ours and entry not in keep and self._kept_at(name, entry) < oldest:
+        with contextlib.suppress(OSError), self._lock_shard(name) as folder:
+            for entry in folder.list_names():
+                is_ours = entry.startswith(STAGING_PREFIX) or _DIGEST.fullmatch(entry)
+                if is_ours and entry not in referenced and self._modified_at(name, entry) < oldest:
                     folder.remove(entry)
                     removed += 1
         return removed
 
-    def _folders(self) -> list[str]:
+    def _list_shards(self) -> list[str]:
         try:
-            return [name for name in sorted(os.listdir(self._directory)) if _FAN.fullmatch(name)]
+            return [
+                name for name in sorted(os.listdir(self._directory)) if _SHARD_NAME.fullmatch(name)
+            ]
         except OSError:
             return []
 
-    def _kept_at(self, folder: str, name: str) -> float:
+    def _modified_at(self, folder: str, name: str) -> float:
         return os.lstat(os.path.join(self._directory, folder, name)).st_mtime
 
     @contextlib.contextmanager
-    def _locked(self, name: str) -> Iterator[WritableFolder]:
+    def _lock_shard(self, name: str) -> Iterator[WritableFolder]:
         with (
             WritableFolder(self._directory) as root,
-            root.folder(name) as folder,
-            folder.locked(),
+            root.open_folder(name) as folder,
+            folder.lock(),
         ):
             yield folder
 
     def _read(self, digest: str) -> bytes | None:
         """What stands under the digest, right or wrong; `None` if it cannot be read."""
         try:
-            with opened_place(Place(self._directory, digest[:2])) as folder:
+            with folder_at(FolderHandle(self._directory, digest[:2])) as folder:
                 return read_file(folder, digest, sys.maxsize - 1)
         except (OSError, NotAFile):
             return None
 
 
-def _put(folder: WritableFolder, name: str, data: bytes) -> None:
+def _write_content(folder: WritableFolder, name: str, data: bytes) -> None:
     try:
-        folder.put(name, data, _FILE)
+        folder.write_file(name, data, _FILE_MODE)
     except NotAFile:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None

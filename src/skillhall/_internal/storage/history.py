@@ -12,7 +12,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from skillhall._internal.fs.handles import Place, opened_place, read_file
+from skillhall._internal.fs.handles import FolderHandle, folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import NotAFile, TooLarge, UnsafePath
@@ -31,36 +31,36 @@ _VERBS: dict[str, Verb] = {
     "remove": "remove",
     "rollback": "rollback",
 }
-_FILE, _FOLDER = 0o600, 0o700
-_SCOPE = re.compile(r"[0-9a-f]{16}")
-_NAME = re.compile(r"([0-9]{8,})-[0-9a-f]{8}\.json")
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700
+_SCOPE_NAME = re.compile(r"[0-9a-f]{16}")
+_CHANGE_FILE_NAME = re.compile(r"([0-9]{8,})-[0-9a-f]{8}\.json")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ANY_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
-class Held(NamedTuple):
+class HistoryFile(NamedTuple):
     """One file of a skill: where its bytes are in the store, and whether it can be run."""
 
     sha256: str
     executable: bool
 
 
-class Entry(NamedTuple):
+class HistoryEntry(NamedTuple):
     """One skill before and after a change: its files by path, `None` if it was not there."""
 
-    before: Mapping[str, Held] | None
-    after: Mapping[str, Held] | None
+    before: Mapping[str, HistoryFile] | None
+    after: Mapping[str, HistoryFile] | None
     lock_before: str | None = None  # its entry in the lock file, as JSON text
     lock_after: str | None = None
 
 
-class Change(NamedTuple):
+class HistoryChange(NamedTuple):
     """What one command did."""
 
     id: str
     verb: Verb
     time: str
-    entries: Mapping[str, Entry]  # by the key of the skill
+    entries: Mapping[str, HistoryEntry]  # by the key of the skill
 
     def digests(self) -> set[str]:
         """The contents that undoing or repeating the change needs."""
@@ -71,7 +71,7 @@ class Change(NamedTuple):
 class Journal(NamedTuple):
     """The changes that can be read, newest first, and the names of files that cannot."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[HistoryChange, ...]
     damaged: tuple[str, ...]
 
 
@@ -83,49 +83,49 @@ class History:
         self._name = hashlib.sha256(os.fsencode(scope)).hexdigest()[:16]
         self._scope = scope
 
-    def record(self, change: Change) -> None:
+    def record(self, change: HistoryChange) -> None:
         """Write the change down; the oldest ones give way.
 
         Raises: OSError, ValueError if the change could not be read back.
         """
-        data = _encoded(change, self._scope)
-        if len(data) > MAX_SIZE or _decoded(data, self._scope) != change:
+        data = _serialize_change(change, self._scope)
+        if len(data) > MAX_SIZE or _parse_change(data, self._scope) != change:
             raise ValueError("the change cannot be written down")
-        os.makedirs(self._path, _FOLDER, exist_ok=True)
-        with WritableFolder(self._path) as folder, folder.locked():
+        os.makedirs(self._path, _FOLDER_MODE, exist_ok=True)
+        with WritableFolder(self._path) as folder, folder.lock():
             folder.recover()
-            known = _in_order(folder.names())
-            number = _number(known[-1]) + 1 if known else 1
+            known = _sort_change_files(folder.list_names())
+            number = _parse_file_number(known[-1]) + 1 if known else 1
             # Where locks are missing, two changes may take one number, and both are kept.
             mark = hashlib.sha256(change.id.encode(errors="surrogatepass")).hexdigest()[:8]
-            folder.put(f"{number:08}-{mark}.json", data, _FILE)
+            folder.write_file(f"{number:08}-{mark}.json", data, _FILE_MODE)
             for name in known[: max(0, len(known) + 1 - MAX_CHANGES)]:
                 folder.remove(name)
 
     def read(self) -> Journal:
         """All that is known. Raises: OSError if the folder is there and cannot be read."""
         changes, damaged = [], []
-        for name, change in self._files():
+        for name, change in self._read_files():
             if change is None:
                 damaged.append(name)
             else:
                 changes.append(change)
         return Journal(tuple(changes[:MAX_CHANGES]), tuple(damaged))
 
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[HistoryChange, ...]:
         """The changes that can be read, newest first. Raises: OSError."""
         return self.read().changes
 
-    def last(self) -> Change | None:
+    def last(self) -> HistoryChange | None:
         """The newest change that can be read. Raises: OSError."""
-        return next((change for _, change in self._files() if change is not None), None)
+        return next((change for _, change in self._read_files() if change is not None), None)
 
-    def drop(self, change_id: str) -> None:
+    def delete(self, change_id: str) -> None:
         """Forget a change, as after it was undone. Raises: OSError."""
         if not os.path.isdir(self._path):
             return
-        with WritableFolder(self._path) as folder, folder.locked():
-            for name, change in list(self._files()):
+        with WritableFolder(self._path) as folder, folder.lock():
+            for name, change in list(self._read_files()):
                 if change is not None and change.id == change_id:
                     folder.remove(name)
             folder.sync()
@@ -134,102 +134,112 @@ class History:
     def _path(self) -> str:
         return os.path.join(self._parent, self._name)
 
-    def _files(self) -> Iterator[tuple[str, Change | None]]:
+    def _read_files(self) -> Iterator[tuple[str, HistoryChange | None]]:
         """Each file, newest first, and the change in it; `None` if it is damaged."""
         try:
-            names = _in_order(os.listdir(self._path))
+            names = _sort_change_files(os.listdir(self._path))
         except FileNotFoundError:
             return
         for name in reversed(names):
             try:
-                with opened_place(Place(self._parent, self._name)) as folder:
+                with folder_at(FolderHandle(self._parent, self._name)) as folder:
                     data = read_file(folder, name, MAX_SIZE)
             except FileNotFoundError:  # forgotten meanwhile
                 continue
             except (OSError, NotAFile, TooLarge):
                 yield name, None
             else:
-                yield name, _decoded(data, self._scope)
+                yield name, _parse_change(data, self._scope)
 
 
-def referenced(directory: str) -> set[str]:
+def find_referenced_digests(directory: str) -> set[str]:
     """Every digest that the changes of any scope below the data folder name, damaged ones too.
 
     Raises: OSError, NotAFile, TooLarge if one cannot be read: nobody knows then what may be swept.
     """
     parent = os.path.join(directory, "history")
     digests: set[str] = set()
-    for scope in filter(_SCOPE.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
-        with opened_place(Place(parent, scope)) as folder:
-            for name in _in_order([name for name, _ in folder.entries()]):
+    for scope in filter(_SCOPE_NAME.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
+        with folder_at(FolderHandle(parent, scope)) as folder:
+            for name in _sort_change_files([name for name, _ in folder.list_entries()]):
                 with contextlib.suppress(FileNotFoundError):  # forgotten meanwhile
                     data = read_file(folder, name, MAX_SIZE)
-                    digests |= digests_in(data)
+                    digests |= find_digests(data)
     return digests
 
 
-def digests_in(data: bytes) -> set[str]:
+def find_digests(data: bytes) -> set[str]:
     """Every SHA-256 in the text of a file."""
     return {found.decode() for found in _ANY_DIGEST.findall(data)}
 
 
-class Scope(NamedTuple):
+class HistoryScope(NamedTuple):
     """A project or a home with a history, and the time of its last change."""
 
     path: str
-    changed: float  # seconds since 1970
+    changed_at: float  # seconds since 1970
 
 
-def known_scopes(directory: str) -> dict[str, Scope]:
+def list_scopes(directory: str) -> dict[str, HistoryScope]:
     """The scopes that have a history below the data folder, by the names of their folders there.
 
     One whose changes are all damaged is not among them. Raises: OSError, NotAFile, TooLarge.
     """
     parent = os.path.join(directory, "history")
     found = {}
-    for name in filter(_SCOPE.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
-        with contextlib.suppress(FileNotFoundError), opened_place(Place(parent, name)) as folder:
+    for name in filter(_SCOPE_NAME.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
+        with (
+            contextlib.suppress(FileNotFoundError),
+            folder_at(FolderHandle(parent, name)) as folder,
+        ):
             times = []
-            for file in reversed(_in_order([entry for entry, _ in folder.entries()])):
-                times.append(folder.peek(file).st_mtime)
-                if (path := _scope_of(read_file(folder, file, MAX_SIZE))) is not None:
-                    found[name] = Scope(path, max(times))
+            for file in reversed(_sort_change_files([entry for entry, _ in folder.list_entries()])):
+                times.append(folder.stat(file).st_mtime)
+                if (path := _parse_scope(read_file(folder, file, MAX_SIZE))) is not None:
+                    found[name] = HistoryScope(path, max(times))
                     break
     return found
 
 
-def forget_scope(directory: str, name: str) -> None:
+def delete_scope(directory: str, name: str) -> None:
     """Remove the history in that folder. Raises: OSError."""
-    with WritableFolder(os.path.join(directory, "history")) as parent, parent.locked():
-        parent.discard(name)
+    with WritableFolder(os.path.join(directory, "history")) as parent, parent.lock():
+        parent.remove_atomically(name)
 
 
-def _scope_of(data: bytes) -> str | None:
+def _parse_scope(data: bytes) -> str | None:
     try:
-        return _text(json.loads(data)["scope"])
+        return _require_text(json.loads(data)["scope"])
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _in_order(names: list[str]) -> list[str]:
+def _sort_change_files(names: list[str]) -> list[str]:
     """The files that hold changes, the oldest first."""
-    return sorted((name for name in names if _NAME.fullmatch(name)), key=lambda n: (_number(n), n))
+    return sorted(
+        (name for name in names if _CHANGE_FILE_NAME.fullmatch(name)),
+        key=lambda n: (_parse_file_number(n), n),
+    )
 
 
-def _number(name: str) -> int:
+def _parse_file_number(name: str) -> int:
     return int(name.partition("-")[0])
 
 
-def _encoded(change: Change, scope: str) -> bytes:
+def _serialize_change(change: HistoryChange, scope: str) -> bytes:
     entries = {
-        key: {**entry._asdict(), "before": _pairs(entry.before), "after": _pairs(entry.after)}
+        key: {
+            **entry._asdict(),
+            "before": _serialize_files(entry.before),
+            "after": _serialize_files(entry.after),
+        }
         for key, entry in change.entries.items()
     }
     whole = {"format": FORMAT, "scope": scope, **change._asdict(), "entries": entries}
     return f"{json.dumps(whole, indent=1)}\n".encode()
 
 
-def _pairs(files: Mapping[str, Held] | None) -> dict[str, tuple[str, bool]] | None:
+def _serialize_files(files: Mapping[str, HistoryFile] | None) -> dict[str, tuple[str, bool]] | None:
     return (
         None
         if files is None
@@ -237,52 +247,57 @@ def _pairs(files: Mapping[str, Held] | None) -> dict[str, tuple[str, bool]] | No
     )
 
 
-def _decoded(data: bytes, scope: str) -> Change | None:
+def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
     """The change in a file of this scope; `None` if it is not one, or damaged."""
     try:
         whole = json.loads(data)
         if (whole["format"], whole["scope"]) != (FORMAT, scope):
             return None
-        entries = {key: _entry(value) for key, value in whole["entries"].items()}
-        return Change(_text(whole["id"]), _verb(whole["verb"]), _text(whole["time"]), entries)
+        entries = {key: _parse_entry(value) for key, value in whole["entries"].items()}
+        return HistoryChange(
+            _require_text(whole["id"]),
+            _parse_verb(whole["verb"]),
+            _require_text(whole["time"]),
+            entries,
+        )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, UnsafePath):
         return None
 
 
-def _entry(value: dict[str, object]) -> Entry:
-    return Entry(
-        _files(value["before"]),
-        _files(value["after"]),
-        None if value["lock_before"] is None else _text(value["lock_before"]),
-        None if value["lock_after"] is None else _text(value["lock_after"]),
+def _parse_entry(value: dict[str, object]) -> HistoryEntry:
+    return HistoryEntry(
+        _parse_files(value["before"]),
+        _parse_files(value["after"]),
+        None if value["lock_before"] is None else _require_text(value["lock_before"]),
+        None if value["lock_after"] is None else _require_text(value["lock_after"]),
     )
 
 
-def _files(value: object) -> dict[str, Held] | None:
+def _parse_files(value: object) -> dict[str, HistoryFile] | None:
     if value is None:
         return None
     if not isinstance(value, dict):
         raise TypeError
-    return {_path(path): _held(*pair) for path, pair in value.items()}
+    return {_validate_path(path): _parse_file(*pair) for path, pair in value.items()}
 
 
-def _path(text: str) -> str:
+def _validate_path(text: str) -> str:
     if RelativePath.parse(text).text != text:
         raise ValueError
     return text
 
 
-def _held(sha256: object, executable: object) -> Held:
-    if not _DIGEST.fullmatch(_text(sha256)) or not isinstance(executable, bool):
+def _parse_file(sha256: object, executable: object) -> HistoryFile:
+    if not _DIGEST.fullmatch(_require_text(sha256)) or not isinstance(executable, bool):
         raise ValueError
-    return Held(_text(sha256), executable)
+    return HistoryFile(_require_text(sha256), executable)
 
 
-def _text(value: object) -> str:
+def _require_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def _verb(value: object) -> Verb:
-    return _VERBS[_text(value)]
+def _parse_verb(value: object) -> Verb:
+    return _VERBS[_require_text(value)]

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
     from skillhall._internal.storage.records import (
         Block,
-        Content,
+        BlockContent,
         Event,
         Session,
+        SessionSnapshot,
         SharedSkill,
-        Snapshot,
         StoredToken,
         StoredUpload,
         Template,
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
         ZoneSize,
     )
 
-    Files: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
+    FilesByPath: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
 
 _T = TypeVar("_T")
 
 
-class Reading(Protocol):
+class WorkspaceReader(Protocol):
     """What is there, all of one moment."""
 
     def session(self, identity: str) -> Session | None:
@@ -50,19 +50,19 @@ class Reading(Protocol):
     def deleted_blocks(self, session: str) -> Sequence[Block]:
         """The blocks that can be brought back, the last deleted first."""
 
-    def sizes(self, session: str) -> dict[Zone, ZoneSize]:
+    def zone_sizes(self, session: str) -> dict[Zone, ZoneSize]:
         """How much lies in each zone that is not empty."""
 
-    def count(self, session: str) -> int:
+    def count_blocks(self, session: str) -> int:
         """How many blocks of a session are not deleted."""
 
-    def following(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+    def next_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
         """The id and position of the block after a position; of the first one for an empty key."""
 
-    def preceding(self, session: str, zone: Zone, key: str) -> tuple[str, str] | None:
+    def previous_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
         """The id and position of the block before a position; of the last one for an empty key."""
 
-    def keys(self, session: str, zone: Zone) -> Sequence[tuple[str, str]]:
+    def list_positions(self, session: str, zone: Zone) -> Sequence[tuple[str, str]]:
         """The ids and positions of a zone, in order."""
 
     def templates(self) -> Sequence[Template]:
@@ -71,16 +71,16 @@ class Reading(Protocol):
     def template(self, identity: str) -> Template | None:
         """The template with that id."""
 
-    def template_named(self, name: str) -> Template | None:
+    def find_template_by_name(self, name: str) -> Template | None:
         """The template of that name."""
 
-    def template_contents(self, identity: str) -> Sequence[Content]:
+    def template_contents(self, identity: str) -> Sequence[BlockContent]:
         """What its blocks say, in order."""
 
-    def snapshots(self, session: str) -> Sequence[Snapshot]:
+    def snapshots(self, session: str) -> Sequence[SessionSnapshot]:
         """The snapshots of a session, the newest first."""
 
-    def snapshot(self, session: str, identity: str) -> Snapshot | None:
+    def snapshot(self, session: str, identity: str) -> SessionSnapshot | None:
         """The snapshot of that session."""
 
     def snapshot_blocks(self, identity: str) -> Sequence[Block]:
@@ -93,10 +93,10 @@ class Reading(Protocol):
         """The numbers of the first and the last event that are kept; zeros without any."""
 
 
-class Writing(Reading, Protocol):
+class WorkspaceWriter(WorkspaceReader, Protocol):
     """One change of all or nothing."""
 
-    def locked(self, identity: str) -> Session | None:
+    def lock_session(self, identity: str) -> Session | None:
         """The session, which nobody else changes until this change is over."""
 
     def template(self, identity: str) -> Template | None:
@@ -108,7 +108,7 @@ class Writing(Reading, Protocol):
     def save_session(self, session: Session) -> None:
         """Keep another state of a session."""
 
-    def drop_session(self, identity: str) -> None:
+    def delete_session(self, identity: str) -> None:
         """Remove a session with all that belongs to it."""
 
     def add_blocks(self, blocks: Iterable[Block]) -> None:
@@ -117,47 +117,47 @@ class Writing(Reading, Protocol):
     def save_block(self, block: Block) -> None:
         """Keep another state of a block."""
 
-    def place_blocks(self, session: str, keys: Sequence[tuple[str, str]]) -> None:
+    def set_positions(self, session: str, positions: Sequence[tuple[str, str]]) -> None:
         """Give blocks of one zone other positions, by id."""
 
-    def drop_blocks(self, session: str) -> None:
+    def delete_blocks(self, session: str) -> None:
         """Remove all blocks of a session, deleted ones too."""
 
-    def forget_deleted(self, session: str, keep: int) -> None:
+    def prune_deleted_blocks(self, session: str, keep: int) -> None:
         """Let go of deleted blocks but the last few."""
 
-    def add_template(self, template: Template, contents: Sequence[Content]) -> None:
+    def add_template(self, template: Template, contents: Sequence[BlockContent]) -> None:
         """Keep a template that was not there."""
 
-    def save_template(self, template: Template, contents: Sequence[Content] | None) -> None:
+    def save_template(self, template: Template, contents: Sequence[BlockContent] | None) -> None:
         """Keep another state of a template; without contents, those stay."""
 
-    def drop_template(self, identity: str) -> None:
+    def delete_template(self, identity: str) -> None:
         """Remove a template."""
 
-    def add_snapshot(self, snapshot: Snapshot) -> None:
+    def add_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Keep a snapshot of the blocks that are there."""
 
-    def restore_blocks(self, snapshot: Snapshot, version: int, at: str) -> None:
+    def restore_blocks(self, snapshot: SessionSnapshot, version: int, at: str) -> None:
         """Put the blocks of a snapshot into their session, which has none."""
 
-    def drop_snapshot(self, identity: str) -> None:
+    def delete_snapshot(self, identity: str) -> None:
         """Remove a snapshot."""
 
-    def forget_automatic(self, session: str, keep: int, spare: str) -> None:
+    def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
         """Let go of automatic snapshots but the last few, and the one with the id `spare`."""
 
-    def note(self, *events: Event) -> int:
+    def add_events(self, *events: Event) -> int:
         """Keep events; they are told once the change is kept. The number of the last one."""
 
 
-class Store(Protocol):
+class WorkspaceStore(Protocol):
     """Where a workspace is kept. Work may be done twice: only the one that is kept counts."""
 
-    def read(self, work: Callable[[Reading], _T]) -> _T:
+    def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         """What the work returns. Raises: DatabaseUnavailable."""
 
-    def write(self, work: Callable[[Writing], _T]) -> _T:
+    def write(self, work: Callable[[WorkspaceWriter], _T]) -> _T:
         """What the work returns, once its changes are kept: all of them, or none.
 
         Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
@@ -172,7 +172,7 @@ REPOSITORY_CHANGED = "repository-changed"
 DATABASE_RESTORED = "database-restored"  # everything may be another
 
 
-class SharedReading(Protocol):
+class SharedSkillReader(Protocol):
     """The skills that all servers on one database have, all of one moment."""
 
     def versions(self) -> Mapping[str, int]:
@@ -181,34 +181,34 @@ class SharedReading(Protocol):
     def find(self, identity: str) -> SharedSkill | None:
         """The skill with that id."""
 
-    def read(self, digest: str) -> bytes | None:
+    def read_blob(self, digest: str) -> bytes | None:
         """The bytes of a file."""
 
 
-class SharedWriting(SharedReading, Protocol):
+class SharedSkillWriter(SharedSkillReader, Protocol):
     """One change of all or nothing, while nobody else changes shared skills."""
 
-    def put(self, identity: str, files: Files, origin: str) -> None:
+    def put(self, identity: str, files: FilesByPath, origin: str) -> None:
         """Keep a skill in place of the one that is there."""
 
-    def drop(self, identity: str) -> None:
+    def delete(self, identity: str) -> None:
         """Remove a skill."""
 
 
-class SharedSkills(Protocol):
+class SharedSkillTable(Protocol):
     """Where they are kept. Work may be done twice: only the one that is kept counts."""
 
-    def look(self, work: Callable[[SharedReading], _T]) -> _T:
+    def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:
         """What the work returns. Raises: DatabaseUnavailable."""
 
-    def change(self, work: Callable[[SharedWriting], _T], at: str) -> _T:
+    def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
         """What the work returns, once its changes are kept, and told to all servers.
 
         Raises: DatabaseUnavailable, DatabaseFull, what the work raises; then nothing is changed.
         """
 
 
-class StoredUploads(Protocol):
+class UploadTable(Protocol):
     """The sources of prompts that clients sent; those that nobody used longest make room."""
 
     def list(self) -> Sequence[StoredUpload]:
@@ -217,17 +217,19 @@ class StoredUploads(Protocol):
     def find(self, source: str) -> StoredUpload | None:
         """The upload of that name, which counts as a use."""
 
-    def read(self, digest: str) -> bytes | None:
+    def read_blob(self, digest: str) -> bytes | None:
         """The bytes of a file."""
 
-    def put(self, source: str, files: Files, content_hash: str, at: str, keep: int) -> bool:
+    def put(
+        self, source: str, files: FilesByPath, content_hash: str, at: str, max_uploads: int
+    ) -> bool:
         """Whether it is another one than before; at most `keep` are kept.
 
         Raises: DatabaseUnavailable, DatabaseFull.
         """
 
 
-class StoredTokens(Protocol):
+class TokenTable(Protocol):
     """The tokens that servers accept, by their digests."""
 
     def list(self) -> Sequence[StoredToken]:
@@ -236,12 +238,12 @@ class StoredTokens(Protocol):
     def add(self, token: StoredToken) -> None:
         """Keep another one. Raises: Conflict if its label is taken, DatabaseUnavailable."""
 
-    def drop(self, name: str, at: str) -> bool:
+    def delete(self, name: str, at: str) -> bool:
         """Whether there was one with that id or label to remove. Raises: DatabaseUnavailable."""
 
 
 class Outbox(Protocol):
     """Tells all servers of something that no table keeps."""
 
-    def note(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
+    def publish(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
         """Tell it. Raises: DatabaseUnavailable, DatabaseFull."""

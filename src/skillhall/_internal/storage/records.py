@@ -19,7 +19,7 @@ class Zone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Budgets:
+class SessionBudgets:
     """How many tokens a session means to spend; nothing means no limit."""
 
     permanent: int | None = None
@@ -27,7 +27,7 @@ class Budgets:
     working: int | None = None
     total: int | None = None
 
-    def of(self, zone: Zone) -> int | None:
+    def for_zone(self, zone: Zone) -> int | None:
         """The budget of one zone."""
         return {
             Zone.PERMANENT: self.permanent,
@@ -46,7 +46,7 @@ class Session:
 
     id: str
     name: str
-    budgets: Budgets
+    budgets: SessionBudgets
     version: int
     revision: int
     created: str
@@ -64,7 +64,7 @@ class SkillOrigin:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class BlockContent:
     """What a block says, wherever it lies."""
 
     type: str
@@ -81,7 +81,7 @@ class Block:
     id: str
     session: str
     position: str  # orders the blocks of a zone
-    content: Content
+    content: BlockContent
     version: int
     created: str
     updated: str
@@ -109,20 +109,20 @@ class Template:
     id: str
     name: str
     description: str
-    budgets: Budgets
+    budgets: SessionBudgets
     version: int
     created: str
     updated: str
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SessionSnapshot:
     """A session as it was; its blocks are kept beside it."""
 
     id: str
     session: str
     name: str
-    budgets: Budgets
+    budgets: SessionBudgets
     revision: int
     created: str
     automatic: bool  # made by us, before blocks were replaced
@@ -145,7 +145,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class StoredFile:
     """A file of a skill or an upload: its bytes are found by the digest."""
 
     digest: str
@@ -160,7 +160,7 @@ class SharedSkill:
     id: str
     origin: str
     version: int
-    files: Mapping[str, KeptFile]
+    files: Mapping[str, StoredFile]
     updated: str
 
 
@@ -170,7 +170,7 @@ class StoredUpload:
 
     source: str
     content_hash: str
-    files: Mapping[str, KeptFile]
+    files: Mapping[str, StoredFile]
     used: int  # a number that grows with each use, of any upload
     updated: str
 

@@ -15,21 +15,21 @@ from skillhall._internal.fs.write import WritableFolder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Event: TypeAlias = Literal["offered", "loaded", "read"]
+UsageEvent: TypeAlias = Literal["offered", "loaded", "read"]
 
-FOLDER, CURRENT, OLDER = "usage", "usage.jsonl", "usage.1.jsonl"
+FOLDER, CURRENT_FILE, ROTATED_FILE = "usage", "usage.jsonl", "usage.1.jsonl"
 MAX_LOG = 4 * 1024 * 1024  # bytes of one of the two files
 MAX_LINE = 1024 * 1024  # bytes; an agent with more skills than that names the first ones
-_EVENTS: tuple[Event, ...] = ("offered", "loaded", "read")
-_FILE, _FOLDER = 0o600, 0o700
+_EVENTS: tuple[UsageEvent, ...] = ("offered", "loaded", "read")
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
-class Usage(NamedTuple):
+class UsageRecord(NamedTuple):
     """One thing that happened to skills."""
 
     at: str  # UTC, as ISO 8601 writes it
     agent: str
-    event: Event
+    event: UsageEvent
     skills: tuple[str, ...]
     tokens: int = 0  # that the model was given by it
 
@@ -40,40 +40,40 @@ class UsageLog:
     def __init__(self, data_directory: str) -> None:
         self.directory = os.path.join(data_directory, FOLDER)
 
-    def note(self, usage: Usage) -> None:
+    def record(self, usage: UsageRecord) -> None:
         """Append one line; several processes may do so at once."""
         with suppress(OSError):
-            os.makedirs(self.directory, _FOLDER, exist_ok=True)
-            with WritableFolder(self.directory) as folder, folder.locked():
-                self._make_room()
-                self._append(_encoded(usage))
+            os.makedirs(self.directory, _FOLDER_MODE, exist_ok=True)
+            with WritableFolder(self.directory) as folder, folder.lock():
+                self._rotate_if_full()
+                self._append(_serialize_usage(usage))
 
-    def read(self) -> Iterator[Usage]:
+    def read(self) -> Iterator[UsageRecord]:
         """Everything that is noted, oldest first; a line that is none of ours is passed over."""
-        for name in (OLDER, CURRENT):
+        for name in (ROTATED_FILE, CURRENT_FILE):
             try:
                 with open(os.path.join(self.directory, name), "rb") as file:
                     lines = file.read(MAX_LOG + MAX_LINE).split(b"\n")
             except OSError:
                 continue
-            yield from filter(None, map(_decoded, lines))
+            yield from filter(None, map(_parse_usage, lines))
 
-    def _make_room(self) -> None:
-        current = os.path.join(self.directory, CURRENT)
+    def _rotate_if_full(self) -> None:
+        current = os.path.join(self.directory, CURRENT_FILE)
         with suppress(FileNotFoundError):
             if os.stat(current).st_size >= MAX_LOG:
-                os.replace(current, os.path.join(self.directory, OLDER))
+                os.replace(current, os.path.join(self.directory, ROTATED_FILE))
 
     def _append(self, line: bytes) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        handle = os.open(os.path.join(self.directory, CURRENT), flags, _FILE)
+        handle = os.open(os.path.join(self.directory, CURRENT_FILE), flags, _FILE_MODE)
         try:
             os.write(handle, line)
         finally:
             os.close(handle)
 
 
-def _encoded(usage: Usage) -> bytes:
+def _serialize_usage(usage: UsageRecord) -> bytes:
     skills = list(usage.skills)
     while (
         len(line := json.dumps(usage._replace(skills=())._asdict() | {"skills": skills})) > MAX_LINE
@@ -82,7 +82,7 @@ def _encoded(usage: Usage) -> bytes:
     return line.encode() + b"\n"
 
 
-def _decoded(line: bytes) -> Usage | None:
+def _parse_usage(line: bytes) -> UsageRecord | None:
     try:
         found = json.loads(line)
         at, agent, event, skills = (found[key] for key in ("at", "agent", "event", "skills"))
@@ -91,4 +91,4 @@ def _decoded(line: bytes) -> Usage | None:
         return None
     if event not in _EVENTS or not isinstance(skills, list) or not isinstance(tokens, int):
         return None
-    return Usage(str(at), str(agent), event, tuple(map(str, skills)), tokens)
+    return UsageRecord(str(at), str(agent), event, tuple(map(str, skills)), tokens)

@@ -6,47 +6,47 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.skill.bundle import sha256_of
+from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-STATIC = "/static/"
-_TYPES = {
+STATIC_PREFIX = "/static/"
+_CONTENT_TYPES = {
     ".css": b"text/css; charset=utf-8",
     ".js": b"text/javascript; charset=utf-8",
     ".svg": b"image/svg+xml",
 }
-_PLAIN = b"text/plain; charset=utf-8"
+_DEFAULT_CONTENT_TYPE = b"text/plain; charset=utf-8"
 
 
 class Asset(NamedTuple):
     """One file, and the address under which it never changes."""
 
     data: bytes
-    kind: bytes
-    address: str
+    content_type: bytes
+    url: str
 
 
 @cache
-def assets() -> Mapping[str, Asset]:
+def load_assets() -> Mapping[str, Asset]:
     """Every file by its path below `static`."""
-    return dict(_below(files(__package__) / "static", ""))
+    return dict(_walk(files(__package__) / "static", ""))
 
 
-def address_of(path: str) -> str:
+def asset_url(path: str) -> str:
     """Where pages load a file from; "" if set-up has not brought it."""
-    found = assets().get(path)
-    return "" if found is None else found.address
+    found = load_assets().get(path)
+    return "" if found is None else found.url
 
 
-def _below(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
+def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
         path = f"{prefix}{entry.name}"
         if entry.is_dir():
-            yield from _below(entry, f"{path}/")
+            yield from _walk(entry, f"{path}/")
         elif not entry.name.startswith("."):
             data = entry.read_bytes()
-            kind = _TYPES.get(f".{entry.name.rpartition('.')[2]}", _PLAIN)
-            yield path, Asset(data, kind, f"{STATIC}{path}?v={sha256_of(data)[:12]}")
+            kind = _CONTENT_TYPES.get(f".{entry.name.rpartition('.')[2]}", _DEFAULT_CONTENT_TYPE)
+            yield path, Asset(data, kind, f"{STATIC_PREFIX}{path}?v={sha256_hex(data)[:12]}")

@@ -9,9 +9,9 @@ import nh3
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from skillhall._internal.cache import Kept
-from skillhall._internal.skill.bundle import RelativePath, sha256_of
-from skillhall._internal.web.highlight import highlight, mark_unseen, shown
+from skillhall._internal.cache import SizedCache
+from skillhall._internal.skill.bundle import RelativePath, sha256_hex
+from skillhall._internal.web.highlight import escape_text, highlight_code, mark_invisible
 from skillhall.errors import UnsafePath
 
 if TYPE_CHECKING:
@@ -19,96 +19,101 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-MAX_MARKDOWN = 100 * 1024  # bytes; more of it is shown as plain text
+MAX_MARKDOWN_BYTES = 100 * 1024  # bytes; more of it is shown as plain text
 _MAX_BRACKETS = 5_000  # as many are read in seconds, where links never end
-_NESTING = 30
-_KEPT = 16 * 1024 * 1024  # characters of HTML
-_SCHEMES = frozenset({"http", "https", "mailto"})
-_TAGS = frozenset(
+_MAX_NESTING = 30
+_CACHE_CHARS = 16 * 1024 * 1024  # characters of HTML
+_ALLOWED_SCHEMES = frozenset({"http", "https", "mailto"})
+_ALLOWED_TAGS = frozenset(
     {"a", "blockquote", "br", "code", "em", "hr", "li", "ol", "p", "pre", "s", "span", "strong"}
     | {"table", "tbody", "td", "th", "thead", "tr", "ul"}
     | {f"h{level}" for level in range(1, 7)}
 )
-_ALIGNED = {f"text-align:{side}": f"to-{side}" for side in ("left", "center", "right")}
+_ALIGN_CLASSES = {f"text-align:{side}": f"to-{side}" for side in ("left", "center", "right")}
 
 
-def _new_reader() -> MarkdownIt:
-    options = {"html": False, "linkify": False, "maxNesting": _NESTING}
+def _build_parser() -> MarkdownIt:
+    options = {"html": False, "linkify": False, "maxNesting": _MAX_NESTING}
     reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-    reader.options["highlight"] = lambda code, language, _: str(highlight(code, f"x.{language}"))
+    reader.options["highlight"] = lambda code, language, _: str(
+        highlight_code(code, f"x.{language}")
+    )
     return reader
 
 
-class MarkdownPages:
+class MarkdownRenderer:
     """Makes HTML of Markdown; the same text is not read twice."""
 
     def __init__(self) -> None:
-        self._reader = _new_reader()
-        self._kept = Kept[Markup](_KEPT, len)
+        self._parser = _build_parser()
+        self._cache = SizedCache[Markup](_CACHE_CHARS, len)
 
-    def render(self, text: str, files: str) -> Markup:
+    def render(self, text: str, files_url: str) -> Markup:
         """The text as HTML; relative links lead below the address `files`."""
-        key = sha256_of(f"{files}\0{text}".encode("utf-8", "replace"))
-        return self._kept.value(key, lambda: self._rendered(text, files))
+        key = sha256_hex(f"{files_url}\0{text}".encode("utf-8", "replace"))
+        return self._cache.get_or_create(key, lambda: self._render(text, files_url))
 
-    def _rendered(self, text: str, files: str) -> Markup:
-        if len(text.encode("utf-8", "replace")) > MAX_MARKDOWN or text.count("[") > _MAX_BRACKETS:
-            return Markup('<pre class="plain">{}</pre>').format(shown(text))
-        tokens = self._reader.parse(text)
-        _tame(tokens, files)
-        html = self._reader.renderer.render(tokens, self._reader.options, {})
+    def _render(self, text: str, files_url: str) -> Markup:
+        if (
+            len(text.encode("utf-8", "replace")) > MAX_MARKDOWN_BYTES
+            or text.count("[") > _MAX_BRACKETS
+        ):
+            return Markup('<pre class="plain">{}</pre>').format(escape_text(text))
+        tokens = self._parser.parse(text)
+        _sanitize_tokens(tokens, files_url)
+        html = self._parser.renderer.render(tokens, self._parser.options, {})
         # The reader was told to be safe; this is for what it may have overlooked.
         cleaned = nh3.clean(
             html,
-            tags=set(_TAGS),
+            tags=set(_ALLOWED_TAGS),
             attributes={"a": {"href"}, "*": {"class"}, "ol": {"start"}},
-            url_schemes=set(_SCHEMES),
+            url_schemes=set(_ALLOWED_SCHEMES),
             link_rel="noopener noreferrer nofollow",
         )
-        return mark_unseen(Markup(cleaned))  # noqa: S704 - straight from the cleaner
+        return mark_invisible(Markup(cleaned))  # noqa: S704 - straight from the cleaner
 
 
-def _tame(tokens: Sequence[Token], files: str) -> None:
+def _sanitize_tokens(tokens: Sequence[Token], files_url: str) -> None:
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             # The page has its own first heading.
             token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
         if token.type in ("th_open", "td_open"):
-            aligned = _ALIGNED.get(str(token.attrs.pop("style", "")))
+            aligned = _ALIGN_CLASSES.get(str(token.attrs.pop("style", "")))
             token.attrs.update({"class": aligned} if aligned else {})
         if token.type == "image":
-            _tame_image(token, files)
+            _replace_image(token, files_url)
         elif token.type == "link_open":
-            token.attrs = {"href": _address(str(token.attrs.get("href", "")), files)}
+            token.attrs = {"href": _safe_url(str(token.attrs.get("href", "")), files_url)}
         if token.children and token.type != "text":
-            _tame(token.children, files)
+            _sanitize_tokens(token.children, files_url)
 
 
-def _tame_image(token: Token, files: str) -> None:
+def _replace_image(token: Token, files_url: str) -> None:
     """A link in place of an image: nothing is loaded that nobody clicked at."""
-    address = _address(str(token.attrs.get("src", "")), files)
+    address = _safe_url(str(token.attrs.get("src", "")), files_url)
     label = token.content or address
     token.type, token.children = "html_inline", None
     token.content = str(Markup('<a class="image" href="{}">{}</a>').format(address, escape(label)))
 
 
-def _address(text: str, files: str) -> str:
+def _safe_url(text: str, files_url: str) -> str:
     """Where a link may lead: to a web address, a place on the page, or a file of the skill."""
-    parts = urlsplit(text) if _is_plain(text) else None
+    parts = urlsplit(text) if _is_parseable_url(text) else None
     if parts is None:
         return "#"
     if parts.scheme:
-        return text if parts.scheme in _SCHEMES else "#"
+        return text if parts.scheme in _ALLOWED_SCHEMES else "#"
     if text.startswith("#"):
         return text
     try:
         path = RelativePath.parse(unquote(parts.path)).text
     except UnsafePath:
         return "#"
-    return f"{files}/{quote(path)}" if not parts.netloc else "#"
+    return f"{files_url}/{quote(path)}" if not parts.netloc else "#"
 
 
-def _is_plain(text: str) -> bool:
+def _is_parseable_url(text: str) -> bool:
     try:
         urlsplit(text)
     except ValueError:

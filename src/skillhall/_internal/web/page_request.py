@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
-from skillhall._internal.http.credentials import cookie_in
-from skillhall._internal.web.forms import Form
-from skillhall._internal.web.translations import Texts, texts_in, wanted_language
+from skillhall._internal.http.credentials import read_cookie
+from skillhall._internal.web.forms import PageForm
+from skillhall._internal.web.translations import Translations, load_translations, negotiate_language
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.request import Exchange
+    from skillhall._internal.http.request import HttpRequest
 
-LANGUAGE, THEME, NOTICE = "skillhall_language", "skillhall_theme", "skillhall_notice"
+LANGUAGE_COOKIE, THEME_COOKIE, NOTICE_COOKIE = (
+    "skillhall_language",
+    "skillhall_theme",
+    "skillhall_notice",
+)
 THEMES = ("auto", "light", "dark")
-_LONGEST = 400  # characters of a notice's subject
+_MAX_SUBJECT_LENGTH = 400  # characters of a notice's subject
 
 
 class Notice(NamedTuple):
@@ -26,80 +30,82 @@ class Notice(NamedTuple):
 
     key: str
     subject: str = ""
-    change: str = ""  # its id, the session and the block that was deleted, or a query of a source
+    undo_ref: str = ""  # its id, the session and the block that was deleted, or a query of a source
 
     @property
-    def undo(self) -> str:
+    def undo_url(self) -> str:
         """Where it is taken back; "" if it cannot be."""
-        if self.change.startswith("?"):
-            return f"/sources/follow{self.change}"
-        session, _, block = self.change.partition("/")
+        if self.undo_ref.startswith("?"):
+            return f"/sources/follow{self.undo_ref}"
+        session, _, block = self.undo_ref.partition("/")
         if block:
             return f"/session/{quote(session, safe='')}/blocks/{quote(block, safe='')}/bring-back"
-        return f"/changes/{quote(self.change, safe='')}/undo" if self.change else ""
+        return f"/changes/{quote(self.undo_ref, safe='')}/undo" if self.undo_ref else ""
 
-    def encoded(self) -> str:
+    def encode(self) -> str:
         """As a cookie holds it."""
-        text = json.dumps([self.key, self.subject[:_LONGEST], self.change])
+        text = json.dumps([self.key, self.subject[:_MAX_SUBJECT_LENGTH], self.undo_ref])
         return base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
 
     @classmethod
-    def parse(cls, text: str, texts: Texts) -> Notice | None:
+    def parse(cls, text: str, translations: Translations) -> Notice | None:
         """The notice in a cookie; None if it is none of ours."""
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
             key, subject, change = map(str, json.loads(base64.urlsafe_b64decode(padded)))
         except (ValueError, TypeError, UnicodeError, binascii.Error, RecursionError):
             return None
-        return cls(key, subject, change) if f"notice.{key}" in texts.words else None
+        return cls(key, subject, change) if f"notice.{key}" in translations.messages else None
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PageRequest:
     """One request for a page."""
 
     path: str  # as it was asked for
-    names: tuple[str, ...]  # the parts of the path, decoded
+    path_parts: tuple[str, ...]  # the parts of the path, decoded
     query: dict[str, str]
-    form: Form
-    texts: Texts
+    form: PageForm
+    translations: Translations
     theme: str
     notice: Notice | None
     is_signed_in: bool
-    exchange: Exchange
+    http_request: HttpRequest
 
     @property
-    def is_reading(self) -> bool:
+    def is_get(self) -> bool:
         """Whether nothing is sent."""
-        return bool(self.exchange.scope["method"] == "GET")
+        return bool(self.http_request.scope["method"] == "GET")
 
     @classmethod
-    def of(cls, exchange: Exchange, form: Form) -> Visit:
+    def from_http(cls, request: HttpRequest, form: PageForm) -> PageRequest:
         """The visit that a request is."""
-        cookies = exchange.header(b"cookie")
-        accepted = (exchange.header(b"accept-language") or b"").decode("latin-1")
-        texts = texts_in(wanted_language(cookie_in(cookies, LANGUAGE), accepted))
-        theme = cookie_in(cookies, THEME)
-        raw = exchange.scope["raw_path"].decode("latin-1")
+        cookies = request.header(b"cookie")
+        accepted = (request.header(b"accept-language") or b"").decode("latin-1")
+        texts = load_translations(
+            negotiate_language(read_cookie(cookies, LANGUAGE_COOKIE), accepted)
+        )
+        theme = read_cookie(cookies, THEME_COOKIE)
+        raw = request.scope["raw_path"].decode("latin-1")
         return cls(
             path=raw,
-            names=_names(raw),
-            query=_query(exchange.scope["query_string"]),
+            path_parts=_split_path(raw),
+            query=_parse_query(request.scope["query_string"]),
             form=form,
-            texts=texts,
+            translations=texts,
             theme=theme if theme in THEMES else "auto",
-            notice=Notice.parse(cookie_in(cookies, NOTICE), texts),
-            is_signed_in=bool(cookie_in(cookies, "skillhall_session")),
-            exchange=exchange,
+            notice=Notice.parse(read_cookie(cookies, NOTICE_COOKIE), texts),
+            is_signed_in=bool(read_cookie(cookies, "skillhall_session")),
+            http_request=request,
         )
 
 
-def _names(raw: str) -> tuple[str, ...]:
+def _split_path(raw: str) -> tuple[str, ...]:
     """The parts of a path; what is no text names nothing that there is."""
     return tuple(unquote_to_bytes(part).decode("utf-8", "replace") for part in raw.split("/")[1:])
 
 
-def _query(raw: bytes) -> dict[str, str]:
+def _parse_query(raw: bytes) -> dict[str, str]:
     """The first value of each parameter; none of a query that cannot be read."""
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)

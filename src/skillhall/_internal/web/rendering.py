@@ -9,24 +9,24 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from skillhall._internal.http.response import Answer
-from skillhall._internal.web.assets import address_of
-from skillhall._internal.web.page_request import NOTICE, THEMES
+from skillhall._internal.http.response import ByteResponse
+from skillhall._internal.web.assets import asset_url
+from skillhall._internal.web.page_request import NOTICE_COOKIE, THEMES
 from skillhall._internal.web.translations import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillhall._internal.http.response import Headers
-    from skillhall._internal.web.page_request import Notice, Visit
-    from skillhall._internal.web.translations import Texts
+    from skillhall._internal.web.page_request import Notice, PageRequest
+    from skillhall._internal.web.translations import Translations
 
-HTML = (b"content-type", b"text/html; charset=utf-8")
-POLICY = (
+HTML_HEADER = (b"content-type", b"text/html; charset=utf-8")
+CSP_HEADER = (
     b"content-security-policy",
     b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 )
-_LIVE = (b"vary", b"Accept-Language, Cookie")
+_VARY_HEADER = (b"vary", b"Accept-Language, Cookie")
 # The parts of the product, in the order of the menu: a key of the texts, and where it begins.
 SECTIONS = (
     ("skills", "/skills"),
@@ -40,10 +40,10 @@ SECTIONS = (
 class Frame:
     """What every page has around it."""
 
-    texts: Texts
+    translations: Translations
     title: str
     section: str
-    here: str  # a page to come back to
+    return_path: str  # a page to come back to
     theme: str
     notice: Notice | None
     is_signed_in: bool
@@ -65,11 +65,11 @@ class Frame:
 
     def t(self, key: str, **values: object) -> str:
         """A text in the visitor's language."""
-        return self.texts(key, **values)
+        return self.translations(key, **values)
 
     def asset(self, path: str) -> str:
         """Where a file of ours is loaded from; "" if it is not there."""
-        return address_of(path)
+        return asset_url(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +79,39 @@ class Page:
     frame: Frame
 
 
-def frame_of(visit: Visit, title: str, section: str) -> Frame:
+def build_frame(request: PageRequest, title: str, section: str) -> Frame:
     """The frame of a page with that title."""
     # What answers a form cannot be asked for again.
-    here = visit.path if visit.is_reading else dict(SECTIONS).get(section, "/")
+    here = request.path if request.is_get else dict(SECTIONS).get(section, "/")
     return Frame(
-        visit.texts,
+        request.translations,
         title,
         section,
         here,
-        visit.theme,
-        visit.notice,
-        visit.is_signed_in,
+        request.theme,
+        request.notice,
+        request.is_signed_in,
     )
 
 
-def page_answer(template: str, page: Page, *, status: int = 200, headers: Headers = ()) -> Answer:
+def render_page(
+    template: str, page: Page, *, status: int = 200, headers: Headers = ()
+) -> ByteResponse:
     """The page as an answer; a notice that it shows is not shown again."""
-    text = environment().get_template(template).render(page=page)
+    text = jinja_environment().get_template(template).render(page=page)
     if page.frame.notice is not None:
-        headers = (*headers, (b"set-cookie", f"{NOTICE}=; Path=/; Max-Age=0".encode()))
+        headers = (*headers, (b"set-cookie", f"{NOTICE_COOKIE}=; Path=/; Max-Age=0".encode()))
     body = text.encode("utf-8", "replace")
-    return Answer(status, (HTML, POLICY, _LIVE, *headers), (body,))
+    return ByteResponse(status, (HTML_HEADER, CSP_HEADER, _VARY_HEADER, *headers), (body,))
 
 
-def redirect(place: str, headers: Headers = ()) -> Answer:
+def redirect(url: str, headers: Headers = ()) -> ByteResponse:
     """To another page, which is asked for by GET."""
-    return Answer(303, ((b"location", place.encode("latin-1")), *headers), (b"",))
+    return ByteResponse(303, ((b"location", url.encode("latin-1")), *headers), (b"",))
 
 
 @cache
-def environment() -> Environment:
+def jinja_environment() -> Environment:
     """The templates; a name that a page does not have is an error."""
     made = Environment(
         loader=PackageLoader("skillhall._internal.web"),
@@ -121,12 +123,12 @@ def environment() -> Environment:
     )
     made.filters["segment"] = lambda text: quote(text, safe="")
     made.filters["path"] = quote
-    made.filters["bytes"] = file_size
+    made.filters["bytes"] = format_file_size
     made.filters["number"] = lambda number: f"{number:,}"
     return made
 
 
-def file_size(size: int) -> str:
+def format_file_size(size: int) -> str:
     """A number of bytes as people say it."""
     if size < 1000:  # noqa: PLR2004 - the step between units
         return f"{size} B"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 from starlette.responses import Response
 
-from skillhall._internal.http.errors import status_of
-from skillhall._internal.http.http_error import Refused
-from skillhall._internal.http.request import Exchange
+from skillhall._internal.http.errors import error_status
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import HttpRequest
 from skillhall._internal.http.response import Ready
-from skillhall._internal.skill_store.pending_imports import Reviews
-from skillhall._internal.web.forms import Form, read_form
-from skillhall._internal.web.markdown_html import MarkdownPages
-from skillhall._internal.web.page_request import NOTICE, Notice, Visit
-from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
+from skillhall._internal.skill_store.pending_imports import PendingImports
+from skillhall._internal.web.forms import PageForm, read_page_form
+from skillhall._internal.web.markdown_html import MarkdownRenderer
+from skillhall._internal.web.page_request import NOTICE_COOKIE, Notice, PageRequest
+from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall._internal.agents.collection_skills import CollectionSkills
-    from skillhall._internal.http.credentials import Keys
-    from skillhall._internal.http.response import Answer
-    from skillhall._internal.http.thread_pool import Blocking
-    from skillhall._internal.prompts.prompt_model import Counter
+    from skillhall._internal.http.credentials import Credentials
+    from skillhall._internal.http.response import ByteResponse
+    from skillhall._internal.http.thread_pool import WorkerPool
+    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.workspace.workspace import Door
+    from skillhall._internal.workspace.workspace import LazyWorkspace
 
-    Call: TypeAlias = Callable[[Visit], Answer]
+    PageHandler: TypeAlias = Callable[[PageRequest], ByteResponse]
 
-_UNROUTED = {"not_found": "no_page", "method_not_allowed": "no_method"}
-_SOON = 60  # seconds in which a notice is seen or never
+_UNROUTED_MESSAGES = {"not_found": "no_page", "method_not_allowed": "no_method"}
+_NOTICE_LIFETIME = 60  # seconds in which a notice is seen or never
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PageError:
     """An error as a page tells it: a heading in the visitor's language, the facts, what to do."""
 
     heading: str
@@ -51,7 +51,7 @@ class Problem:
 class ErrorPage(Page):
     """A page that is not there, or that something kept from being made."""
 
-    problem: Problem
+    problem: PageError
     request_id: str
 
 
@@ -60,62 +60,68 @@ class Site:
     """The services, and what was made of their answers so far."""
 
     collection: Collection
-    counter: Counter
+    prompt_service: PromptServiceProtocol
     settings: Settings
-    blocking: Blocking
-    keys: Keys
-    reviews: Reviews
-    agent: CollectionSkills  # the one that gets every skill of this server
-    workspace: Door | None = None
-    markdown: MarkdownPages = field(default_factory=MarkdownPages)
+    workers: WorkerPool
+    credentials: Credentials
+    pending_imports: PendingImports
+    agent_skills: CollectionSkills  # the one that gets every skill of this server
+    workspace: LazyWorkspace | None = None
+    markdown: MarkdownRenderer = field(default_factory=MarkdownRenderer)
 
-    def endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
+    def make_endpoint(self, handler: PageHandler) -> Callable[[Request], Awaitable[Response]]:
         """A call as a framework's route; it is made beside the event loop."""
 
         async def respond(request: Request) -> Response:
-            exchange = Exchange(request.scope, request.receive)
+            exchange = HttpRequest(request.scope, request.receive)
             try:
-                form = await read_form(exchange) if request.method == "POST" else Form()
-            except Refused as refusal:
-                return Ready(error_page(Visit.of(exchange, Form()), refusal))
-            visit = Visit.of(exchange, form)
-            return Ready(await self.blocking.run(_answered, call, visit))
+                form = await read_page_form(exchange) if request.method == "POST" else PageForm()
+            except HttpError as refusal:
+                return Ready(
+                    render_error_page(PageRequest.from_http(exchange, PageForm()), refusal)
+                )
+            visit = PageRequest.from_http(exchange, form)
+            return Ready(await self.workers.run(_run_handler, handler, visit))
 
-        respond.__name__ = getattr(call, "__name__", "respond")
+        respond.__name__ = getattr(handler, "__name__", "respond")
         return respond
 
-    def done(self, place: str, notice: Notice) -> Answer:
+    def redirect_with_notice(self, url: str, notice: Notice) -> ByteResponse:
         """To another page, which tells what was done."""
-        cookie = self.keys.cookie(NOTICE, notice.encoded(), _SOON)
-        return redirect(place, ((b"set-cookie", cookie),))
+        cookie = self.credentials.build_cookie(NOTICE_COOKIE, notice.encode(), _NOTICE_LIFETIME)
+        return redirect(url, ((b"set-cookie", cookie),))
 
 
-def problem_of(visit: Visit, error: SkillhallError) -> Problem:
+def build_page_error(request: PageRequest, error: SkillhallError) -> PageError:
     """The error in words."""
-    key = error.code if f"error.{error.code}" in visit.texts.words else "other"
+    key = error.code if f"error.{error.code}" in request.translations.messages else "other"
     hint = error.hint.replace("'skillhall validate' explains each finding", "")
-    return Problem(visit.texts(f"error.{key}"), str(error), hint)
+    return PageError(request.translations(f"error.{key}"), str(error), hint)
 
 
-def error_page(visit: Visit, error: SkillhallError) -> Answer:
+def render_error_page(request: PageRequest, error: SkillhallError) -> ByteResponse:
     """A page of its own for an error."""
-    problem = problem_of(visit, error)
-    page = ErrorPage(frame_of(visit, problem.heading, ""), problem, visit.exchange.request_id)
-    headers = error.headers if isinstance(error, Refused) else ()
-    return page_answer("error.html", page, status=status_of(error).http, headers=headers)
+    problem = build_page_error(request, error)
+    page = ErrorPage(
+        build_frame(request, problem.heading, ""), problem, request.http_request.request_id
+    )
+    headers = error.headers if isinstance(error, HttpError) else ()
+    return render_page("error.html", page, status=error_status(error).http_status, headers=headers)
 
 
-def unrouted_page(exchange: Exchange, refusal: Refused) -> Answer:
+def render_unrouted_page(request: HttpRequest, error: HttpError) -> ByteResponse:
     """The page of a browser that asks for what no route answers, or for what has a bug."""
-    visit = Visit.of(exchange, Form())
-    message = visit.texts(f"error.{_UNROUTED.get(refusal.code, 'broken')}")
-    return error_page(visit, Refused(refusal.code, message, headers=refusal.headers))
+    visit = PageRequest.from_http(request, PageForm())
+    message = visit.translations(f"error.{_UNROUTED_MESSAGES.get(error.code, 'broken')}")
+    return render_error_page(visit, HttpError(error.code, message, headers=error.headers))
 
 
-def _answered(call: Call, visit: Visit) -> Answer:
+def _run_handler(handler: PageHandler, request: PageRequest) -> ByteResponse:
     try:
-        return call(visit)
+        return handler(request)
     except SkillhallError as error:
-        return error_page(visit, error)
+        return render_error_page(request, error)
     except OSError:
-        return error_page(visit, Refused("storage_unavailable", "the server's disk failed"))
+        return render_error_page(
+            request, HttpError("storage_unavailable", "the server's disk failed")
+        )

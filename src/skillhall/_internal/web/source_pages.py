@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
-from skillhall._internal.http.credentials import SESSION
-from skillhall._internal.http.errors import status_of
-from skillhall._internal.http.http_error import Refused
-from skillhall._internal.prompts.prompt_model import Asked
-from skillhall._internal.skill.bundle import sha256_of
-from skillhall._internal.web.page_request import LANGUAGE, THEME, THEMES, Notice
-from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
-from skillhall._internal.web.site import Problem, problem_of
+from skillhall._internal.http.credentials import SESSION_COOKIE
+from skillhall._internal.http.errors import error_status
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.prompts.prompt_model import SourceSelector
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.web.page_request import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, Notice
+from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
+from skillhall._internal.web.site import PageError, build_page_error
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER
 from skillhall._internal.web.translations import LANGUAGES
 from skillhall.errors import FollowingOff, SkillhallError, without_credentials
@@ -22,25 +22,25 @@ from skillhall.errors import FollowingOff, SkillhallError, without_credentials
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.http.response import Answer
-    from skillhall._internal.policy.skipped_items import Skipped
-    from skillhall._internal.prompts.prompt_model import Followed, SourceStatus
+    from skillhall._internal.http.response import ByteResponse
+    from skillhall._internal.policy.skipped_items import SkippedItem
+    from skillhall._internal.prompts.prompt_model import FollowedRepository, SourceStatus
     from skillhall._internal.settings import PromptSettings
-    from skillhall._internal.web.page_request import Visit
+    from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
 
-_YEAR = 365 * 24 * 3600  # seconds that a choice is kept
-_PLACE = ("repo", "path", "branch")  # the fields of a repository
-_LONGEST_QUERY = 1500  # characters
-_ROWS = 500  # skipped entries of one source that the page lists
-_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
+_PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds that a choice is kept
+_REPOSITORY_FIELDS = ("repo", "path", "branch")  # the fields of a repository
+_MAX_QUERY_LENGTH = 1500  # characters
+_MAX_SKIPPED_ROWS = 500  # skipped entries of one source that the page lists
+_AGE_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
 
 
 class Age(NamedTuple):
     """How long ago something was, in the largest unit that fits."""
 
     unit: str
-    number: int
+    amount: int
 
 
 class SourceRow(NamedTuple):
@@ -53,14 +53,14 @@ class SourceRow(NamedTuple):
     age: Age | None
 
     @property
-    def followed(self) -> Followed | None:
+    def followed(self) -> FollowedRepository | None:
         """What can be removed."""
         return self.status.followed
 
     @property
     def anchor(self) -> str:
         """Where the page of skipped entries has those of this source."""
-        return _anchor(self.status)
+        return _skipped_anchor(self.status)
 
 
 class SkippedSection(NamedTuple):
@@ -69,7 +69,7 @@ class SkippedSection(NamedTuple):
     anchor: str
     name: str  # "" for the skills of the run directory
     commit: str
-    rows: tuple[Skipped, ...]  # the first of them
+    rows: tuple[SkippedItem, ...]  # the first of them
     total: int
 
 
@@ -87,17 +87,17 @@ class SourcesPage(Page):
     rows: tuple[SourceRow, ...]
     has_repository: bool  # in the settings
     counts: tuple[tuple[str, int], ...]  # skills by source
-    skipped: int  # skills that are not served, whatever their source
+    skipped_count: int  # skills that are not served, whatever their source
     can_scan: bool
     folder: str  # that is scanned
-    asked: Asked  # what was typed into the form of another repository
+    submitted: SourceSelector  # what was typed into the form of another repository
     is_shared: bool  # with other servers, which would not know what is added here
-    unlisted: Problem | None  # why the list of repositories cannot be used
-    failed: str  # what did not work: follow, or something else
-    problem: Problem | None
+    list_error: PageError | None  # why the list of repositories cannot be used
+    failed_form: str  # what did not work: follow, or something else
+    problem: PageError | None
 
     @property
-    def follows(self) -> bool:
+    def has_followed(self) -> bool:
         """Whether a repository is followed."""
         return any(row.followed for row in self.rows)
 
@@ -106,8 +106,8 @@ class SourcesPage(Page):
 class SignInPage(Page):
     """The form that takes a token."""
 
-    back: str
-    problem: Problem | None
+    return_path: str
+    problem: PageError | None
 
 
 class SourcePages:
@@ -116,170 +116,192 @@ class SourcePages:
     def __init__(self, site: Site) -> None:
         self._site = site
 
-    def show_sources(self, visit: Visit) -> Answer:
+    def show_sources(self, request: PageRequest) -> ByteResponse:
         """How every source stands."""
-        return self._page(visit)
+        return self._render_page(request)
 
-    def show_skipped(self, visit: Visit) -> Answer:
+    def show_skipped(self, request: PageRequest) -> ByteResponse:
         """What every source holds but does not serve."""
-        own = self._site.collection.show().skipped
-        sections = [SkippedSection("own", "", "", own[:_ROWS], len(own))]
-        for one in self._site.counter.status():
-            place = _anchor(one), one.source, one.commit
-            sections.append(SkippedSection(*place, one.skipped[:_ROWS], len(one.skipped)))
+        own = self._site.collection.snapshot().skipped
+        sections = [SkippedSection("own", "", "", own[:_MAX_SKIPPED_ROWS], len(own))]
+        for one in self._site.prompt_service.status():
+            place = _skipped_anchor(one), one.source, one.commit
+            sections.append(
+                SkippedSection(*place, one.skipped[:_MAX_SKIPPED_ROWS], len(one.skipped))
+            )
         page = SkippedPage(
-            frame_of(visit, visit.texts("skipped.title"), "sources"),
+            build_frame(request, request.translations("skipped.title"), "sources"),
             tuple(section for section in sections if section.total),
         )
-        return page_answer("skipped.html", page)
+        return render_page("skipped.html", page)
 
-    def refresh(self, visit: Visit) -> Answer:
+    def refresh(self, request: PageRequest) -> ByteResponse:
         """Look for news now."""
         try:
-            snapshot = self._site.counter.refresh()
+            snapshot = self._site.prompt_service.refresh()
         except SkillhallError as error:
-            return self._page(visit, error)
-        self._site.counter.refresh_followed()
-        followed = [one for one in self._site.counter.status() if one.followed is not None]
+            return self._render_page(request, error)
+        self._site.prompt_service.refresh_followed()
+        followed = [one for one in self._site.prompt_service.status() if one.followed is not None]
         for stale in (snapshot.stale, *(one.stale for one in followed)):
             if stale is not None:
-                return self._page(visit, Refused("upstream_error", stale.reason))
+                return self._render_page(request, HttpError("upstream_error", stale.reason))
         names = [snapshot.source, *(one.source for one in followed)]
-        return self._site.done("/sources", Notice("refreshed", ", ".join(names)))
+        return self._site.redirect_with_notice("/sources", Notice("refreshed", ", ".join(names)))
 
-    def follow(self, visit: Visit) -> Answer:
+    def follow(self, request: PageRequest) -> ByteResponse:
         """Read one more repository, whose skills are shown from then on."""
         try:
-            added = self._site.counter.follow(_asked(visit))
+            added = self._site.prompt_service.follow(_read_selector(request))
         except SkillhallError as error:
-            return self._page(visit, error, "follow")
-        return self._site.done("/sources", Notice("added", added.source))
+            return self._render_page(request, error, "follow")
+        return self._site.redirect_with_notice("/sources", Notice("added", added.source))
 
-    def unfollow(self, visit: Visit) -> Answer:
+    def unfollow(self, request: PageRequest) -> ByteResponse:
         """Show the skills of a repository no longer."""
         try:
-            removed = self._site.counter.unfollow(visit.form.text("key"))
+            removed = self._site.prompt_service.unfollow(request.form.text("key"))
         except SkillhallError as error:
-            return self._page(visit, error)
+            return self._render_page(request, error)
         name = without_credentials(removed.repo)
-        again = _again(removed) if name == removed.repo else ""
-        return self._site.done("/sources", Notice("unfollowed", name, again))
+        again = _add_again_query(removed) if name == removed.repo else ""
+        return self._site.redirect_with_notice("/sources", Notice("unfollowed", name, again))
 
-    def choose(self, visit: Visit) -> Answer:
+    def save_preferences(self, request: PageRequest) -> ByteResponse:
         """Keep a choice of language or colours."""
         cookies = []
-        for name, known in ((LANGUAGE, LANGUAGES), (THEME, THEMES)):
-            given = visit.form.text(name.removeprefix("skillhall_"))
+        for name, known in ((LANGUAGE_COOKIE, LANGUAGES), (THEME_COOKIE, THEMES)):
+            given = request.form.text(name.removeprefix("skillhall_"))
             if given in known:
-                cookies.append((b"set-cookie", self._site.keys.cookie(name, given, _YEAR)))
-        return redirect(safe_place(visit.form.text("next")), tuple(cookies))
+                cookies.append(
+                    (
+                        b"set-cookie",
+                        self._site.credentials.build_cookie(name, given, _PREFERENCE_LIFETIME),
+                    )
+                )
+        return redirect(safe_redirect_path(request.form.text("next")), tuple(cookies))
 
-    def show_sign_in(self, visit: Visit) -> Answer:
+    def show_sign_in(self, request: PageRequest) -> ByteResponse:
         """The form that takes a token; who needs none is sent on."""
-        back = safe_place(visit.query.get("next", ""))
-        if not self._site.keys.are_needed:
+        back = safe_redirect_path(request.query.get("next", ""))
+        if not self._site.credentials.is_required:
             return redirect(back)
-        return self._sign_in_page(visit, back)
+        return self._render_sign_in(request, back)
 
-    def sign_in(self, visit: Visit) -> Answer:
+    def sign_in(self, request: PageRequest) -> ByteResponse:
         """A cookie for the right token."""
-        back = safe_place(visit.form.text("next"))
-        if not self._site.keys.are_needed:
+        back = safe_redirect_path(request.form.text("next"))
+        if not self._site.credentials.is_required:
             return redirect(back)
-        given = visit.form.text("token").strip().encode("utf-8", "replace")
+        given = request.form.text("token").strip().encode("utf-8", "replace")
         try:
-            credential = self._site.keys.fits(given, visit.exchange.scope)
-        except Refused as refusal:
-            return self._sign_in_page(visit, back, refusal)
+            credential = self._site.credentials.authenticate_token(
+                given, request.http_request.scope
+            )
+        except HttpError as refusal:
+            return self._render_sign_in(request, back, refusal)
         if credential is None:
-            wrong = Refused("unauthenticated", visit.texts("sign_in.wrong"))
-            return self._sign_in_page(visit, back, wrong)
-        return redirect(back, ((b"set-cookie", self._site.keys.session_cookie(credential)),))
+            wrong = HttpError("unauthenticated", request.translations("sign_in.wrong"))
+            return self._render_sign_in(request, back, wrong)
+        return redirect(
+            back, ((b"set-cookie", self._site.credentials.build_session_cookie(credential)),)
+        )
 
-    def sign_out(self, visit: Visit) -> Answer:  # noqa: ARG002 - a call's signature
+    def sign_out(self, request: PageRequest) -> ByteResponse:  # noqa: ARG002 - a call's signature
         """Without the cookie from here on."""
-        return redirect("/sign-in", ((b"set-cookie", self._site.keys.cookie(SESSION, "", 0)),))
+        return redirect(
+            "/sign-in",
+            ((b"set-cookie", self._site.credentials.build_cookie(SESSION_COOKIE, "", 0)),),
+        )
 
-    def _page(self, visit: Visit, error: SkillhallError | None = None, failed: str = "") -> Answer:
-        shown, prompts = self._site.collection.show(), self._site.settings.prompts
-        status, why_not = self._site.counter.status(), self._site.counter.why_not_followed
+    def _render_page(
+        self, request: PageRequest, error: SkillhallError | None = None, failed_form: str = ""
+    ) -> ByteResponse:
+        shown, prompts = self._site.collection.snapshot(), self._site.settings.prompts
+        status, why_not = self._site.prompt_service.status(), self._site.prompt_service.follow_error
         is_shared = isinstance(why_not, FollowingOff)
         page = SourcesPage(
-            frame_of(visit, visit.texts("sources.title"), "sources"),
-            rows=_rows(status, prompts),
+            build_frame(request, request.translations("sources.title"), "sources"),
+            rows=_build_rows(status, prompts),
             has_repository=bool(prompts.repo),
             counts=tuple(
-                (one, len(shown.of_source(one))) for one in ("user", "system", "repository")
+                (one, len(shown.ids_of_source(one))) for one in ("user", "system", "repository")
             ),
-            skipped=len(shown.skipped),
+            skipped_count=len(shown.skipped),
             can_scan=self._site.settings.server.folder_scan,
             folder=DEFAULT_FOLDER,
-            asked=_shown(_asked(visit)),
+            submitted=_redact_selector(_read_selector(request)),
             is_shared=is_shared,
-            unlisted=None if is_shared or why_not is None else problem_of(visit, why_not),
-            failed=failed,
-            problem=None if error is None else problem_of(visit, error),
+            list_error=None if is_shared or why_not is None else build_page_error(request, why_not),
+            failed_form=failed_form,
+            problem=None if error is None else build_page_error(request, error),
         )
-        return page_answer("sources.html", page, status=status_of(error).http if error else 200)
-
-    def _sign_in_page(self, visit: Visit, back: str, error: Refused | None = None) -> Answer:
-        frame = frame_of(visit, visit.texts("sign_in.title"), "")
-        problem = None if error is None else problem_of(visit, error)
-        status, headers = (status_of(error).http, error.headers) if error else (200, ())
-        return page_answer(
-            "sign_in.html", SignInPage(frame, back, problem), status=status, headers=headers
+        return render_page(
+            "sources.html", page, status=error_status(error).http_status if error else 200
         )
 
+    def _render_sign_in(
+        self, request: PageRequest, return_path: str, error: HttpError | None = None
+    ) -> ByteResponse:
+        frame = build_frame(request, request.translations("sign_in.title"), "")
+        problem = None if error is None else build_page_error(request, error)
+        status, headers = (error_status(error).http_status, error.headers) if error else (200, ())
+        return render_page(
+            "sign_in.html", SignInPage(frame, return_path, problem), status=status, headers=headers
+        )
 
-def _rows(status: Sequence[SourceStatus], prompts: PromptSettings) -> tuple[SourceRow, ...]:
+
+def _build_rows(status: Sequence[SourceStatus], prompts: PromptSettings) -> tuple[SourceRow, ...]:
     """How every source stands; the first is the one in the settings, if there is one."""
-    rows = [*map(_row, status)]
+    rows = [*map(_build_row, status)]
     if prompts.repo:
         rows[:1] = [row._replace(folder=prompts.path, branch=prompts.branch) for row in rows[:1]]
     return tuple(rows)
 
 
-def _row(status: SourceStatus) -> SourceRow:
-    age = _age(status.checked)
+def _build_row(status: SourceStatus) -> SourceRow:
+    age = _age_since(status.checked)
     if status.followed is None:
         return SourceRow(status, status.source, "", "", age)
     repo, folder, branch = status.followed
     return SourceRow(status, without_credentials(repo), folder, branch, age)
 
 
-def _anchor(status: SourceStatus) -> str:
+def _skipped_anchor(status: SourceStatus) -> str:
     """An id that stays the same while other sources come and go."""
-    return f"of-{sha256_of(f'{status.role} {status.source}'.encode())[:12]}"
+    return f"of-{sha256_hex(f'{status.role} {status.source}'.encode())[:12]}"
 
 
-def _asked(visit: Visit) -> Asked:
+def _read_selector(request: PageRequest) -> SourceSelector:
     """The repository in a form, or in the query of what takes a removal back."""
-    repo, path, branch = (visit.form.text(one) or visit.query.get(one, "") for one in _PLACE)
-    return Asked(repo, path, branch)
+    repo, path, branch = (
+        request.form.text(one) or request.query.get(one, "") for one in _REPOSITORY_FIELDS
+    )
+    return SourceSelector(repo, path, branch)
 
 
-def _shown(asked: Asked) -> Asked:
+def _redact_selector(selector: SourceSelector) -> SourceSelector:
     """The same as a page may repeat it."""
-    return asked._replace(repo=without_credentials(asked.repo))
+    return selector._replace(repo=without_credentials(selector.repo))
 
 
-def _again(removed: Followed) -> str:
+def _add_again_query(removed: FollowedRepository) -> str:
     """The query that adds it again, if a cookie can hold it."""
     query = f"?{urlencode(removed._asdict())}"
-    return query if len(query) <= _LONGEST_QUERY else ""
+    return query if len(query) <= _MAX_QUERY_LENGTH else ""
 
 
-def safe_place(text: str) -> str:
+def safe_redirect_path(text: str) -> str:
     """A page of ours to go to, whatever was asked for."""
     is_ours = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii()
     return text if is_ours and text.isprintable() and len(text) < 2000 else "/"  # noqa: PLR2004
 
 
-def _age(moment: str) -> Age | None:
+def _age_since(moment: str) -> Age | None:
     if not moment:
         return None
     seconds = int((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
-    for unit, size in _UNITS:
+    for unit, size in _AGE_UNITS:
         if seconds >= size:
             return Age(unit, seconds // size)
     return Age("seconds", max(0, seconds))

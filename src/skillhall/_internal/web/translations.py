@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-DEFAULT = "en"
+DEFAULT_LANGUAGE = "en"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}  # as their readers call them
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class Translations:
     """The words of one language, by key."""
 
     language: str
-    words: Mapping[str, str]
+    messages: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
         """The text of that key. With a count, `key.one` is taken for one."""
@@ -28,28 +28,28 @@ class Texts:
             is_one = values["count"] == 1
             values["count"] = f"{values['count']:,}"
             key = f"{key}.one" if is_one else f"{key}.other"
-        return self.words[key].format(**values) if values else self.words[key]
+        return self.messages[key].format(**values) if values else self.messages[key]
 
 
 @cache
-def texts_in(language: str) -> Texts:
+def load_translations(language: str) -> Translations:
     """The words of a language that we ship."""
     text = (files(__package__) / "texts" / f"{language}.toml").read_text(encoding="utf-8")
-    return Texts(language, dict(_flat(tomllib.loads(text), "")))
+    return Translations(language, dict(_flatten(tomllib.loads(text), "")))
 
 
-def wanted_language(chosen: str, accepted: str) -> str:
+def negotiate_language(chosen: str, accepted: str) -> str:
     """The language that a person chose, else the first that the browser asks for and we have."""
     if chosen in LANGUAGES:
         return chosen
-    weighed = [_weighed(one) for one in accepted[:1000].lower().split(",")]
+    weighed = [_parse_weighted_tag(one) for one in accepted[:1000].lower().split(",")]
     for _, language in sorted(weighed, key=lambda pair: -pair[0]):
         if language in LANGUAGES:
             return language
-    return DEFAULT
+    return DEFAULT_LANGUAGE
 
 
-def _weighed(text: str) -> tuple[float, str]:
+def _parse_weighted_tag(text: str) -> tuple[float, str]:
     tag, _, weight = text.replace(" ", "").partition(";q=")
     try:
         quality = float(weight or "1")
@@ -58,9 +58,9 @@ def _weighed(text: str) -> tuple[float, str]:
     return quality, tag.partition("-")[0]
 
 
-def _flat(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, str]]:
+def _flatten(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, str]]:
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from _flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", str(value)

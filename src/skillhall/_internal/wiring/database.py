@@ -9,21 +9,22 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.prompts.invalidation import Announcer
-from skillhall._internal.prompts.uploads.database_uploads import SharedUploads
-from skillhall._internal.skill.bundle import sha256_of
-from skillhall._internal.skill_store.database_store import SharedSkills
-from skillhall._internal.skill_store.mirror import Mirror
-from skillhall._internal.storage.access_tokens import Token, TokenRing, Tokens
-from skillhall._internal.storage.sql.backup import read_backup, write_backup
-from skillhall._internal.storage.sql.engine import Database, file_url
+from skillhall._internal.prompts.invalidation import RepositoryInvalidator
+from skillhall._internal.prompts.uploads.database_uploads import DatabaseUploads
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill_store.database_store import DatabaseStore
+from skillhall._internal.skill_store.mirror import SkillMirror
+from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.sql.backup import create_backup
+from skillhall._internal.storage.sql.backup import restore_backup as load_backup
+from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_watch
-from skillhall._internal.storage.sql.skill_rows import SqlSharedSkills
-from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokens
-from skillhall._internal.storage.sql.upload_rows import SqlUploads
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace.export import write_file
+from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
+from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokenTable
+from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.workspace.export import write_output_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,85 +33,87 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.backup import BackupReport
 
 __all__ = [
-    "Shared",
+    "AccessTokens",
+    "DatabaseServices",
     "Token",
-    "Tokens",
     "make_backup",
     "new_id",
+    "open_access_tokens",
     "open_database",
-    "open_shared",
-    "open_tokens",
+    "open_database_services",
     "restore_backup",
     "utc_now",
 ]
 DATABASE = "skillhall.db"  # the file in the data folder
 
 
-class Shared(NamedTuple):
+class DatabaseServices(NamedTuple):
     """What servers on one database have in common; skills and uploads only on PostgreSQL."""
 
     database: Database
-    feed: EventFeed
-    ring: TokenRing
-    announcer: Announcer
-    mirror: Mirror | None = None
-    skills: SharedSkills | None = None
-    uploads: SharedUploads | None = None
+    event_feed: EventFeed
+    token_cache: TokenCache
+    invalidator: RepositoryInvalidator
+    mirror: SkillMirror | None = None
+    skill_store: DatabaseStore | None = None
+    uploads: DatabaseUploads | None = None
 
     def close(self) -> None:
         """Hear and look no more, and let go of the database; a second time does nothing."""
-        self.feed.close()
-        self.ring.close()
+        self.event_feed.close()
+        self.token_cache.close()
         if self.mirror is not None:
             self.mirror.close()
         self.database.close()
 
 
-def open_shared(settings: Settings) -> Shared:
+def open_database_services(settings: Settings) -> DatabaseServices:
     """What this server shares with others; `close` it. Its database may be down for a while.
 
     Raises: ConfigInvalid, DatabaseNewer.
     """
-    database = open_database(settings, patient=True)
-    feed = EventFeed(SqlStore(database), open_watch(database))
-    ring, announcer = TokenRing(SqlTokens(database)), Announcer(SqlOutbox(database))
-    feed.subscribe(ring.hear)
-    ring.catch_up()
+    database = open_database(settings, allow_unavailable=True)
+    feed = EventFeed(SqlWorkspaceStore(database), open_event_signal(database))
+    ring, announcer = (
+        TokenCache(SqlTokenTable(database)),
+        RepositoryInvalidator(SqlOutbox(database)),
+    )
+    feed.subscribe(ring.handle_events)
+    ring.try_refresh()
     if not database.is_postgres:
-        return Shared(database, feed, ring, announcer)
-    store = SqlSharedSkills(database)
-    mirror = Mirror(store, _mirror_folder(settings, database))
-    uploads = SharedUploads(SqlUploads(database), settings.cache_directory)
-    feed.subscribe(mirror.hear)
-    feed.subscribe(uploads.hear)
-    mirror.catch_up()
-    skills = SharedSkills(settings.working_directory, store, mirror)
-    return Shared(database, feed, ring, announcer, mirror, skills, uploads)
+        return DatabaseServices(database, feed, ring, announcer)
+    store = SqlSharedSkillTable(database)
+    mirror = SkillMirror(store, _mirror_folder(settings, database))
+    uploads = DatabaseUploads(SqlUploadTable(database), settings.cache_directory)
+    feed.subscribe(mirror.handle_events)
+    feed.subscribe(uploads.handle_events)
+    mirror.try_refresh()
+    skills = DatabaseStore(settings.working_directory, store, mirror)
+    return DatabaseServices(database, feed, ring, announcer, mirror, skills, uploads)
 
 
-def open_tokens(settings: Settings) -> tuple[Tokens, Callable[[], None]]:
+def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], None]]:
     """The tokens of the configured database, and what lets go of it.
 
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return Tokens(SqlTokens(database)), database.close
+    return AccessTokens(SqlTokenTable(database)), database.close
 
 
-def open_database(settings: Settings, *, patient: bool = False) -> Database:
+def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
     """The configured database, or the one in the data folder; `close` it.
 
     A patient one may be down for a while.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
-    own = file_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
+    own = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
     url = own if settings.database_url is None else settings.database_url.reveal()
-    return Database(url, utc_now(), patient=patient)
+    return Database(url, utc_now(), allow_outage=allow_unavailable)
 
 
 def _mirror_folder(settings: Settings, database: Database) -> str:
-
-    name = sha256_of(database.place.encode())[:16]
+    name = sha256_hex(database.location.encode())[:16]
     return os.path.join(settings.cache_directory, "shared", name)  # noqa: PTH118
 
 
@@ -120,8 +123,8 @@ def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupRepo
     Raises: Conflict if the file is there, ConfigInvalid, DatabaseUnavailable, OSError.
     """
     with closing(open_database(settings)) as database:
-        data, report = write_backup(database, utc_now())
-    write_file(path, data, overwrite=overwrite)
+        data, report = create_backup(database, utc_now())
+    write_output_file(path, data, overwrite=overwrite)
     return report
 
 
@@ -131,7 +134,7 @@ def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> Backu
     Raises: BackupRejected, Conflict, ConfigInvalid, DatabaseUnavailable, DatabaseFull.
     """
     with closing(open_database(settings)) as database:
-        return read_backup(database, data, utc_now(), overwrite=overwrite)
+        return load_backup(database, data, utc_now(), overwrite=overwrite)
 
 
 def utc_now() -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.head_cache import HeadIndex
-from skillhall._internal.catalog.skill_view import FolderOffering
-from skillhall._internal.wiring.catalog import roots_for
+from skillhall._internal.catalog.head_cache import HeadCache
+from skillhall._internal.catalog.skill_view import FolderSkillProvider
+from skillhall._internal.wiring.catalog import resolve_roots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
 
 
-def open_folders(paths: Sequence[str], profile: Profile, settings: Settings) -> FolderOffering:
+def open_folder_provider(
+    paths: Sequence[str], profile: Profile, settings: Settings
+) -> FolderSkillProvider:
     """The skills that the folders in `paths`, or the profile's own, have to offer."""
-    index = HeadIndex(settings.cache_directory) if settings.use_index else None
-    return FolderOffering(roots_for(paths, profile, settings), profile, index)
+    index = HeadCache(settings.cache_directory) if settings.use_head_cache else None
+    return FolderSkillProvider(resolve_roots(paths, profile, settings), profile, index)

@@ -7,19 +7,24 @@ from skillhall._internal.sources.mcp.servers_file import (
     read_servers,
     remove_server,
 )
-from skillhall._internal.sources.mcp.source import ServedSkill, open_served
-from skillhall._internal.sources.opener import Opened, open_source, open_upload, other_meaning
+from skillhall._internal.sources.mcp.source import McpSkill, open_mcp_source
+from skillhall._internal.sources.opener import (
+    OpenedSource,
+    build_github_hint,
+    open_source,
+    read_upload,
+)
 
 __all__ = [
     "McpServer",
-    "Opened",
-    "ServedSkill",
+    "McpSkill",
+    "OpenedSource",
     "add_server",
-    "open_served",
+    "build_github_hint",
+    "open_mcp_source",
     "open_source",
-    "open_upload",
-    "other_meaning",
     "parse_server",
     "read_servers",
+    "read_upload",
     "remove_server",
 ]

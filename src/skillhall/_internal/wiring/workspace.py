@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from skillhall._internal.sources.opener import open_client_source, open_source
 from skillhall._internal.sources.ref import GitHubRef, GitRef, UrlRef
 from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_watch
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
+from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
 from skillhall._internal.wiring.database import new_id, open_database, utc_now
-from skillhall._internal.workspace.importer import Imports
-from skillhall._internal.workspace.skill_blocks import LOCAL, URL, Provenance
-from skillhall._internal.workspace.unit_of_work import Desk
-from skillhall._internal.workspace.workspace import Door, Workspace
+from skillhall._internal.workspace.importer import SkillImporter
+from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE, URL_SOURCE, Provenance
+from skillhall._internal.workspace.unit_of_work import UnitOfWork
+from skillhall._internal.workspace.workspace import LazyWorkspace, Workspace
 from skillhall.errors import without_credentials
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.wiring.database import Shared
+    from skillhall._internal.wiring.database import DatabaseServices
 
 
 def open_workspace(
-    settings: Settings, *, serving: bool = False, shared: Shared | None = None
+    settings: Settings, *, for_server: bool = False, services: DatabaseServices | None = None
 ) -> Workspace:
     """The sessions of the configured database; `close` it.
 
@@ -34,27 +34,29 @@ def open_workspace(
     with others brings the database along.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
-    database = open_database(settings) if shared is None else shared.database
-    desk = Desk(SqlStore(database), utc_now, new_id)
-    source = partial(_open_source, settings, remote=serving)
+    database = open_database(settings) if services is None else services.database
+    desk = UnitOfWork(SqlWorkspaceStore(database), utc_now, new_id)
+    source = partial(_open_source, settings, remote_only=for_server)
     is_scanned = settings.server.folder_scan
-    imports = Imports(desk, source, is_scanned, settings.working_directory)
-    if shared is not None:
-        return Workspace.of(desk, imports, shared.feed, shared.close)
-    feed = EventFeed(desk.store, open_watch(database)) if serving else None
-    return Workspace.of(desk, imports, feed, database.close)
+    imports = SkillImporter(desk, source, is_scanned, settings.working_directory)
+    if services is not None:
+        return Workspace.create(desk, imports, services.event_feed, services.close)
+    feed = EventFeed(desk.store, open_event_signal(database)) if for_server else None
+    return Workspace.create(desk, imports, feed, database.close)
 
 
-def workspace_door(settings: Settings, shared: Shared | None = None) -> Door:
+def open_lazy_workspace(
+    settings: Settings, services: DatabaseServices | None = None
+) -> LazyWorkspace:
     """A server's way to its sessions: opened when they are asked for; `close` it."""
-    return Door(partial(open_workspace, settings, serving=True, shared=shared))
+    return LazyWorkspace(partial(open_workspace, settings, for_server=True, services=services))
 
 
 def _open_source(
-    settings: Settings, text: str, *, remote: bool
+    settings: Settings, text: str, *, remote_only: bool
 ) -> tuple[Sequence[Bundle], Provenance]:
     """The bundles of a named source, and where that is. Raises: what opening it raises."""
-    opened = open_client_source(text, settings) if remote else open_source(text, settings)
+    opened = open_client_source(text, settings) if remote_only else open_source(text, settings)
     is_remote = isinstance(opened.reference, GitHubRef | GitRef | UrlRef)
-    origin = Provenance(URL if is_remote else LOCAL, without_credentials(text))
+    origin = Provenance(URL_SOURCE if is_remote else LOCAL_SOURCE, without_credentials(text))
     return opened.bundles, origin

@@ -2,12 +2,12 @@
 
 from skillhall._internal.storage.records import (
     Block,
-    Budgets,
-    Content,
+    BlockContent,
     Event,
     Session,
+    SessionBudgets,
+    SessionSnapshot,
     SkillOrigin,
-    Snapshot,
     Template,
     Zone,
     ZoneSize,
@@ -15,12 +15,12 @@ from skillhall._internal.storage.records import (
 
 __all__ = [
     "Block",
-    "Budgets",
-    "Content",
+    "BlockContent",
     "Event",
     "Session",
+    "SessionBudgets",
+    "SessionSnapshot",
     "SkillOrigin",
-    "Snapshot",
     "Template",
     "Zone",
     "ZoneSize",

@@ -9,7 +9,7 @@ from skillhall._internal.storage.records import Zone
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SKILL = "skill"
+SKILL_TYPE = "skill"
 
 
 class BlockType(NamedTuple):
@@ -35,6 +35,6 @@ _TYPES = (
     BlockType("instruction", "Instruction", Zone.PERMANENT, "➤", "#b91c1c"),
     BlockType("persona", "Persona", Zone.PERMANENT, "☺", "#be185d"),
     BlockType("framework", "Framework", Zone.STABLE, "▦", "#c2410c"),
-    BlockType(SKILL, "Skill", Zone.STABLE, "⚡", "#854d0e"),
+    BlockType(SKILL_TYPE, "Skill", Zone.STABLE, "⚡", "#854d0e"),
 )
 BLOCK_TYPES: Mapping[str, BlockType] = {one.id: one for one in _TYPES}

@@ -5,33 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.storage.records import Block, Content, Zone
+from skillhall._internal.storage.records import Block, BlockContent, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.ordering import END, after_each_other, find_spot
-from skillhall._internal.workspace.unit_of_work import compare, found_block, found_session, known_id
-from skillhall._internal.workspace.validation import checked_type, make_content
+from skillhall._internal.workspace.ordering import AT_END, find_position, positions_after
+from skillhall._internal.workspace.unit_of_work import (
+    check_version,
+    get_block,
+    get_session,
+    validate_id,
+)
+from skillhall._internal.workspace.validation import build_content, validate_block_type
 from skillhall.errors import RecordNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillhall._internal.storage.ports import Reading
-    from skillhall._internal.workspace.ordering import Place
-    from skillhall._internal.workspace.unit_of_work import Change, Desk
+    from skillhall._internal.storage.ports import WorkspaceReader
+    from skillhall._internal.workspace.ordering import BlockPlacement
+    from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-ADDED, EDITED, MOVED = "block-added", "block-edited", "block-moved"
-DELETED, BROUGHT_BACK = "block-deleted", "block-brought-back"
-KEPT_DELETED = 100  # blocks of a session whose deletion can be taken back
+BLOCK_ADDED, BLOCK_EDITED, BLOCK_MOVED = "block-added", "block-edited", "block-moved"
+BLOCK_DELETED, BLOCK_RESTORED = "block-deleted", "block-brought-back"
+MAX_RESTORABLE_BLOCKS = 100  # blocks of a session whose deletion can be taken back
 
 
-class Filter(NamedTuple):
+class BlockFilter(NamedTuple):
     """Which blocks are wanted."""
 
     zone: Zone | None = None
     type: str | None = None
     text: str = ""  # in whatever they say, or in a skill's name or description
 
-    def takes(self, content: Content) -> bool:
+    def matches(self, content: BlockContent) -> bool:
         """Whether the text is found, in any case."""
         if not self.text:
             return True
@@ -41,55 +46,62 @@ class Filter(NamedTuple):
         return any(wanted in text.casefold() for text in texts)
 
 
-EVERY = Filter()
+ALL_BLOCKS = BlockFilter()
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """The blocks of any session."""
 
-    desk: Desk
+    unit_of_work: UnitOfWork
 
-    def list(self, session: str, wanted: Filter = EVERY) -> list[Block]:
+    def list(self, session: str, block_filter: BlockFilter = ALL_BLOCKS) -> list[Block]:
         """The blocks in the order in which a model reads them. Raises: RecordNotFound."""
 
-        def work(read: Reading) -> Sequence[Block]:
-            found_session(read, session)
-            return read.blocks(session, wanted.zone, wanted.type)
+        def work(read: WorkspaceReader) -> Sequence[Block]:
+            get_session(read, session)
+            return read.blocks(session, block_filter.zone, block_filter.type)
 
-        return [one for one in self.desk.store.read(work) if wanted.takes(one.content)]
+        return [
+            one for one in self.unit_of_work.store.read(work) if block_filter.matches(one.content)
+        ]
 
     def find(self, session: str, identity: str) -> Block:
         """One block. Raises: RecordNotFound."""
-        return self.desk.store.read(lambda read: found_block(read, session, identity))
+        return self.unit_of_work.store.read(lambda read: get_block(read, session, identity))
 
-    def deleted(self, session: str) -> Sequence[Block]:
+    def list_deleted(self, session: str) -> Sequence[Block]:
         """The blocks that can be brought back, the last deleted first. Raises: RecordNotFound."""
 
-        def work(read: Reading) -> Sequence[Block]:
-            found_session(read, session)
+        def work(read: WorkspaceReader) -> Sequence[Block]:
+            get_session(read, session)
             return read.deleted_blocks(session)
 
-        return self.desk.store.read(work)
+        return self.unit_of_work.store.read(work)
 
     def add(
-        self, session: str, kind: str, text: str, zone: Zone | None = None, place: Place = END
+        self,
+        session: str,
+        kind: str,
+        text: str,
+        zone: Zone | None = None,
+        placement: BlockPlacement = AT_END,
     ) -> Block:
         """A new block; without a zone, it goes where blocks of its type belong.
 
         Raises: RecordNotFound, Displaced, FieldRefused, TextRefused, TooLarge.
         """
-        content = make_content(checked_type(kind), zone or BLOCK_TYPES[kind].zone, text)
+        content = build_content(validate_block_type(kind), zone or BLOCK_TYPES[kind].zone, text)
 
-        def work(change: Change) -> Block:
-            change.refuse_too_many(1)
-            spot = find_spot(change, content.zone, place)
-            block = _made(self.desk, change, content, spot.position)
-            change.write.add_blocks([block])
-            change.note(ADDED, block.id, zone=content.zone, after=spot.after)
+        def work(change: SessionChange) -> Block:
+            change.check_block_limit(1)
+            spot = find_position(change, content.zone, placement)
+            block = _create_block(self.unit_of_work, change, content, spot.position)
+            change.writer.add_blocks([block])
+            change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=spot.after)
             return block
 
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
     def edit(
         self,
@@ -104,100 +116,111 @@ class Blocks:
 
         Raises: RecordNotFound, VersionConflict, FieldRefused, TextRefused, TooLarge.
         """
-        chosen = None if kind is None else checked_type(kind)
+        chosen = None if kind is None else validate_block_type(kind)
         if text is not None:
-            make_content("note", Zone.WORKING, text)
+            build_content("note", Zone.WORKING, text)
 
-        def work(change: Change) -> Block:
-            block = found_block(change.write, session, identity)
-            compare("block", identity, version, block.version, block)
+        def work(change: SessionChange) -> Block:
+            block = get_block(change.writer, session, identity)
+            check_version("block", identity, version, block.version, block)
             old = block.content
             said = old.text if text is None else text
-            content = make_content(chosen or old.type, old.zone, said, old.skill)
-            edited = touched(change, block, content)
-            change.write.save_block(edited)
-            change.note(EDITED, identity, version=edited.version)
+            content = build_content(chosen or old.type, old.zone, said, old.skill)
+            edited = update_content(change, block, content)
+            change.writer.save_block(edited)
+            change.add_event(BLOCK_EDITED, identity, version=edited.version)
             return edited
 
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
     def move(
-        self, session: str, identity: str, version: int, zone: Zone | None, place: Place = END
+        self,
+        session: str,
+        identity: str,
+        version: int,
+        zone: Zone | None,
+        placement: BlockPlacement = AT_END,
     ) -> Block:
         """A block at another place, of its zone or of another one.
 
         Raises: RecordNotFound, VersionConflict, Displaced, FieldRefused.
         """
 
-        def work(change: Change) -> Block:
-            block = found_block(change.write, session, identity)
-            compare("block", identity, version, block.version, block)
+        def work(change: SessionChange) -> Block:
+            block = get_block(change.writer, session, identity)
+            check_version("block", identity, version, block.version, block)
             goal = zone or block.zone
-            spot = find_spot(change, goal, place, moving=identity)
+            spot = find_position(change, goal, placement, moved_id=identity)
             content = replace(block.content, zone=goal)
-            moved = replace(touched(change, block, content), position=spot.position)
-            change.write.save_block(moved)
-            change.note(MOVED, identity, zone=goal, after=spot.after)
+            moved = replace(update_content(change, block, content), position=spot.position)
+            change.writer.save_block(moved)
+            change.add_event(BLOCK_MOVED, identity, zone=goal, after=spot.after)
             return moved
 
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
     def delete(self, session: str, identity: str, version: int) -> Block:
         """Remove a block; it can be brought back. Raises: RecordNotFound, VersionConflict."""
 
-        def work(change: Change) -> Block:
-            block = found_block(change.write, session, identity)
-            compare("block", identity, version, block.version, block)
-            gone = replace(touched(change, block, block.content), deleted=change.revision)
-            change.write.save_block(gone)
-            change.write.forget_deleted(session, KEPT_DELETED)
-            change.note(DELETED, identity)
+        def work(change: SessionChange) -> Block:
+            block = get_block(change.writer, session, identity)
+            check_version("block", identity, version, block.version, block)
+            gone = replace(update_content(change, block, block.content), deleted=change.revision)
+            change.writer.save_block(gone)
+            change.writer.prune_deleted_blocks(session, MAX_RESTORABLE_BLOCKS)
+            change.add_event(BLOCK_DELETED, identity)
             return gone
 
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
-    def bring_back(self, session: str, identity: str) -> Block:
+    def restore(self, session: str, identity: str) -> Block:
         """A deleted block, where it was. Raises: RecordNotFound, TooLarge."""
 
-        def work(change: Change) -> Block:
-            block = change.write.block(session, known_id("block", identity))
+        def work(change: SessionChange) -> Block:
+            block = change.writer.block(session, validate_id("block", identity))
             if block is None or block.deleted is None:
                 raise RecordNotFound("deleted block", identity)
-            change.refuse_too_many(1)
-            spot = _former_spot(change, block)
-            back = replace(touched(change, block, block.content), deleted=None, position=spot[1])
-            change.write.save_block(back)
-            change.note(BROUGHT_BACK, identity, zone=back.zone, after=spot[0])
+            change.check_block_limit(1)
+            spot = _find_former_position(change, block)
+            back = replace(
+                update_content(change, block, block.content), deleted=None, position=spot[1]
+            )
+            change.writer.save_block(back)
+            change.add_event(BLOCK_RESTORED, identity, zone=back.zone, after=spot[0])
             return back
 
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
 
-def append_contents(desk: Desk, change: Change, contents: Iterable[Content]) -> list[Block]:
+def append_contents(
+    unit_of_work: UnitOfWork, change: SessionChange, contents: Iterable[BlockContent]
+) -> list[Block]:
     """New blocks at the ends of their zones, in order. Raises: TooLarge."""
     wanted = [*contents]
-    change.refuse_too_many(len(wanted))
-    by_zone: dict[Zone, list[Content]] = {}
+    change.check_block_limit(len(wanted))
+    by_zone: dict[Zone, list[BlockContent]] = {}
     for content in wanted:
         by_zone.setdefault(content.zone, []).append(content)
     blocks: list[Block] = []
     for zone, some in by_zone.items():
-        last = change.write.preceding(change.session.id, zone, "")
-        keys = after_each_other(last[1] if last else "", len(some))
+        last = change.writer.previous_position(change.session.id, zone, "")
+        keys = positions_after(last[1] if last else "", len(some))
         made = zip(some, keys, strict=True)
-        blocks += [_made(desk, change, content, key) for content, key in made]
-    change.write.add_blocks(blocks)
+        blocks += [_create_block(unit_of_work, change, content, key) for content, key in made]
+    change.writer.add_blocks(blocks)
     return blocks
 
 
-def touched(change: Change, block: Block, content: Content) -> Block:
+def update_content(change: SessionChange, block: Block, content: BlockContent) -> Block:
     """The block with another content, as a change leaves it."""
     return replace(block, content=content, version=change.revision, updated=change.at)
 
 
-def _made(desk: Desk, change: Change, content: Content, position: str) -> Block:
+def _create_block(
+    unit_of_work: UnitOfWork, change: SessionChange, content: BlockContent, position: str
+) -> Block:
     return Block(
-        id=desk.new_id(),
+        id=unit_of_work.new_id(),
         session=change.session.id,
         position=position,
         content=content,
@@ -207,12 +230,12 @@ def _made(desk: Desk, change: Change, content: Content, position: str) -> Block:
     )
 
 
-def _former_spot(change: Change, block: Block) -> tuple[str, str]:
+def _find_former_position(change: SessionChange, block: Block) -> tuple[str, str]:
     """Which block stands before the old place, and its position; a taken one moves it on."""
     session, zone = change.session.id, block.zone
-    before = change.write.preceding(session, zone, block.position)
-    following = change.write.following(session, zone, before[1] if before else "")
+    before = change.writer.previous_position(session, zone, block.position)
+    following = change.writer.next_position(session, zone, before[1] if before else "")
     if following is None or following[1] != block.position:
         return (before[0] if before else ""), block.position
-    place = find_spot(change, zone, END._replace(after=following[0]))
+    place = find_position(change, zone, AT_END._replace(after=following[0]))
     return place.after, place.position

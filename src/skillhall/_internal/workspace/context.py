@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.storage.records import Zone
-from skillhall._internal.workspace.unit_of_work import found_session
+from skillhall._internal.workspace.unit_of_work import get_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillhall._internal.storage.ports import Reading
-    from skillhall._internal.storage.records import Block, Content, Session, ZoneSize
-    from skillhall._internal.workspace.unit_of_work import Desk
+    from skillhall._internal.storage.ports import WorkspaceReader
+    from skillhall._internal.storage.records import Block, BlockContent, Session, ZoneSize
+    from skillhall._internal.workspace.unit_of_work import UnitOfWork
 
-Level: TypeAlias = Literal["fine", "warning", "danger"]
+BudgetLevel: TypeAlias = Literal["fine", "warning", "danger"]
 
-_GAP = "\n\n"
-_WARNING, _DANGER = 0.80, 0.95  # of a budget
+_SEPARATOR = "\n\n"
+_WARNING_SHARE, _DANGER_SHARE = 0.80, 0.95  # of a budget
 
 
 class Spending(NamedTuple):
@@ -40,11 +40,11 @@ class Spending(NamedTuple):
         return self.tokens / self.budget if self.budget else float(bool(self.tokens))
 
     @property
-    def level(self) -> Level:
+    def level(self) -> BudgetLevel:
         """Whether somebody should look at it."""
-        if self.share < _WARNING:
+        if self.share < _WARNING_SHARE:
             return "fine"
-        return "warning" if self.share < _DANGER else "danger"
+        return "warning" if self.share < _DANGER_SHARE else "danger"
 
 
 class ZoneContext(NamedTuple):
@@ -68,43 +68,45 @@ class Context(NamedTuple):
 class Contexts:
     """Compiled contexts."""
 
-    desk: Desk
+    unit_of_work: UnitOfWork
 
     def compile(self, session: str) -> Context:
         """The context of a session at this moment. Raises: RecordNotFound."""
 
-        def work(read: Reading) -> tuple[Session, Sequence[Block]]:
-            return found_session(read, session), read.blocks(session)
+        def work(read: WorkspaceReader) -> tuple[Session, Sequence[Block]]:
+            return get_session(read, session), read.blocks(session)
 
-        return compile_context(*self.desk.store.read(work))
+        return compile_context(*self.unit_of_work.store.read(work))
 
 
 def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
     """PERMANENT, then STABLE, then WORKING."""
-    zones = tuple(_zone(session, zone, blocks) for zone in Zone)
+    zones = tuple(_compile_zone(session, zone, blocks) for zone in Zone)
     total = Spending(sum(zone.spending.tokens for zone in zones), session.budgets.total)
     ordered = (block.content for zone in zones for block in zone.blocks)
-    return Context(session, zones, total, compiled_text(ordered))
+    return Context(session, zones, total, compile_text(ordered))
 
 
-def spend(session: Session, sizes: Mapping[Zone, ZoneSize]) -> dict[Zone | None, Spending]:
+def compute_spending(
+    session: Session, sizes: Mapping[Zone, ZoneSize]
+) -> dict[Zone | None, Spending]:
     """What each zone costs, and under None all of them."""
     spent: dict[Zone | None, Spending] = {}
     for zone in Zone:
         tokens = sizes[zone].tokens if zone in sizes else 0
-        spent[zone] = Spending(tokens, session.budgets.of(zone))
+        spent[zone] = Spending(tokens, session.budgets.for_zone(zone))
     total = sum(one.tokens for one in spent.values())
     return {**spent, None: Spending(total, session.budgets.total)}
 
 
-def compiled_text(contents: Iterable[Content]) -> str:
+def compile_text(contents: Iterable[BlockContent]) -> str:
     """What the blocks say, one after the other; empty ones leave no gap."""
     texts = (content.text.strip("\r\n") for content in contents)
-    joined = _GAP.join(text for text in texts if text.strip())
+    joined = _SEPARATOR.join(text for text in texts if text.strip())
     return f"{joined}\n" if joined else ""
 
 
-def _zone(session: Session, zone: Zone, blocks: Iterable[Block]) -> ZoneContext:
+def _compile_zone(session: Session, zone: Zone, blocks: Iterable[Block]) -> ZoneContext:
     own = [block for block in blocks if block.zone is zone]
     tokens = sum(block.content.tokens for block in own)
-    return ZoneContext(zone, own, Spending(tokens, session.budgets.of(zone)))
+    return ZoneContext(zone, own, Spending(tokens, session.budgets.for_zone(zone)))

@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from skillhall._internal.workspace.context import Context
 
 
-class Exported(NamedTuple):
+class ExportedSession(NamedTuple):
     """A zip file and what to call it."""
 
     name: str
     data: bytes
 
 
-def export_session(context: Context) -> Exported:
+def export_session(context: Context) -> ExportedSession:
     """The session's files; the same session gives the same bytes. Raises: TooLarge."""
     bundle = pack_session(context)
-    return Exported(f"{bundle.folder}.zip", pack_bundle(bundle))
+    return ExportedSession(f"{bundle.folder}.zip", pack_bundle(bundle))
 
 
-_FILE = 0o600  # what was written in sessions is its owner's
+_OUTPUT_FILE_MODE = 0o600  # what was written in sessions is its owner's
 
 
-def write_file(path: str, data: bytes, *, overwrite: bool) -> None:
+def write_output_file(path: str, data: bytes, *, overwrite: bool) -> None:
     """Write the file in one step. Raises: Conflict, OSError."""
     goal = Path(path).absolute()
     name = goal.name
     with WritableFolder(str(goal.parent)) as base:
-        if not overwrite and base.kind(name) is not None:
+        if not overwrite and base.entry_kind(name) is not None:
             raise Conflict(name, "use --overwrite, or choose another name")
-        base.put(name, data, _FILE)
+        base.write_file(name, data, _OUTPUT_FILE_MODE)

@@ -8,41 +8,46 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import bundle_of
+from skillhall._internal.catalog.reader import open_skill_bundle
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.frontmatter import SKILL_MD
-from skillhall._internal.sources.archive.source import read_archive, read_files
+from skillhall._internal.sources.archive.source import read_archive, read_loose_files
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.workspace.block_types import SKILL
-from skillhall._internal.workspace.blocks import ADDED, EDITED, append_contents, touched
+from skillhall._internal.workspace.block_types import SKILL_TYPE
+from skillhall._internal.workspace.blocks import (
+    BLOCK_ADDED,
+    BLOCK_EDITED,
+    append_contents,
+    update_content,
+)
 from skillhall._internal.workspace.sessions import NO_BUDGETS, Sessions
 from skillhall._internal.workspace.skill_blocks import (
-    LOCAL,
-    UPLOAD,
-    Candidate,
+    LOCAL_SOURCE,
+    UPLOAD_SOURCE,
+    BlockCandidate,
     Provenance,
-    accepted,
+    filter_accepted,
     read_candidate,
     read_candidates,
 )
-from skillhall._internal.workspace.unit_of_work import found_session
+from skillhall._internal.workspace.unit_of_work import get_session
 from skillhall.errors import Conflict, FolderScanOff, SkillhallError, SkillNotFound
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Skill
-    from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.storage.ports import Reading
-    from skillhall._internal.storage.records import Block, Content, Session, Zone
-    from skillhall._internal.workspace.unit_of_work import Change, Desk
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.storage.ports import WorkspaceReader
+    from skillhall._internal.storage.records import Block, BlockContent, Session, Zone
+    from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
 # What a named source holds, and where that is: something above this layer knows how to open it.
 OpenSource: TypeAlias = Callable[[str], tuple[Sequence[Bundle], Provenance]]
-FOLDER = SKILL_IMPORT.roots[0][0]  # where a scan looks if nobody says where
+DEFAULT_FOLDER = SKILL_IMPORT.roots[0][0]  # where a scan looks if nobody says where
 _MARKDOWN = ".md"
 
 
-class SameName(StrEnum):
+class ImportConflict(StrEnum):
     """What becomes of a skill whose name a block of the session has already."""
 
     REFUSE = "refuse"
@@ -50,21 +55,21 @@ class SameName(StrEnum):
     KEEP = "keep"  # both
 
 
-class Wish(NamedTuple):
+class ImportOptions(NamedTuple):
     """How skills are imported."""
 
     zone: Zone | None = None
-    same: SameName = SameName.REFUSE
+    on_conflict: ImportConflict = ImportConflict.REFUSE
     names: tuple[str, ...] = ()  # of skills or their folders; all, if none is named
 
 
-PLAIN = Wish()
+DEFAULT_OPTIONS = ImportOptions()
 
 
-class Found(NamedTuple):
+class ImportChoices(NamedTuple):
     """What a source holds, to be chosen from, and where that is."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[BlockCandidate, ...]
     origin: Provenance
 
     @property
@@ -77,77 +82,87 @@ class FolderScan(NamedTuple):
     """What a folder of this machine holds: a checklist."""
 
     folder: str
-    candidates: tuple[Candidate, ...]
-    findings: tuple[Judged, ...]  # about the folder itself
+    candidates: tuple[BlockCandidate, ...]
+    findings: tuple[JudgedFinding, ...]  # about the folder itself
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """What an import did."""
 
     blocks: tuple[Block, ...]
     replaced: tuple[str, ...]  # names
-    skipped: tuple[Candidate, ...]  # what is no skill
-    findings: tuple[Judged, ...]
+    skipped: tuple[BlockCandidate, ...]  # what is no skill
+    findings: tuple[JudgedFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Imports:
+class SkillImporter:
     """The ways in. Whether folders of this machine may be read is decided here, for all of them."""
 
-    desk: Desk
+    unit_of_work: UnitOfWork
     open_source: OpenSource
-    folder_scan: bool
+    allow_folder_scan: bool
     working_directory: str
 
-    def look_upload(self, data: bytes, filename: str) -> list[Candidate]:
+    def list_upload_candidates(self, data: bytes, filename: str) -> list[BlockCandidate]:
         """What an uploaded file holds. Raises: ArchiveRejected, TooLarge, FieldRefused."""
-        return [*self.find_upload(data, filename).candidates]
+        return [*self.read_upload(data, filename).candidates]
 
-    def look_source(self, source: str) -> list[Candidate]:
+    def list_source_candidates(self, source: str) -> list[BlockCandidate]:
         """What a named source holds. Raises: what opening it raises."""
-        return [*self.find_source(source).candidates]
+        return [*self.read_source(source).candidates]
 
-    def look_folder(self, folder: str = "") -> FolderScan:
+    def scan_folder(self, folder: str = "") -> FolderScan:
         """What a folder of this machine holds, broken skills too. Raises: FolderScanOff."""
-        if not self.folder_scan:
+        if not self.allow_folder_scan:
             raise FolderScanOff
-        root = Root.of(folder or FOLDER, self.working_directory)
+        root = Root.resolve(folder or DEFAULT_FOLDER, self.working_directory)
         catalog = load_roots([root], SKILL_IMPORT, None)
-        found = [_scanned(skill) for skill in catalog]
+        found = [_read_scanned_skill(skill) for skill in catalog]
         found += [
-            Candidate(one.id, one.name, "", "", 0, _inside(one.findings, root.path))
+            BlockCandidate(
+                one.id, one.name, "", "", 0, _to_relative_findings(one.findings, root.path)
+            )
             for one in catalog.rejected
         ]
         found.sort(key=lambda one: one.id)
-        return FolderScan(root.path, tuple(found), catalog.notes)
+        return FolderScan(root.path, tuple(found), catalog.scan_findings)
 
-    def find_upload(self, data: bytes, filename: str, source_type: str = UPLOAD) -> Found:
+    def read_upload(
+        self, data: bytes, filename: str, source_type: str = UPLOAD_SOURCE
+    ) -> ImportChoices:
         """What an uploaded file holds. Raises: ArchiveRejected, TooLarge, FieldRefused."""
-        origin = Provenance(source_type, _file_name(filename))
-        return self.find_bundles(_uploaded(data, filename), origin)
+        origin = Provenance(source_type, _to_base_name(filename))
+        return self.read_bundles(_read_uploaded_bundles(data, filename), origin)
 
-    def find_source(self, source: str) -> Found:
+    def read_source(self, source: str) -> ImportChoices:
         """What a named source holds. Raises: what opening it raises."""
-        return self.find_bundles(*self.open_source(source))
+        return self.read_bundles(*self.open_source(source))
 
-    def find_folder(self, folder: str = "") -> Found:
+    def read_folder(self, folder: str = "") -> ImportChoices:
         """What a folder of this machine holds. Raises: FolderScanOff."""
-        scan = self.look_folder(folder)
-        return Found(scan.candidates, Provenance(LOCAL, scan.folder))
+        scan = self.scan_folder(folder)
+        return ImportChoices(scan.candidates, Provenance(LOCAL_SOURCE, scan.folder))
 
-    def find_bundles(self, bundles: Iterable[Bundle], origin: Provenance) -> Found:
+    def read_bundles(self, bundles: Iterable[Bundle], origin: Provenance) -> ImportChoices:
         """What bundles hold that somebody else opened."""
-        return Found(tuple(read_candidates(bundles)), origin)
+        return ImportChoices(tuple(read_candidates(bundles)), origin)
 
-    def same_names(self, session: str, found: Found) -> frozenset[str]:
+    def find_conflicts(self, session: str, choices: ImportChoices) -> frozenset[str]:
         """The names among the skills of which the session has blocks. Raises: RecordNotFound."""
 
-        def work(read: Reading) -> Sequence[Block]:
-            found_session(read, session)
-            return read.blocks(session, None, SKILL)
+        def work(read: WorkspaceReader) -> Sequence[Block]:
+            get_session(read, session)
+            return read.blocks(session, None, SKILL_TYPE)
 
-        there = {one.content.skill.name for one in self.desk.store.read(work) if one.content.skill}
-        wanted = (one for one in found.candidates if one.portable is None and not one.reasons)
+        there = {
+            one.content.skill.name
+            for one in self.unit_of_work.store.read(work)
+            if one.content.skill
+        }
+        wanted = (
+            one for one in choices.candidates if one.portable_session is None and not one.reasons
+        )
         return frozenset(one.name for one in wanted) & there
 
     def import_upload(
@@ -155,123 +170,142 @@ class Imports:
         session: str,
         data: bytes,
         filename: str,
-        wish: Wish = PLAIN,
-        source_type: str = UPLOAD,
-    ) -> Imported:
+        options: ImportOptions = DEFAULT_OPTIONS,
+        source_type: str = UPLOAD_SOURCE,
+    ) -> ImportResult:
         """The skills of a file as blocks. Raises: as `take`, and ArchiveRejected."""
-        return self.take(session, self.find_upload(data, filename, source_type), wish)
+        return self.import_choices(session, self.read_upload(data, filename, source_type), options)
 
-    def import_source(self, session: str, source: str, wish: Wish = PLAIN) -> Imported:
+    def import_source(
+        self, session: str, source: str, options: ImportOptions = DEFAULT_OPTIONS
+    ) -> ImportResult:
         """The skills of a named source as blocks. Raises: as `take`, and opening it."""
-        return self.take(session, self.find_source(source), wish)
+        return self.import_choices(session, self.read_source(source), options)
 
-    def import_folder(self, session: str, folder: str, wish: Wish = PLAIN) -> Imported:
+    def import_folder(
+        self, session: str, folder: str, options: ImportOptions = DEFAULT_OPTIONS
+    ) -> ImportResult:
         """The skills of a folder of this machine. Raises: FolderScanOff, and as `take`."""
-        return self.take(session, self.find_folder(folder), wish)
+        return self.import_choices(session, self.read_folder(folder), options)
 
-    def open_session(self, data: bytes, filename: str, name: str | None = None) -> Session:
+    def create_session(self, data: bytes, filename: str, name: str | None = None) -> Session:
         """A new session out of an exported one, or out of an archive of skills.
 
         Raises: SkillRejected, ArchiveRejected, TooLarge, FieldRefused, TextRefused.
         """
-        origin = Provenance(UPLOAD, _file_name(filename))
-        good = accepted(read_candidates(_uploaded(data, filename)))
-        contents = [one for found in good for one in found.contents(None, origin)]
-        portable = next((one.portable for one in good if one.portable is not None), None)
+        origin = Provenance(UPLOAD_SOURCE, _to_base_name(filename))
+        good = filter_accepted(read_candidates(_read_uploaded_bundles(data, filename)))
+        contents = [one for found in good for one in found.build_contents(None, origin)]
+        portable = next(
+            (one.portable_session for one in good if one.portable_session is not None), None
+        )
         own = portable.name if portable else good[0].name
         budgets = portable.budgets if portable else NO_BUDGETS
-        return Sessions(self.desk).create(name or own, budgets, contents)
+        return Sessions(self.unit_of_work).create(name or own, budgets, contents)
 
-    def take(self, session: str, found: Found, wish: Wish = PLAIN) -> Imported:
+    def import_choices(
+        self, session: str, choices: ImportChoices, options: ImportOptions = DEFAULT_OPTIONS
+    ) -> ImportResult:
         """What was found, or what is chosen of it, as blocks.
 
         Raises: RecordNotFound, Conflict, SkillRejected, SkillNotFound, TooLarge.
         """
-        chosen = _chosen(found.candidates, wish.names)
-        good = accepted(chosen)
+        chosen = _select_candidates(choices.candidates, options.names)
+        good = filter_accepted(chosen)
 
-        def work(change: Change) -> Imported:
+        def work(change: SessionChange) -> ImportResult:
             blocks: list[Block] = []
             replaced: list[str] = []
             for one in good:
-                contents = one.contents(wish.zone, found.origin)
-                old = _replaced(change, one, contents, wish.same)
+                contents = one.build_contents(options.zone, choices.origin)
+                old = _replace_block(change, one, contents, options.on_conflict)
                 if old is None:
-                    blocks += _appended(self.desk, change, contents)
+                    blocks += _append_blocks(self.unit_of_work, change, contents)
                 else:
                     blocks.append(old)
                     replaced.append(one.name)
-            return Imported(tuple(blocks), tuple(replaced), skipped, findings)
+            return ImportResult(tuple(blocks), tuple(replaced), skipped, findings)
 
         skipped = tuple(one for one in chosen if one.reasons)
         findings = tuple(judged for one in chosen for judged in one.findings)
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
 
-def _scanned(skill: Skill) -> Candidate:
+def _read_scanned_skill(skill: Skill) -> BlockCandidate:
     try:
-        candidate = read_candidate(bundle_of(skill, SKILL_IMPORT.scan))
+        candidate = read_candidate(open_skill_bundle(skill, SKILL_IMPORT.scan_policy))
     except (SkillhallError, OSError):  # it changed since it was listed
-        return Candidate(skill.id, skill.name, "", "", 0, (), problem="it cannot be read")
-    return candidate._replace(id=skill.id, place=skill.directory)
+        return BlockCandidate(skill.id, skill.name, "", "", 0, (), error="it cannot be read")
+    return candidate._replace(id=skill.id, local_path=skill.directory)
 
 
-def _inside(findings: Sequence[Judged], folder: str) -> tuple[Judged, ...]:
+def _to_relative_findings(
+    findings: Sequence[JudgedFinding], folder: str
+) -> tuple[JudgedFinding, ...]:
     """The findings with paths below the folder that was scanned."""
     return tuple(
-        one._replace(finding=one.finding.at(one.finding.path.removeprefix(folder).lstrip("/\\")))
+        one._replace(
+            finding=one.finding.with_location(one.finding.path.removeprefix(folder).lstrip("/\\"))
+        )
         for one in findings
     )
 
 
-def _chosen(found: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
+def _select_candidates(
+    candidates: Sequence[BlockCandidate], names: Sequence[str]
+) -> list[BlockCandidate]:
     if not names:
-        return [*found]
+        return [*candidates]
     for name in names:
-        if not any(name in (one.id, one.name) for one in found):
+        if not any(name in (one.id, one.name) for one in candidates):
             raise SkillNotFound(name, hint="look at what the source holds first")
-    return [one for one in found if one.id in names or one.name in names]
+    return [one for one in candidates if one.id in names or one.name in names]
 
 
-def _replaced(
-    change: Change, one: Candidate, contents: Sequence[Content], same: SameName
+def _replace_block(
+    change: SessionChange,
+    candidate: BlockCandidate,
+    contents: Sequence[BlockContent],
+    on_conflict: ImportConflict,
 ) -> Block | None:
     """The block of that skill with its new content, if it is to be replaced. Raises: Conflict."""
-    if one.portable is not None or same is SameName.KEEP:
+    if candidate.portable_session is not None or on_conflict is ImportConflict.KEEP:
         return None
-    before = change.write.skill_blocks(change.session.id, one.name)
+    before = change.writer.skill_blocks(change.session.id, candidate.name)
     # What this very import has added is no earlier version.
     older = [block for block in before if block.version != change.revision]
     if not older:
         return None
-    if same is SameName.REFUSE:
-        raise Conflict(f"a skill named {one.name!r}", "replace it, or keep both")
-    block = touched(change, older[0], replace(contents[0], zone=older[0].zone))
-    change.write.save_block(block)
-    change.note(EDITED, block.id, version=block.version)
+    if on_conflict is ImportConflict.REFUSE:
+        raise Conflict(f"a skill named {candidate.name!r}", "replace it, or keep both")
+    block = update_content(change, older[0], replace(contents[0], zone=older[0].zone))
+    change.writer.save_block(block)
+    change.add_event(BLOCK_EDITED, block.id, version=block.version)
     return block
 
 
-def _appended(desk: Desk, change: Change, contents: Sequence[Content]) -> list[Block]:
+def _append_blocks(
+    unit_of_work: UnitOfWork, change: SessionChange, contents: Sequence[BlockContent]
+) -> list[Block]:
     added: list[Block] = []
     for content in contents:
-        last = change.write.preceding(change.session.id, content.zone, "")
-        [block] = append_contents(desk, change, [content])
-        change.note(ADDED, block.id, zone=content.zone, after=last[0] if last else "")
+        last = change.writer.previous_position(change.session.id, content.zone, "")
+        [block] = append_contents(unit_of_work, change, [content])
+        change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=last[0] if last else "")
         added.append(block)
     return added
 
 
-def _uploaded(data: bytes, filename: str) -> tuple[Bundle, ...]:
+def _read_uploaded_bundles(data: bytes, filename: str) -> tuple[Bundle, ...]:
     """The bundles in a file: one alone if it is a Markdown text, else those of an archive."""
-    name = _file_name(filename)
+    name = _to_base_name(filename)
     if name.lower().endswith(_MARKDOWN):
         stem = name[: -len(_MARKDOWN)]
         folder = stem if stem.lower() != "skill" else ""
-        [bundle] = read_files([(SKILL_MD, data)], folder or "skill")
+        [bundle] = read_loose_files([(SKILL_MD, data)], folder or "skill")
         return (bundle,)
     return read_archive(data, name)
 
 
-def _file_name(filename: str) -> str:
+def _to_base_name(filename: str) -> str:
     return filename.replace("\\", "/").rpartition("/")[2] or "skill.zip"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.effects import findings_data
+from skillhall._internal.policy.effects import serialize_findings
 from skillhall._internal.workspace import (
     Block,
     Session,
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillhall._internal.workspace import (
-        Budgets,
-        Content,
+        BlockContent,
         Event,
-        Snapshot,
+        SessionBudgets,
+        SessionSnapshot,
     )
     from skillhall._internal.workspace.context import Context, Spending, ZoneContext
-    from skillhall._internal.workspace.importer import FolderScan, Imported
-    from skillhall._internal.workspace.sessions import Overview
-    from skillhall._internal.workspace.skill_blocks import Candidate
-    from skillhall._internal.workspace.snapshots import SavedSession
-    from skillhall._internal.workspace.templates import Arrangement
+    from skillhall._internal.workspace.importer import FolderScan, ImportResult
+    from skillhall._internal.workspace.sessions import SessionOverview
+    from skillhall._internal.workspace.skill_blocks import BlockCandidate
+    from skillhall._internal.workspace.snapshots import SnapshotDetail
+    from skillhall._internal.workspace.templates import TemplateDetail
 
 
-def session_data(session: Session) -> dict[str, object]:
+def serialize_session(session: Session) -> dict[str, object]:
     """A session without its blocks."""
     return {
         "id": session.id,
         "name": session.name,
-        "budgets": budgets_data(session.budgets),
+        "budgets": serialize_budgets(session.budgets),
         "version": session.version,
         "revision": session.revision,
         "created": session.created,
@@ -43,11 +43,11 @@ def session_data(session: Session) -> dict[str, object]:
     }
 
 
-def block_data(block: Block) -> dict[str, object]:
+def serialize_block(block: Block) -> dict[str, object]:
     """One block."""
     return {
         "id": block.id,
-        **content_data(block.content),
+        **serialize_content(block.content),
         "position": block.position,
         "version": block.version,
         "created": block.created,
@@ -55,7 +55,7 @@ def block_data(block: Block) -> dict[str, object]:
     }
 
 
-def content_data(content: Content) -> dict[str, object]:
+def serialize_content(content: BlockContent) -> dict[str, object]:
     """What a block says, wherever it is kept."""
     told: dict[str, object] = {
         "type": content.type,
@@ -73,7 +73,7 @@ def content_data(content: Content) -> dict[str, object]:
     return told
 
 
-def budgets_data(budgets: Budgets) -> dict[str, object]:
+def serialize_budgets(budgets: SessionBudgets) -> dict[str, object]:
     """How many tokens each zone, and all of them, may have."""
     return {
         "permanent": budgets.permanent,
@@ -83,46 +83,49 @@ def budgets_data(budgets: Budgets) -> dict[str, object]:
     }
 
 
-def current_data(current: object) -> dict[str, object]:
+def serialize_current(current: object) -> dict[str, object]:
     """What is there, for somebody who knew an older version of it."""
     if isinstance(current, Block):
-        return {"current": block_data(current)}
+        return {"current": serialize_block(current)}
     if isinstance(current, Session):
-        return {"current": session_data(current)}
+        return {"current": serialize_session(current)}
     if isinstance(current, Template):
-        return {"current": template_data(current)}
+        return {"current": serialize_template(current)}
     return {}
 
 
-def overview_data(overview: Overview) -> dict[str, object]:
+def serialize_overview(overview: SessionOverview) -> dict[str, object]:
     """A session and how much lies in its zones."""
     zones = []
     for zone in Zone:
-        size = overview.sizes.get(zone)
+        size = overview.zone_sizes.get(zone)
         blocks, tokens = (size.blocks, size.tokens) if size else (0, 0)
         zones.append({"zone": zone.value, "blocks": blocks, "tokens": tokens})
-    return {**session_data(overview.session), "zones": zones}
+    return {**serialize_session(overview.session), "zones": zones}
 
 
-def template_data(template: Template) -> dict[str, object]:
+def serialize_template(template: Template) -> dict[str, object]:
     """A template without its blocks."""
     return {
         "id": template.id,
         "name": template.name,
         "description": template.description,
-        "budgets": budgets_data(template.budgets),
+        "budgets": serialize_budgets(template.budgets),
         "version": template.version,
         "created": template.created,
         "updated": template.updated,
     }
 
 
-def arrangement_data(found: Arrangement) -> dict[str, object]:
+def serialize_template_detail(arrangement: TemplateDetail) -> dict[str, object]:
     """A template with its blocks."""
-    return {**template_data(found.template), "blocks": [*map(content_data, found.contents)]}
+    return {
+        **serialize_template(arrangement.template),
+        "blocks": [*map(serialize_content, arrangement.contents)],
+    }
 
 
-def snapshot_data(snapshot: Snapshot) -> dict[str, object]:
+def serialize_snapshot(snapshot: SessionSnapshot) -> dict[str, object]:
     """A snapshot without its blocks."""
     return {
         "id": snapshot.id,
@@ -133,24 +136,24 @@ def snapshot_data(snapshot: Snapshot) -> dict[str, object]:
     }
 
 
-def saved_session_data(saved: SavedSession) -> dict[str, object]:
+def serialize_snapshot_detail(saved: SnapshotDetail) -> dict[str, object]:
     """A snapshot with its blocks."""
-    return {**snapshot_data(saved.snapshot), "blocks": [*map(block_data, saved.blocks)]}
+    return {**serialize_snapshot(saved.snapshot), "blocks": [*map(serialize_block, saved.blocks)]}
 
 
-def context_data(context: Context) -> dict[str, object]:
+def serialize_context(context: Context) -> dict[str, object]:
     """The compiled context, and what each part of it costs."""
     return {
         "session": context.session.id,
         "revision": context.session.revision,
-        "zones": [_zone(zone) for zone in context.zones],
-        "total": _spending(context.total),
+        "zones": [_serialize_zone(zone) for zone in context.zones],
+        "total": _serialize_spending(context.total),
         "tokensAreEstimates": True,
         "text": context.text,
     }
 
 
-def candidate_data(candidate: Candidate) -> dict[str, object]:
+def serialize_candidate(candidate: BlockCandidate) -> dict[str, object]:
     """A row of a checklist."""
     return {
         "id": candidate.id,
@@ -159,32 +162,32 @@ def candidate_data(candidate: Candidate) -> dict[str, object]:
         "tokens": candidate.tokens,
         "accepted": not candidate.reasons,
         "reasons": candidate.reasons,
-        "findings": findings_data(candidate.findings),
+        "findings": serialize_findings(candidate.findings),
     }
 
 
-def candidates_data(candidates: Sequence[Candidate]) -> dict[str, object]:
+def serialize_candidates(candidates: Sequence[BlockCandidate]) -> dict[str, object]:
     """A checklist."""
-    return {"skills": [*map(candidate_data, candidates)]}
+    return {"skills": [*map(serialize_candidate, candidates)]}
 
 
-def scan_data(scan: FolderScan) -> dict[str, object]:
+def serialize_folder_scan(scan: FolderScan) -> dict[str, object]:
     """A checklist of a folder."""
-    told = {"folder": scan.folder, "findings": findings_data(scan.findings)}
-    return {**candidates_data(scan.candidates), **told}
+    told = {"folder": scan.folder, "findings": serialize_findings(scan.findings)}
+    return {**serialize_candidates(scan.candidates), **told}
 
 
-def imported_data(done: Imported) -> dict[str, object]:
+def serialize_import_result(result: ImportResult) -> dict[str, object]:
     """What an import did."""
     return {
-        "blocks": [*map(block_data, done.blocks)],
-        "replaced": [*done.replaced],
-        "skipped": [*map(candidate_data, done.skipped)],
-        "findings": findings_data(done.findings),
+        "blocks": [*map(serialize_block, result.blocks)],
+        "replaced": [*result.replaced],
+        "skipped": [*map(serialize_candidate, result.skipped)],
+        "findings": serialize_findings(result.findings),
     }
 
 
-def event_data(event: Event) -> dict[str, object]:
+def serialize_event(event: Event) -> dict[str, object]:
     """One event."""
     return {
         "kind": event.kind,
@@ -196,7 +199,7 @@ def event_data(event: Event) -> dict[str, object]:
     }
 
 
-def types_data() -> dict[str, object]:
+def serialize_block_types() -> dict[str, object]:
     """The types of blocks."""
     rows = [
         {
@@ -211,13 +214,13 @@ def types_data() -> dict[str, object]:
     return {"types": rows}
 
 
-def _zone(zone: ZoneContext) -> dict[str, object]:
+def _serialize_zone(zone: ZoneContext) -> dict[str, object]:
     blocks = [
         {"id": block.id, "type": block.content.type, "tokens": block.content.tokens}
         for block in zone.blocks
     ]
-    return {"zone": zone.zone.value, **_spending(zone.spending), "blocks": blocks}
+    return {"zone": zone.zone.value, **_serialize_spending(zone.spending), "blocks": blocks}
 
 
-def _spending(spending: Spending) -> dict[str, object]:
+def _serialize_spending(spending: Spending) -> dict[str, object]:
     return {"tokens": spending.tokens, "budget": spending.budget, "isOver": spending.is_over}

@@ -5,33 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.storage.records import Snapshot
-from skillhall._internal.workspace.unit_of_work import found_session, known_id
-from skillhall._internal.workspace.validation import MAX_NAME, checked_name
+from skillhall._internal.storage.records import SessionSnapshot
+from skillhall._internal.workspace.unit_of_work import get_session, validate_id
+from skillhall._internal.workspace.validation import MAX_NAME, validate_name
 from skillhall.errors import RecordNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.storage.ports import Reading
+    from skillhall._internal.storage.ports import WorkspaceReader
     from skillhall._internal.storage.records import Block, Session
-    from skillhall._internal.workspace.unit_of_work import Change, Desk
+    from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-SAVED, RESTORED, DELETED = "snapshot-saved", "snapshot-restored", "snapshot-deleted"
-KEPT_AUTOMATIC = 20  # snapshots of a session that we made ourselves
+SNAPSHOT_SAVED, SNAPSHOT_RESTORED, SNAPSHOT_DELETED = (
+    "snapshot-saved",
+    "snapshot-restored",
+    "snapshot-deleted",
+)
+MAX_AUTOMATIC_SNAPSHOTS = 20  # snapshots of a session that we made ourselves
 
 
-class Restored(NamedTuple):
+class RestoreResult(NamedTuple):
     """What restoring did."""
 
     session: Session
-    before: Snapshot  # the session as it was
+    before: SessionSnapshot  # the session as it was
 
 
-class SavedSession(NamedTuple):
+class SnapshotDetail(NamedTuple):
     """A snapshot and its blocks."""
 
-    snapshot: Snapshot
+    snapshot: SessionSnapshot
     blocks: Sequence[Block]
 
 
@@ -39,74 +43,83 @@ class SavedSession(NamedTuple):
 class Snapshots:
     """The snapshots of any session."""
 
-    desk: Desk
+    unit_of_work: UnitOfWork
 
-    def list(self, session: str) -> list[Snapshot]:
+    def list(self, session: str) -> list[SessionSnapshot]:
         """Those of one session, the newest first. Raises: RecordNotFound."""
 
-        def work(read: Reading) -> Sequence[Snapshot]:
-            found_session(read, session)
+        def work(read: WorkspaceReader) -> Sequence[SessionSnapshot]:
+            get_session(read, session)
             return read.snapshots(session)
 
-        return [*self.desk.store.read(work)]
+        return [*self.unit_of_work.store.read(work)]
 
-    def find(self, session: str, identity: str) -> SavedSession:
+    def find(self, session: str, identity: str) -> SnapshotDetail:
         """One with its blocks. Raises: RecordNotFound."""
 
-        def work(read: Reading) -> SavedSession:
-            return SavedSession(_found(read, session, identity), read.snapshot_blocks(identity))
+        def work(read: WorkspaceReader) -> SnapshotDetail:
+            return SnapshotDetail(
+                _get_snapshot(read, session, identity), read.snapshot_blocks(identity)
+            )
 
-        return self.desk.store.read(work)
+        return self.unit_of_work.store.read(work)
 
-    def save(self, session: str, name: str) -> Snapshot:
+    def save(self, session: str, name: str) -> SessionSnapshot:
         """The session as it is. Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge."""
-        checked = checked_name("name", name)
-        return self.desk.change(
-            session, lambda change: _keep(self.desk, change, checked, automatic=False)
+        checked = validate_name("name", name)
+        return self.unit_of_work.change_session(
+            session,
+            lambda change: _save_snapshot(self.unit_of_work, change, checked, automatic=False),
         )
 
-    def restore(self, session: str, identity: str, revision: int | None = None) -> Restored:
+    def restore(self, session: str, identity: str, revision: int | None = None) -> RestoreResult:
         """The session as it was then; as it is now, it becomes a snapshot too.
 
         With `revision`, only if nothing in the session was changed since that one.
         Raises: RecordNotFound, VersionConflict.
         """
 
-        def work(change: Change) -> Restored:
-            snapshot = _found(change.write, session, identity)
-            change.refuse_changed(revision)
-            before = keep_before(self.desk, change, f"before {snapshot.name}", spare=snapshot.id)
-            change.write.drop_blocks(session)
-            change.write.restore_blocks(snapshot, change.revision, change.at)
+        def work(change: SessionChange) -> RestoreResult:
+            snapshot = _get_snapshot(change.writer, session, identity)
+            change.check_unchanged_since(revision)
+            before = save_automatic_snapshot(
+                self.unit_of_work, change, f"before {snapshot.name}", keep_id=snapshot.id
+            )
+            change.writer.delete_blocks(session)
+            change.writer.restore_blocks(snapshot, change.revision, change.at)
             change.session = replace(
                 change.session, budgets=snapshot.budgets, version=change.revision
             )
-            change.note(RESTORED, identity)
-            return Restored(change.session, before)
+            change.add_event(SNAPSHOT_RESTORED, identity)
+            return RestoreResult(change.session, before)
 
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
     def delete(self, session: str, identity: str) -> None:
         """Remove a snapshot. Raises: RecordNotFound."""
 
-        def work(change: Change) -> None:
-            _found(change.write, session, identity)
-            change.write.drop_snapshot(identity)
-            change.note(DELETED, identity)
+        def work(change: SessionChange) -> None:
+            _get_snapshot(change.writer, session, identity)
+            change.writer.delete_snapshot(identity)
+            change.add_event(SNAPSHOT_DELETED, identity)
 
-        self.desk.change(session, work)
+        self.unit_of_work.change_session(session, work)
 
 
-def keep_before(desk: Desk, change: Change, name: str, spare: str = "") -> Snapshot:
+def save_automatic_snapshot(
+    unit_of_work: UnitOfWork, change: SessionChange, name: str, keep_id: str = ""
+) -> SessionSnapshot:
     """A snapshot that is made before blocks are replaced; old ones of that kind make room."""
-    snapshot = _keep(desk, change, name[:MAX_NAME], automatic=True)
-    change.write.forget_automatic(change.session.id, KEPT_AUTOMATIC, spare)
+    snapshot = _save_snapshot(unit_of_work, change, name[:MAX_NAME], automatic=True)
+    change.writer.prune_automatic_snapshots(change.session.id, MAX_AUTOMATIC_SNAPSHOTS, keep_id)
     return snapshot
 
 
-def _keep(desk: Desk, change: Change, name: str, *, automatic: bool) -> Snapshot:
-    snapshot = Snapshot(
-        id=desk.new_id(),
+def _save_snapshot(
+    unit_of_work: UnitOfWork, change: SessionChange, name: str, *, automatic: bool
+) -> SessionSnapshot:
+    snapshot = SessionSnapshot(
+        id=unit_of_work.new_id(),
         session=change.session.id,
         name=name,
         budgets=change.session.budgets,
@@ -114,13 +127,13 @@ def _keep(desk: Desk, change: Change, name: str, *, automatic: bool) -> Snapshot
         created=change.at,
         automatic=automatic,
     )
-    change.write.add_snapshot(snapshot)
-    change.note(SAVED, snapshot.id, name=name)
+    change.writer.add_snapshot(snapshot)
+    change.add_event(SNAPSHOT_SAVED, snapshot.id, name=name)
     return snapshot
 
 
-def _found(read: Reading, session: str, identity: str) -> Snapshot:
-    snapshot = read.snapshot(known_id("session", session), known_id("snapshot", identity))
+def _get_snapshot(reader: WorkspaceReader, session: str, identity: str) -> SessionSnapshot:
+    snapshot = reader.snapshot(validate_id("session", session), validate_id("snapshot", identity))
     if snapshot is None:
         raise RecordNotFound("snapshot", identity)
     return snapshot

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.storage.records import Event, Template
 from skillhall._internal.workspace.blocks import append_contents
-from skillhall._internal.workspace.sessions import started
-from skillhall._internal.workspace.snapshots import keep_before
-from skillhall._internal.workspace.unit_of_work import compare, found_session, is_id
-from skillhall._internal.workspace.validation import checked_description, checked_name
+from skillhall._internal.workspace.sessions import insert_session
+from skillhall._internal.workspace.snapshots import save_automatic_snapshot
+from skillhall._internal.workspace.unit_of_work import check_version, get_session, is_id
+from skillhall._internal.workspace.validation import validate_description, validate_name
 from skillhall.errors import Conflict, RecordNotFound, SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.storage.ports import Reading, Writing
-    from skillhall._internal.storage.records import Content, Session, Snapshot
-    from skillhall._internal.workspace.unit_of_work import Change, Desk
+    from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
+    from skillhall._internal.storage.records import BlockContent, Session, SessionSnapshot
+    from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-SAVED, EDITED, DELETED, APPLIED = (
+TEMPLATE_SAVED, TEMPLATE_EDITED, TEMPLATE_DELETED, TEMPLATE_APPLIED = (
     "template-saved",
     "template-edited",
     "template-deleted",
@@ -29,64 +29,64 @@ SAVED, EDITED, DELETED, APPLIED = (
 )
 
 
-class Applying(StrEnum):
+class ApplyMode(StrEnum):
     """What becomes of the blocks that are there."""
 
     REPLACE = "replace"
     APPEND = "append"
 
 
-class Arrangement(NamedTuple):
+class TemplateDetail(NamedTuple):
     """A template and what its blocks say, in order."""
 
     template: Template
-    contents: Sequence[Content]
+    contents: Sequence[BlockContent]
 
 
-class Applied(NamedTuple):
+class ApplyResult(NamedTuple):
     """What applying a template did."""
 
     session: Session
-    blocks: int
-    before: Snapshot | None  # the session as it was, if blocks were replaced
+    block_count: int
+    before: SessionSnapshot | None  # the session as it was, if blocks were replaced
 
 
 @dataclass(frozen=True, slots=True)
 class Templates:
     """All templates."""
 
-    desk: Desk
+    unit_of_work: UnitOfWork
 
     def list(self) -> list[Template]:
         """All of them, by name."""
-        return [*self.desk.store.read(lambda read: read.templates())]
+        return [*self.unit_of_work.store.read(lambda read: read.templates())]
 
-    def find(self, identity: str) -> Arrangement:
+    def find(self, identity: str) -> TemplateDetail:
         """One with its contents, by id or by name. Raises: RecordNotFound."""
 
-        def work(read: Reading) -> Arrangement:
-            template = _found(read, identity)
-            return Arrangement(template, read.template_contents(template.id))
+        def work(read: WorkspaceReader) -> TemplateDetail:
+            template = _get_template(read, identity)
+            return TemplateDetail(template, read.template_contents(template.id))
 
-        return self.desk.store.read(work)
+        return self.unit_of_work.store.read(work)
 
     def save(self, session: str, name: str, description: str = "") -> Template:
         """A template out of a session's blocks.
 
         Raises: RecordNotFound, Conflict, TextRefused, FieldRefused, TooLarge.
         """
-        checked, described = checked_name("name", name), checked_description(description)
+        checked, described = validate_name("name", name), validate_description(description)
 
-        def work(write: Writing) -> Template:
-            source = found_session(write, session)
-            _refuse_taken(write, checked, "")
-            at, identity = self.desk.clock(), self.desk.new_id()
+        def work(write: WorkspaceWriter) -> Template:
+            source = get_session(write, session)
+            _check_name_free(write, checked, "")
+            at, identity = self.unit_of_work.clock(), self.unit_of_work.new_id()
             template = Template(identity, checked, described, source.budgets, 1, at, at)
-            write.add_template(template, _contents(write, session))
-            write.note(Event(SAVED, identity, "", 1, {"name": checked}, at))
+            write.add_template(template, _read_contents(write, session))
+            write.add_events(Event(TEMPLATE_SAVED, identity, "", 1, {"name": checked}, at))
             return template
 
-        return self.desk.store.write(work)
+        return self.unit_of_work.store.write(work)
 
     def edit(
         self,
@@ -101,100 +101,106 @@ class Templates:
 
         Raises: RecordNotFound, VersionConflict, Conflict, TextRefused, FieldRefused, TooLarge.
         """
-        checked = None if name is None else checked_name("name", name)
-        described = None if description is None else checked_description(description)
+        checked = None if name is None else validate_name("name", name)
+        described = None if description is None else validate_description(description)
 
-        def work(write: Writing) -> Template:
-            old = _found(write, identity)
-            compare("template", old.id, version, old.version, old)
+        def work(write: WorkspaceWriter) -> Template:
+            old = _get_template(write, identity)
+            check_version("template", old.id, version, old.version, old)
             if checked is not None:
-                _refuse_taken(write, checked, old.id)
-            source = None if session is None else found_session(write, session)
+                _check_name_free(write, checked, old.id)
+            source = None if session is None else get_session(write, session)
             template = replace(
                 old,
                 name=checked or old.name,
                 description=old.description if described is None else described,
                 budgets=old.budgets if source is None else source.budgets,
                 version=old.version + 1,
-                updated=self.desk.clock(),
+                updated=self.unit_of_work.clock(),
             )
-            contents = None if session is None else _contents(write, session)
+            contents = None if session is None else _read_contents(write, session)
             write.save_template(template, contents)
-            write.note(Event(EDITED, old.id, "", template.version, {}, template.updated))
+            write.add_events(
+                Event(TEMPLATE_EDITED, old.id, "", template.version, {}, template.updated)
+            )
             return template
 
-        return self.desk.store.write(work)
+        return self.unit_of_work.store.write(work)
 
     def delete(self, identity: str, version: int) -> None:
         """Remove a template. Raises: RecordNotFound, VersionConflict."""
 
-        def work(write: Writing) -> None:
-            old = _found(write, identity)
-            compare("template", old.id, version, old.version, old)
-            write.drop_template(old.id)
-            write.note(Event(DELETED, old.id, "", old.version, {}, self.desk.clock()))
+        def work(write: WorkspaceWriter) -> None:
+            old = _get_template(write, identity)
+            check_version("template", old.id, version, old.version, old)
+            write.delete_template(old.id)
+            write.add_events(
+                Event(TEMPLATE_DELETED, old.id, "", old.version, {}, self.unit_of_work.clock())
+            )
 
-        self.desk.store.write(work)
+        self.unit_of_work.store.write(work)
 
-    def start(self, identity: str, name: str) -> Session:
+    def create_session(self, identity: str, name: str) -> Session:
         """A new session with the template's blocks and budgets.
 
         Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge.
         """
-        checked = checked_name("name", name)
+        checked = validate_name("name", name)
 
-        def work(write: Writing) -> Session:
-            template = _found(write, identity)
+        def work(write: WorkspaceWriter) -> Session:
+            template = _get_template(write, identity)
             contents = write.template_contents(template.id)
-            return started(self.desk, write, checked, template.budgets, contents)
+            return insert_session(self.unit_of_work, write, checked, template.budgets, contents)
 
-        return self.desk.store.write(work)
+        return self.unit_of_work.store.write(work)
 
     def apply(
-        self, session: str, identity: str, how: Applying, revision: int | None = None
-    ) -> Applied:
+        self, session: str, identity: str, mode: ApplyMode, revision: int | None = None
+    ) -> ApplyResult:
         """A session with the template's blocks, after its own or in place of them.
 
         With `revision`, only if nothing in the session was changed since that one.
         Raises: RecordNotFound, VersionConflict, TooLarge.
         """
 
-        def work(change: Change) -> Applied:
-            change.refuse_changed(revision)
-            template = _found(change.write, identity)
+        def work(change: SessionChange) -> ApplyResult:
+            change.check_unchanged_since(revision)
+            template = _get_template(change.writer, identity)
             before = None
-            if how is Applying.REPLACE:
-                before = keep_before(self.desk, change, f"before {template.name}")
-                change.write.drop_blocks(session)
-            contents = change.write.template_contents(template.id)
-            blocks = append_contents(self.desk, change, contents)
-            change.note(APPLIED, template.id, how=how.value, blocks=len(blocks))
-            return Applied(change.session, len(blocks), before)
+            if mode is ApplyMode.REPLACE:
+                before = save_automatic_snapshot(
+                    self.unit_of_work, change, f"before {template.name}"
+                )
+                change.writer.delete_blocks(session)
+            contents = change.writer.template_contents(template.id)
+            blocks = append_contents(self.unit_of_work, change, contents)
+            change.add_event(TEMPLATE_APPLIED, template.id, how=mode.value, blocks=len(blocks))
+            return ApplyResult(change.session, len(blocks), before)
 
-        return self.desk.change(session, work)
+        return self.unit_of_work.change_session(session, work)
 
 
-def _found(read: Reading, identity: str) -> Template:
-    template = read.template(identity) if is_id(identity) else None
-    if template is None and (named := _named(read, identity)) is not None:
-        template = read.template(named.id)
+def _get_template(reader: WorkspaceReader, identity: str) -> Template:
+    template = reader.template(identity) if is_id(identity) else None
+    if template is None and (named := _find_by_name(reader, identity)) is not None:
+        template = reader.template(named.id)
     if template is None:
         raise RecordNotFound("template", identity)
     return template
 
 
-def _named(read: Reading, name: str) -> Template | None:
+def _find_by_name(reader: WorkspaceReader, name: str) -> Template | None:
     try:
-        return read.template_named(checked_name("name", name))
+        return reader.find_template_by_name(validate_name("name", name))
     except SkillhallError:  # no template has such a name
         return None
 
 
-def _refuse_taken(read: Reading, name: str, own: str) -> None:
-    other = read.template_named(name)
-    if other is not None and other.id != own:
+def _check_name_free(reader: WorkspaceReader, name: str, own_id: str) -> None:
+    other = reader.find_template_by_name(name)
+    if other is not None and other.id != own_id:
         raise Conflict(f"a template named {name!r}", "choose another name, or update that one")
 
 
-def _contents(read: Reading, session: str) -> list[Content]:
-    return [block.content for block in read.blocks(session)]
+def _read_contents(reader: WorkspaceReader, session: str) -> list[BlockContent]:
+    return [block.content for block in reader.blocks(session)]

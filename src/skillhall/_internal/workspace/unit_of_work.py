@@ -12,7 +12,7 @@ from skillhall._internal.workspace.validation import MAX_BLOCKS
 from skillhall.errors import RecordNotFound, TooLarge, VersionConflict
 
 if TYPE_CHECKING:
-    from skillhall._internal.storage.ports import Reading, Store, Writing
+    from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceStore, WorkspaceWriter
     from skillhall._internal.storage.records import Block, Session
 
 _T = TypeVar("_T")
@@ -21,40 +21,40 @@ _ID = re.compile(r"[0-9a-z]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class UnitOfWork:
     """What every verb needs."""
 
-    store: Store
+    store: WorkspaceStore
     clock: Callable[[], str]  # the time in UTC, as a text that sorts
     new_id: Callable[[], str]
 
-    def change(self, session: str, work: Callable[[Change], _T]) -> _T:
+    def change_session(self, session: str, work: Callable[[SessionChange], _T]) -> _T:
         """What the work returns, once all that it did to the session is kept.
 
         Raises: RecordNotFound, DatabaseUnavailable, DatabaseFull, and what the work raises.
         """
 
-        def whole(write: Writing) -> _T:
-            found = write.locked(known_id("session", session))
+        def whole(write: WorkspaceWriter) -> _T:
+            found = write.lock_session(validate_id("session", session))
             if found is None:
                 raise RecordNotFound("session", session)
             at = self.clock()
             next_state = replace(found, revision=found.revision + 1, updated=at)
-            change = Change(write, next_state, at)
+            change = SessionChange(write, next_state, at)
             result = work(change)
             if change.events:
                 write.save_session(change.session)
-                write.note(*change.events)
+                write.add_events(*change.events)
             return result
 
         return self.store.write(whole)
 
 
 @dataclass(slots=True)
-class Change:
+class SessionChange:
     """One change of a session: whoever makes it is alone with the session until it is kept."""
 
-    write: Writing
+    writer: WorkspaceWriter
     session: Session  # as it will be
     at: str
     events: list[Event] = field(default_factory=list)
@@ -64,23 +64,23 @@ class Change:
         """The version that everything gets which this change touches."""
         return self.session.revision
 
-    def note(self, kind: str, subject: str, **data: str | int | None) -> None:
+    def add_event(self, kind: str, subject: str, **data: str | int | None) -> None:
         """Tell that something happened."""
         event = Event(kind, subject, self.session.id, self.revision, data, self.at)
         self.events.append(event)
 
-    def refuse_changed(self, since: int | None) -> None:
+    def check_unchanged_since(self, revision: int | None) -> None:
         """See that nothing happened since a revision, if one is given. Raises: VersionConflict."""
-        if since is not None:
-            compare("session", self.session.id, since, self.revision - 1, None)
+        if revision is not None:
+            check_version("session", self.session.id, revision, self.revision - 1, None)
 
-    def refuse_too_many(self, more: int) -> None:
+    def check_block_limit(self, added: int) -> None:
         """See that so many blocks still fit. Raises: TooLarge."""
-        if self.write.count(self.session.id) + more > MAX_BLOCKS:
+        if self.writer.count_blocks(self.session.id) + added > MAX_BLOCKS:
             raise TooLarge("the session", MAX_BLOCKS, "blocks")
 
 
-def known_id(kind: str, identity: str) -> str:
+def validate_id(kind: str, identity: str) -> str:
     """The id, if it can be one. Raises: RecordNotFound, before a database is asked for nonsense."""
     if not is_id(identity):
         raise RecordNotFound(kind, identity)
@@ -92,23 +92,23 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def found_session(read: Reading, identity: str) -> Session:
+def get_session(reader: WorkspaceReader, identity: str) -> Session:
     """The session with that id. Raises: RecordNotFound."""
-    session = read.session(known_id("session", identity))
+    session = reader.session(validate_id("session", identity))
     if session is None:
         raise RecordNotFound("session", identity)
     return session
 
 
-def found_block(read: Reading, session: str, identity: str) -> Block:
+def get_block(reader: WorkspaceReader, session: str, identity: str) -> Block:
     """The block of that session, if it is not deleted. Raises: RecordNotFound."""
-    block = read.block(session, known_id("block", identity))
+    block = reader.block(session, validate_id("block", identity))
     if block is None or block.deleted is not None:
         raise RecordNotFound("block", identity)
     return block
 
 
-def compare(kind: str, identity: str, given: int, version: int, current: object) -> None:
+def check_version(kind: str, identity: str, expected: int, version: int, current: object) -> None:
     """See that a change is made against what is there. Raises: VersionConflict."""
-    if given != version:
-        raise VersionConflict(kind, identity, given, version, current)
+    if expected != version:
+        raise VersionConflict(kind, identity, expected, version, current)

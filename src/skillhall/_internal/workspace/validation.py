@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.storage.records import Budgets, Content, Zone
+from skillhall._internal.storage.records import BlockContent, SessionBudgets, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall.errors import FieldRefused, TextRefused, TooLarge
 
@@ -21,9 +21,9 @@ MAX_BUDGET = 1_000_000_000  # tokens
 _CONTROL = ("Cc", "Zl", "Zp")
 
 
-def checked_name(field: str, text: str) -> str:
+def validate_name(field: str, text: str) -> str:
     """A name: one line, not empty. Raises: TextRefused, FieldRefused, TooLarge."""
-    name = _kept(field, text).strip()
+    name = _check_storable(field, text).strip()
     if any(unicodedata.category(c) in _CONTROL for c in name):
         raise TextRefused(field, "it holds control characters or line breaks")
     if not name:
@@ -33,15 +33,15 @@ def checked_name(field: str, text: str) -> str:
     return name
 
 
-def checked_description(text: str) -> str:
+def validate_description(text: str) -> str:
     """A few words about a template. Raises: TextRefused, TooLarge."""
-    described = _kept("description", text).strip()
+    described = _check_storable("description", text).strip()
     if len(described) > MAX_DESCRIPTION:
         raise TooLarge("description", MAX_DESCRIPTION, "characters")
     return described
 
 
-def checked_zone(text: str) -> Zone:
+def parse_zone(text: str) -> Zone:
     """The zone of that name, in any case. Raises: FieldRefused."""
     try:
         return Zone(text.upper())
@@ -50,7 +50,7 @@ def checked_zone(text: str) -> Zone:
         raise FieldRefused("zone", f"there is no zone {text[:MAX_NAME]!r}", known) from None
 
 
-def checked_type(text: str) -> str:
+def validate_block_type(text: str) -> str:
     """The id of a block type. Raises: FieldRefused."""
     if text not in BLOCK_TYPES:
         known = ", ".join(BLOCK_TYPES)
@@ -58,7 +58,7 @@ def checked_type(text: str) -> str:
     return text
 
 
-def checked_budgets(budgets: Budgets) -> Budgets:
+def validate_budgets(budgets: SessionBudgets) -> SessionBudgets:
     """Budgets that can be met. Raises: FieldRefused."""
     for value in (budgets.permanent, budgets.stable, budgets.working, budgets.total):
         if value is not None and not 0 <= value <= MAX_BUDGET:
@@ -66,18 +66,20 @@ def checked_budgets(budgets: Budgets) -> Budgets:
     return budgets
 
 
-def make_content(kind: str, zone: Zone, text: str, skill: SkillOrigin | None = None) -> Content:
+def build_content(
+    kind: str, zone: Zone, text: str, skill: SkillOrigin | None = None
+) -> BlockContent:
     """What a block says, with its tokens. Raises: TextRefused, TooLarge."""
-    _kept("content", text)
+    _check_storable("content", text)
     if len(text.encode("utf-8")) > MAX_CONTENT:
         raise TooLarge("content", MAX_CONTENT)
     if skill is not None:
         for part in (skill.name, skill.description, skill.source_type, skill.source_ref):
-            _kept("metadata", part)
-    return Content(kind, zone, text, estimate_tokens(text), skill)
+            _check_storable("metadata", part)
+    return BlockContent(kind, zone, text, estimate_tokens(text), skill)
 
 
-def _kept(field: str, text: str) -> str:
+def _check_storable(field: str, text: str) -> str:
     """The text, if every database and every JSON can hold it. Raises: TextRefused."""
     if "\0" in text:
         raise TextRefused(field, "it holds NUL characters")

@@ -22,13 +22,13 @@ class Clock:
 
 def begun(kept: Conversations) -> Conversation:
     one = Conversation("default", "a:b", NO_CHAT)
-    kept.begin(one, "Hello.")
+    kept.begin_turn(one, "Hello.")
     return one
 
 
 def ended(kept: Conversations) -> Conversation:
     one = begun(kept)
-    kept.finish(one)
+    kept.finish_turn(one)
     return one
 
 
@@ -52,10 +52,10 @@ def test_the_oldest_goes_when_there_are_too_many() -> None:
 
 def test_so_many_answers_are_on_their_way_at_once() -> None:
     kept = Conversations()
-    every = [begun(kept) for _ in range(conversations.MAX_RUNS)]
+    every = [begun(kept) for _ in range(conversations.MAX_RUNNING_REPLIES)]
     with pytest.raises(Busy, match="4 answers are on their way"):
         begun(kept)
-    kept.finish(every[0])
+    kept.finish_turn(every[0])
     begun(kept)
 
 
@@ -63,14 +63,14 @@ def test_a_long_message_and_a_long_conversation_are_refused() -> None:
     kept = Conversations()
     one = Conversation("default", "a:b", NO_CHAT)
     with pytest.raises(TooLarge):
-        kept.begin(one, "x" * (conversations.MAX_MESSAGE + 1))
+        kept.begin_turn(one, "x" * (conversations.MAX_MESSAGE_LENGTH + 1))
     one.turns = [Turn("x")] * conversations.MAX_TURNS
     with pytest.raises(Busy, match="has 100 messages"):
-        kept.begin(one, "One more.")
+        kept.begin_turn(one, "One more.")
 
 
 def test_a_conversation_that_was_ended_is_gone() -> None:
     kept = Conversations()
     one = ended(kept)
-    kept.end(one.id)
+    kept.remove(one.id)
     assert kept.find(one.id) is None

@@ -5,14 +5,14 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from skillhall._internal.agents.config.agent_config import (
-    TOOLS,
+    AGENT_TOOL_NAMES,
+    AgentBudgets,
     AgentConfig,
-    Budgets,
     find_config,
     read_config,
     schema_file,
 )
-from skillhall._internal.agents.config.nodes import MAX_CONFIG
+from skillhall._internal.agents.config.nodes import MAX_CONFIG_BYTES
 from skillhall._internal.agents.instruction_skills import InstructionSource
 from skillhall._internal.policy.selection import Globs
 from skillhall.errors import ConfigInvalid
@@ -79,13 +79,13 @@ def test_toml_has_the_same_shape(tmp_path: Path) -> None:
 def test_a_config_saved_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     file = tmp_path / "config.json"
     file.write_text('{"agents": [{"id": "a"}]}', encoding="utf-8-sig")
-    assert read_config(file).agent("a").skills == ()
+    assert read_config(file).find_agent("a").skills == ()
 
 
 def test_an_unknown_agent_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     with pytest.raises(ConfigInvalid, match="there is no agent 'b'") as caught:
-        config.agent("b")
+        config.find_agent("b")
     assert caught.value.hint == "its agents: a"
 
 
@@ -197,14 +197,14 @@ def test_a_whole_agent_is_read_and_the_schema_takes_it(tmp_path: Path) -> None:
     assert (agent.display_name, agent.model) == ("Coding", "ollama:qwen3")
     assert agent.instructions == "Be brief."
     assert agent.tools == ("load_skill", "ReadFile")
-    assert agent.budgets == Budgets(2000, 9, None)
+    assert agent.budgets == AgentBudgets(2000, 9, None)
     assert agent.read_extensions == (".md", ".sql")
     assert schema().is_valid({"agents": [entry]})
 
 
 def test_an_agent_gets_every_tool_unless_its_config_names_some(tmp_path: Path) -> None:
     config = read_config(written(tmp_path, {"agents": [{"id": "a"}, {"id": "b", "tools": []}]}))
-    assert [agent.tools for agent in config.agents] == [TOOLS, ()]
+    assert [agent.tools for agent in config.agents] == [AGENT_TOOL_NAMES, ()]
 
 
 def test_an_error_names_the_line_of_its_key_in_json(tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_what_is_missing_is_looked_for_at_the_line_above_it(tmp_path: Path) -> N
 
 def test_a_config_that_is_too_large_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "config.json"
-    file.write_bytes(b" " * (MAX_CONFIG + 1))
-    assert problem_of(file) == f"it is larger than {MAX_CONFIG} bytes"
+    file.write_bytes(b" " * (MAX_CONFIG_BYTES + 1))
+    assert problem_of(file) == f"it is larger than {MAX_CONFIG_BYTES} bytes"
 
 
 def test_a_folder_has_the_config_of_its_toml_file_first(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_without_skills_there_is_no_skill_tool(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", [".agents/sys.skills", ".agents/skills", ".skills"])
 def test_the_skill_tool_knows_the_skills_of_the_run_directory(tmp_path: Path, folder: str) -> None:
     make_skill(tmp_path / folder, "pdf")
-    answer = tools_for(str(tmp_path))["Skill"].answer({"name": "pdf"})
+    answer = tools_for(str(tmp_path))["Skill"].call({"name": "pdf"})
     assert not answer.is_error
     assert isinstance(answer.content, dict)
     assert answer.content["instructions"] == "# Steps"
@@ -34,7 +34,7 @@ def test_the_skill_tool_knows_the_skills_of_the_run_directory(tmp_path: Path, fo
 def test_the_skill_tool_answers_arguments_of_any_shape(tmp_path: Path, arguments: object) -> None:
     make_skill(tmp_path / ".skills", "pdf")
     tool = tools_for(str(tmp_path))["Skill"]
-    answer = tool.answer(arguments)
+    answer = tool.call(arguments)
     assert answer.is_error
     assert "Available skills: pdf" in str(answer.content)
     assert tool(arguments) == answer.content

@@ -5,10 +5,10 @@ import pytest
 from skillhall._internal.catalog.search.query import (
     MAX_TERMS,
     Term,
-    fold,
-    loosened,
-    read_query,
-    spaced,
+    fold_text,
+    loosen_terms,
+    parse_query,
+    separate_unspaced,
 )
 
 
@@ -28,15 +28,15 @@ from skillhall._internal.catalog.search.query import (
     ],
 )
 def test_terms_of_a_query(text: str, terms: list[tuple[str, bool]]) -> None:
-    assert list(read_query(text).terms) == terms
+    assert list(parse_query(text).terms) == terms
 
 
 def test_a_query_has_at_most_so_many_terms() -> None:
-    assert len(read_query(" ".join(f"w{number}" for number in range(100))).terms) == MAX_TERMS
+    assert len(parse_query(" ".join(f"w{number}" for number in range(100))).terms) == MAX_TERMS
 
 
 def test_a_query_is_cut_at_a_thousand_characters() -> None:
-    assert read_query("x" * 5000).needle == "x" * 1000
+    assert parse_query("x" * 5000).folded_text == "x" * 1000
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_a_query_is_cut_at_a_thousand_characters() -> None:
     ],
 )
 def test_folding_takes_case_and_accents_away(text: str, folded: str) -> None:
-    assert fold(text) == folded
+    assert fold_text(text) == folded
 
 
 def test_characters_of_scripts_without_blanks_are_tokens() -> None:
-    assert spaced("pdf文档 x").split() == ["pdf", "文", "档", "x"]
+    assert separate_unspaced("pdf文档 x").split() == ["pdf", "文", "档", "x"]
 
 
 def test_a_long_run_without_blanks_is_loosened_to_its_pairs() -> None:
     terms = (Term("pdf"), Term("分析数"), Term("文档"))
-    assert loosened(terms) == (Term("pdf"), Term("分析"), Term("析数"), Term("文档"))
+    assert loosen_terms(terms) == (Term("pdf"), Term("分析"), Term("析数"), Term("文档"))

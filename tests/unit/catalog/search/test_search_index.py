@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skillhall._internal.catalog.catalog import Skill
-from skillhall._internal.catalog.search.fts import FullText
-from skillhall._internal.catalog.search.linear_scan import PlainScan
+from skillhall._internal.catalog.search.fts import FtsEngine
+from skillhall._internal.catalog.search.linear_scan import LinearScanEngine
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall.errors import SkillFileNotFound
 from tests.support.catalogs import (
     ENGINES,
     make_catalog,
-    make_found,
+    make_catalog_skill,
     make_index,
-    names_found,
+    search_names,
 )
 
 SKILLS = {
@@ -42,11 +42,11 @@ def index(request: pytest.FixtureRequest) -> SearchIndex:
 
 
 def test_a_name_comes_first_then_names_that_begin_so_then_texts(index: SearchIndex) -> None:
-    assert names_found(index, "pdf") == ["pdf", "pdf-forms", "pdfium-build", "merge", "report"]
+    assert search_names(index, "pdf") == ["pdf", "pdf-forms", "pdfium-build", "merge", "report"]
 
 
 def test_a_longer_name_is_found_by_its_beginning(index: SearchIndex) -> None:
-    assert names_found(index, "pdf-fo")[0] == "pdf-forms"
+    assert search_names(index, "pdf-fo")[0] == "pdf-forms"
 
 
 def test_scores_fall_from_hit_to_hit_and_stay_below_one(index: SearchIndex) -> None:
@@ -72,59 +72,63 @@ def test_scores_fall_from_hit_to_hit_and_stay_below_one(index: SearchIndex) -> N
     ],
 )
 def test_a_skill_is_found_by(index: SearchIndex, text: str, name: str) -> None:
-    assert names_found(index, text)[0] == name
+    assert search_names(index, text)[0] == name
 
 
 def test_a_beginning_that_no_stem_has_is_still_found() -> None:
-    index = make_index({"a": "Validates things.", "b": "Other."}, FullText)
-    assert names_found(index, "valida") == ["a"]
+    index = make_index({"a": "Validates things.", "b": "Other."}, FtsEngine)
+    assert search_names(index, "valida") == ["a"]
 
 
 def test_a_letter_is_a_word_to_the_index() -> None:
-    index = make_index({"a": "Compiles code.", "b": "Knows c++."}, FullText)
-    assert names_found(index, "c++ (x") == ["b"]
+    index = make_index({"a": "Compiles code.", "b": "Knows c++."}, FtsEngine)
+    assert search_names(index, "c++ (x") == ["b"]
 
 
 def test_other_forms_of_a_word_are_found_by_the_index() -> None:
-    index = make_index({"a": "Merging documents.", "b": "Other."}, FullText)
-    assert names_found(index, "merged document") == ["a"]
+    index = make_index({"a": "Merging documents.", "b": "Other."}, FtsEngine)
+    assert search_names(index, "merged document") == ["a"]
 
 
 def test_a_whole_word_is_better_than_a_word_that_it_begins() -> None:
     described = {"a": "Writes javascript.", "b": "Writes java beans.", "c": "Other."}
-    assert names_found(make_index(described, FullText), "java") == ["b", "a"]
+    assert search_names(make_index(described, FtsEngine), "java") == ["b", "a"]
 
 
 def test_a_name_counts_more_than_a_description_and_that_more_than_a_body() -> None:
-    skills = [make_found("a", "x"), make_found("b", "about tea"), make_found("my-tea", "x")]
-    skills += [make_found(f"other-{number}", "x") for number in range(5)]
+    skills = [
+        make_catalog_skill("a", "x"),
+        make_catalog_skill("b", "about tea"),
+        make_catalog_skill("my-tea", "x"),
+    ]
+    skills += [make_catalog_skill(f"other-{number}", "x") for number in range(5)]
     bodies = {"a": "tea"}
     for engine in ENGINES:
         built = SearchIndex.build(
             make_catalog(skills), lambda skill: bodies.get(skill.name, ""), engine
         )
-        assert names_found(built, "tea") == ["my-tea", "b", "a"]
+        assert search_names(built, "tea") == ["my-tea", "b", "a"]
 
 
 def test_skills_with_all_words_come_before_skills_with_some(index: SearchIndex) -> None:
-    assert names_found(index, "documents merges")[0] == "merge"
-    assert "pdf" in names_found(index, "documents merges")
+    assert search_names(index, "documents merges")[0] == "merge"
+    assert "pdf" in search_names(index, "documents merges")
 
 
 def test_words_that_most_skills_have_do_not_count_when_a_rare_one_is_there() -> None:
     described = {f"s-{number:04}": "common words" for number in range(1500)}
-    index = make_index(described | {"odd": "rare"}, FullText)
-    assert names_found(index, "common rare") == ["odd"]
+    index = make_index(described | {"odd": "rare"}, FtsEngine)
+    assert search_names(index, "common rare") == ["odd"]
 
 
 def test_a_sentence_without_blanks_is_found_by_its_pairs() -> None:
-    index = make_index({"a": "生成分析报告", "b": "Other."}, FullText)
-    assert names_found(index, "我需要分析数据") == ["a"]
+    index = make_index({"a": "生成分析报告", "b": "Other."}, FtsEngine)
+    assert search_names(index, "我需要分析数据") == ["a"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000"])
 def test_a_blank_query_gives_every_skill_in_name_order(index: SearchIndex, text: str) -> None:
-    assert names_found(index, text) == sorted(SKILLS)
+    assert search_names(index, text) == sorted(SKILLS)
     assert index.search(text, 3).total == len(SKILLS)
 
 
@@ -137,7 +141,7 @@ def test_any_text_is_a_query(index: SearchIndex, text: str) -> None:
 @pytest.mark.parametrize("name", ["\ud800", "a\0b", "*", '"', "  two  words ", "名", "\u0301"])
 def test_an_odd_name_is_found_by_itself(name: str) -> None:
     for engine in ENGINES:
-        found = names_found(make_index({name: "\0 \udfff", "other": "x"}, engine), name)
+        found = search_names(make_index({name: "\0 \udfff", "other": "x"}, engine), name)
         assert found[:1] == [name]
 
 
@@ -156,18 +160,21 @@ def test_a_page_outside_of_the_answer_is_empty(index: SearchIndex, limit: int, o
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("text", ["", "secret", "secr", "tea", "te secret", "ecre", "pot tea"])
 def test_what_no_model_may_see_is_found_by_people_alone(
-    engine: type[FullText | PlainScan], text: str
+    engine: type[FtsEngine | LinearScanEngine], text: str
 ) -> None:
-    skills = [make_found("secret", "A tea pot.", hidden=True), make_found("open", "A tea pot.")]
-    index = SearchIndex.build(make_catalog(skills), make=engine)
-    assert "secret" in names_found(index, text)
+    skills = [
+        make_catalog_skill("secret", "A tea pot.", hidden=True),
+        make_catalog_skill("open", "A tea pot."),
+    ]
+    index = SearchIndex.build(make_catalog(skills), make_engine=engine)
+    assert "secret" in search_names(index, text)
     told = index.search(text, for_models=True)
     assert "secret" not in [hit.skill.name for hit in told.hits]
     assert told.total == len(told.hits)
 
 
 def test_equal_names_are_told_in_the_order_of_their_paths() -> None:
-    skills = [make_found("a", "x", "two"), make_found("a", "x", "one")]
+    skills = [make_catalog_skill("a", "x", "two"), make_catalog_skill("a", "x", "one")]
     index = SearchIndex.build(make_catalog(skills))
     assert [hit.skill.folder for hit in index.search("a").hits] == ["one", "two"]
 
@@ -176,13 +183,15 @@ def test_a_body_that_cannot_be_read_costs_only_the_body() -> None:
     def gone(skill: Skill) -> str:
         raise SkillFileNotFound(skill.name)
 
-    index = SearchIndex.build(make_catalog([make_found("a", "Tea.")]), gone)
-    assert [skill.name for skill in index.unread] == ["a"]
+    index = SearchIndex.build(make_catalog([make_catalog_skill("a", "Tea.")]), gone)
+    assert [skill.name for skill in index.unreadable_skills] == ["a"]
     assert index.search("a").hits[0].snippet.text == "Tea."
 
 
 def test_a_word_in_the_body_is_shown_from_the_body() -> None:
-    index = SearchIndex.build(make_catalog([make_found("a", "Tea.")]), lambda _: "# Green\n\npot")
+    index = SearchIndex.build(
+        make_catalog([make_catalog_skill("a", "Tea.")]), lambda _: "# Green\n\npot"
+    )
     assert index.search("pot").hits[0].snippet == ("# Green pot", ((8, 11),))
     assert index.search("tea").hits[0].snippet == ("Tea.", ((0, 3),))
 
@@ -227,5 +236,5 @@ def test_an_sqlite_without_full_text_search_is_noticed() -> None:
 
 def test_a_name_that_folds_to_nothing_is_found_before_a_blank_one() -> None:
     for engine in ENGINES:
-        found = names_found(make_index({"": "x", "\u00a8": "y"}, engine), "\u00a8")
+        found = search_names(make_index({"": "x", "\u00a8": "y"}, engine), "\u00a8")
         assert found[:1] == ["\u00a8"]

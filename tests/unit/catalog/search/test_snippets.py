@@ -2,12 +2,12 @@
 
 import pytest
 
-from skillhall._internal.catalog.search.query import read_query
-from skillhall._internal.catalog.search.snippets import LENGTH, Excerpts
+from skillhall._internal.catalog.search.query import parse_query
+from skillhall._internal.catalog.search.snippets import MAX_LENGTH, SnippetBuilder
 
 
 def marked(text: str, query: str, *, inside_words: bool = False) -> list[str]:
-    shown, marks = Excerpts(read_query(query), inside_words=inside_words).of(text)
+    shown, marks = SnippetBuilder(parse_query(query), inside_words=inside_words).build(text)
     return [shown[start:end] for start, end in marks]
 
 
@@ -36,19 +36,21 @@ def test_parts_of_words_are_marked_when_they_were_looked_for() -> None:
 
 
 def test_a_long_text_is_cut_round_the_first_word_that_was_found() -> None:
-    shown, marks = Excerpts(read_query("needle")).of("hay " * 500 + "needle" + " hay" * 500)
+    shown, marks = SnippetBuilder(parse_query("needle")).build(
+        "hay " * 500 + "needle" + " hay" * 500
+    )
     assert shown.startswith("…hay")
     assert shown.endswith("hay…")
-    assert len(shown) <= LENGTH + 2
+    assert len(shown) <= MAX_LENGTH + 2
     assert [shown[start:end] for start, end in marks] == ["needle"]
 
 
 def test_what_a_terminal_would_obey_is_not_in_an_excerpt() -> None:
-    shown, marks = Excerpts(read_query("b")).of("a\x1b[31m\n\n\u202eb\0c\ud800 <b>")
+    shown, marks = SnippetBuilder(parse_query("b")).build("a\x1b[31m\n\n\u202eb\0c\ud800 <b>")
     assert shown == "a [31m b c <b>"
     assert [shown[start:end] for start, end in marks] == ["b", "b"]
 
 
 def test_an_emoji_flag_is_shown_in_an_excerpt() -> None:
     wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
-    assert Excerpts(read_query("pdf")).of(f"PDF {wales} now").text == f"PDF {wales} now"
+    assert SnippetBuilder(parse_query("pdf")).build(f"PDF {wales} now").text == f"PDF {wales} now"

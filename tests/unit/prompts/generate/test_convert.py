@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhall._internal.prompts.generate.convert import (
-    MAX_FOLDER,
-    Wanted,
-    folder_for,
+    MAX_FOLDER_NAME,
+    PromptFilter,
+    build_prompt_skill_md,
     is_script,
-    skill_md,
+    to_folder_name,
 )
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.sources.server_api.prompt_client import Argument
+from skillhall._internal.sources.server_api.prompt_client import RemotePromptArgument
 
 
 @pytest.mark.parametrize(
@@ -31,15 +31,15 @@ from skillhall._internal.sources.server_api.prompt_client import Argument
 def test_a_folder_is_named_after_its_prompt_as_the_specification_wants(
     name: str, folder: str
 ) -> None:
-    assert folder_for(name) == folder
+    assert to_folder_name(name) == folder
 
 
 @given(st.text())
 def test_any_name_gives_one_plain_component(name: str) -> None:
-    folder = folder_for(name)
+    folder = to_folder_name(name)
     assert RelativePath.parse(folder).parts == (folder,)
     assert not folder.startswith((".", "-"))
-    assert len(folder.encode()) <= MAX_FOLDER + len("-skill")
+    assert len(folder.encode()) <= MAX_FOLDER_NAME + len("-skill")
 
 
 @given(
@@ -47,7 +47,12 @@ def test_any_name_gives_one_plain_component(name: str) -> None:
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
 )
 def test_a_prompt_reads_back_as_it_was(description: str, body: str) -> None:
-    data = skill_md("pdf", description, body, [Argument("a", required=True), Argument("b")])
+    data = build_prompt_skill_md(
+        "pdf",
+        description,
+        body,
+        [RemotePromptArgument("a", required=True), RemotePromptArgument("b")],
+    )
     fields = parse_skill(data, "pdf").frontmatter.fields
     assert fields == {"name": "pdf", "description": description, "argument-hint": "<a> [b]"}
     assert data.decode().partition("\n---\n")[2] == body
@@ -56,16 +61,18 @@ def test_a_prompt_reads_back_as_it_was(description: str, body: str) -> None:
 @pytest.mark.parametrize(
     ("wanted", "taken"),
     [
-        (Wanted(), {"a", "ab", "B"}),
-        (Wanted(include=("a*",)), {"a", "ab"}),
-        (Wanted(include=("a", "B")), {"a", "B"}),
-        (Wanted(exclude=("?",)), {"ab"}),
-        (Wanted(include=("a*",), exclude=("*b",)), {"a"}),
-        (Wanted(include=("b",)), set()),
+        (PromptFilter(), {"a", "ab", "B"}),
+        (PromptFilter(include=("a*",)), {"a", "ab"}),
+        (PromptFilter(include=("a", "B")), {"a", "B"}),
+        (PromptFilter(exclude=("?",)), {"ab"}),
+        (PromptFilter(include=("a*",), exclude=("*b",)), {"a"}),
+        (PromptFilter(include=("b",)), set()),
     ],
 )
-def test_globs_take_what_an_include_has_and_no_exclude(wanted: Wanted, taken: set[str]) -> None:
-    assert {name for name in ("a", "ab", "B") if wanted.takes(name)} == taken
+def test_globs_take_what_an_include_has_and_no_exclude(
+    wanted: PromptFilter, taken: set[str]
+) -> None:
+    assert {name for name in ("a", "ab", "B") if wanted.includes(name)} == taken
 
 
 def test_a_script_says_so_in_its_first_line_or_by_its_name() -> None:

@@ -23,7 +23,7 @@ def everything_below(folder: Path) -> dict[str, bytes]:
 
 
 def test_of_the_one_that_was_not_used_longest_nothing_stays(tmp_path: Path) -> None:
-    uploads = FolderUploads(str(tmp_path), at_most=3)
+    uploads = FolderUploads(str(tmp_path), max_sources=3)
     for name in ("a", "b", "c"):
         uploads.ingest(make_upload(name))
     uploads.version("a")

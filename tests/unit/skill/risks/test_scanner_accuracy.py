@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.parsed import EMPTY
+from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
 from tests.support.bundles import make_bundle
@@ -34,7 +34,7 @@ class Passage(NamedTuple):
     def alarms(self) -> set[Code]:
         """The codes of medium and high findings."""
         data = make_skill_md(body=self.text)
-        found = scan_bundle(make_bundle({"SKILL.md": data}), EMPTY)
+        found = scan_bundle(make_bundle({"SKILL.md": data}), EMPTY_FRONTMATTER)
         return {one.code for one in found if TIERS[one.code] is not Tier.INFO}
 
 

@@ -1,12 +1,12 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.yaml.fast_reader import PlainReading, read_plain_yaml
+from skillhall._internal.skill.yaml.fast_reader import SimpleYamlResult, read_simple_yaml
 from skillhall._internal.skill.yaml.values import Fields
 
 
 def fields_of(block: str) -> Fields:
-    reading = read_plain_yaml(block)
+    reading = read_simple_yaml(block)
     assert reading is not None
     return reading.fields
 
@@ -31,7 +31,7 @@ def fields_of(block: str) -> Fields:
     ],
 )
 def test_one_line_values_are_read(block: str, fields: Fields) -> None:
-    assert read_plain_yaml(block) == PlainReading(fields)
+    assert read_simple_yaml(block) == SimpleYamlResult(fields)
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,17 @@ def test_block_scalars_are_read(block: str, text: str) -> None:
     ],
 )
 def test_flat_flow_values_are_read_and_their_line_is_kept(block: str, value: object) -> None:
-    reading = read_plain_yaml(f"x: v\n{block}y_: [z]\n")
+    reading = read_simple_yaml(f"x: v\n{block}y_: [z]\n")
     assert reading is not None
     assert reading.fields["a"] == value
     assert [found.line for found in reading.findings] == [2]
 
 
 def test_a_value_with_an_unquoted_colon_is_read_and_reported() -> None:
-    reading = read_plain_yaml("a: b\nc: Use when: asked\nd: e: f: g\n")
+    reading = read_simple_yaml("a: b\nc: Use when: asked\nd: e: f: g\n")
     assert reading is not None
     assert reading.fields == {"a": "b", "c": "Use when: asked", "d": "e: f: g"}
-    assert [(fault.key, fault.line) for fault in reading.faults] == [("c", 2), ("d", 3)]
+    assert [(fault.key, fault.line) for fault in reading.invalid_values] == [("c", 2), ("d", 3)]
 
 
 DOUBTFUL = [
@@ -160,11 +160,11 @@ DOUBTFUL = [
 
 @pytest.mark.parametrize("block", DOUBTFUL)
 def test_whatever_is_doubtful_is_left_to_the_careful_reader(block: str) -> None:
-    assert read_plain_yaml(block) is None
+    assert read_simple_yaml(block) is None
 
 
 def test_numbers_and_truths_where_text_is_expected_are_text_with_a_finding() -> None:
-    reading = read_plain_yaml("name: 0123\nmetadata:\n  a: true\n  b: 3d\nother: 1\n")
+    reading = read_simple_yaml("name: 0123\nmetadata:\n  a: true\n  b: 3d\nother: 1\n")
     assert reading is not None
     assert reading.fields == {"name": "0123", "metadata": {"a": "true", "b": "3d"}, "other": "1"}
     assert [(found.code, found.line) for found in reading.findings] == [
@@ -175,7 +175,7 @@ def test_numbers_and_truths_where_text_is_expected_are_text_with_a_finding() -> 
 
 @pytest.mark.parametrize("value", ['"b', "'b", "[b", "{b: c"])
 def test_what_is_opened_and_never_closed_is_read_and_reported(value: str) -> None:
-    reading = read_plain_yaml(f"x: v\na: {value}\ny_: z\n")
+    reading = read_simple_yaml(f"x: v\na: {value}\ny_: z\n")
     assert reading is not None
     assert reading.fields["a"] == value
-    assert [(fault.key, fault.line) for fault in reading.faults] == [("a", 2)]
+    assert [(fault.key, fault.line) for fault in reading.invalid_values] == [("a", 2)]

@@ -8,22 +8,22 @@ from skillhall._internal.skill.yaml import full_reader as careful_yaml
 from skillhall._internal.skill.yaml.full_reader import (
     MAX_DEPTH,
     MAX_NODES,
-    YamlRefused,
+    YamlReadError,
     find_control_character,
     locate_fields,
-    read_careful_yaml,
+    read_full_yaml,
 )
-from skillhall._internal.skill.yaml.values import Fields, Value
+from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
 
-def refusal_of(block: str) -> YamlRefused:
-    with pytest.raises(YamlRefused) as caught:
-        read_careful_yaml(block)
+def refusal_of(block: str) -> YamlReadError:
+    with pytest.raises(YamlReadError) as caught:
+        read_full_yaml(block)
     return caught.value
 
 
 def fields_of(block: str) -> Fields:
-    return read_careful_yaml(block).fields
+    return read_full_yaml(block).fields
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_yaml_is_read_as_text_lists_and_maps(block: str, fields: Fields) -> None
         ("'null'", "null"),
     ],
 )
-def test_only_truth_and_null_are_more_than_text(text: str, value: Value) -> None:
+def test_only_truth_and_null_are_more_than_text(text: str, value: YamlValue) -> None:
     assert fields_of(f"a: {text}\n") == {"a": value}
 
 
@@ -109,7 +109,7 @@ def test_only_truth_and_null_are_more_than_text(text: str, value: Value) -> None
 def test_a_typed_scalar_in_a_text_field_stays_as_written_with_a_finding(
     block: str, text: str
 ) -> None:
-    reading = read_careful_yaml(block.format(text))
+    reading = read_full_yaml(block.format(text))
     value = reading.fields.get("name", reading.fields.get("metadata"))
     assert value in (text, {"name": text})
     assert [found.code for found in reading.findings] == [Code.NOT_TEXT]
@@ -118,13 +118,13 @@ def test_a_typed_scalar_in_a_text_field_stays_as_written_with_a_finding(
 
 @pytest.mark.parametrize("text", ["1.10.2", "v1", "1 file", "yesterday", "2024", "'42'"])
 def test_text_that_only_resembles_a_typed_scalar_is_text(text: str) -> None:
-    codes = [found.code for found in read_careful_yaml(f"name: {text}\n").findings]
+    codes = [found.code for found in read_full_yaml(f"name: {text}\n").findings]
     assert codes == ([Code.NOT_TEXT] if text == "2024" else [])
 
 
 @pytest.mark.parametrize("null", ["~", "null", "Null", "NULL", ""])
 def test_null_in_a_text_field_is_nothing(null: str) -> None:
-    reading = read_careful_yaml(f"name: {null}\n")
+    reading = read_full_yaml(f"name: {null}\n")
     assert reading.fields == {"name": None}
     assert reading.findings == []
 
@@ -133,12 +133,12 @@ def test_null_in_a_text_field_is_nothing(null: str) -> None:
     ("block", "value"),
     [("name: [a]\n", ["a"]), ("metadata: [a]\n", ["a"]), ("metadata:\n  a: [1]\n", {"a": ["1"]})],
 )
-def test_a_list_in_place_of_text_is_kept(block: str, value: Value) -> None:
+def test_a_list_in_place_of_text_is_kept(block: str, value: YamlValue) -> None:
     assert next(iter(fields_of(block).values())) == value
 
 
 def test_a_duplicate_key_is_found_and_the_last_value_wins() -> None:
-    reading = read_careful_yaml("a: 1\nb: 2\na: 3\n")
+    reading = read_full_yaml("a: 1\nb: 2\na: 3\n")
     assert reading.fields == {"b": "2", "a": "3"}
     assert reading.findings == [
         Finding(
@@ -151,7 +151,7 @@ def test_a_duplicate_key_is_found_and_the_last_value_wins() -> None:
 
 
 def test_a_duplicate_key_is_found_in_nested_maps_too() -> None:
-    reading = read_careful_yaml("x:\n  a: 1\n  a: 2\n")
+    reading = read_full_yaml("x:\n  a: 1\n  a: 2\n")
     assert [(found.code, found.line) for found in reading.findings] == [(Code.DUPLICATE_KEY, 3)]
 
 
@@ -161,7 +161,7 @@ def test_a_nested_name_never_becomes_the_name() -> None:
 
 
 def test_flow_style_is_found_once_at_its_first_line() -> None:
-    reading = read_careful_yaml("a: b\nc: [d]\ne: {f: g}\n")
+    reading = read_full_yaml("a: b\nc: [d]\ne: {f: g}\n")
     assert [(found.code, found.line) for found in reading.findings] == [(Code.YAML_FLOW, 2)]
 
 
@@ -200,7 +200,7 @@ ALIAS_BOMB = "a0: &a0 x\n" + "".join(
 def test_hostile_yaml_is_refused_for_good_within_a_second(block: str, code: Code) -> None:
     refusal = refusal_of(block)
     assert refusal.finding.code is code
-    assert not refusal.repairable
+    assert not refusal.is_repairable
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH - 2, MAX_DEPTH - 1])
@@ -240,7 +240,7 @@ def test_values_are_read_up_to_their_bound() -> None:
 )
 def test_broken_syntax_is_refused_but_may_be_repaired(block: str) -> None:
     refusal = refusal_of(block)
-    assert refusal.repairable
+    assert refusal.is_repairable
     assert refusal.finding.code is Code.YAML_INVALID
     assert refusal.finding.message.startswith("the frontmatter is not valid YAML: ")
 
@@ -249,7 +249,7 @@ def test_broken_syntax_is_refused_but_may_be_repaired(block: str) -> None:
 def test_an_odd_line_break_is_refused_where_it_stands(character: str) -> None:
     refusal = refusal_of(f"name: good\ndescription: x{character}name: forged\n")
     assert (refusal.finding.code, refusal.finding.line) == (Code.ODD_LINE_BREAK, 2)
-    assert not refusal.repairable
+    assert not refusal.is_repairable
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_an_odd_line_break_is_refused_where_it_stands(character: str) -> None:
 def test_a_control_character_is_refused_where_it_stands(character: str) -> None:
     refusal = refusal_of(f"name: good\n\ndescription: x{character}y\n")
     assert (refusal.finding.code, refusal.finding.line) == (Code.CONTROL_CHARACTER, 3)
-    assert not refusal.repairable
+    assert not refusal.is_repairable
 
 
 @pytest.mark.parametrize("text", ["a\u00a0b", "a\u200bb", "😀", "a\U000e0001", "x\ty"])
@@ -278,7 +278,9 @@ def test_other_characters_are_text(text: str) -> None:
         (None, None),
     ],
 )
-def test_a_control_character_is_found_anywhere_in_a_value(value: Value, found: str | None) -> None:
+def test_a_control_character_is_found_anywhere_in_a_value(
+    value: YamlValue, found: str | None
+) -> None:
     assert find_control_character(value) == found
 
 
@@ -293,7 +295,7 @@ def test_nothing_is_located_in_an_empty_block() -> None:
 
 
 def test_fields_are_not_located_where_they_are_refused() -> None:
-    with pytest.raises(YamlRefused):
+    with pytest.raises(YamlReadError):
         locate_fields("a: &a [*a]\n")
 
 
@@ -301,9 +303,9 @@ def test_fields_are_not_located_where_they_are_refused() -> None:
 def without_libyaml(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """PyYAML as it is where its C library was not built."""
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    careful_yaml._loader.cache_clear()  # noqa: SLF001 - a process never changes its mind
+    careful_yaml._build_loader_class.cache_clear()  # noqa: SLF001 - a process never changes its mind
     yield
-    careful_yaml._loader.cache_clear()  # noqa: SLF001
+    careful_yaml._build_loader_class.cache_clear()  # noqa: SLF001
 
 
 @pytest.mark.usefixtures("without_libyaml")

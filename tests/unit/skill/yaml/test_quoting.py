@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall._internal.skill.yaml.quoting import plain_or_quoted, quote
+from skillhall._internal.skill.yaml.quoting import format_scalar, quote_scalar
 
 
 @pytest.mark.parametrize(
@@ -16,12 +16,12 @@ from skillhall._internal.skill.yaml.quoting import plain_or_quoted, quote
     ],
 )
 def test_quoted_text_stands_on_one_line(text: str, written: str) -> None:
-    assert quote(text) == written
+    assert quote_scalar(text) == written
 
 
 @pytest.mark.parametrize("text", ["a", "Reads PDF files.", "a:b", "a#b", "it's", "C:\\x", "日本語"])
 def test_plain_text_stays_plain(text: str) -> None:
-    assert plain_or_quoted(text) == text
+    assert format_scalar(text) == text
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_plain_text_stays_plain(text: str) -> None:
     ],
 )
 def test_text_that_some_reader_could_misread_is_quoted(text: str) -> None:
-    assert plain_or_quoted(text) == quote(text)
+    assert format_scalar(text) == quote_scalar(text)

@@ -1,15 +1,15 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
-from skillhall._internal.skill.yaml.repair import locate_entries, repair_yaml
-from skillhall._internal.skill.yaml.result import Reading
-from skillhall._internal.skill.yaml.values import Value
+from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
+from skillhall._internal.skill.yaml.repair import locate_fields_leniently, repair_yaml
+from skillhall._internal.skill.yaml.result import YamlResult
+from skillhall._internal.skill.yaml.values import YamlValue
 
 
-def repair(block: str) -> Reading:
-    with pytest.raises(YamlRefused) as caught:
-        read_careful_yaml(block)
+def repair(block: str) -> YamlResult:
+    with pytest.raises(YamlReadError) as caught:
+        read_full_yaml(block)
     return repair_yaml(block, caught.value)
 
 
@@ -31,7 +31,7 @@ def repair(block: str) -> Reading:
         ("d : a: b", "a: b"),
     ],
 )
-def test_a_broken_field_is_read_as_text_and_the_others_as_yaml(line: str, value: Value) -> None:
+def test_a_broken_field_is_read_as_text_and_the_others_as_yaml(line: str, value: YamlValue) -> None:
     reading = repair(f"name: pdf\n{line}\ntags: ['x', y]\n")
     assert reading.fields == {"name": "pdf", "d": value, "tags": ["x", "y"]}
     assert reading.findings[0].code is Code.YAML_REPAIRED
@@ -92,14 +92,14 @@ def test_the_last_of_two_equal_keys_wins_with_a_finding() -> None:
     ],
 )
 def test_what_is_refused_for_good_is_not_repaired(block: str, code: Code) -> None:
-    with pytest.raises(YamlRefused) as caught:
+    with pytest.raises(YamlReadError) as caught:
         repair(block)
     assert caught.value.finding.code is code
 
 
 @pytest.mark.parametrize("block", ["[a\nb: c\n", "- a: 'b\n", "  a: 'b\n", "'a\n"])
 def test_a_block_without_top_level_lines_cannot_be_repaired(block: str) -> None:
-    with pytest.raises(YamlRefused) as caught:
+    with pytest.raises(YamlReadError) as caught:
         repair(block)
     assert caught.value.finding.code is Code.YAML_INVALID
 
@@ -107,7 +107,9 @@ def test_a_block_without_top_level_lines_cannot_be_repaired(block: str) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_entries_are_located_whatever_ends_their_lines(end: str) -> None:
     block = end.join(["a: b: c", "d: |", "e", "# f", "g:", ""])
-    spans = {key: block[start:stop] for key, (start, _, stop) in locate_entries(block).items()}
+    spans = {
+        key: block[start:stop] for key, (start, _, stop) in locate_fields_leniently(block).items()
+    }
     assert list(spans) == ["a", "d", "g"]
     assert spans["a"] == f"a: b: c{end}"
     assert spans["d"] == f"d: |{end}e{end}"

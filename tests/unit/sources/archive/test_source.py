@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.sources.archive.source import (
-    LIMITS,
-    REPOSITORY,
-    Intake,
-    Limits,
+    DEFAULT_ARCHIVE_LIMITS,
+    REPOSITORY_LIMITS,
+    ArchiveExtraction,
+    ArchiveLimits,
     read_archive,
 )
-from skillhall._internal.sources.archive.tar_format import walk_tar
+from skillhall._internal.sources.archive.tar_format import iterate_tar_members
 from skillhall.errors import ArchiveRejected, TooLarge
 from tests.support.archives import (
     SKILL,
@@ -56,7 +56,9 @@ Pack: TypeAlias = Callable[[Mapping[str, bytes]], bytes]
 BINARY = bytes(range(256)) * 40 + b"\r\n\xef\xbb\xbf\x1a"
 ROOT = ZipEntry("SKILL.md", SKILL)
 TAR_ROOT = TarEntry("SKILL.md", SKILL)
-SMALL = Limits(entries=10, total=4000, file=2000, ratio=10, ratio_from=3000, depth=3, path=20)
+SMALL = ArchiveLimits(
+    entries=10, total=4000, file=2000, ratio=10, ratio_min_total=3000, depth=3, path=20
+)
 FORMATS = pytest.mark.parametrize(
     "pack",
     [zip_of, tgz_of, lambda files: gzip.decompress(tgz_of(files))],
@@ -68,7 +70,9 @@ TREES = st.dictionaries(
 )
 
 
-def read(data: bytes, name: str = "pdf", limits: Limits = LIMITS) -> tuple[Bundle, ...]:
+def read(
+    data: bytes, name: str = "pdf", limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS
+) -> tuple[Bundle, ...]:
     return read_archive(data, name, limits)
 
 
@@ -80,7 +84,7 @@ def folders(bundles: tuple[Bundle, ...]) -> list[str]:
     return [bundle.folder for bundle in bundles]
 
 
-def refusal(data: bytes, name: str = "pdf", limits: Limits = LIMITS) -> str:
+def refusal(data: bytes, name: str = "pdf", limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS) -> str:
     """The reason for which an archive is refused, or `too_large`."""
     with pytest.raises((ArchiveRejected, TooLarge)) as caught:
         read_archive(data, name, limits)
@@ -490,7 +494,7 @@ def test_a_tar_folder_has_no_content_and_a_tar_file_no_slash() -> None:
 @FORMATS
 def test_as_much_as_the_limits_allow_is_read(pack: Pack) -> None:
     files = {"SKILL.md": SKILL, **{f"f{number}": b"" for number in range(9)}}
-    limits = Limits(entries=10, file=len(SKILL), total=20_000)
+    limits = ArchiveLimits(entries=10, file=len(SKILL), total=20_000)
     assert len(read(pack(files), limits=limits)[0].files) == 10
 
 
@@ -524,7 +528,7 @@ def test_many_entries_are_refused_before_they_are_read() -> None:
 
 def test_a_bomb_that_lies_about_its_size_is_stopped_while_it_unpacks() -> None:
     bomb = deflate(bytes(3_000_000))
-    entry = ZipEntry("a", b"x", body=bomb)
+    entry = ZipEntry("a", b"x", packed_data=bomb)
     assert refusal(make_zip(ROOT, entry)) == "too_large"
 
 
@@ -541,7 +545,10 @@ def test_a_giant_member_is_refused_by_its_header(size: bytes) -> None:
 @pytest.mark.parametrize("size", [0, 2])
 def test_a_wrong_size_is_noticed(size: int) -> None:
     lie = {"size": size}
-    assert refusal(make_zip(ROOT, ZipEntry("a", local=lie, central=lie))) == "malformed"
+    assert (
+        refusal(make_zip(ROOT, ZipEntry("a", local_overrides=lie, central_overrides=lie)))
+        == "malformed"
+    )
 
 
 def test_entries_that_share_one_body_are_refused() -> None:
@@ -559,7 +566,7 @@ def test_entries_that_share_one_body_are_refused() -> None:
 def test_a_header_that_quotes_the_next_one_is_refused() -> None:
     inner = ZipEntry("SKILL.md", b"x")
     quoted = extra_field(0xCAFE, local_header(inner))
-    outer = ZipEntry("a", b"x", local={"extra": quoted})
+    outer = ZipEntry("a", b"x", local_overrides={"extra": quoted})
     body = local_header(outer) + outer.packed
     offset = len(local_header(outer)) - len(local_header(inner))
     directory = central_header(outer, 0) + central_header(inner, offset)
@@ -568,7 +575,7 @@ def test_a_header_that_quotes_the_next_one_is_refused() -> None:
 
 def test_an_entry_that_reaches_into_the_next_one_is_refused() -> None:
     lie = {"packed": 60, "size": 60}
-    entry = ZipEntry("a", b"x", method=STORED, local=lie, central=lie)
+    entry = ZipEntry("a", b"x", method=STORED, local_overrides=lie, central_overrides=lie)
     assert refusal(make_zip(ROOT, entry, ZipEntry("b", bytes(100), method=STORED))) == "confusion"
 
 
@@ -589,14 +596,14 @@ DISAGREEMENTS: dict[str, dict[str, int | bytes]] = {
 
 @pytest.mark.parametrize("lie", DISAGREEMENTS.values(), ids=DISAGREEMENTS)
 def test_a_local_header_that_disagrees_refuses_the_archive(lie: dict[str, int | bytes]) -> None:
-    assert refusal(make_zip(ROOT, ZipEntry("a", local=lie))) == "confusion"
+    assert refusal(make_zip(ROOT, ZipEntry("a", local_overrides=lie))) == "confusion"
 
 
 @pytest.mark.parametrize(
     "lie", [*list(DISAGREEMENTS.values())[:-1], {"offset": 1}, {"disk": 1}], ids=str
 )
 def test_a_directory_that_disagrees_refuses_the_archive(lie: dict[str, int | bytes]) -> None:
-    assert refusal(make_zip(ROOT, ZipEntry("a", central=lie))) == "confusion"
+    assert refusal(make_zip(ROOT, ZipEntry("a", central_overrides=lie))) == "confusion"
 
 
 def test_a_unicode_name_that_agrees_is_accepted() -> None:
@@ -620,9 +627,9 @@ CONFUSING = {
     "prefix of an empty archive": make_zip(prefix=b"PK-junk"),
     "suffix": HONEST + b"junk",
     "suffix of zeros": HONEST + bytes(8),
-    "gap": make_zip(ZipEntry("SKILL.md", SKILL, after=b"junk"), ZipEntry("a")),
-    "gap of zeros": make_zip(ZipEntry("SKILL.md", SKILL, after=bytes(12)), ZipEntry("a")),
-    "gap before the directory": make_zip(ROOT, ZipEntry("a", after=b"junk")),
+    "gap": make_zip(ZipEntry("SKILL.md", SKILL, trailing_data=b"junk"), ZipEntry("a")),
+    "gap of zeros": make_zip(ZipEntry("SKILL.md", SKILL, trailing_data=bytes(12)), ZipEntry("a")),
+    "gap before the directory": make_zip(ROOT, ZipEntry("a", trailing_data=b"junk")),
     "two end records": HONEST + zip_end(0, 0, 0),
     "two archives": HONEST + INNER,
     "archive in the comment": make_zip(ROOT, comment=INNER),
@@ -631,7 +638,9 @@ CONFUSING = {
     "fewer entries than listed": HONEST[:-22] + zip_end(1, 101, len(HONEST) - 123),
     "several parts": HONEST[:-22] + zip_end(2, 101, len(HONEST) - 123, parts=(1, 0)),
     "other count in this part": HONEST[:-22] + zip_end(2, 101, len(HONEST) - 123, parts=(0, 1)),
-    "bytes inside compressed data": make_zip(ROOT, ZipEntry("a", body=deflate(b"x") + b"junk")),
+    "bytes inside compressed data": make_zip(
+        ROOT, ZipEntry("a", packed_data=deflate(b"x") + b"junk")
+    ),
     "two gzip streams": make_tgz(TAR_ROOT) + make_tgz(TAR_ROOT),
     "suffix of gzip": make_tgz(TAR_ROOT) + b"junk",
     "suffix of gzip of zeros": make_tgz(TAR_ROOT) + bytes(100_000),
@@ -676,7 +685,7 @@ NOT_YET: dict[str, int | bytes] = {"crc": 0, "packed": 0, "size": 0}
 @pytest.mark.parametrize("local", [{}, NOT_YET], ids=["with numbers", "without"])
 @pytest.mark.parametrize("after", [*DESCRIPTORS, *(SIGN + form for form in DESCRIPTORS)])
 def test_a_data_descriptor_is_accepted(after: bytes, local: dict[str, int | bytes]) -> None:
-    entry = ZipEntry("a", flags=STREAMED, after=after, local=local)
+    entry = ZipEntry("a", flags=STREAMED, trailing_data=after, local_overrides=local)
     assert "a" in read(make_zip(entry, ROOT))[0].files
 
 
@@ -694,7 +703,7 @@ def test_a_data_descriptor_is_accepted(after: bytes, local: dict[str, int | byte
     ids=["missing", "cut", "checksum", "packed size", "size", "longer", "two"],
 )
 def test_a_data_descriptor_that_disagrees_refuses_the_archive(after: bytes) -> None:
-    entry = ZipEntry("a", flags=STREAMED, after=after, local=NOT_YET)
+    entry = ZipEntry("a", flags=STREAMED, trailing_data=after, local_overrides=NOT_YET)
     assert refusal(make_zip(entry, ROOT)) == "confusion"
 
 
@@ -703,7 +712,7 @@ WIDE: dict[str, int | bytes] = {"size": 0xFFFFFFFF, "packed": 0xFFFFFFFF}
 
 def wide_entry(size: int) -> ZipEntry:
     extra = extra_field(1, struct.pack("<QQ", size, NUMBERS[1]))
-    return ZipEntry("a", extra=extra, local=WIDE, central=WIDE)
+    return ZipEntry("a", extra=extra, local_overrides=WIDE, central_overrides=WIDE)
 
 
 def test_small_sizes_may_stand_in_a_zip64_field() -> None:
@@ -728,7 +737,7 @@ def test_large_sizes_in_a_zip64_field_are_too_large(size: int) -> None:
     ids=["none", "too short", "two", "cut", "ends too early", "too long"],
 )
 def test_a_damaged_extra_field_refuses_the_archive(extra: bytes, reason: str) -> None:
-    assert refusal(make_zip(ZipEntry("a", extra=extra, central=WIDE), ROOT)) == reason
+    assert refusal(make_zip(ZipEntry("a", extra=extra, central_overrides=WIDE), ROOT)) == reason
 
 
 HONEST_END = 22  # bytes of the end record of `HONEST`
@@ -771,8 +780,8 @@ def test_an_archive_with_every_number_in_zip64_fields_is_read() -> None:
     entry = ZipEntry(
         "SKILL.md",
         SKILL,
-        local={**WIDE, "extra": extra_field(1, sizes)},
-        central={
+        local_overrides={**WIDE, "extra": extra_field(1, sizes)},
+        central_overrides={
             **WIDE,
             "offset": 0xFFFFFFFF,
             "disk": 0xFFFF,
@@ -858,15 +867,19 @@ DAMAGED = {
     "text": b"<html>Sign in</html>",
     "only a sign": b"PK\x05\x06",
     "directory that ends too early": zip_end(1, 0, 0),
-    "directory without its sign": make_zip(ZipEntry("SKILL.md", SKILL, central={"sign": b"pk"})),
-    "checksum": make_zip(ROOT, ZipEntry("a", local=WRONG_SUM, central=WRONG_SUM)),
-    "checksum of stored": make_zip(
-        ROOT, ZipEntry("a", method=STORED, local=WRONG_SUM, central=WRONG_SUM)
+    "directory without its sign": make_zip(
+        ZipEntry("SKILL.md", SKILL, central_overrides={"sign": b"pk"})
     ),
-    "deflate": make_zip(ROOT, ZipEntry("a", body=b"\xff\xff\xff")),
-    "deflate without its end": make_zip(ROOT, ZipEntry("a", body=deflate(b"x" * 50)[:-2])),
-    "empty deflate": make_zip(ROOT, ZipEntry("a", b"", body=b"")),
-    "stored of another size": make_zip(ROOT, ZipEntry("a", b"x", method=STORED, body=b"xy")),
+    "checksum": make_zip(
+        ROOT, ZipEntry("a", local_overrides=WRONG_SUM, central_overrides=WRONG_SUM)
+    ),
+    "checksum of stored": make_zip(
+        ROOT, ZipEntry("a", method=STORED, local_overrides=WRONG_SUM, central_overrides=WRONG_SUM)
+    ),
+    "deflate": make_zip(ROOT, ZipEntry("a", packed_data=b"\xff\xff\xff")),
+    "deflate without its end": make_zip(ROOT, ZipEntry("a", packed_data=deflate(b"x" * 50)[:-2])),
+    "empty deflate": make_zip(ROOT, ZipEntry("a", b"", packed_data=b"")),
+    "stored of another size": make_zip(ROOT, ZipEntry("a", b"x", method=STORED, packed_data=b"xy")),
     "gzip of text": gzip.compress(b"<html>Sign in</html>"),
     "gzip of noise": gzip.compress(BINARY),
     "gzip of nothing": gzip.compress(b""),
@@ -900,7 +913,9 @@ def test_a_truncated_archive_is_refused_wherever_it_ends(data: bytes) -> None:
 
 # Properties
 
-STREAMED_ENTRY = ZipEntry("a", flags=STREAMED, after=SIGN + DESCRIPTORS[0], local=NOT_YET)
+STREAMED_ENTRY = ZipEntry(
+    "a", flags=STREAMED, trailing_data=SIGN + DESCRIPTORS[0], local_overrides=NOT_YET
+)
 VALID = [
     make_zip(ROOT, ZipEntry("a/", b"", 0o040755), ZipEntry("a/b", BINARY[:300], 0o100755)),
     make_zip(STREAMED_ENTRY, ZipEntry("b/SKILL.md", SKILL), comment=b"c"),
@@ -961,12 +976,14 @@ def test_what_is_packed_comes_back(tree: dict[str, bytes], executable: bool) -> 
 # Archives of repositories, walked while they come
 
 
-def walked(data: bytes, limits: Limits = REPOSITORY) -> list[tuple[bytes, bool, bool, bytes]]:
-    intake = Intake("acme/skills", 0, limits)
+def walked(
+    data: bytes, limits: ArchiveLimits = REPOSITORY_LIMITS
+) -> list[tuple[bytes, bool, bool, bytes]]:
+    intake = ArchiveExtraction("acme/skills", 0, limits)
     chunks = (data[start : start + 100] for start in range(0, len(data), 100))
     return [
         (member.path, member.is_file, member.executable, b"".join(member.content))
-        for member in walk_tar(intake.arriving(chunks), intake)
+        for member in iterate_tar_members(intake.gunzip_stream(chunks), intake)
     ]
 
 
@@ -990,21 +1007,25 @@ def test_files_and_links_of_a_repository_are_met_in_order() -> None:
 
 def test_content_that_nobody_reads_is_passed_by() -> None:
     data = make_tgz(TarEntry("top/a", b"A" * 200_000), TarEntry("top/b", b"B"))
-    intake = Intake("acme/skills", 0, REPOSITORY)
-    members = walk_tar(intake.arriving(iter([data])), intake)
+    intake = ArchiveExtraction("acme/skills", 0, REPOSITORY_LIMITS)
+    members = iterate_tar_members(intake.gunzip_stream(iter([data])), intake)
     assert [member.path for member in members] == [b"a", b"b"]
 
 
 def test_a_walk_counts_entries_bytes_and_the_ratio() -> None:
     many = make_tgz(*(TarEntry(f"top/{number}") for number in range(11)))
-    for limits in (Limits(entries=10), Limits(total=9 * 1024), Limits(ratio=2, ratio_from=1)):
+    for limits in (
+        ArchiveLimits(entries=10),
+        ArchiveLimits(total=9 * 1024),
+        ArchiveLimits(ratio=2, ratio_min_total=1),
+    ):
         with pytest.raises(TooLarge):
             walked(many, limits)
 
 
 def test_a_file_larger_than_a_skill_may_have_is_passed_by_in_a_walk() -> None:
     data = make_tgz(TarEntry("top/a", b"x" * 5000), TarEntry("top/b"))
-    assert len(walked(data, Limits(file=10))) == 2
+    assert len(walked(data, ArchiveLimits(file=10))) == 2
 
 
 def test_names_may_hold_emoji_flags() -> None:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.profiles import PROFILES
 from skillhall._internal.policy.scan_rules import ScanPolicy
 from skillhall._internal.skill.bundle import Bundle, RelativePath
 from skillhall._internal.sources.folder.bundle_reader import (
     MAX_DEPTH,
-    MAX_FILE,
+    MAX_FILE_SIZE,
     MAX_FILES,
     open_bundle,
     read_bundle,
-    read_in_place,
+    read_file_at,
 )
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 from tests.support.trees import open_descriptors, ordinary_user, write_skill
@@ -28,7 +28,7 @@ def skill(tmp_path: Path) -> Path:
 
 
 def bundle(folder: Path, policy: ScanPolicy | None = None) -> Bundle:
-    return open_bundle(Place(str(folder.parent), folder.name), policy or ScanPolicy())
+    return open_bundle(FolderHandle(str(folder.parent), folder.name), policy or ScanPolicy())
 
 
 def codes(opened: Bundle) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def test_resources_are_all_files_but_the_skill_itself(skill: Path) -> None:
 def test_bytes_come_out_as_they_went_in(skill: Path) -> None:
     data = bytes(range(256)) * 300 + b"\r\n\xef\xbb\xbf"
     write(skill, "image.png", data)
-    file = bundle(skill).file(RelativePath.parse("image.png"))
+    file = bundle(skill).get_file(RelativePath.parse("image.png"))
     assert file.read() == data
     assert file.size == len(data)
 
@@ -120,7 +120,7 @@ def test_a_file_swapped_for_a_link_since_is_refused(skill: Path, tmp_path: Path)
 )
 def test_litter_is_dropped_under_every_profile(skill: Path, profile: str, path: str) -> None:
     write(skill, path)
-    assert list(bundle(skill, PROFILES[profile].scan).files) == ["SKILL.md"]
+    assert list(bundle(skill, PROFILES[profile].scan_policy).files) == ["SKILL.md"]
 
 
 def test_a_file_merely_named_like_litter_stays(skill: Path) -> None:
@@ -134,7 +134,7 @@ def test_hidden_files_stay_only_where_the_profile_keeps_them(skill: Path, profil
     write(skill, ".config/x")
     write(skill, ".hidden")
     kept = [".config/x", ".hidden"] if profile == "skills-module" else []
-    assert list(bundle(skill, PROFILES[profile].scan).files) == [*kept, "SKILL.md"]
+    assert list(bundle(skill, PROFILES[profile].scan_policy).files) == [*kept, "SKILL.md"]
 
 
 @pytest.mark.parametrize("target", ["SKILL.md", "../other", "..", "missing", "/etc/hostname"])
@@ -181,7 +181,7 @@ def test_an_unsafe_folder_name_leaves_one_finding_for_all_below(skill: Path) -> 
 
 
 def test_a_file_of_the_largest_size_stays_and_a_larger_one_does_not(skill: Path) -> None:
-    for name, size in (("fits", MAX_FILE), ("large", MAX_FILE + 1)):
+    for name, size in (("fits", MAX_FILE_SIZE), ("large", MAX_FILE_SIZE + 1)):
         write(skill, name)
         os.truncate(skill / name, size)
     opened = bundle(skill)
@@ -192,7 +192,7 @@ def test_a_file_of_the_largest_size_stays_and_a_larger_one_does_not(skill: Path)
 def test_a_file_that_grew_beyond_the_limit_since_is_refused(skill: Path) -> None:
     write(skill, "file")
     file = bundle(skill).files["file"]
-    os.truncate(skill / "file", MAX_FILE + 1)
+    os.truncate(skill / "file", MAX_FILE_SIZE + 1)
     with pytest.raises(TooLarge):
         file.read()
 
@@ -244,19 +244,19 @@ def test_a_folder_that_is_a_link_is_not_opened(skill: Path, tmp_path: Path) -> N
 
 def test_one_file_is_read_in_place(skill: Path) -> None:
     write(skill, "a/b.txt", b"here")
-    place = Place(str(skill.parent), "skill")
-    assert read_in_place(place, RelativePath.parse("a/b.txt")) == b"here"
+    place = FolderHandle(str(skill.parent), "skill")
+    assert read_file_at(place, RelativePath.parse("a/b.txt")) == b"here"
 
 
 def test_reading_in_place_refuses_what_is_no_file_of_the_skill(skill: Path) -> None:
     (skill / "sub").mkdir()
-    place = Place(str(skill.parent), "skill")
+    place = FolderHandle(str(skill.parent), "skill")
     with pytest.raises(NotAFile):
-        read_in_place(place, RelativePath.parse("sub"))
+        read_file_at(place, RelativePath.parse("sub"))
     with pytest.raises(TooLarge):
-        read_in_place(place, RelativePath.parse("SKILL.md"), 3)
+        read_file_at(place, RelativePath.parse("SKILL.md"), 3)
     with pytest.raises(SkillFileNotFound):
-        read_in_place(place.child("absent"), RelativePath.parse("SKILL.md"))
+        read_file_at(place.child("absent"), RelativePath.parse("SKILL.md"))
 
 
 def test_listing_and_reading_leave_no_descriptor_open(skill: Path) -> None:
@@ -273,7 +273,7 @@ def test_listing_and_reading_leave_no_descriptor_open(skill: Path) -> None:
 def test_a_skill_of_more_than_a_hundred_megabytes_is_reported(skill: Path) -> None:
     for number in range(11):
         write(skill, str(number))
-        os.truncate(skill / str(number), MAX_FILE)
+        os.truncate(skill / str(number), MAX_FILE_SIZE)
     opened = bundle(skill)
     assert sum(file.size for file in opened.files.values()) <= 100 * 1024 * 1024
     assert opened.findings != ()
@@ -290,11 +290,11 @@ def test_a_folder_that_was_swapped_since_gives_no_file_of_the_new_one(skill: Pat
 
 def test_a_bundle_that_was_read_keeps_its_bytes(skill: Path) -> None:
     write(skill, "a.txt", b"old")
-    opened = read_bundle(Place(str(skill.parent), skill.name), ScanPolicy())
+    opened = read_bundle(FolderHandle(str(skill.parent), skill.name), ScanPolicy())
     write(skill, "a.txt", b"newer")
     assert (opened.files["a.txt"].read(), opened.files["a.txt"].size) == (b"old", 3)
 
 
 def test_a_folder_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound):
-        read_bundle(Place(str(tmp_path), "none"), ScanPolicy())
+        read_bundle(FolderHandle(str(tmp_path), "none"), ScanPolicy())

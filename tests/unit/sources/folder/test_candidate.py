@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.policy.profiles import LENIENT, LOCAL_SKILLS, Profile
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
-from skillhall._internal.sources.folder.candidate import HEAD, Candidate, explain_failure
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.sources.folder.candidate import HEAD_SIZE, Candidate, to_read_finding
 from skillhall.errors import NotAFile
 from tests.support.trees import scan_below
 
@@ -41,14 +41,14 @@ def test_a_fence_near_the_end_of_the_head_is_found(
     tmp_path: Path, around: int, letter: str
 ) -> None:
     width = len(letter.encode())
-    room = HEAD + around - len(frontmatter("").encode())
+    room = HEAD_SIZE + around - len(frontmatter("").encode())
     description = letter * (room // width) + "y" * (room % width)
     found = read(tmp_path, frontmatter(description) + "Body.\n")
     assert found.description == description
     assert codes(found) == ["description-too-long"]
 
 
-@pytest.mark.parametrize("size", [HEAD - 1, HEAD, HEAD + 1])
+@pytest.mark.parametrize("size", [HEAD_SIZE - 1, HEAD_SIZE, HEAD_SIZE + 1])
 def test_a_file_that_ends_with_its_fence_is_read_to_the_end(tmp_path: Path, size: int) -> None:
     description = "x" * (size - len(frontmatter("")) + 1)
     text = frontmatter(description).removesuffix("\n")
@@ -56,7 +56,7 @@ def test_a_file_that_ends_with_its_fence_is_read_to_the_end(tmp_path: Path, size
     assert read(tmp_path, text).description == description
 
 
-@pytest.mark.parametrize("cut", range(HEAD - 6, HEAD + 3))
+@pytest.mark.parametrize("cut", range(HEAD_SIZE - 6, HEAD_SIZE + 3))
 def test_hyphens_at_the_end_of_the_head_are_a_fence_only_if_their_line_ends(
     tmp_path: Path, cut: int
 ) -> None:
@@ -65,7 +65,9 @@ def test_hyphens_at_the_end_of_the_head_are_a_fence_only_if_their_line_ends(
     assert codes(read(tmp_path, f"{text}---nofence: x\n---\n")) == ["unknown-field"]
 
 
-@pytest.mark.parametrize("blanks", [1, HEAD - 2, HEAD - 1, HEAD, HEAD + 1, 3 * HEAD])
+@pytest.mark.parametrize(
+    "blanks", [1, HEAD_SIZE - 2, HEAD_SIZE - 1, HEAD_SIZE, HEAD_SIZE + 1, 3 * HEAD_SIZE]
+)
 def test_blank_lines_before_the_fence_are_read_past(tmp_path: Path, blanks: int) -> None:
     found = read(tmp_path, "\n" * blanks + frontmatter("Late."))
     assert found.description == "Late."
@@ -83,7 +85,7 @@ def test_a_frontmatter_beyond_the_limit_is_reported(tmp_path: Path) -> None:
 
 def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
     text = frontmatter("Fine.")
-    text += "x" * (MAX_SKILL_MD - len(text))
+    text += "x" * (MAX_SKILL_MD_BYTES - len(text))
     assert codes(read(tmp_path, text)) == []
     assert codes(read(tmp_path, text + "x")) == ["too-large"]
 
@@ -115,7 +117,7 @@ def test_an_edit_that_keeps_size_and_time_changes_the_signature(tmp_path: Path) 
 
 
 def test_failures_are_explained_without_a_path() -> None:
-    denied = explain_failure(PermissionError(13, "Permission denied", "/private/place"))
+    denied = to_read_finding(PermissionError(13, "Permission denied", "/private/place"))
     assert (str(denied.code), denied.line) == ("unreadable", 1)
     assert "/private" not in denied.message
-    assert explain_failure(NotAFile("SKILL.md")).code == "not-a-file"
+    assert to_read_finding(NotAFile("SKILL.md")).code == "not-a-file"

@@ -5,8 +5,13 @@ from dataclasses import replace
 import pytest
 
 from skillhall._internal.settings import Secret
-from skillhall._internal.sources.git.failures import GitFailed, Trouble, explained, scrubbed
-from skillhall._internal.sources.git.remote import Remote, encoded, parse_endpoint
+from skillhall._internal.sources.git.failures import (
+    GitCommandError,
+    GitFailureKind,
+    redact_git_output,
+    to_source_error,
+)
+from skillhall._internal.sources.git.remote import Remote, encode_basic_auth, parse_endpoint
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -25,38 +30,62 @@ def remote(url: str = "https://git.example/x.git", token: Secret | None = None) 
 @pytest.mark.parametrize(
     ("said", "trouble", "error"),
     [
-        ("fatal: couldn't find remote ref nope", Trouble.NO_REF, SourceNotFound),
-        ("fatal: remote error: upload-pack: not our ref 11", Trouble.NO_REF, SourceNotFound),
-        ("fatal: repository 'https://h/x/' not found", Trouble.NO_REPOSITORY, SourceNotFound),
-        ("ERROR: Repository not found.\nfatal: Could not", Trouble.NO_REPOSITORY, SourceNotFound),
-        ("The requested URL returned error: 301", Trouble.MOVED, SourceUnavailable),
-        ("fatal: could not read Username for 'h'", Trouble.CREDENTIALS, SourceUnavailable),
-        ("The requested URL returned error: 403", Trouble.REFUSED, SourceUnavailable),
-        ("git@h: Permission denied (publickey).", Trouble.REFUSED, SourceUnavailable),
-        ("Host key verification failed.", Trouble.HOST_KEY, SourceUnavailable),
-        ("The requested URL returned error: 429", Trouble.LIMITED, RateLimited),
-        ("Connection timed out", Trouble.SLOW, SourceTimedOut),
-        ("Operation too slow. Less than 1 bytes/sec", Trouble.SLOW, SourceTimedOut),
-        ("Failed to connect to h port 1", Trouble.UNREACHABLE, SourceUnavailable),
-        ("server certificate verification failed", Trouble.CERTIFICATE, SourceUnavailable),
-        ("fatal: the remote end hung up unexpectedly", Trouble.BROKE, SourceUnavailable),
-        ("fatal: fsck error in packed object", Trouble.UNSAFE, SourceUnavailable),
-        ("fatal: mismatched algorithms: client", Trouble.OTHER_FORMAT, SourceUnavailable),
-        ("something else", Trouble.UNKNOWN, SourceUnavailable),
-        ("", Trouble.UNKNOWN, SourceUnavailable),
+        ("fatal: couldn't find remote ref nope", GitFailureKind.REF_NOT_FOUND, SourceNotFound),
+        (
+            "fatal: remote error: upload-pack: not our ref 11",
+            GitFailureKind.REF_NOT_FOUND,
+            SourceNotFound,
+        ),
+        (
+            "fatal: repository 'https://h/x/' not found",
+            GitFailureKind.REPOSITORY_NOT_FOUND,
+            SourceNotFound,
+        ),
+        (
+            "ERROR: Repository not found.\nfatal: Could not",
+            GitFailureKind.REPOSITORY_NOT_FOUND,
+            SourceNotFound,
+        ),
+        ("The requested URL returned error: 301", GitFailureKind.MOVED, SourceUnavailable),
+        (
+            "fatal: could not read Username for 'h'",
+            GitFailureKind.AUTHENTICATION,
+            SourceUnavailable,
+        ),
+        ("The requested URL returned error: 403", GitFailureKind.FORBIDDEN, SourceUnavailable),
+        ("git@h: Permission denied (publickey).", GitFailureKind.FORBIDDEN, SourceUnavailable),
+        ("Host key verification failed.", GitFailureKind.HOST_KEY, SourceUnavailable),
+        ("The requested URL returned error: 429", GitFailureKind.RATE_LIMITED, RateLimited),
+        ("Connection timed out", GitFailureKind.TIMED_OUT, SourceTimedOut),
+        ("Operation too slow. Less than 1 bytes/sec", GitFailureKind.TIMED_OUT, SourceTimedOut),
+        ("Failed to connect to h port 1", GitFailureKind.UNREACHABLE, SourceUnavailable),
+        ("server certificate verification failed", GitFailureKind.CERTIFICATE, SourceUnavailable),
+        (
+            "fatal: the remote end hung up unexpectedly",
+            GitFailureKind.CONNECTION_LOST,
+            SourceUnavailable,
+        ),
+        ("fatal: fsck error in packed object", GitFailureKind.FSCK_FAILED, SourceUnavailable),
+        (
+            "fatal: mismatched algorithms: client",
+            GitFailureKind.HASH_FORMAT_MISMATCH,
+            SourceUnavailable,
+        ),
+        ("something else", GitFailureKind.UNKNOWN, SourceUnavailable),
+        ("", GitFailureKind.UNKNOWN, SourceUnavailable),
     ],
 )
 def test_what_git_says_is_understood(
-    said: str, trouble: Trouble, error: type[SkillhallError]
+    said: str, trouble: GitFailureKind, error: type[SkillhallError]
 ) -> None:
-    failure = GitFailed(said)
-    assert failure.trouble is trouble
-    assert type(explained(failure, remote(), "x")) is error
+    failure = GitCommandError(said)
+    assert failure.kind is trouble
+    assert type(to_source_error(failure, remote(), "x")) is error
 
 
 def test_what_the_host_says_in_passing_is_not_taken_for_a_failure() -> None:
     said = "remote: couldn't find remote ref\rremote: error: 429\nfatal: odd"
-    assert GitFailed(said).trouble is Trouble.UNKNOWN
+    assert GitCommandError(said).kind is GitFailureKind.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -68,20 +97,23 @@ def test_what_the_host_says_in_passing_is_not_taken_for_a_failure() -> None:
     ],
 )
 def test_who_has_no_token_is_told_where_to_put_one(url: str, variable: str) -> None:
-    failure = GitFailed("fatal: could not read Username")
-    assert variable in explained(failure, remote(url), "x").hint
-    assert "check that the token" in explained(failure, remote(url, TOKEN), "x").hint
+    failure = GitCommandError("fatal: could not read Username")
+    assert variable in to_source_error(failure, remote(url), "x").hint
+    assert "check that the token" in to_source_error(failure, remote(url, TOKEN), "x").hint
 
 
 def test_a_github_of_ones_own_takes_the_same_token() -> None:
-    own = replace(remote("https://git.example/a/b.git"), github="git.example")
-    assert "GITHUB_TOKEN" in explained(GitFailed("fatal: could not read Username"), own, "x").hint
+    own = replace(remote("https://git.example/a/b.git"), github_host="git.example")
+    assert (
+        "GITHUB_TOKEN"
+        in to_source_error(GitCommandError("fatal: could not read Username"), own, "x").hint
+    )
 
 
 def test_secrets_paths_and_controls_are_not_repeated() -> None:
-    basic = encoded(TOKEN)
+    basic = encode_basic_auth(TOKEN)
     said = f"noise\nfatal: s3cr3t {basic} https://ada:pw@h/x \x1b[31m /home/user/.cache/x/pack"
-    shown = scrubbed(said, TOKEN)
+    shown = redact_git_output(said, TOKEN)
     assert "s3cr3t" not in shown
     assert basic not in shown
     assert "pw" not in shown
@@ -90,10 +122,10 @@ def test_secrets_paths_and_controls_are_not_repeated() -> None:
 
 
 def test_a_flood_is_cut_before_it_is_read() -> None:
-    shown = scrubbed("fatal: " + "https://a@" * 200_000, TOKEN)
+    shown = redact_git_output("fatal: " + "https://a@" * 200_000, TOKEN)
     assert len(shown) <= 310
 
 
 def test_a_token_is_not_shown_by_halves() -> None:
     token = Secret("t" * 40)
-    assert "tt" not in scrubbed(f"fatal: {'x' * 280}{token.reveal()}", token)
+    assert "tt" not in redact_git_output(f"fatal: {'x' * 280}{token.reveal()}", token)

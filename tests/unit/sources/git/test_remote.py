@@ -10,7 +10,7 @@ from skillhall._internal.sources.git.remote import GitAccess, cache_key, open_re
 from skillhall.errors import SourceRejected
 
 UNTIL = float("inf")
-HERE = AddressPolicy.allowing("127.0.0.0/8")
+HERE = AddressPolicy.from_cidrs("127.0.0.0/8")
 
 
 def access(**tokens: str) -> GitAccess:
@@ -44,37 +44,37 @@ def test_any_other_text_is_refused(url: str) -> None:
 
 def test_git_is_told_every_address_and_only_one_scheme() -> None:
     remote = open_remote(parse_endpoint("https://git.example/x.git"), access(), UNTIL)
-    lines = remote.configuration()
+    lines = remote.build_configuration()
     assert "http.curloptResolve=git.example:443:1.1.1.1,2606:4700::1" in lines
     assert [line for line in lines if line.startswith("protocol.")] == [
         "protocol.https.allow=always"
     ]
-    assert remote.environment() == {"GIT_ALLOW_PROTOCOL": "https"}
+    assert remote.build_environment() == {"GIT_ALLOW_PROTOCOL": "https"}
 
 
 def test_the_token_is_for_its_host_alone_and_not_in_the_configuration() -> None:
     tokens = access(git_example="s3cr3t")
     remote = open_remote(parse_endpoint("https://git.example/x.git"), tokens, UNTIL)
-    variables = remote.environment()
+    variables = remote.build_environment()
     assert variables["GIT_CONFIG_KEY_0"] == "http.https://git.example/.extraHeader"
     sent = variables["GIT_CONFIG_VALUE_0"].removeprefix("Authorization: Basic ")
     assert base64.b64decode(sent) == b"x-access-token:s3cr3t"
-    assert "s3cr3t" not in f"{remote} {remote.configuration()}"
+    assert "s3cr3t" not in f"{remote} {remote.build_configuration()}"
     for other in (
         "https://git.example:8443/x.git",
         "https://x.git.example/x.git",
         "git@git.example:x",
     ):
         elsewhere = open_remote(parse_endpoint(other), tokens, UNTIL)
-        assert "GIT_CONFIG_COUNT" not in elsewhere.environment()
+        assert "GIT_CONFIG_COUNT" not in elsewhere.build_environment()
 
 
 def test_ssh_goes_to_the_address_and_trusts_the_name() -> None:
     remote = open_remote(parse_endpoint("ssh://git@git.example:2222/x.git"), access(), UNTIL)
-    command = remote.environment()["GIT_SSH_COMMAND"]
+    command = remote.build_environment()["GIT_SSH_COMMAND"]
     assert "-oHostName=1.1.1.1" in command
     assert "'-oHostKeyAlias=[git.example]:2222'" in command
-    assert "SSH_AUTH_SOCK" not in remote.environment()
+    assert "SSH_AUTH_SOCK" not in remote.build_environment()
 
 
 def test_copies_are_kept_apart_by_address_and_token() -> None:

@@ -9,7 +9,9 @@ from skillhall.errors import ConfigInvalid
 
 def scope(repo: str = "", *others: str) -> TokenScope:
     server, prompts = ServerSettings(git_token_repos=others), PromptSettings(repo=repo)
-    return TokenScope.of(Settings("/nowhere", "/nowhere", server=server, prompts=prompts))
+    return TokenScope.from_settings(
+        Settings("/nowhere", "/nowhere", server=server, prompts=prompts)
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "github").write_bytes(b"")
     kept = cache(tmp_path)
     kept.write("tree", "x", data=b"data")
-    kept.sweep()
+    kept.evict()
     assert kept.read("tree", "x") is None
 
 
@@ -72,7 +72,7 @@ def test_the_oldest_go_first_when_it_is_too_much(tmp_path: Path) -> None:
         kept.write("tree", str(number), data=b"x")
         [new] = set((tmp_path / "github").glob("*")) - known
         os.utime(new, (number, number))
-    kept.sweep(capacity=3 * 4096)
+    kept.evict(capacity=3 * 4096)
     assert [kept.read("tree", str(number)) for number in range(5)] == [None, None, *[b"x"] * 3]
 
 

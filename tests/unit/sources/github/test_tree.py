@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from skillhall._internal.sources.commit_tree import Entry
-from skillhall._internal.sources.github.tree import dump_tree, is_blob, load_tree, parse_tree
+from skillhall._internal.sources.commit_tree import TreeEntry
+from skillhall._internal.sources.github.tree import dump_tree, load_tree, matches_blob, parse_tree
 
 # `printf hello | git hash-object --stdin`, and the same in a repository with SHA-256
 HELLO = "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0"
@@ -18,30 +18,30 @@ def test_folders_are_passed_by_and_the_rest_is_read() -> None:
     module = {"path": "m", "mode": "160000", "type": "commit", "sha": "3" * 40}
     tree = parse_tree(json.dumps({"tree": [folder, file, module], "truncated": False}).encode())
     assert tree.entries == [
-        Entry("a/b", "100755", HELLO, 5),
-        Entry("m", "160000", "3" * 40, None),
+        TreeEntry("a/b", "100755", HELLO, 5),
+        TreeEntry("m", "160000", "3" * 40, None),
     ]
-    assert not tree.truncated
+    assert not tree.is_truncated
 
 
 @pytest.mark.parametrize("said", [{"truncated": True}, {}, {"truncated": None}])
 def test_a_tree_that_does_not_say_that_it_is_whole_is_not(said: dict[str, object]) -> None:
-    assert parse_tree(json.dumps({"tree": [], **said}).encode()).truncated
+    assert parse_tree(json.dumps({"tree": [], **said}).encode()).is_truncated
 
 
 @pytest.mark.parametrize("digits", [HELLO, HELLO_256])
 def test_bytes_are_compared_with_the_id_that_git_gives_them(digits: str) -> None:
-    wanted = Entry("x", "100644", digits, 5)
-    assert is_blob(b"hello", wanted)
-    assert not is_blob(b"hellO", wanted)
-    assert not is_blob(b"hello", wanted._replace(size=6))
+    wanted = TreeEntry("x", "100644", digits, 5)
+    assert matches_blob(b"hello", wanted)
+    assert not matches_blob(b"hellO", wanted)
+    assert not matches_blob(b"hello", wanted._replace(size=6))
 
 
 def test_a_tree_that_is_kept_is_the_same_tree() -> None:
     entries = [
-        Entry("ü/\udcff", "100644", HELLO, 5),
-        Entry("b", "120000", HELLO, 7),
-        Entry("m", "160000", HELLO),
+        TreeEntry("ü/\udcff", "100644", HELLO, 5),
+        TreeEntry("b", "120000", HELLO, 7),
+        TreeEntry("m", "160000", HELLO),
     ]
     assert load_tree(dump_tree(entries)) == entries
 

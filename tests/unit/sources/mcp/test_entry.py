@@ -2,30 +2,30 @@ from typing import Any
 
 import pytest
 
-from skillhall._internal.policy.effects import NOT_AS_SERVED, Effect
+from skillhall._internal.policy.effects import SERVER_MISMATCH_CODES, Effect
 from skillhall._internal.policy.profiles import PROFILES
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.mcp.entry import (
-    MAX_SERVED_FILES,
-    MAX_SERVED_TOTAL,
-    ServedEntry,
-    check_bytes,
-    check_served_frontmatter,
-    compare_entries,
-    differing_fields,
-    read_entry,
+    MAX_ENTRY_BYTES,
+    MAX_ENTRY_FILES,
+    McpSkillEntry,
+    cross_check_entries,
+    find_differing_fields,
+    parse_entry,
+    verify_file,
+    verify_frontmatter,
 )
 from tests.support.mcp_servers import PDF, URI, make_entry, make_resource
 from tests.support.skills import make_skill_md
 
 
-def codes(entry: ServedEntry) -> list[Code]:
+def codes(entry: McpSkillEntry) -> list[Code]:
     return [found.code for found in entry.findings]
 
 
 def test_an_honest_entry_is_read_without_a_word() -> None:
-    entry = read_entry(make_entry())
+    entry = parse_entry(make_entry())
     assert (entry.uri, entry.name, entry.description) == (URI, "pdf", "Reads PDF files.")
     assert [file.path for file in entry.files] == list(PDF)
     assert entry.findings == ()
@@ -59,7 +59,7 @@ ENTRIES: dict[str, tuple[object, Code]] = {
         Code.MCP_ENTRY,
     ),
     "too many files": (
-        make_entry({"SKILL.md": b"", **{f"{at}.md": b"" for at in range(MAX_SERVED_FILES)}}),
+        make_entry({"SKILL.md": b"", **{f"{at}.md": b"" for at in range(MAX_ENTRY_FILES)}}),
         Code.MCP_LIMIT,
     ),
 }
@@ -70,18 +70,18 @@ ENTRIES: dict[str, tuple[object, Code]] = {
 )
 def test_an_author_may_hide_a_skill_from_models(value: object, is_hidden: bool) -> None:
     front = {"name": "pdf", "description": "x", "disable-model-invocation": value}
-    assert read_entry(make_entry(frontmatter=front)).hidden is is_hidden
+    assert parse_entry(make_entry(frontmatter=front)).hidden is is_hidden
 
 
 def test_a_uri_without_end_is_not_repeated() -> None:
-    entry = read_entry({**make_entry(), "uri": f"skill://{'a' * 10_000}/SKILL.md"})
+    entry = parse_entry({**make_entry(), "uri": f"skill://{'a' * 10_000}/SKILL.md"})
     assert codes(entry) == [Code.MCP_URI]
     assert len(entry.uri) == 2048
 
 
 @pytest.mark.parametrize(("value", "code"), ENTRIES.values(), ids=ENTRIES)
 def test_an_entry_cannot_be_used_that_is(value: object, code: Code) -> None:
-    assert codes(read_entry(value)) == [code]
+    assert codes(parse_entry(value)) == [code]
 
 
 RESOURCES: dict[str, tuple[object, Code]] = {
@@ -113,7 +113,7 @@ RESOURCES: dict[str, tuple[object, Code]] = {
         Code.MCP_ENTRY,
     ),
     "is too large": (
-        {**make_resource("skill://pdf/a.md", b""), "size": MAX_SERVED_TOTAL},
+        {**make_resource("skill://pdf/a.md", b""), "size": MAX_ENTRY_BYTES},
         Code.MCP_LIMIT,
     ),
     "leads out of the skill": (make_resource("skill://pdf/../a.md", b""), Code.MCP_URI),
@@ -139,23 +139,25 @@ RESOURCES: dict[str, tuple[object, Code]] = {
 def test_an_entry_cannot_be_used_with_a_file_that(value: object, code: Code) -> None:
     entry = make_entry()
     entry["resources"].append(value)
-    assert codes(read_entry(entry)) == [code]
+    assert codes(parse_entry(entry)) == [code]
 
 
 def test_a_skill_of_exactly_the_limits_is_taken() -> None:
-    files = {"SKILL.md": b"", **{f"{at}.md": b"" for at in range(MAX_SERVED_FILES - 1)}}
+    files = {"SKILL.md": b"", **{f"{at}.md": b"" for at in range(MAX_ENTRY_FILES - 1)}}
     entry = make_entry(files)
-    entry["resources"][0]["size"] = MAX_SERVED_TOTAL
-    assert codes(read_entry(entry)) == []
+    entry["resources"][0]["size"] = MAX_ENTRY_BYTES
+    assert codes(parse_entry(entry)) == []
 
 
-@pytest.mark.parametrize("code", sorted(NOT_AS_SERVED))
+@pytest.mark.parametrize("code", sorted(SERVER_MISMATCH_CODES))
 def test_what_is_not_as_served_is_rejected_under_every_profile(code: Code) -> None:
-    assert {profile.load.effect(code) for profile in PROFILES.values()} == {Effect.REJECT}
+    assert {profile.load_policy.get_effect(code) for profile in PROFILES.values()} == {
+        Effect.REJECT
+    }
 
 
 def test_a_skill_inside_another_is_a_warning_under_every_profile() -> None:
-    effects = {profile.load.effect(Code.MCP_NESTED) for profile in PROFILES.values()}
+    effects = {profile.load_policy.get_effect(Code.MCP_NESTED) for profile in PROFILES.values()}
     assert effects == {Effect.WARN}
 
 
@@ -163,7 +165,7 @@ def test_a_skill_inside_another_is_a_warning_under_every_profile() -> None:
 
 
 def compared(*entries: dict[str, Any]) -> list[list[Code]]:
-    return [codes(one) for one in compare_entries([read_entry(entry) for entry in entries])]
+    return [codes(one) for one in cross_check_entries([parse_entry(entry) for entry in entries])]
 
 
 def test_one_uri_twice_is_refused_both_times() -> None:
@@ -172,7 +174,7 @@ def test_one_uri_twice_is_refused_both_times() -> None:
 
 def test_skills_of_one_name_are_kept_and_told_apart_by_their_paths() -> None:
     entries = [make_entry(folder="skill://a/pdf"), make_entry(folder="skill://b/pdf")]
-    first, second = compare_entries([read_entry(entry) for entry in entries])
+    first, second = cross_check_entries([parse_entry(entry) for entry in entries])
     assert codes(first) == codes(second) == [Code.SAME_NAME]
     assert "'b/pdf'" in second.findings[0].hint
 
@@ -195,9 +197,9 @@ def test_a_skill_beside_another_whose_name_it_begins_with_is_not_inside_it() -> 
 
 
 def test_bytes_are_compared_by_size_and_digest() -> None:
-    file = read_entry(make_entry()).files[1]
+    file = parse_entry(make_entry()).files[1]
     right = PDF[file.path]
-    found = [check_bytes(file, data) for data in (right, right + b"x", right[::-1])]
+    found = [verify_file(file, data) for data in (right, right + b"x", right[::-1])]
     assert [one and one.code for one in found] == [None, Code.MCP_SIZE, Code.MCP_DIGEST]
 
 
@@ -215,14 +217,14 @@ FRONTS: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
-def announced(fields: dict[str, object]) -> ServedEntry:
-    return read_entry(make_entry(frontmatter={"name": "pdf", "description": "x", **fields}))
+def announced(fields: dict[str, object]) -> McpSkillEntry:
+    return parse_entry(make_entry(frontmatter={"name": "pdf", "description": "x", **fields}))
 
 
 @pytest.mark.parametrize(("fields", "text"), FRONTS.values(), ids=FRONTS)
 def test_frontmatter_is_not_as_announced_with(fields: dict[str, object], text: str) -> None:
     data = f"---\nname: pdf\ndescription: x\n{text}\n---\n".encode()
-    found = check_served_frontmatter(announced(fields), data)
+    found = verify_frontmatter(announced(fields), data)
     assert found is not None
     assert found.code is Code.MCP_FRONTMATTER
     assert repr(next(iter(fields))) in found.message
@@ -230,13 +232,13 @@ def test_frontmatter_is_not_as_announced_with(fields: dict[str, object], text: s
 
 def test_a_field_that_was_not_announced_is_a_difference() -> None:
     data = b"---\nname: pdf\ndescription: x\nallowed-tools: Bash(*)\n---\n"
-    found = check_served_frontmatter(announced({}), data)
+    found = verify_frontmatter(announced({}), data)
     assert found is not None
     assert "'allowed-tools'" in found.message
 
 
 def test_a_skill_md_without_frontmatter_is_a_difference() -> None:
-    assert check_served_frontmatter(announced({}), b"# Nothing") is not None
+    assert verify_frontmatter(announced({}), b"# Nothing") is not None
 
 
 def test_readers_of_yaml_may_differ_in_what_is_more_than_text() -> None:
@@ -259,9 +261,9 @@ def test_readers_of_yaml_may_differ_in_what_is_more_than_text() -> None:
         "list": [1, True],
         "map": {"a": 1},
     }
-    assert differing_fields(served, fields) == []
+    assert find_differing_fields(served, fields) == []
 
 
 def test_our_own_reading_is_equal_to_itself() -> None:
     fields = parse_skill(make_skill_md("pdf", version="1.10", metadata="{a: yes}")).frontmatter
-    assert differing_fields(fields.fields, fields.fields) == []
+    assert find_differing_fields(fields.fields, fields.fields) == []

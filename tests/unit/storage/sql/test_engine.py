@@ -7,13 +7,13 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from skillhall._internal.storage.sql.engine import Database, file_url, read_url
-from skillhall._internal.storage.sql.workspace_writes import SqlStore
-from skillhall._internal.workspace.workspace import Door
+from skillhall._internal.storage.sql.engine import Database, build_sqlite_url, parse_database_url
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
-from tests.support.databases import AT
+from tests.support.databases import TIMESTAMP
 from tests.support.memory_store import MemoryStore
-from tests.support.workspaces import make_workspace, texts
+from tests.support.workspaces import list_texts, make_workspace
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,18 @@ from tests.support.workspaces import make_workspace, texts
     ],
 )
 def test_an_address_names_its_driver(text: str, driver: str) -> None:
-    assert read_url(text).drivername == driver
+    assert parse_database_url(text).drivername == driver
 
 
 @pytest.mark.parametrize("text", ["", "x", "mysql://h/d", "sqlite://", "sqlite:///:memory:"])
 def test_another_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigInvalid):
-        read_url(text)
+        parse_database_url(text)
 
 
 def test_a_path_may_hold_anything(tmp_path: Path) -> None:
     path = tmp_path / "a folder?x=1%20#"
-    database = Database(file_url(str(path / "my db")), AT)
+    database = Database(build_sqlite_url(str(path / "my db")), TIMESTAMP)
     database.close()
     assert (path / "my db").stat().st_mode & 0o777 == 0o600
 
@@ -47,13 +47,13 @@ def test_a_full_disk_changes_nothing_and_reading_goes_on(tmp_path: Path) -> None
 
     event.listen(Engine, "connect", limit)
     try:
-        database = Database(file_url(str(tmp_path / "full.db")), AT)
-        workspace = make_workspace(SqlStore(database))
+        database = Database(build_sqlite_url(str(tmp_path / "full.db")), TIMESTAMP)
+        workspace = make_workspace(SqlWorkspaceStore(database))
         session = workspace.sessions.create("one").id
         workspace.blocks.add(session, "note", "small")
         with pytest.raises(DatabaseFull):
             workspace.blocks.add(session, "note", "x" * 500_000)
-        assert texts(workspace, session) == ["small"]
+        assert list_texts(workspace, session) == ["small"]
         workspace.blocks.add(session, "note", "more")
         database.close()
     finally:
@@ -63,7 +63,7 @@ def test_a_full_disk_changes_nothing_and_reading_goes_on(tmp_path: Path) -> None
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(DatabaseUnavailable, match="cannot be used"):
-        Database(file_url(str(tmp_path / "file" / "x.db")), AT)
+        Database(build_sqlite_url(str(tmp_path / "file" / "x.db")), TIMESTAMP)
 
 
 def test_a_door_opens_once_the_database_is_there() -> None:
@@ -76,7 +76,7 @@ def test_a_door_opens_once_the_database_is_there() -> None:
             raise answer
         return answer
 
-    door = Door(make)  # type: ignore[arg-type]  # one of the answers is an error
+    door = LazyWorkspace(make)  # type: ignore[arg-type]  # one of the answers is an error
     with pytest.raises(DatabaseUnavailable):
         door.open()
     assert door.open() is made

@@ -6,17 +6,17 @@ import pytest
 
 from skillhall._internal import web
 from skillhall._internal.web.page_request import Notice
-from skillhall._internal.web.sessions.board_pages import SHOWN, View, title_of
-from skillhall._internal.web.translations import texts_in
+from skillhall._internal.web.sessions.board_pages import CARDS_PER_ZONE, BoardFilter, block_title
+from skillhall._internal.web.translations import load_translations
 from skillhall._internal.workspace import Block, SkillOrigin, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.validation import make_content
+from skillhall._internal.workspace.validation import build_content
 
 FOLDER = Path(web.__file__).parent
 
 
 def block(text: str, skill: SkillOrigin | None = None) -> Block:
-    content = make_content("note", Zone.WORKING, text, skill)
+    content = build_content("note", Zone.WORKING, text, skill)
     return Block("b1", "s1", "a", content, 1, "", "")
 
 
@@ -31,20 +31,24 @@ def block(text: str, skill: SkillOrigin | None = None) -> Block:
     ],
 )
 def test_a_block_is_called_by_its_first_line(text: str, title: str, excerpt: str) -> None:
-    found = title_of(block(text))
+    found = block_title(block(text))
     assert (found[0], found[1].strip()) == (title, excerpt)
 
 
 def test_a_skill_is_called_by_its_name() -> None:
     origin = SkillOrigin("pdf", "Reads PDF.", "upload", "pdf.zip")
-    assert title_of(block("# Other", origin)) == ("pdf", "Reads PDF.")
+    assert block_title(block("# Other", origin)) == ("pdf", "Reads PDF.")
 
 
 def test_a_view_is_kept_in_the_address_and_nonsense_is_not() -> None:
-    asked = View.of({"type": "note", "stable": "130", "working": "x", "permanent": "-5"})
-    assert asked == View("note", SHOWN, 130, SHOWN)
-    assert asked.at("s1") == "/session/s1?type=note&stable=130"
-    assert View.of({"type": "<b>", "stable": "9" * 30}).at("s1") == "/session/s1"
+    asked = BoardFilter.from_query(
+        {"type": "note", "stable": "130", "working": "x", "permanent": "-5"}
+    )
+    assert asked == BoardFilter("note", CARDS_PER_ZONE, 130, CARDS_PER_ZONE)
+    assert asked.board_url("s1") == "/session/s1?type=note&stable=130"
+    assert (
+        BoardFilter.from_query({"type": "<b>", "stable": "9" * 30}).board_url("s1") == "/session/s1"
+    )
 
 
 def test_every_type_has_its_colour_its_icon_and_its_name() -> None:
@@ -53,11 +57,13 @@ def test_every_type_has_its_colour_its_icon_and_its_name() -> None:
     for one in BLOCK_TYPES.values():
         assert f".type-{one.id} {{ --type: {one.colour}; }}" in css
         assert f'<symbol id="type-{one.id}"' in symbols
-        assert texts_in("en")(f"type.{one.id}") == one.label
+        assert load_translations("en")(f"type.{one.id}") == one.label
 
 
 def test_a_notice_takes_back_a_change_or_a_deleted_block_and_leads_nowhere_else() -> None:
-    assert Notice("deleted", "x", "s1/b1").undo == "/session/s1/blocks/b1/bring-back"
-    assert Notice("deleted", "x", "c1").undo == "/changes/c1/undo"
-    assert Notice("deleted", "x").undo == ""
-    assert Notice("deleted", "x", "//evil/..").undo == "/session//blocks/%2Fevil%2F../bring-back"
+    assert Notice("deleted", "x", "s1/b1").undo_url == "/session/s1/blocks/b1/bring-back"
+    assert Notice("deleted", "x", "c1").undo_url == "/changes/c1/undo"
+    assert Notice("deleted", "x").undo_url == ""
+    assert (
+        Notice("deleted", "x", "//evil/..").undo_url == "/session//blocks/%2Fevil%2F../bring-back"
+    )

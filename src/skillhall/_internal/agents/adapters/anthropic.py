@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from anthropic.lib.tools import BetaBuiltinFunctionTool, ToolError
 
-from skillhall._internal.agents.agent_tools import as_text
+from skillhall._internal.agents.agent_tools import to_text
 
 if TYPE_CHECKING:
     from anthropic.types.beta import BetaToolUnionParam
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.tool_protocol import Tool
 
 
-class SkillTool(BetaBuiltinFunctionTool):
+class AnthropicSkillTool(BetaBuiltinFunctionTool):
     """One tool; `to_dict()` is its entry in the `tools` of a plain request."""
 
     def __init__(self, tool: Tool) -> None:
@@ -34,15 +34,15 @@ class SkillTool(BetaBuiltinFunctionTool):
 
     def call(self, input: object) -> str:  # noqa: A002 - the SDK's name for it
         """What the tool answers. Raises: ToolError, which the model reads."""
-        answer = self._tool.answer(input)
+        answer = self._tool.call(input)
         if answer.is_error:
-            raise ToolError(as_text(answer.content))
-        return as_text(answer.content)
+            raise ToolError(to_text(answer.content))
+        return to_text(answer.content)
 
 
-def skill_tools(tools: AgentTools) -> list[SkillTool]:
+def skill_tools(tools: AgentTools) -> list[AnthropicSkillTool]:
     """The tools of one conversation, for `client.beta.messages.tool_runner(tools=…)`.
 
     Its `system` is `tools.system_prompt()`.
     """
-    return [SkillTool(tool) for tool in tools.tools()]
+    return [AnthropicSkillTool(tool) for tool in tools.tools()]

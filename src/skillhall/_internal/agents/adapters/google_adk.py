@@ -10,7 +10,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.genai.types import FunctionDeclaration
 
-from skillhall._internal.agents.agent_tools import AgentTools, as_text
+from skillhall._internal.agents.agent_tools import AgentTools, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,12 +63,12 @@ class _AdkTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, str]:
         """What the tool answers; under "error" if it could not do what it was asked."""
         tools = AgentTools(self._skills)
-        tools.recall(_tool_texts(tool_context))
+        tools.sync_history(_iter_tool_results(tool_context))
         answer = await asyncio.to_thread(tools.call, self.name, args)
-        return {"error" if answer.is_error else "result": as_text(answer.content)}
+        return {"error" if answer.is_error else "result": to_text(answer.content)}
 
 
-def _tool_texts(context: ToolContext) -> Iterator[str]:
+def _iter_tool_results(context: ToolContext) -> Iterator[str]:
     for event in context.session.events:
         for response in event.get_function_responses():
             yield str((response.response or {}).get("result", ""))

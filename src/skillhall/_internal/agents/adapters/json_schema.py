@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypedDict
 
-from skillhall._internal.agents.agent_tools import as_text
+from skillhall._internal.agents.agent_tools import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,10 +45,10 @@ def tool_schemas(tools: AgentTools) -> list[ToolSchema]:
 
 def call_tool(tools: AgentTools, name: str, arguments: str | Mapping[str, object]) -> str:
     """The text for the model; arguments may be the JSON text that it sent, right or wrong."""
-    return as_text(tools.call(name, _read(arguments)).content)
+    return to_text(tools.call(name, _parse_arguments(arguments)).content)
 
 
-def _read(arguments: str | Mapping[str, object]) -> object:
+def _parse_arguments(arguments: str | Mapping[str, object]) -> object:
     if not isinstance(arguments, str):
         return arguments
     try:

@@ -33,12 +33,12 @@ def with_skills(agent: Agent[Any], skills: AgentSkills) -> Agent[Any]:
     def instructions(_: RunContextWrapper[Any], __: Agent[Any]) -> str:
         return "\n\n".join(filter(None, (own, tools.system_prompt())))
 
-    run = _Run(skills)
-    given = [_function_tool(tool, run) for tool in tools.tools()]
+    run = _RunTools(skills)
+    given = [_build_function_tool(tool, run) for tool in tools.tools()]
     return replace(agent, instructions=instructions, tools=[*agent.tools, *given])
 
 
-class _Run:
+class _RunTools:
     """The tools of the run that calls: it knows its input, and what it was given since.
 
     Runs that take turns on one agent begin anew each time; a skill is then given once more.
@@ -49,23 +49,25 @@ class _Run:
         self._tools = AgentTools(skills)
         self._usage: Usage | None = None
 
-    def tools_for(self, context: ToolContext[Any]) -> AgentTools:
+    def get_tools(self, context: ToolContext[Any]) -> AgentTools:
         """The same tools for all calls of a run, which share their count of tokens."""
         if context.usage is not self._usage:
             self._usage, self._tools = context.usage, AgentTools(self._skills)
-            self._tools.recall(_tool_texts(context.turn_input))
+            self._tools.sync_history(_iter_tool_results(context.turn_input))
         return self._tools
 
 
-def _function_tool(tool: Tool, run: _Run) -> FunctionTool:
+def _build_function_tool(tool: Tool, run_tools: _RunTools) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
-        return await asyncio.to_thread(call_tool, run.tools_for(context), tool.name, arguments)
+        return await asyncio.to_thread(
+            call_tool, run_tools.get_tools(context), tool.name, arguments
+        )
 
     schema = json.loads(json.dumps(tool.parameters))
     return FunctionTool(tool.name, tool.description, schema, invoke, strict_json_schema=False)
 
 
-def _tool_texts(items: list[Any]) -> Iterator[str]:
+def _iter_tool_results(items: list[Any]) -> Iterator[str]:
     for item in items:
         if isinstance(item, dict) and item.get("type") == "function_call_output":
             yield str(item.get("output", ""))

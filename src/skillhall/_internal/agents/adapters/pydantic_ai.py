@@ -10,7 +10,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from skillhall._internal.agents.agent_tools import AgentTools, as_text
+from skillhall._internal.agents.agent_tools import AgentTools, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import AgentSkills
 
-RETRIES = 3  # of a call whose arguments are not JSON, which small models need now and then
-_ANYTHING = SchemaValidator(core_schema.any_schema())  # the tools check what they are given
+MAX_RETRIES = 3  # of a call whose arguments are not JSON, which small models need now and then
+_ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())  # the tools check what they are given
 
 
 class SkillsToolset(AbstractToolset[Any]):
@@ -31,12 +31,12 @@ class SkillsToolset(AbstractToolset[Any]):
     """
 
     def __init__(
-        self, skills: AgentSkills, conversation: AgentTools | None = None, name: str = "skillhall"
+        self, skills: AgentSkills, shared_tools: AgentTools | None = None, name: str = "skillhall"
     ) -> None:
         self._name = name
         self._skills = skills
-        self._conversation = conversation  # that all runs belong to, if they do
-        self.tools = conversation or AgentTools(skills)
+        self._shared_tools = shared_tools  # that all runs belong to, if they do
+        self.tools = shared_tools or AgentTools(skills)
 
     @property
     def id(self) -> str:
@@ -45,9 +45,9 @@ class SkillsToolset(AbstractToolset[Any]):
 
     async def for_run(self, ctx: RunContext[Any]) -> SkillsToolset:
         """The toolset of one run."""
-        own = SkillsToolset(self._skills, self._conversation, self._name)
+        own = SkillsToolset(self._skills, self._shared_tools, self._name)
         said = [ctx.prompt] if isinstance(ctx.prompt, str) else []
-        own.tools.recall([*texts_of(ctx.messages), *said])
+        own.tools.sync_history([*iter_texts(ctx.messages), *said])
         return own
 
     async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:
@@ -71,7 +71,7 @@ class SkillsToolset(AbstractToolset[Any]):
         ]
         return {
             one.name: ToolsetTool(
-                toolset=self, tool_def=one, max_retries=RETRIES, args_validator=_ANYTHING
+                toolset=self, tool_def=one, max_retries=MAX_RETRIES, args_validator=_ANY_VALIDATOR
             )
             for one in definitions
         }
@@ -82,10 +82,10 @@ class SkillsToolset(AbstractToolset[Any]):
         """What the tool answers, errors too: the model reads them and goes on."""
         del ctx, tool
         answer = await asyncio.to_thread(self.tools.call, name, tool_args)
-        return as_text(answer.content)
+        return to_text(answer.content)
 
 
-def texts_of(messages: Sequence[ModelMessage]) -> Iterator[str]:
+def iter_texts(messages: Sequence[ModelMessage]) -> Iterator[str]:
     """What people and tools said in a conversation."""
     for message in messages:
         if isinstance(message, ModelRequest):

@@ -8,18 +8,18 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.chat import Chat
 
 
-INSTALL = "pip install 'skillhall[pydantic-ai]'"
-_EXTRA = frozenset({"pydantic_ai", "pydantic_core", "pydantic"})
+INSTALL_COMMAND = "pip install 'skillhall[pydantic-ai]'"
+_EXTRA_PACKAGES = frozenset({"pydantic_ai", "pydantic_core", "pydantic"})
 
 
-def chat_class() -> type[Chat] | None:
+def load_chat_class() -> type[Chat] | None:
     """The class; None without the extra that it needs."""
     try:
         import pydantic_ai  # noqa: PLC0415 - a second of imports, for those who chat
 
         from skillhall._internal.agents.chat.chat import Chat  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
+        if (error.name or "").partition(".")[0] not in _EXTRA_PACKAGES:
             raise
         return None
     pydantic_ai.BANNER_ENABLED = False  # on a terminal it would speak of itself first

@@ -12,10 +12,10 @@ from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from skillhall._internal.agents.adapters.pydantic_ai import SkillsToolset, texts_of
+from skillhall._internal.agents.adapters.pydantic_ai import SkillsToolset, iter_texts
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.chat.events import Done, TextDelta
-from skillhall._internal.agents.chat.models import failure_of, open_model
+from skillhall._internal.agents.chat.models import open_model, to_model_unavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
-    from skillhall._internal.agents.config.agent_config import Budgets
+    from skillhall._internal.agents.config.agent_config import AgentBudgets
 
-SILENCE = 120.0  # seconds that a provider may take for one request
+REQUEST_TIMEOUT = 120.0  # seconds that a provider may take for one request
 
 
 class Chat:
@@ -36,11 +36,11 @@ class Chat:
     def __init__(self, skills: AgentSkills, model: Model | str) -> None:
         self.skills = skills
         self.model = open_model(model) if isinstance(model, str) else model
-        self.name = model if isinstance(model, str) else model.model_name
-        self.tools = AgentTools(skills, self._notice)
-        self._noticed: deque[ToolEvent] = deque()
+        self.model_name = model if isinstance(model, str) else model.model_name
+        self.tools = AgentTools(skills, self._queue_event)
+        self._pending_events: deque[ToolEvent] = deque()
         toolset = SkillsToolset(skills, self.tools)
-        settings = ModelSettings(timeout=SILENCE)
+        settings = ModelSettings(timeout=REQUEST_TIMEOUT)
         self._agent = Agent(self.model, toolsets=[toolset], model_settings=settings)
         self._history: list[ModelMessage] = []
 
@@ -50,11 +50,11 @@ class Chat:
         A message that fails leaves the conversation as it was before.
         Raises: ModelUnavailable, SkillNotFound, SkillRejected.
         """
-        self.tools.recall(texts_of(self._history))
-        said = self.tools.said(message)
-        for event in self._drained():
+        self.tools.sync_history(iter_texts(self._history))
+        said = self.tools.expand_message(message)
+        for event in self._drain_events():
             yield event
-        limits = _limits(self.skills.agent.budgets)
+        limits = _to_usage_limits(self.skills.agent.budgets)
         try:
             async with (
                 self.model,  # whose connections are closed after each message
@@ -62,37 +62,37 @@ class Chat:
                     said.text, message_history=self._history, usage_limits=limits
                 ) as events,
             ):
-                async for chat_event in self._events(events):
+                async for chat_event in self._convert_events(events):
                     yield chat_event
         except (AgentRunError, UserError) as error:
-            raise failure_of(error, self.name) from None
+            raise to_model_unavailable(error, self.model_name) from None
 
     def reset(self) -> None:
         """Start anew."""
         self._history = []
         self.tools.reset()
 
-    async def _events(self, events: AgentRunEvents[str]) -> AsyncIterator[ChatEvent]:
+    async def _convert_events(self, events: AgentRunEvents[str]) -> AsyncIterator[ChatEvent]:
         async for event in events:
-            for noticed in self._drained():
+            for noticed in self._drain_events():
                 yield noticed
             if isinstance(event, AgentRunResultEvent):
                 self._history = event.result.all_messages()
                 usage = event.result.usage
                 counts = usage.requests, usage.input_tokens, usage.output_tokens
                 yield Done(event.result.output, *counts)
-            elif text := _text_of(event):
+            elif text := _extract_text(event):
                 yield TextDelta(text)
 
-    def _notice(self, event: ToolEvent) -> None:
-        self._noticed.append(event)
+    def _queue_event(self, event: ToolEvent) -> None:
+        self._pending_events.append(event)
 
-    def _drained(self) -> Iterator[ToolEvent]:
-        while self._noticed:
-            yield self._noticed.popleft()
+    def _drain_events(self) -> Iterator[ToolEvent]:
+        while self._pending_events:
+            yield self._pending_events.popleft()
 
 
-def _text_of(event: AgentStreamEvent) -> str:
+def _extract_text(event: AgentStreamEvent) -> str:
     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
         return event.part.content
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
@@ -100,7 +100,7 @@ def _text_of(event: AgentStreamEvent) -> str:
     return ""
 
 
-def _limits(budgets: Budgets) -> UsageLimits:
+def _to_usage_limits(budgets: AgentBudgets) -> UsageLimits:
     if budgets.requests is None:
         return UsageLimits(total_tokens_limit=budgets.tokens)
     return UsageLimits(request_limit=budgets.requests, total_tokens_limit=budgets.tokens)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.chat.events import Done, FileRead, SkillLoaded, ToolFailed
-from skillhall._internal.agents.chat.reply_thread import ChatThread
+from skillhall._internal.agents.chat.reply_thread import ReplyThread
 from skillhall.errors import Busy, ModelUnavailable, SkillhallError, TooLarge
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.chat import Chat
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
 
-MAX_MESSAGE = 32_000  # characters
+MAX_MESSAGE_LENGTH = 32_000  # characters
 MAX_TURNS = 100  # of one conversation, each of which the model reads again
 MAX_CONVERSATIONS = 64
-MAX_RUNS = 4  # answers that are on their way at once
+MAX_RUNNING_REPLIES = 4  # answers that are on their way at once
 LIFETIME = 3600.0  # seconds after the last message
 
 
@@ -31,14 +31,14 @@ class Turn:
     """A message, and what came of it."""
 
     message: str
-    trace: list[ToolEvent] = field(default_factory=list)
+    tool_events: list[ToolEvent] = field(default_factory=list)
     done: Done | None = None
-    failure: SkillhallError | None = None
+    error: SkillhallError | None = None
 
-    def take(self, event: ChatEvent) -> None:
+    def add_event(self, event: ChatEvent) -> None:
         """Note what happened next."""
         if isinstance(event, SkillLoaded | FileRead | ToolFailed):
-            self.trace.append(event)
+            self.tool_events.append(event)
         elif isinstance(event, Done):
             self.done = event
 
@@ -53,7 +53,7 @@ class Conversation:
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     turns: list[Turn] = field(default_factory=list)
     is_busy: bool = False
-    used: float = 0.0
+    last_used: float = 0.0
 
 
 @dataclass(slots=True)
@@ -61,78 +61,82 @@ class Conversations:
     """All of them; safe to use from several threads."""
 
     clock: Callable[[], float] = time.monotonic
-    _kept: OrderedDict[str, Conversation] = field(default_factory=OrderedDict)
-    _runs: int = 0
+    _by_id: OrderedDict[str, Conversation] = field(default_factory=OrderedDict)
+    _running: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self._kept)
+        return len(self._by_id)
 
     def find(self, identity: str) -> Conversation | None:
         """The conversation of that id, if it is still there."""
         with self._lock:
-            self._forget()
-            return self._kept.get(identity)
+            self._evict()
+            return self._by_id.get(identity)
 
-    def end(self, identity: str) -> None:
+    def remove(self, identity: str) -> None:
         """Forget one; an answer that is on its way comes to its end."""
         with self._lock:
-            self._kept.pop(identity, None)
+            self._by_id.pop(identity, None)
 
-    def begin(self, conversation: Conversation, message: str) -> Turn:
+    def begin_turn(self, conversation: Conversation, message: str) -> Turn:
         """Reserve the next turn; it is `answered` then. Raises: Busy, TooLarge."""
-        if len(message) > MAX_MESSAGE:
-            raise TooLarge("message", MAX_MESSAGE, "characters")
+        if len(message) > MAX_MESSAGE_LENGTH:
+            raise TooLarge("message", MAX_MESSAGE_LENGTH, "characters")
         with self._lock:
-            _refuse_full(conversation, self._runs)
+            _check_limits(conversation, self._running)
             conversation.is_busy = True
-            conversation.used = self.clock()
-            self._runs += 1
-            self._kept[conversation.id] = conversation
-            self._kept.move_to_end(conversation.id)
-            self._forget()
+            conversation.last_used = self.clock()
+            self._running += 1
+            self._by_id[conversation.id] = conversation
+            self._by_id.move_to_end(conversation.id)
+            self._evict()
         return Turn(message)
 
-    async def answered(self, conversation: Conversation, turn: Turn) -> AsyncIterator[ChatEvent]:
+    async def stream_reply(
+        self, conversation: Conversation, turn: Turn
+    ) -> AsyncIterator[ChatEvent]:
         """What happens until the turn is over; a failure is its last word.
 
         Whoever stops listening stops the answer, and the turn is as if it had never been.
         """
-        thread = ChatThread(conversation.chat, turn.message, lambda: self.finish(conversation))
+        thread = ReplyThread(
+            conversation.chat, turn.message, lambda: self.finish_turn(conversation)
+        )
         try:
             async for event in thread.events():
-                turn.take(event)
+                turn.add_event(event)
                 yield event
         except SkillhallError as error:
-            turn.failure = error
+            turn.error = error
         finally:
             thread.stop()
-        if turn.done is None and turn.failure is None:
-            turn.failure = ModelUnavailable(conversation.model, "it gave no answer")
+        if turn.done is None and turn.error is None:
+            turn.error = ModelUnavailable(conversation.model, "it gave no answer")
         conversation.turns.append(turn)
 
-    def finish(self, conversation: Conversation) -> None:
+    def finish_turn(self, conversation: Conversation) -> None:
         """The turn that was begun is over; the conversation can go on."""
         with self._lock:
             conversation.is_busy = False
-            conversation.used = self.clock()
-            self._runs -= 1
+            conversation.last_used = self.clock()
+            self._running -= 1
 
-    def _forget(self) -> None:
+    def _evict(self) -> None:
         """Let go of what nobody used for long, and of the oldest while there are too many."""
         until = self.clock() - LIFETIME
-        old = [key for key, one in self._kept.items() if one.used < until and not one.is_busy]
+        old = [key for key, one in self._by_id.items() if one.last_used < until and not one.is_busy]
         for key in old:
-            del self._kept[key]
-        while len(self._kept) > MAX_CONVERSATIONS:
-            self._kept.popitem(last=False)
+            del self._by_id[key]
+        while len(self._by_id) > MAX_CONVERSATIONS:
+            self._by_id.popitem(last=False)
 
 
-def _refuse_full(conversation: Conversation, runs: int) -> None:
+def _check_limits(conversation: Conversation, running: int) -> None:
     if conversation.is_busy:
         raise Busy("an answer is on its way", "wait until it is whole, or stop it")
-    if runs >= MAX_RUNS:
-        raise Busy(f"{runs} answers are on their way, for others too", "try again in a while")
+    if running >= MAX_RUNNING_REPLIES:
+        raise Busy(f"{running} answers are on their way, for others too", "try again in a while")
     if len(conversation.turns) >= MAX_TURNS:
         raise Busy(f"the conversation has {MAX_TURNS} messages", "begin a new one")

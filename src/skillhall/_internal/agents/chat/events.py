@@ -16,7 +16,7 @@ class SkillLoaded(NamedTuple):
 
     skill: str
     tokens: int
-    by_person: bool = False  # called as /name, not by the model
+    by_user: bool = False  # called as /name, not by the model
 
 
 class FileRead(NamedTuple):

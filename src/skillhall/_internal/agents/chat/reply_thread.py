@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.chat import Chat
     from skillhall._internal.agents.chat.events import ChatEvent
 
-LONGEST = 600.0  # seconds for one message, with all that its tools do
+REPLY_TIMEOUT = 600.0  # seconds for one message, with all that its tools do
 logger = logging.getLogger("skillhall.agents")
 
 
-class ChatThread:
+class ReplyThread:
     """One answer. It is made in the event loop that reads its events."""
 
-    def __init__(self, chat: Chat, message: str, over: Callable[[], None]) -> None:
+    def __init__(self, chat: Chat, message: str, on_finished: Callable[[], None]) -> None:
         """`over` is called in the thread once nothing runs any more."""
         self._chat = chat
         self._message = message
-        self._over = over
-        self._reader = asyncio.get_running_loop()
+        self._on_finished = on_finished
+        self._reader_loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[ChatEvent | SkillhallError | None] = asyncio.Queue()
         self._lock = threading.Lock()
-        self._inside: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
-        self._is_unwanted = False
-        threading.Thread(target=self._work, name="chat", daemon=True).start()
+        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
+        self._is_stopped = False
+        threading.Thread(target=self._run, name="chat", daemon=True).start()
 
     async def events(self) -> AsyncIterator[ChatEvent]:
         """What happens, until it is over. Raises: SkillhallError."""
@@ -45,44 +45,44 @@ class ChatThread:
     def stop(self) -> None:
         """End it, wherever it is."""
         with self._lock:
-            self._is_unwanted = True
-            inside = self._inside
+            self._is_stopped = True
+            inside = self._running
         if inside is not None:
             loop, task = inside
             with contextlib.suppress(RuntimeError):  # it has ended by itself
                 loop.call_soon_threadsafe(task.cancel)
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         try:
             with contextlib.suppress(asyncio.CancelledError):
-                asyncio.run(self._answer())
+                asyncio.run(self._stream_reply())
         except SkillhallError as error:
-            self._tell(error)
+            self._send(error)
         except Exception:
             logger.exception("an answer failed")
-            self._tell(self._failure("internal error; the log knows more"))
+            self._send(self._build_error("internal error; the log knows more"))
         finally:
-            self._over()
-            self._tell(None)
+            self._on_finished()
+            self._send(None)
 
-    async def _answer(self) -> None:
+    async def _stream_reply(self) -> None:
         task = asyncio.current_task()
         with self._lock:
-            if self._is_unwanted or task is None:
+            if self._is_stopped or task is None:
                 return
-            self._inside = asyncio.get_running_loop(), task
+            self._running = asyncio.get_running_loop(), task
         try:
-            async with asyncio.timeout(LONGEST) as bound:
+            async with asyncio.timeout(REPLY_TIMEOUT) as bound:
                 async for event in self._chat.send(self._message):
-                    self._tell(event)
+                    self._send(event)
         except TimeoutError:
             if not bound.expired():
                 raise
-            raise self._failure("the answer takes too long") from None
+            raise self._build_error("the answer takes too long") from None
 
-    def _failure(self, problem: str) -> ModelUnavailable:
-        return ModelUnavailable(self._chat.name, problem, "try again, or ask for less")
+    def _build_error(self, problem: str) -> ModelUnavailable:
+        return ModelUnavailable(self._chat.model_name, problem, "try again, or ask for less")
 
-    def _tell(self, event: ChatEvent | SkillhallError | None) -> None:
+    def _send(self, event: ChatEvent | SkillhallError | None) -> None:
         with contextlib.suppress(RuntimeError):  # the reader's loop has ended
-            self._reader.call_soon_threadsafe(self._queue.put_nowait, event)
+            self._reader_loop.call_soon_threadsafe(self._queue.put_nowait, event)

@@ -7,46 +7,46 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.config.line_numbers import KeyPath, line_in_json, line_in_toml
+from skillhall._internal.agents.config.line_numbers import KeyPath, find_json_line, find_toml_line
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-MAX_CONFIG = 1024 * 1024  # bytes
+MAX_CONFIG_BYTES = 1024 * 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigDocument:
     """The text of a config file, and whether it is TOML."""
 
     file: str
     text: str
     is_toml: bool
 
-    def line_of(self, path: KeyPath) -> int:
+    def find_line(self, path: KeyPath) -> int:
         """The line that an error about the value at `path` names."""
-        return (line_in_toml if self.is_toml else line_in_json)(self.text, path)
+        return (find_toml_line if self.is_toml else find_json_line)(self.text, path)
 
 
-def read_document(file: Path) -> Node:
+def read_config_document(file: Path) -> ConfigNode:
     """The whole of a config: TOML if its name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
-    document = Document(str(file), _read_text(file), file.suffix == ".toml")
+    document = ConfigDocument(str(file), _read_text(file), file.suffix == ".toml")
     try:
         value: object = (tomllib.loads if document.is_toml else json.loads)(document.text)
     except (ValueError, RecursionError) as error:
         form = "TOML" if document.is_toml else "JSON"
         raise ConfigInvalid(document.file, f"it is not {form}: {error}") from None
-    return Node(value, (), document)
+    return ConfigNode(value, (), document)
 
 
 def _read_text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            data = opened.read(MAX_CONFIG + 1)
-        if len(data) > MAX_CONFIG:
-            raise ConfigInvalid(str(file), f"it is larger than {MAX_CONFIG} bytes")
+            data = opened.read(MAX_CONFIG_BYTES + 1)
+        if len(data) > MAX_CONFIG_BYTES:
+            raise ConfigInvalid(str(file), f"it is larger than {MAX_CONFIG_BYTES} bytes")
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -54,87 +54,89 @@ def _read_text(file: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ConfigNode:
     """A value of the document, and the keys that lead to it."""
 
     value: object
     path: KeyPath
-    document: Document
+    document: ConfigDocument
 
     @property
-    def key(self) -> str:
+    def display_path(self) -> str:
         """The path as people write it: `agents[0].skills[1].root`."""
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
         return "".join(steps).removeprefix(".")
 
-    def wrong(self, problem: str, hint: str = "") -> ConfigInvalid:
+    def build_error(self, problem: str, hint: str = "") -> ConfigInvalid:
         """The error that says what is wrong, and in which line."""
-        line = self.document.line_of(self.path)
+        line = self.document.find_line(self.path)
         return ConfigInvalid(self.document.file, problem, hint, line=line)
 
-    def must(self, be: str, hint: str = "") -> ConfigInvalid:
+    def build_requirement_error(self, requirement: str, hint: str = "") -> ConfigInvalid:
         """The error that says what the value must be."""
-        return self.wrong(f"{self.key or 'the document'} must {be}", hint)
+        return self.build_error(f"{self.display_path or 'the document'} must {requirement}", hint)
 
-    def child(self, name: str) -> Node:
+    def child(self, name: str) -> ConfigNode:
         """The value below `name`; `None` if there is none."""
         if not isinstance(self.value, dict):
-            raise self.must("be an object")
-        return Node(self.value.get(name), (*self.path, name), self.document)
+            raise self.build_requirement_error("be an object")
+        return ConfigNode(self.value.get(name), (*self.path, name), self.document)
 
-    def either(self, name: str, other: str) -> Node:
+    def child_or_alias(self, name: str, alias: str) -> ConfigNode:
         """The value below `name`, or else below `other`."""
-        first, second = self.child(name), self.child(other)
+        first, second = self.child(name), self.child(alias)
         return second if first.value is None and second.value is not None else first
 
-    def only(self, known: Sequence[str]) -> None:
+    def reject_unknown_keys(self, known: Sequence[str]) -> None:
         """Refuse other names below this one: a misspelt one would be passed over unnoticed."""
         for name in self.value if isinstance(self.value, dict) else ():
             if name not in known:
-                raise self.child(name).must("not be there", f"known keys: {', '.join(known)}")
+                raise self.child(name).build_requirement_error(
+                    "not be there", f"known keys: {', '.join(known)}"
+                )
 
-    def required(self) -> Node:
+    def require(self) -> ConfigNode:
         """The node itself, if it has a value."""
         if self.value is None:
-            raise self.must("be given")
+            raise self.build_requirement_error("be given")
         return self
 
-    def items(self) -> list[Node]:
+    def as_list(self) -> list[ConfigNode]:
         """The entries of a list; none if it is left out."""
         if self.value is None:
             return []
         if not isinstance(self.value, list):
-            raise self.must("be a list")
-        return [Node(v, (*self.path, i), self.document) for i, v in enumerate(self.value)]
+            raise self.build_requirement_error("be a list")
+        return [ConfigNode(v, (*self.path, i), self.document) for i, v in enumerate(self.value)]
 
-    def text(self) -> str:
+    def as_string(self) -> str:
         """The text; "" if it is left out."""
         if self.value is None:
             return ""
         if not isinstance(self.value, str):
-            raise self.must("be text")
+            raise self.build_requirement_error("be text")
         return self.value
 
-    def flag(self) -> bool:
+    def as_bool(self) -> bool:
         """The boolean; false if it is left out."""
         if self.value is None:
             return False
         if not isinstance(self.value, bool):
-            raise self.must("be true or false")
+            raise self.build_requirement_error("be true or false")
         return self.value
 
-    def texts(self) -> tuple[str, ...] | None:
+    def as_strings(self) -> tuple[str, ...] | None:
         """The texts of a list; `None` if it is left out, which is not the same as empty."""
         if self.value is None:
             return None
         if not isinstance(self.value, list) or not all(isinstance(v, str) for v in self.value):
-            raise self.must("be a list of text")
+            raise self.build_requirement_error("be a list of text")
         return tuple(self.value)
 
-    def count(self) -> int | None:
+    def as_positive_int(self) -> int | None:
         """A whole number from 1 on; `None` if it is left out."""
         if self.value is None:
             return None
         if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < 1:
-            raise self.must("be a whole number from 1 on")
+            raise self.build_requirement_error("be a whole number from 1 on")
         return self.value

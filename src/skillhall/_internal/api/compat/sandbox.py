@@ -14,22 +14,22 @@ from skillhall._internal.api.compat.skills_module import (
     SkillBundle,
     SkillList,
     SkillMetadata,
+    find_skill_md,
     load_skill_bundle,
     parse_skill_metadata,
-    skill_md_of,
 )
-from skillhall._internal.fs.handles import Kind, Opened, Place, opened_place
+from skillhall._internal.fs.handles import EntryKind, FolderHandle, OpenedFile, folder_at
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.sources.folder.bundle_reader import read_in_place
+from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall.errors import NotAFile, SkillFileNotFound, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-SEED = ".skills"  # the folder of a sandbox that skills are put into
+SKILLS_FOLDER = ".skills"  # the folder of a sandbox that skills are put into
 _EXECUTABLE = 0o111
 
 
@@ -74,37 +74,37 @@ def setup_agent_environment(
     seeded: dict[str, SkillMetadata] = {}
     findings: list[Finding] = []
     for skill in skills:
-        bundle = _bundled(skill)
-        metadata = _in_sandbox(bundle)
+        bundle = _to_bundle(skill)
+        metadata = _build_sandbox_metadata(bundle)
         if metadata.name in seeded:
-            findings.append(_shadowed(metadata, bundle))
+            findings.append(_build_shadowed_finding(metadata, bundle))
             continue
         seeded[metadata.name] = metadata
         findings += bundle.findings
-        files |= {_seed_path(metadata.name, path): data for path, data in bundle.files.items()}
-        programs |= {_seed_path(metadata.name, path) for path in bundle.executable}
+        files |= {_sandbox_path(metadata.name, path): data for path, data in bundle.files.items()}
+        programs |= {_sandbox_path(metadata.name, path) for path in bundle.executable}
     for path, data in files.items():
         sandbox.write_file(path, data)
         if isinstance(sandbox, SupportsExecutable):
             sandbox.set_executable(path, path in programs)
-    return SkillList(seeded.values(), SKILLS_MODULE.load.judge(findings))
+    return SkillList(seeded.values(), SKILLS_MODULE.load_policy.judge(findings))
 
 
-def _bundled(skill: SkillBundle | SkillMetadata) -> SkillBundle:
+def _to_bundle(skill: SkillBundle | SkillMetadata) -> SkillBundle:
     return skill if isinstance(skill, SkillBundle) else load_skill_bundle(Path(skill.path).parent)
 
 
-def _in_sandbox(bundle: SkillBundle) -> SkillMetadata:
-    file = skill_md_of(bundle.files, bundle.name)
+def _build_sandbox_metadata(bundle: SkillBundle) -> SkillMetadata:
+    file = find_skill_md(bundle.files, bundle.name)
     metadata = parse_skill_metadata(bundle.files[file], f"{bundle.name}/{file}")
-    return replace(metadata, path=_seed_path(metadata.name, file))
+    return replace(metadata, path=_sandbox_path(metadata.name, file))
 
 
-def _seed_path(name: str, path: str) -> str:
-    return RelativePath.parse(f"{SEED}/{name}/{RelativePath.parse(path)}").text
+def _sandbox_path(name: str, path: str) -> str:
+    return RelativePath.parse(f"{SKILLS_FOLDER}/{name}/{RelativePath.parse(path)}").text
 
 
-def _shadowed(metadata: SkillMetadata, bundle: SkillBundle) -> Finding:
+def _build_shadowed_finding(metadata: SkillMetadata, bundle: SkillBundle) -> Finding:
     message = f"{metadata.name!r} is there already; the skill in {bundle.name!r} is left out"
     return Finding(Code.SHADOWED, message, path=metadata.path, skill=metadata.name)
 
@@ -131,7 +131,7 @@ class MemorySandbox:
         file = RelativePath.parse(path)
         if file.text in self._folders:
             raise NotAFile(file.text)
-        self._make(file.parts[:-1], file)
+        self._make_folders(file.parts[:-1], file)
         self.files[file.text] = data
 
     def exists(self, path: str) -> bool:
@@ -142,7 +142,7 @@ class MemorySandbox:
     def make_dir(self, path: str) -> None:
         """Make a folder and those above it; it may exist. Raises: UnsafePath."""
         folder = RelativePath.parse(path)
-        self._make(folder.parts, folder)
+        self._make_folders(folder.parts, folder)
 
     def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
         """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
@@ -150,10 +150,10 @@ class MemorySandbox:
         change = self.executable.add if executable else self.executable.discard
         change(RelativePath.parse(path).text)
 
-    def _make(self, parts: Sequence[str], asked: RelativePath) -> None:
+    def _make_folders(self, parts: Sequence[str], requested: RelativePath) -> None:
         above = {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
         if not above.isdisjoint(self.files):
-            raise _in_the_way(asked)
+            raise _build_blocked_error(requested)
         self._folders |= above
 
 
@@ -167,7 +167,7 @@ class FolderSandbox:
 
     def read_file(self, path: str) -> bytes:
         """The bytes of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
-        return read_in_place(Place(self.root), RelativePath.parse(path))
+        return read_file_at(FolderHandle(self.root), RelativePath.parse(path))
 
     def write_file(self, path: str, data: bytes) -> None:
         """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile.
@@ -176,22 +176,22 @@ class FolderSandbox:
         """
         file = RelativePath.parse(path)
         name = file.parts[-1]
-        with self._made(file.parts[:-1], file) as folder:
-            kind = folder.kind(name)
-            if kind is Kind.LINK:
-                raise _in_the_way(file)
-            folder.put(name, data, folder.mode(name) if kind is Kind.FILE else 0o644)
+        with self._open_or_create(file.parts[:-1], file) as folder:
+            kind = folder.entry_kind(name)
+            if kind is EntryKind.LINK:
+                raise _build_blocked_error(file)
+            folder.write_file(name, data, folder.mode(name) if kind is EntryKind.FILE else 0o644)
 
     def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
         """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
         file = RelativePath.parse(path)
         try:
-            with opened_place(Place(self.root, "/".join(file.parts[:-1]))) as folder:
-                opened = folder.file(file.parts[-1])
+            with folder_at(FolderHandle(self.root, "/".join(file.parts[:-1]))) as folder:
+                opened = folder.open_file(file.parts[-1])
         except FileNotFoundError:
             raise SkillFileNotFound(file.text) from None
         except OSError:
-            raise _in_the_way(file) from None
+            raise _build_blocked_error(file) from None
         try:
             _set_executable(opened, executable=executable)
         finally:
@@ -201,8 +201,8 @@ class FolderSandbox:
         """Whether a file or folder stands there; a link does not count. Raises: UnsafePath."""
         *above, name = RelativePath.parse(path).parts
         try:
-            with opened_place(Place(self.root, "/".join(above))) as folder:
-                mode = folder.peek(name).st_mode
+            with folder_at(FolderHandle(self.root, "/".join(above))) as folder:
+                mode = folder.stat(name).st_mode
         except OSError:
             return False
         return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
@@ -210,24 +210,26 @@ class FolderSandbox:
     def make_dir(self, path: str) -> None:
         """Make a folder and those above it; it may exist. Raises: UnsafePath."""
         folder = RelativePath.parse(path)
-        with self._made(folder.parts, folder):
+        with self._open_or_create(folder.parts, folder):
             pass
 
     @contextlib.contextmanager
-    def _made(self, parts: Sequence[str], asked: RelativePath) -> Iterator[WritableFolder]:
+    def _open_or_create(
+        self, parts: Sequence[str], requested: RelativePath
+    ) -> Iterator[WritableFolder]:
         with contextlib.ExitStack() as held:
             try:
                 folder = held.enter_context(WritableFolder(self.root))
                 for part in parts:
-                    folder = held.enter_context(folder.folder(part, make=True))
+                    folder = held.enter_context(folder.open_folder(part, create=True))
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                    raise _in_the_way(asked) from None
+                    raise _build_blocked_error(requested) from None
                 raise
             yield folder
 
 
-def _set_executable(opened: Opened, *, executable: bool) -> None:
+def _set_executable(opened: OpenedFile, *, executable: bool) -> None:
     mode = stat.S_IMODE(opened.stat.st_mode)
     # Grant execution to everyone who has read access.
     wanted = mode | (mode & 0o444) >> 2 if executable else mode & ~_EXECUTABLE
@@ -235,5 +237,5 @@ def _set_executable(opened: Opened, *, executable: bool) -> None:
         os.fchmod(opened.descriptor, wanted)
 
 
-def _in_the_way(asked: RelativePath) -> UnsafePath:
-    return UnsafePath(asked.text, "a link or a file stands in its way")
+def _build_blocked_error(requested: RelativePath) -> UnsafePath:
+    return UnsafePath(requested.text, "a link or a file stands in its way")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILLS_MODULE
-from skillhall._internal.policy.selection import shown_to_models
+from skillhall._internal.policy.selection import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.sources.folder.bundle_reader import read_in_place
+from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall.errors import SkillhallError, SkillParseError
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ class Activation(TypedDict):
     message: str
 
 
-class Refusal(TypedDict):
+class ActivationFailure(TypedDict):
     """Why there are no instructions, for the model to read."""
 
     error: str
 
 
-ToolResult: TypeAlias = Activation | Refusal
+SkillToolResult: TypeAlias = Activation | ActivationFailure
 
 
 def create_skill_tool(
@@ -48,7 +48,7 @@ def create_skill_tool(
     With a sandbox, the paths of the skills are paths in it; without one, they are local files.
     """
     first: dict[str, SkillMetadata] = {}
-    for skill in filter(shown_to_models, skills):
+    for skill in filter(is_visible_to_models, skills):
         first.setdefault(skill.name, skill)
     return SkillTool(first, sandbox) if first else None
 
@@ -63,7 +63,7 @@ class SkillTool:
     )
 
     def __init__(self, skills: Mapping[str, SkillMetadata], sandbox: Sandbox | None = None) -> None:
-        self._skills = {name: one for name, one in skills.items() if shown_to_models(one)}
+        self._skills = {name: one for name, one in skills.items() if is_visible_to_models(one)}
         self._sandbox = sandbox
         self._activated: set[str] = set()
 
@@ -82,7 +82,7 @@ class SkillTool:
             "additionalProperties": False,
         }
 
-    def __call__(self, name: str) -> ToolResult:
+    def __call__(self, name: str) -> SkillToolResult:
         """The instructions of the skill `name`, or an error that lists the names there are."""
         skill = self._skills.get(name)
         if skill is None:
@@ -96,7 +96,7 @@ class SkillTool:
         except (SkillhallError, OSError) as error:
             return {"error": f"Skill {name!r} cannot be read: {error}"}
         self._activated.add(name)
-        return _activation(skill, instructions)
+        return _build_activation(skill, instructions)
 
     def reset(self) -> None:
         """Start a new conversation: every skill can be activated again."""
@@ -107,17 +107,17 @@ class SkillTool:
             data = self._sandbox.read_file(skill.path)
         else:
             file = Path(skill.path).absolute()
-            data = read_in_place(
-                Place(str(file.parent)), RelativePath.parse(file.name), MAX_SKILL_MD
+            data = read_file_at(
+                FolderHandle(str(file.parent)), RelativePath.parse(file.name), MAX_SKILL_MD_BYTES
             )
         parsed = parse_skill(data)
-        for finding, effect in SKILLS_MODULE.load.judge(parsed.findings):
+        for finding, effect in SKILLS_MODULE.load_policy.judge(parsed.findings):
             if effect is Effect.REJECT:
                 raise SkillParseError(skill.path, finding.message)
         return parsed.body
 
 
-def _activation(skill: SkillMetadata, instructions: str) -> Activation:
+def _build_activation(skill: SkillMetadata, instructions: str) -> Activation:
     directory = PurePath(skill.path).parent
     result: Activation = {
         "name": skill.name,

@@ -10,26 +10,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.fs.handles import Place
-from skillhall._internal.policy.effects import NAME_PATTERN, NO_NAME, Effect, Judged
+from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.policy.effects import (
+    MISSING_NAME_CODES,
+    NAME_FORMAT_CODES,
+    Effect,
+    JudgedFinding,
+)
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.render.listing import render_listing
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
-from skillhall._internal.skill.parser import parse_head
-from skillhall._internal.sources.folder.bundle_reader import use_bundle
-from skillhall._internal.sources.folder.root import Root, paths_of
+from skillhall._internal.skill.parser import parse_frontmatter
+from skillhall._internal.sources.folder.bundle_reader import call_with_bundle
+from skillhall._internal.sources.folder.root import Root, to_paths
 from skillhall.errors import SkillFileNotFound, SkillParseError, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from skillhall._internal.render.listing import Entry
+    from skillhall._internal.render.listing import ListingEntry
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.sources.folder.root import Paths
 
-MAX_BUNDLE = 100 * 1024 * 1024  # bytes of all files together, since a bundle is held in memory
+MAX_BUNDLE_BYTES = (
+    100 * 1024 * 1024
+)  # bytes of all files together, since a bundle is held in memory
 EMPTY_LISTING = "<available_skills>\n</available_skills>"
 
 
@@ -47,7 +54,7 @@ class SkillMetadata:
     hidden: bool = False  # whether only people may call it
 
     @classmethod
-    def of(cls, front: Frontmatter, path: str) -> SkillMetadata:
+    def from_frontmatter(cls, front: Frontmatter, path: str) -> SkillMetadata:
         """The metadata that frontmatter gives."""
         return cls(
             front.name,
@@ -80,7 +87,7 @@ class SkillList(list[SkillMetadata]):
     """Skills in order, and what was noticed on the way to them."""
 
     def __init__(
-        self, skills: Iterable[SkillMetadata] = (), findings: Iterable[Judged] = ()
+        self, skills: Iterable[SkillMetadata] = (), findings: Iterable[JudgedFinding] = ()
     ) -> None:
         super().__init__(skills)
         self.findings = tuple(findings)
@@ -95,46 +102,49 @@ def discover_skills(
     The first of a name wins. Never raises: what went wrong is in the list's `findings`.
     """
     try:
-        catalog = load_roots(_roots(paths, cwd), SKILLS_MODULE)
+        catalog = load_roots(_resolve_roots(paths, cwd), SKILLS_MODULE)
     except OSError as error:  # no working directory, or a path no system takes
         missing = Finding(Code.ROOT_MISSING, f"the folders cannot be searched: {error}")
-        return SkillList(findings=SKILLS_MODULE.load.judge([missing]))
-    found = (SkillMetadata.of(skill.frontmatter, skill.location) for skill in catalog)
+        return SkillList(findings=SKILLS_MODULE.load_policy.judge([missing]))
+    found = (SkillMetadata.from_frontmatter(skill.frontmatter, skill.location) for skill in catalog)
     return SkillList(found, catalog.findings)
 
 
-def _roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> list[Root]:
+def _resolve_roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> list[Root]:
     base = str(Path.cwd() if cwd is None else Path(cwd).expanduser().absolute())
     if paths is None:
-        return [Root.of(path, base, label, expected=False) for path, label in SKILLS_MODULE.roots]
-    return [Root.of(path, base) for path in paths_of(paths)]
+        return [
+            Root.resolve(path, base, label, is_required=False)
+            for path, label in SKILLS_MODULE.roots
+        ]
+    return [Root.resolve(path, base) for path in to_paths(paths)]
 
 
 def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> SkillMetadata:
     """The metadata in the text of a SKILL.md. Raises: SkillParseError."""
     path = os.fspath(path)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    head = parse_head(data)
-    judged = SKILLS_MODULE.load.judge(head.findings)
+    head = parse_frontmatter(data)
+    judged = SKILLS_MODULE.load_policy.judge(head.findings)
     rejected = {one.finding.code: one.finding for one in judged if one.effect is Effect.REJECT}
     if rejected:
-        raise SkillParseError(path, _problem(rejected, path))
-    return SkillMetadata.of(head.frontmatter, path)
+        raise SkillParseError(path, _format_problem(rejected, path))
+    return SkillMetadata.from_frontmatter(head.frontmatter, path)
 
 
 # In the order in which they are told: one error names one thing to mend.
-_PROBLEMS: tuple[tuple[Collection[Code], str], ...] = (
+_PROBLEM_TEMPLATES: tuple[tuple[Collection[Code], str], ...] = (
     ((Code.NO_FRONTMATTER, Code.UNCLOSED_FRONTMATTER), "No YAML frontmatter found in {path}"),
-    (NO_NAME, "Missing or invalid 'name' field in {path}"),
+    (MISSING_NAME_CODES, "Missing or invalid 'name' field in {path}"),
     ((Code.DESCRIPTION_MISSING,), "Missing or invalid 'description' field in {path}"),
-    (NAME_PATTERN, "Invalid 'name' format in {path}: {message}"),
+    (NAME_FORMAT_CODES, "Invalid 'name' format in {path}: {message}"),
     (tuple(Code), "Invalid frontmatter in {path}: {message}"),
 )
 
 
-def _problem(rejected: Mapping[Code, Finding], path: str) -> str:
+def _format_problem(rejected: Mapping[Code, Finding], path: str) -> str:
     code, text = next(
-        (code, text) for codes, text in _PROBLEMS for code in rejected if code in codes
+        (code, text) for codes, text in _PROBLEM_TEMPLATES for code in rejected if code in codes
     )
     return text.format(path=path, message=rejected[code].message)
 
@@ -144,26 +154,26 @@ def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
 
     Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
     """
-    place = Place(str(Path(directory).expanduser().absolute()))
-    read = partial(read_whole, folder=place.path, separator=os.sep)
-    return use_bundle(place, SKILLS_MODULE.scan, read)
+    place = FolderHandle(str(Path(directory).expanduser().absolute()))
+    read = partial(read_skill_bundle, folder=place.path, separator=os.sep)
+    return call_with_bundle(place, SKILLS_MODULE.scan_policy, read)
 
 
-def read_whole(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
+def read_skill_bundle(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
     """All bytes of a bundle that came from `folder`, under the name in its SKILL.md.
 
     Raises: SkillFileNotFound, SkillParseError, TooLarge.
     """
-    if sum(file.size for file in bundle.files.values()) > MAX_BUNDLE:
-        raise TooLarge(folder, MAX_BUNDLE)
+    if sum(file.size for file in bundle.files.values()) > MAX_BUNDLE_BYTES:
+        raise TooLarge(folder, MAX_BUNDLE_BYTES)
     files = {path: file.read() for path, file in bundle.files.items()}
-    skill_md = skill_md_of(files, folder)
+    skill_md = find_skill_md(files, folder)
     metadata = parse_skill_metadata(files[skill_md], f"{folder}{separator}{skill_md}")
     programs = frozenset(path for path, file in bundle.files.items() if file.executable)
     return SkillBundle(metadata.name, files, bundle.findings, programs)
 
 
-def skill_md_of(files: Collection[str], folder: str) -> str:
+def find_skill_md(files: Collection[str], folder: str) -> str:
     """The path of the SKILL.md among `files`, in another case if need be.
 
     Raises: SkillFileNotFound.
@@ -179,6 +189,6 @@ def load_skill_bundles(skills: Iterable[SkillMetadata]) -> list[SkillBundle]:
     return [load_skill_bundle(Path(skill.path).parent) for skill in skills]
 
 
-def skills_to_xml(skills: Iterable[Entry]) -> str:
+def skills_to_xml(skills: Iterable[ListingEntry]) -> str:
     """The listing for a system prompt; unlike elsewhere, no skills give an empty element."""
     return render_listing(skills) or EMPTY_LISTING

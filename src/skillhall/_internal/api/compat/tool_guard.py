@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.allowed_tools import allows
+from skillhall._internal.policy.allowed_tools import is_tool_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ class ToolGuard:
         rules = self._active.values()
         if not self._active or not all(rules) or tool in self._always:
             return None
-        if any(allows(one, tool, argument) for one in rules):
+        if any(is_tool_allowed(one, tool, argument) for one in rules):
             return None
         known = ", ".join(dict.fromkeys(rule for one in rules for rule in one))
         return f"Error: {tool!r} is not among the tools that the active skills allow: {known}"

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.file_resolver import ToldFiles
+from skillhall._internal.agents.file_resolver import SkillFileResolver
 from skillhall._internal.agents.file_tools import ReadTools
-from skillhall._internal.agents.tool_protocol import Answer, Around
+from skillhall._internal.agents.tool_protocol import ToolResult, ToolWrapper
 from skillhall._internal.api.compat.skill_tool import SkillTool, create_skill_tool
 from skillhall._internal.api.compat.skills_module import discover_skills
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.skill_view import Offer
+from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.folder.root import Root
@@ -29,14 +29,14 @@ _ROOTS = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
 
 
 @dataclass(frozen=True, slots=True)
-class SkillCall(Around[SkillTool]):
+class SkillToolWrapper(ToolWrapper[SkillTool]):
     """The Skill tool, called with a mapping of arguments as the other tools are."""
 
-    def answer(self, arguments: object) -> Answer:
+    def call(self, arguments: object) -> ToolResult:
         """The instructions, or an error that lists the names there are."""
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
         content: Mapping[str, object] = {**self.tool(name if isinstance(name, str) else "")}
-        return Answer(content, is_error="error" in content)
+        return ToolResult(content, is_error="error" in content)
 
 
 def tools_for(
@@ -53,17 +53,17 @@ def tools_for(
     folder whose names follow the specification.
     """
     given = settings or Settings.read()
-    told = partial(_told_files, run_directory)
-    read = ReadTools(run_directory, extensions, settings=given, told=told)
+    told = partial(_build_file_resolver, run_directory)
+    read = ReadTools(run_directory, extensions, settings=given, resolve_extra_files=told)
     tools: list[Tool] = [*read.tools]
     skill_tool = create_skill_tool(discover_skills(_ROOTS, Path(run_directory)))
     if skill_tool is not None:
-        tools.append(SkillCall(skill_tool))
+        tools.append(SkillToolWrapper(skill_tool))
     return {tool.name: tool for tool in tools}
 
 
-def _told_files(run_directory: str | PathLike[str]) -> ToldFiles:
+def _build_file_resolver(run_directory: str | PathLike[str]) -> SkillFileResolver:
     """The files of the skills that the Skill tool knows."""
     base = str(Path(run_directory).absolute())
-    catalog = load_roots([Root.of(path, base) for path in _ROOTS], SKILLS_MODULE)
-    return ToldFiles(Offer("", SKILLS_MODULE, catalog), lambda row: row.skill.directory)
+    catalog = load_roots([Root.resolve(path, base) for path in _ROOTS], SKILLS_MODULE)
+    return SkillFileResolver(SkillView("", SKILLS_MODULE, catalog), lambda row: row.skill.directory)

@@ -18,81 +18,81 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog, Skill
 
 MAX_BODY = 128 * 1024  # characters of one body that are searched
-MAX_BODIES = 64 * 1024 * 1024  # of all; their index takes about two thirds of that in memory
-THREAD = "skillhall-search"
+MAX_TOTAL_BODIES = 64 * 1024 * 1024  # of all; their index takes about two thirds of that in memory
+THREAD_NAME = "skillhall-search"
 
 
-class State(NamedTuple):
+class IndexInput(NamedTuple):
     """The skills of one moment, and what that moment is known by."""
 
     revision: str
     catalog: Catalog
 
 
-class _Indexed(NamedTuple):
+class _RevisionIndex(NamedTuple):
     revision: str
-    found_by: SearchIndex
+    search_index: SearchIndex
 
 
 class _Outdated(Exception):
     """There is a newer state to read."""
 
 
-class Searching:
+class BackgroundIndex:
     """The indexes of the last state; safe to use from several threads."""
 
     def __init__(
-        self, read: Callable[[Skill], str] = read_raw_body, at_most: int = MAX_BODIES
+        self, body_reader: Callable[[Skill], str] = read_raw_body, max_chars: int = MAX_TOTAL_BODIES
     ) -> None:
-        self._read = read
-        self._at_most = at_most
-        self._gate = threading.Lock()
-        self._heads: _Indexed | None = None
-        self._whole: _Indexed | None = None
-        self._next: State | None = None  # what the thread is to read
+        self._body_reader = body_reader
+        self._max_chars = max_chars
+        self._lock = threading.Lock()
+        self._head_index: _RevisionIndex | None = None
+        self._full_index: _RevisionIndex | None = None
+        self._pending: IndexInput | None = None  # what the thread is to read
         self._thread: threading.Thread | None = None
 
-    def index(self, state: State) -> SearchIndex:
+    def get_index(self, state: IndexInput) -> SearchIndex:
         """The best index of that state which is there; one without bodies is made if need be."""
-        with self._gate:
-            for made in (self._whole, self._heads):
+        with self._lock:
+            for made in (self._full_index, self._head_index):
                 if made is not None and made.revision == state.revision:
-                    return made.found_by
-            self._heads = _Indexed(state.revision, SearchIndex.build(state.catalog))
-            return self._heads.found_by
+                    return made.search_index
+            self._head_index = _RevisionIndex(state.revision, SearchIndex.build(state.catalog))
+            return self._head_index.search_index
 
-    def prepare(self, state: State) -> None:
+    def schedule(self, state: IndexInput) -> None:
         """Have the bodies of that state read."""
-        with self._gate:
-            self._next = state
+        with self._lock:
+            self._pending = state
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
+                self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
                 self._thread.start()
 
     def _run(self) -> None:
         try:
-            while (state := self._taken()) is not None:
+            while (state := self._take_pending()) is not None:
                 self._build(state)
         finally:
-            with self._gate:
+            with self._lock:
                 if self._thread is threading.current_thread():
                     self._thread = None
 
-    def _taken(self) -> State | None:
-        with self._gate:
-            state, self._next = self._next, None
+    def _take_pending(self) -> IndexInput | None:
+        with self._lock:
+            state, self._pending = self._pending, None
             if state is None:  # from here on another thread may be started
                 self._thread = None
             return state
 
-    def _build(self, state: State) -> None:
-        left = self._at_most
+    def _build(self, state: IndexInput) -> None:
+        left = self._max_chars
 
         def body(skill: Skill) -> str:
             nonlocal left
-            if self._next is not None:
+            if self._pending is not None:
                 raise _Outdated
-            text = self._read(skill)[:MAX_BODY] if left > 0 else ""
+            text = self._body_reader(skill)[:MAX_BODY] if left > 0 else ""
             left -= len(text)
             return text
 
@@ -100,6 +100,6 @@ class Searching:
             index = SearchIndex.build(state.catalog, body)
         except _Outdated:
             return
-        with self._gate:
-            self._whole = _Indexed(state.revision, index)
-            self._heads = None
+        with self._lock:
+            self._full_index = _RevisionIndex(state.revision, index)
+            self._head_index = None

@@ -7,17 +7,27 @@ from contextlib import closing
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.search.linear_scan import BODY, DESCRIPTION, NAME, Listed
-from skillhall._internal.catalog.search.query import spaced
+from skillhall._internal.catalog.search.linear_scan import (
+    BODY_WEIGHT,
+    DESCRIPTION_WEIGHT,
+    NAME_WEIGHT,
+    MatchList,
+)
+from skillhall._internal.catalog.search.query import separate_unspaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillhall._internal.catalog.search.linear_scan import Matches, Row, Weighed, Without
+    from skillhall._internal.catalog.search.linear_scan import (
+        Matches,
+        RowExclusions,
+        ScoredRow,
+        SearchRow,
+    )
     from skillhall._internal.catalog.search.query import Term
 
-_COMMON = 20  # a term in more than one of so many rows is common
-_FEW_ROWS = 1000  # up to that many rows are cheap to rank, however common the term
+_COMMON_TERM_DIVISOR = 20  # a term in more than one of so many rows is common
+_CHEAP_ROW_COUNT = 1000  # up to that many rows are cheap to rank, however common the term
 
 # Contentless: the texts are in the catalog already. No prefix index: it doubles the time to build
 # and the memory, and the beginnings of words are found as fast without.
@@ -28,13 +38,14 @@ _TABLE = (
 _INSERT = "INSERT INTO skills (rowid, name, description, body) VALUES (?, ?, ?, ?)"
 _COUNT = "SELECT count(*), 0.0 FROM skills WHERE skills MATCH ?"
 _COUNT_UP_TO = "SELECT count(*), 0.0 FROM (SELECT 1 FROM skills WHERE skills MATCH ? LIMIT ?)"
-_RANKED = (
+_SELECT_RANKED = (
     "SELECT rowid, "  # noqa: S608 - three numbers of ours
-    f"-bm25(skills, {NAME}, {DESCRIPTION}, {BODY}) AS weight FROM skills WHERE skills MATCH ?"
+    f"-bm25(skills, {NAME_WEIGHT}, {DESCRIPTION_WEIGHT}, {BODY_WEIGHT}) AS weight "
+    "FROM skills WHERE skills MATCH ?"
 )
-_BEST_FIRST = " ORDER BY weight DESC, rowid LIMIT ? OFFSET ?"
-_NOT_NAMED = " AND rowid NOT BETWEEN ? AND ?"
-_NOT_HIDDEN = " AND rowid NOT IN (SELECT id FROM hidden)"
+_ORDER_BY_WEIGHT = " ORDER BY weight DESC, rowid LIMIT ? OFFSET ?"
+_EXCLUDE_NAME_MATCHES = " AND rowid NOT BETWEEN ? AND ?"
+_EXCLUDE_HIDDEN = " AND rowid NOT IN (SELECT id FROM hidden)"
 
 
 def is_available() -> bool:
@@ -47,89 +58,100 @@ def is_available() -> bool:
     return True
 
 
-class FullText:
+class FtsEngine:
     """An index over rows of texts, which never changes."""
 
-    def __init__(self, rows: Iterable[Row], hidden: Iterable[int] = ()) -> None:
+    def __init__(self, rows: Iterable[SearchRow], hidden: Iterable[int] = ()) -> None:
         # One connection behind a lock: connections to one shared cache wait for each other, too.
         self._lock = Lock()
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._database.execute(_TABLE)
         self._database.execute("CREATE TABLE hidden (id INTEGER PRIMARY KEY)")
         self._database.execute("BEGIN")
-        self._size = self._database.executemany(_INSERT, _numbered(rows)).rowcount
+        self._row_count = self._database.executemany(_INSERT, _number_rows(rows)).rowcount
         self._database.executemany("INSERT INTO hidden VALUES (?)", ((row,) for row in hidden))
         self._database.execute("COMMIT")
 
-    def every(self, terms: Sequence[Term], without: Without) -> Matches:
+    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> Matches:
         """The rows that hold all terms."""
-        return _Found.of(self, _all_of(terms), without)
+        return _FtsMatches.from_expression(self, _format_all(terms), exclusions)
 
-    def some(self, terms: Sequence[Term], but: Sequence[Term], without: Without) -> Matches:
+    def match_any(
+        self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
+    ) -> Matches:
         """The rows that hold one of the rarer `terms`, and not all of `but`."""
-        limit = max(_FEW_ROWS, self._size // _COMMON)
+        limit = max(_CHEAP_ROW_COUNT, self._row_count // _COMMON_TERM_DIVISOR)
         counts = {term: self._count_up_to(limit + 1, term) for term in terms}
         known = [term for term in terms if counts[term]]
         chosen = [term for term in known if counts[term] <= limit] or known
         if not chosen:
-            return Listed(())
-        any_of = " OR ".join(map(_phrase, chosen))
-        return _Found.of(self, f"({any_of}) NOT ({_all_of(but)})", without)
+            return MatchList(())
+        any_of = " OR ".join(map(_format_term, chosen))
+        return _FtsMatches.from_expression(
+            self, f"({any_of}) NOT ({_format_all(not_all_of)})", exclusions
+        )
 
-    def has_unknown(self, terms: Sequence[Term]) -> bool:
+    def has_unknown_term(self, terms: Sequence[Term]) -> bool:
         """Whether one of the terms is a word in no row; it may still be part of one."""
         return any(not self._count_up_to(1, term) for term in terms)
 
     def _count_up_to(self, limit: int, term: Term) -> int:
-        return self.run(_COUNT_UP_TO, (_phrase(term), limit))[0][0]
+        return self.execute(_COUNT_UP_TO, (_format_term(term), limit))[0][0]
 
-    def run(self, sql: str, values: tuple[str | int, ...]) -> list[Weighed]:
+    def execute(self, sql: str, values: tuple[str | int, ...]) -> list[ScoredRow]:
         """What a statement gives; any thread may ask."""
         with self._lock:
             return self._database.execute(sql, values).fetchall()
 
 
-class _Found(NamedTuple):
+class _FtsMatches(NamedTuple):
     """The rows that an expression matches."""
 
-    table: FullText
+    table: FtsEngine
     where: str
     values: tuple[str | int, ...]
 
     @classmethod
-    def of(cls, table: FullText, expression: str, without: Without) -> _Found:
+    def from_expression(
+        cls, table: FtsEngine, expression: str, exclusions: RowExclusions
+    ) -> _FtsMatches:
         """The rows that `expression` matches, but for some."""
-        named, found, hidden = without
-        where = _NOT_NAMED if named else ""
+        named, found, hidden = exclusions
+        where = _EXCLUDE_NAME_MATCHES if named else ""
         if found:
             where += f" AND rowid NOT IN ({', '.join('?' * len(found))})"
         if hidden:
-            where += _NOT_HIDDEN
+            where += _EXCLUDE_HIDDEN
         ends = (named[0], named[-1]) if named else ()
         return cls(table, where, (expression, *ends, *found))
 
     @property
     def total(self) -> int:
         """How many there are."""
-        return self.table.run(_COUNT + self.where, self.values)[0][0]
+        return self.table.execute(_COUNT + self.where, self.values)[0][0]
 
-    def page(self, limit: int, offset: int) -> Sequence[Weighed]:
+    def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
         """Some of them."""
-        sql = _RANKED + self.where + _BEST_FIRST
-        return self.table.run(sql, (*self.values, limit, offset))
+        sql = _SELECT_RANKED + self.where + _ORDER_BY_WEIGHT
+        return self.table.execute(sql, (*self.values, limit, offset))
 
 
-def _numbered(rows: Iterable[Row]) -> Iterator[tuple[int, str, str, str]]:
+def _number_rows(rows: Iterable[SearchRow]) -> Iterator[tuple[int, str, str, str]]:
     for number, (name, description, body) in enumerate(rows):
-        yield number, spaced(name), spaced(description), spaced(body)
+        yield (
+            number,
+            separate_unspaced(name),
+            separate_unspaced(description),
+            separate_unspaced(body),
+        )
 
 
-def _all_of(terms: Sequence[Term]) -> str:
-    return " AND ".join(map(_phrase, terms))
+def _format_all(terms: Sequence[Term]) -> str:
+    return " AND ".join(map(_format_term, terms))
 
 
-def _phrase(term: Term) -> str:
+def _format_term(term: Term) -> str:
     """A term in the language of the index; quotes keep whatever is in it from being syntax."""
-    quoted = f'"{spaced(term.text).strip()}"'
+    quoted = f'"{separate_unspaced(term.text).strip()}"'
     # The word itself counts on top of the words that it begins: java before javascript.
-    return f"({quoted} OR {quoted} *)" if term.is_beginning else quoted
+    return f"({quoted} OR {quoted} *)" if term.is_prefix else quoted

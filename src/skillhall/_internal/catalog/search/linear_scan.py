@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.search.query import Term
 
-    Weighed: TypeAlias = tuple[int, float]  # a row, and how well it matches; more is better
+    ScoredRow: TypeAlias = tuple[int, float]  # a row, and how well it matches; more is better
 
-NAME, DESCRIPTION, BODY = 10.0, 5.0, 1.0  # what a term counts that is found there
+NAME_WEIGHT, DESCRIPTION_WEIGHT, BODY_WEIGHT = (
+    10.0,
+    5.0,
+    1.0,
+)  # what a term counts that is found there
 
 
-class Row(NamedTuple):
+class SearchRow(NamedTuple):
     """The folded texts of one skill."""
 
     name: str
@@ -26,12 +30,12 @@ class Row(NamedTuple):
     body: str = ""
 
 
-class Without(NamedTuple):
+class RowExclusions(NamedTuple):
     """Rows that do not count: those found already, and hidden ones if so."""
 
-    named: range = range(0)
-    found: tuple[int, ...] = ()
-    hidden: bool = False
+    name_matches: range = range(0)
+    already_found: tuple[int, ...] = ()
+    exclude_hidden: bool = False
 
 
 class Matches(Protocol):
@@ -41,39 +45,41 @@ class Matches(Protocol):
     def total(self) -> int:
         """How many there are."""
 
-    def page(self, limit: int, offset: int) -> Sequence[Weighed]:
+    def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
         """Some of them."""
 
 
-class Engine(Protocol):
+class SearchEngine(Protocol):
     """Finds rows by terms; any number of threads may ask at once."""
 
-    def every(self, terms: Sequence[Term], without: Without) -> Matches:
+    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> Matches:
         """The rows that hold all terms."""
 
-    def some(self, terms: Sequence[Term], but: Sequence[Term], without: Without) -> Matches:
+    def match_any(
+        self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
+    ) -> Matches:
         """The rows that hold one of the rarer `terms`, and not all of `but`."""
 
-    def has_unknown(self, terms: Sequence[Term]) -> bool:
+    def has_unknown_term(self, terms: Sequence[Term]) -> bool:
         """Whether one of the terms is a word in no row; it may still be part of one."""
 
 
-class Listed(NamedTuple):
+class MatchList(NamedTuple):
     """Matches that are in memory already."""
 
-    rows: Sequence[Weighed]
+    rows: Sequence[ScoredRow]
 
     @property
     def total(self) -> int:
         """How many there are."""
         return len(self.rows)
 
-    def page(self, limit: int, offset: int) -> Sequence[Weighed]:
+    def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
         """Some of them."""
         return self.rows[offset : offset + limit]
 
 
-class InOrder(NamedTuple):
+class UnrankedMatches(NamedTuple):
     """Rows of which none is better than another."""
 
     rows: Sequence[int]
@@ -83,36 +89,40 @@ class InOrder(NamedTuple):
         """How many there are."""
         return len(self.rows)
 
-    def page(self, limit: int, offset: int) -> Sequence[Weighed]:
+    def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
         """Some of them."""
         return [(row, 0.0) for row in self.rows[offset : offset + limit]]
 
 
-class PlainScan:
+class LinearScanEngine:
     """Finds a term wherever its letters stand, by reading every row."""
 
-    def __init__(self, rows: Iterable[Row], hidden: Iterable[int] = ()) -> None:
+    def __init__(self, rows: Iterable[SearchRow], hidden: Iterable[int] = ()) -> None:
         # One text for each row, best place first: where a term stands first says what it counts.
         rows = list(rows)
         self._texts = ["\n".join(row) for row in rows]
-        self._ends = [(len(row.name), len(row.name) + 1 + len(row.description)) for row in rows]
+        self._field_ends = [
+            (len(row.name), len(row.name) + 1 + len(row.description)) for row in rows
+        ]
         self._hidden = frozenset(hidden)
 
-    def every(self, terms: Sequence[Term], without: Without) -> Listed:
+    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> MatchList:
         """The rows that hold all terms."""
-        return self._weighed(self._holding(terms), terms, without)
+        return self._rank(self._find_rows(terms), terms, exclusions)
 
-    def some(self, terms: Sequence[Term], but: Sequence[Term], without: Without) -> Listed:
+    def match_any(
+        self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
+    ) -> MatchList:
         """The rows that hold one of the `terms`, and not all of `but`."""
-        rows = {row for term in terms for row in self._holding([term])}
-        return self._weighed(rows.difference(self._holding(but)), terms, without)
+        rows = {row for term in terms for row in self._find_rows([term])}
+        return self._rank(rows.difference(self._find_rows(not_all_of)), terms, exclusions)
 
-    def has_unknown(self, terms: Sequence[Term]) -> bool:
+    def has_unknown_term(self, terms: Sequence[Term]) -> bool:
         """No: parts of words are found at once."""
         del terms
         return False
 
-    def _holding(self, terms: Sequence[Term]) -> Sequence[int]:
+    def _find_rows(self, terms: Sequence[Term]) -> Sequence[int]:
         texts = self._texts
         # Long words are rare: with one of them first, few rows are left for the others.
         first, *others = sorted({term.text for term in terms}, key=len, reverse=True)
@@ -121,24 +131,26 @@ class PlainScan:
             rows = [row for row in rows if part in texts[row]]
         return rows
 
-    def _weighed(self, rows: Iterable[int], terms: Sequence[Term], without: Without) -> Listed:
-        left_out = {*without.found, *(self._hidden if without.hidden else ())}
+    def _rank(
+        self, rows: Iterable[int], terms: Sequence[Term], exclusions: RowExclusions
+    ) -> MatchList:
+        left_out = {*exclusions.already_found, *(self._hidden if exclusions.exclude_hidden else ())}
         found = [
-            (row, sum(self._weight(row, term.text) for term in terms))
+            (row, sum(self._score(row, term.text) for term in terms))
             for row in rows
-            if row not in without.named and row not in left_out
+            if row not in exclusions.name_matches and row not in left_out
         ]
-        return Listed(sorted(found, key=best_first))
+        return MatchList(sorted(found, key=rank_key))
 
-    def _weight(self, row: int, part: str) -> float:
+    def _score(self, row: int, part: str) -> float:
         at = self._texts[row].find(part)
         if at < 0:
             return 0.0
-        name, description = self._ends[row]
-        return NAME if at < name else DESCRIPTION if at < description else BODY
+        name, description = self._field_ends[row]
+        return NAME_WEIGHT if at < name else DESCRIPTION_WEIGHT if at < description else BODY_WEIGHT
 
 
-def best_first(weighed: Weighed) -> tuple[float, int]:
+def rank_key(scored: ScoredRow) -> tuple[float, int]:
     """The order of rows: by weight, then as they are numbered."""
-    row, weight = weighed
+    row, weight = scored
     return -weight, row

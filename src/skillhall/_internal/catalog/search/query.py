@@ -7,28 +7,28 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-MAX_QUERY = 1000  # characters; nobody types more, and a pasted file is no question
+MAX_QUERY_LENGTH = 1000  # characters; nobody types more, and a pasted file is no question
 MAX_TERMS = 32
-_SHORTEST_BEGINNING = 2  # letters; one letter begins half of all words
+_MIN_PREFIX_LENGTH = 2  # letters; one letter begins half of all words
 
 # Latin, Greek and Cyrillic accents. Marks of other scripts are letters to those who write them.
 ACCENTS = "\u0300-\u036f"
 # Scripts that put no blank between words: kana, Chinese characters, Hangul.
-_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_UNSPACED += "\U00020000-\U0003ffff"
+_UNSPACED_SCRIPTS = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_UNSPACED_SCRIPTS += "\U00020000-\U0003ffff"
 
 _ACCENT = re.compile(f"[{ACCENTS}]+")
-_FOREIGN = re.compile(r"[^\x00-\x7f]+")
-_HALF = re.compile("[\ud800-\udfff]")
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-_TERM = re.compile(rf"(?:[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_])+)(\*?)")
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED_SCRIPTS}]+")
+_TERM = re.compile(rf"(?:[{_UNSPACED_SCRIPTS}]+|(?:(?![{_UNSPACED_SCRIPTS}])[^\W_])+)(\*?)")
 
 
 class Term(NamedTuple):
     """A word to look for, folded."""
 
     text: str
-    is_beginning: bool = False  # whether longer words that begin so count, too
+    is_prefix: bool = False  # whether longer words that begin so count, too
 
     @property
     def is_unspaced(self) -> bool:
@@ -40,63 +40,63 @@ class Query(NamedTuple):
     """What was asked for: the whole text on one line, and the terms in it."""
 
     text: str  # as written
-    needle: str  # folded
+    folded_text: str  # folded
     terms: tuple[Term, ...]
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """`text` without case, accents and halves of characters."""
     if text.isascii():
         return text.lower()
-    return _FOREIGN.sub(_fold_run, text.lower())
+    return _NON_ASCII.sub(_fold_match, text.lower())
 
 
-def _fold_run(run: re.Match[str]) -> str:
-    return _folded(run[0])
+def _fold_match(run: re.Match[str]) -> str:
+    return _fold_non_ascii(run[0])
 
 
 @lru_cache(maxsize=4096)
-def _folded(run: str) -> str:
+def _fold_non_ascii(run: str) -> str:
     """A run beyond ASCII, folded. Most texts hold the same few: dashes, quotes, umlauts."""
     plain = _ACCENT.sub("", unicodedata.normalize("NFKD", run).casefold())
-    return _HALF.sub("\ufffd", unicodedata.normalize("NFC", plain))
+    return _SURROGATE.sub("\ufffd", unicodedata.normalize("NFC", plain))
 
 
 def fold_line(text: str) -> str:
     """The same on one line: names that differ in blanks alone are one."""
-    return " ".join(fold(text).split())
+    return " ".join(fold_text(text).split())
 
 
-def spaced(folded: str) -> str:
+def separate_unspaced(folded: str) -> str:
     """A folded text as tokens: each character of a script without blanks is one of its own."""
-    return folded if folded.isascii() else _UNSPACED_RUN.sub(_apart, folded)
+    return folded if folded.isascii() else _UNSPACED_RUN.sub(_separate_run, folded)
 
 
-def _apart(run: re.Match[str]) -> str:
+def _separate_run(run: re.Match[str]) -> str:
     return f" {' '.join(run[0])} "
 
 
-def read_query(text: str) -> Query:
+def parse_query(text: str) -> Query:
     """The query that `text` means; every text means one.
 
     The last term may be unfinished, so it matches the words that it begins; others do if a star
     follows them.
     """
-    kept = text[:MAX_QUERY].strip()
+    kept = text[:MAX_QUERY_LENGTH].strip()
     needle = fold_line(kept)
     found = [(match[0].rstrip("*"), bool(match[1])) for match in _TERM.finditer(needle)]
     beginnings = {word for word, has_star in found if has_star} | {word for word, _ in found[-1:]}
     words = list(dict.fromkeys(word for word, _ in found))[:MAX_TERMS]
-    return Query(kept, needle, tuple(_term(word, word in beginnings) for word in words))
+    return Query(kept, needle, tuple(_build_term(word, word in beginnings) for word in words))
 
 
-def _term(word: str, is_beginning: bool) -> Term:  # noqa: FBT001 - the field of a value
+def _build_term(word: str, is_prefix: bool) -> Term:  # noqa: FBT001 - the field of a value
     term = Term(word)
-    long_enough = len(word) >= _SHORTEST_BEGINNING and not term.is_unspaced
-    return Term(word, is_beginning and long_enough)
+    long_enough = len(word) >= _MIN_PREFIX_LENGTH and not term.is_unspaced
+    return Term(word, is_prefix and long_enough)
 
 
-def loosened(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def loosen_terms(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Terms of which one is enough: a run without blanks is a sentence, so its pairs count."""
     loose: dict[Term, None] = {}
     for term in terms:

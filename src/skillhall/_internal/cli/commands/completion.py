@@ -8,9 +8,9 @@ import click
 from click.shell_completion import get_completion_class
 
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.runner import COMPLETING
+from skillhall._internal.cli.runner import COMPLETE_VARIABLE
 
-_INSTALL = {
+_INSTALL_COMMANDS = {
     "bash": "echo 'eval \"$(skillhall completion bash)\"' >> ~/.bashrc",
     "zsh": "echo 'eval \"$(skillhall completion zsh)\"' >> ~/.zshrc",
     "fish": "skillhall completion fish > ~/.config/fish/completions/skillhall.fish",
@@ -18,27 +18,27 @@ _INSTALL = {
 
 
 @click.command("completion", epilog='Example: eval "$(skillhall completion bash)"')
-@click.argument("shell", type=click.Choice([*_INSTALL]))
+@click.argument("shell", type=click.Choice([*_INSTALL_COMMANDS]))
 @json_option
 def command(*, shell: str, as_json: bool) -> int:
     """Print the completion script for SHELL: commands, options, agents, profiles and skills."""
-    script = _script(shell)
+    script = _build_script(shell)
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        data = {"shell": shell, "script": script, "install": _INSTALL[shell]}
-        print_report("completion", data)
+        data = {"shell": shell, "script": script, "install": _INSTALL_COMMANDS[shell]}
+        print_json_report("completion", data)
     else:
-        sys.stdout.write(f"# To keep it: {_INSTALL[shell]}\n{script}")
+        sys.stdout.write(f"# To keep it: {_INSTALL_COMMANDS[shell]}\n{script}")
     return 0
 
 
-def _script(shell: str) -> str:
+def _build_script(shell: str) -> str:
     from skillhall._internal.cli.app import cli
 
     found = get_completion_class(shell)
     if found is None:  # click knows all three
         raise LookupError(shell)
-    complete = found(cli, {}, "skillhall", COMPLETING)
+    complete = found(cli, {}, "skillhall", COMPLETE_VARIABLE)
     # `source()` would start bash to ask for its version; the script works without.
     return complete.source_template % complete.source_vars()

@@ -14,12 +14,12 @@ import shlex
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from skillhall._internal.fs.handles import Kind, open_root, read_beneath
+from skillhall._internal.fs.handles import EntryKind, open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.installer.agent_folders import AGENTS, user_folder
-from skillhall._internal.installer.targets import EVERY, agents_called
+from skillhall._internal.installer.agent_folders import AGENTS, resolve_user_folder
+from skillhall._internal.installer.targets import ALL_AGENTS, find_agents
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.strict_json import NotJson, parse_json
+from skillhall._internal.strict_json import InvalidJson, parse_json
 from skillhall.errors import (
     AgentHasNoHook,
     ConfigInvalid,
@@ -32,39 +32,39 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from skillhall._internal.installer.project import Shelf
+    from skillhall._internal.installer.project import Project
 
-    Fields: TypeAlias = dict[str, object]
+    HookSettings: TypeAlias = dict[str, object]
 
-Change: TypeAlias = Literal["added", "updated", "unchanged", "removed"]
+HookChange: TypeAlias = Literal["added", "updated", "unchanged", "removed"]
 
-SETTINGS: Final = "settings.json"
-SIGN: Final = "--as-hook"  # the option by which a command is known to be ours
-EVENT: Final = "SessionStart"
-MAX_SETTINGS: Final = 4 * 1024 * 1024  # bytes
+SETTINGS_FILE: Final = "settings.json"
+HOOK_OPTION: Final = "--as-hook"  # the option by which a command is known to be ours
+HOOK_EVENT: Final = "SessionStart"
+MAX_SETTINGS_SIZE: Final = 4 * 1024 * 1024  # bytes
 _BOM: Final = "\ufeff"
 _INDENT: Final = re.compile(r'\n([ \t]+)"')
-_CLAUDE: Final = AGENTS["claude-code"]
-_PRIVATE: Final = 0o600
-_SHARED: Final = 0o644  # a project's settings are committed
+_CLAUDE_CODE: Final = AGENTS["claude-code"]
+_PRIVATE_MODE: Final = 0o600
+_SHARED_MODE: Final = 0o644  # a project's settings are committed
 
 
 class HookReport(NamedTuple):
     """What became of the hook, and where the settings as they were are kept."""
 
     path: str
-    change: Change
+    change: HookChange
     command: str = ""
     backup: str = ""
 
 
-def hook_command(options: Sequence[str]) -> str:
+def build_hook_command(options: Sequence[str]) -> str:
     """The command line of the hook: fixed words, quoted for a shell."""
-    return shlex.join(["skillhall", "generate", SIGN, *options])
+    return shlex.join(["skillhall", "generate", HOOK_OPTION, *options])
 
 
 def install_hook(
-    shelf: Shelf, options: Sequence[str], agents: Sequence[str] = (_CLAUDE.id,)
+    project: Project, options: Sequence[str], agents: Sequence[str] = (_CLAUDE_CODE.id,)
 ) -> HookReport:
     """Have Claude Code generate with these options at every start; an older hook is updated.
 
@@ -72,96 +72,98 @@ def install_hook(
     Raises: AgentHasNoHook, UnknownAgent, UnsafePath, OSError, and ConfigInvalid if the settings
     cannot be changed without loss.
     """
-    _check_agents(shelf, agents or (EVERY,))
-    command = hook_command(options)
-    return _change(shelf, lambda settings: _put(settings, command))._replace(command=command)
+    _check_agents(project, agents or (ALL_AGENTS,))
+    command = build_hook_command(options)
+    return _edit_settings(project, lambda settings: _set_hook(settings, command))._replace(
+        command=command
+    )
 
 
-def remove_hook(shelf: Shelf, agents: Sequence[str] = ()) -> HookReport:
+def remove_hook(project: Project, agents: Sequence[str] = ()) -> HookReport:
     """Take the hook out again. Raises: as `install_hook`."""
-    if agents and EVERY not in agents:
-        _check_agents(shelf, agents)
-    return _change(shelf, _take_out)
+    if agents and ALL_AGENTS not in agents:
+        _check_agents(project, agents)
+    return _edit_settings(project, _remove_hook)
 
 
-def _check_agents(shelf: Shelf, agents: Sequence[str]) -> None:
-    named = [agent.id for agent in agents_called(shelf, agents)]
-    if _CLAUDE.id not in {*named, *agents}:
+def _check_agents(project: Project, agents: Sequence[str]) -> None:
+    named = [agent.id for agent in find_agents(project, agents)]
+    if _CLAUDE_CODE.id not in {*named, *agents}:
         raise AgentHasNoHook(named)
 
 
-def _change(shelf: Shelf, edit: Callable[[Fields], Change]) -> HookReport:
-    folder = _settings_folder(shelf)
-    path = os.path.join(folder, SETTINGS)
+def _edit_settings(project: Project, edit: Callable[[HookSettings], HookChange]) -> HookReport:
+    folder = _get_settings_folder(project)
+    path = os.path.join(folder, SETTINGS_FILE)
     if not os.path.lexists(path) and edit({}) == "unchanged":
         return HookReport(path, "unchanged")
-    with _opened(shelf, folder) as opened, opened.locked():
+    with _open_folder(project, folder) as opened, opened.lock():
         opened.recover()
-        data = _read(opened, folder)
-        settings = _parsed(data)
+        data = _read_settings(opened, folder)
+        settings = _parse_settings(data)
         change = edit(settings)
         if change == "unchanged":
             return HookReport(path, change)
-        backup = "" if data is None else _keep(shelf.settings.data_directory, data)
-        fresh = _PRIVATE if shelf.is_user else _SHARED
-        mode = fresh if data is None else opened.mode(SETTINGS)
-        opened.put(SETTINGS, _rendered(settings, data), mode)
+        backup = "" if data is None else _back_up(project.settings.data_directory, data)
+        fresh = _PRIVATE_MODE if project.is_user else _SHARED_MODE
+        mode = fresh if data is None else opened.mode(SETTINGS_FILE)
+        opened.write_file(SETTINGS_FILE, _render_settings(settings, data), mode)
         return HookReport(path, change, backup=backup)
 
 
-def _settings_folder(shelf: Shelf) -> str:
-    if not shelf.is_user:
-        return shelf.path(os.path.dirname(_CLAUDE.project))
-    skills = user_folder(_CLAUDE, shelf.root, shelf.settings.variables)
-    return os.path.dirname(skills or shelf.root)
+def _get_settings_folder(project: Project) -> str:
+    if not project.is_user:
+        return project.path(os.path.dirname(_CLAUDE_CODE.project_folder))
+    skills = resolve_user_folder(_CLAUDE_CODE, project.root, project.settings.variables)
+    return os.path.dirname(skills or project.root)
 
 
 @contextmanager
-def _opened(shelf: Shelf, folder: str) -> Iterator[WritableFolder]:
+def _open_folder(project: Project, folder: str) -> Iterator[WritableFolder]:
     with ExitStack() as stack:
-        key = shelf.key(folder)
+        key = project.key(folder)
         if key is not None:
-            yield stack.enter_context(shelf.opened(key))
+            yield stack.enter_context(project.open_folder(key))
         else:
             os.makedirs(folder, exist_ok=True)
             yield stack.enter_context(WritableFolder(folder))
 
 
-def _read(opened: WritableFolder, folder: str) -> bytes | None:
+def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
     """The settings' bytes; `None` if there are none. Raises: ConfigInvalid, OSError."""
-    kind = opened.kind(SETTINGS)
+    kind = opened.entry_kind(SETTINGS_FILE)
     if kind is None:
         return None
-    if kind is not Kind.FILE:
+    if kind is not EntryKind.FILE:
         hint = "put the hook into the file that it leads to by hand"
-        raise ConfigInvalid(SETTINGS, "it is a link, or no file; nothing was changed", hint)
+        raise ConfigInvalid(SETTINGS_FILE, "it is a link, or no file; nothing was changed", hint)
     root = open_root(folder)
     try:
-        return read_beneath(root, RelativePath.parse(SETTINGS), MAX_SETTINGS)
+        return read_below(root, RelativePath.parse(SETTINGS_FILE), MAX_SETTINGS_SIZE)
     except (SkillFileNotFound, UnsafePath, NotAFile, TooLarge):
-        raise ConfigInvalid(SETTINGS, "it cannot be read; nothing was changed") from None
+        raise ConfigInvalid(SETTINGS_FILE, "it cannot be read; nothing was changed") from None
     finally:
         root.close()
 
 
-def _parsed(data: bytes | None) -> Fields:
+def _parse_settings(data: bytes | None) -> HookSettings:
     """The settings. Raises: ConfigInvalid."""
     if data is None or not data.strip():
         return {}
     try:
-        settings = parse_json(data, unique=True)
-    except NotJson as error:
+        settings = parse_json(data, unique_keys=True)
+    except InvalidJson as error:
         hint = "mend it, or put the hook in by hand; comments are not JSON"
-        raise ConfigInvalid(SETTINGS, f"{error}; nothing was changed", hint) from None
+        raise ConfigInvalid(SETTINGS_FILE, f"{error}; nothing was changed", hint) from None
     if not isinstance(settings, dict):
-        raise ConfigInvalid(SETTINGS, "it is not a JSON object; nothing was changed")
+        raise ConfigInvalid(SETTINGS_FILE, "it is not a JSON object; nothing was changed")
     return settings
 
 
-def _put(settings: Fields, command: str) -> Change:
+def _set_hook(settings: HookSettings, command: str) -> HookChange:
     """Set our command in the settings; where it stood before if it did."""
-    groups = _groups(settings)
-    for hook in (hook for group in groups for hook in _hooks(group) if _is_ours(hook)):
+    groups = _get_groups(settings)
+    for hook in (hook for group in groups for hook in _get_hooks(group) if _is_own_hook(hook)):
         if hook["command"] == command:
             return "unchanged"
         hook["command"] = command
@@ -171,59 +173,61 @@ def _put(settings: Fields, command: str) -> Change:
     return "added"
 
 
-def _take_out(settings: Fields) -> Change:
+def _remove_hook(settings: HookSettings) -> HookChange:
     """Take our command out, and whatever is empty without it."""
-    groups = _groups(settings)
-    kept = [rest for group in groups if (rest := _without_ours(group)) is not None]
+    groups = _get_groups(settings)
+    kept = [rest for group in groups if (rest := _remove_from_group(group)) is not None]
     if kept == groups:
         return "unchanged"
     _set_groups(settings, kept)
     return "removed"
 
 
-def _groups(settings: Fields) -> list[object]:
+def _get_groups(settings: HookSettings) -> list[object]:
     """The groups of hooks for the start of a session. Raises: ConfigInvalid."""
     hooks = settings.get("hooks", {})
-    groups = hooks.get(EVENT, []) if isinstance(hooks, dict) else None
+    groups = hooks.get(HOOK_EVENT, []) if isinstance(hooks, dict) else None
     if not isinstance(groups, list):
-        raise ConfigInvalid(SETTINGS, "its hooks are not written as usual; nothing was changed")
+        raise ConfigInvalid(
+            SETTINGS_FILE, "its hooks are not written as usual; nothing was changed"
+        )
     return groups
 
 
-def _set_groups(settings: Fields, groups: list[object]) -> None:
+def _set_groups(settings: HookSettings, groups: list[object]) -> None:
     hooks = settings.get("hooks")
     known = hooks if isinstance(hooks, dict) else {}
-    rest = {name: value for name, value in known.items() if name != EVENT or groups}
+    rest = {name: value for name, value in known.items() if name != HOOK_EVENT or groups}
     if groups:
-        rest[EVENT] = groups
+        rest[HOOK_EVENT] = groups
     settings["hooks"] = rest
     if not rest:
         del settings["hooks"]
 
 
-def _hooks(group: object) -> list[Fields]:
+def _get_hooks(group: object) -> list[HookSettings]:
     hooks = group.get("hooks") if isinstance(group, dict) else None
     return [hook for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
 
 
-def _without_ours(group: object) -> object | None:
+def _remove_from_group(group: object) -> object | None:
     """The group without our command; `None` if nothing else is in it."""
-    if not isinstance(group, dict) or not any(map(_is_ours, _hooks(group))):
+    if not isinstance(group, dict) or not any(map(_is_own_hook, _get_hooks(group))):
         return group
-    left = [hook for hook in group["hooks"] if not (isinstance(hook, dict) and _is_ours(hook))]
+    left = [hook for hook in group["hooks"] if not (isinstance(hook, dict) and _is_own_hook(hook))]
     return {**group, "hooks": left} if left else None
 
 
-def _is_ours(hook: Fields) -> bool:
+def _is_own_hook(hook: HookSettings) -> bool:
     command = hook.get("command")
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:  # a quotation without end
         return False
-    return words[:3] == ["skillhall", "generate", SIGN]
+    return words[:3] == ["skillhall", "generate", HOOK_OPTION]
 
 
-def _rendered(settings: Fields, before: bytes | None) -> bytes:
+def _render_settings(settings: HookSettings, before: bytes | None) -> bytes:
     """The settings as text, in the manner of the text before."""
     text = "{\n}\n" if before is None else before.decode("utf-8")
     found = _INDENT.search(text)
@@ -235,11 +239,11 @@ def _rendered(settings: Fields, before: bytes | None) -> bytes:
     return (whole.replace("\n", "\r\n") if "\r\n" in text else whole).encode("utf-8")
 
 
-def _keep(directory: str, data: bytes) -> str:
+def _back_up(directory: str, data: bytes) -> str:
     """Put the settings aside; where they are. Raises: OSError."""
     folder = os.path.join(directory, "backups")
     os.makedirs(folder, 0o700, exist_ok=True)
     name = f"claude-settings-{hashlib.sha256(data).hexdigest()[:16]}.json"
     with WritableFolder(folder) as opened:
-        opened.put(name, data, _PRIVATE)
+        opened.write_file(name, data, _PRIVATE_MODE)
     return os.path.join(folder, name)

@@ -11,164 +11,178 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from skillhall._internal.fs.handles import open_root, read_beneath
-from skillhall._internal.skill.bundle import RelativePath, sha256_of
-from skillhall._internal.sources.server_api.prompt_client import Asked
-from skillhall._internal.strict_json import NotJson, parse_json, render_json
+from skillhall._internal.fs.handles import open_root, read_below
+from skillhall._internal.skill.bundle import RelativePath, sha256_hex
+from skillhall._internal.sources.server_api.prompt_client import RemoteSourceSelector
+from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import LockInvalid, NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
     from skillhall._internal.skill.merge import FileState
 
-MARK: Final = ".skillhall-generated.json"
+MARKER_FILE: Final = ".skillhall-generated.json"
 VERSION: Final = 1
-MAX_MARK: Final = 16 * 1024 * 1024  # bytes; ten thousand skills with ten files each
+MAX_MARKER_SIZE: Final = 16 * 1024 * 1024  # bytes; ten thousand skills with ten files each
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_MODES: Final[Mapping[object, bool]] = {"100644": False, "100755": True}  # as git writes them
+_EXECUTABLE_BY_MODE: Final[Mapping[object, bool]] = {
+    "100644": False,
+    "100755": True,
+}  # as git writes them
 _HINT = "take it back from version control, or remove it: what it names is then left alone"
 
 
-class Held(NamedTuple):
+class GeneratedFile(NamedTuple):
     """One file as it was written."""
 
     sha256: str
     executable: bool
 
 
-Files: TypeAlias = Mapping[str, Held]
+GeneratedFiles: TypeAlias = Mapping[str, GeneratedFile]
 
 
-class Origin(NamedTuple):
+class PromptOrigin(NamedTuple):
     """Whom a skill was generated from: the server, and what it was asked for."""
 
     server: str
-    asked: Asked = Asked()
+    selector: RemoteSourceSelector = RemoteSourceSelector()
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedSkill:
     """One generated skill."""
 
     prompt: str
-    origin: Origin
+    origin: PromptOrigin
     source: str  # what the server called it
-    files: Files
-    coming: Files | None = None  # what was about to take their place
+    files: GeneratedFiles
+    pending_files: GeneratedFiles | None = None  # what was about to take their place
 
-    def is_as_written(self, files: Files) -> bool:
+    def is_unmodified(self, files: GeneratedFiles) -> bool:
         """Whether nobody but us has changed the files."""
-        return files in (self.files, self.coming)
+        return files in (self.files, self.pending_files)
 
-    def becoming(self, files: Files, *, instead_of: Files) -> Generated:
+    def with_pending_files(
+        self, files: GeneratedFiles, *, current_files: GeneratedFiles
+    ) -> GeneratedSkill:
         """The same, about to get other files: whichever of the two are found there are ours."""
-        return replace(self, files=instead_of, coming=files)
+        return replace(self, files=current_files, pending_files=files)
 
 
-def held_files(states: Mapping[str, FileState]) -> Files:
+def to_generated_files(states: Mapping[str, FileState]) -> GeneratedFiles:
     """Files as the mark holds them."""
     return {
-        path: Held(sha256_of(state.data), state.executable)
+        path: GeneratedFile(sha256_hex(state.data), state.executable)
         for path, state in sorted(states.items())
     }
 
 
-def read_mark(folder: str) -> dict[str, Generated]:
+def read_marker(folder: str) -> dict[str, GeneratedSkill]:
     """The generated skills by folder; none if there is no mark. Raises: LockInvalid, OSError."""
     root = open_root(folder)
     try:
-        data = read_beneath(root, RelativePath.parse(MARK), MAX_MARK)
+        data = read_below(root, RelativePath.parse(MARKER_FILE), MAX_MARKER_SIZE)
     except SkillFileNotFound:
         return {}
     except (UnsafePath, NotAFile, TooLarge):
-        raise _invalid("it is not a file of ours") from None
+        raise _build_marker_error("it is not a file of ours") from None
     finally:
         root.close()
     try:
-        return _parsed(parse_json(data, unique=True))
-    except NotJson as error:
-        raise _invalid(str(error)) from None
+        return _parse_marker(parse_json(data, unique_keys=True))
+    except InvalidJson as error:
+        raise _build_marker_error(str(error)) from None
     except (TypeError, LookupError, AttributeError, ValueError, UnsafePath):
-        raise _invalid("it is not what Skillhall writes") from None
+        raise _build_marker_error("it is not what Skillhall writes") from None
 
 
-def render_mark(skills: Mapping[str, Generated]) -> bytes:
+def render_marker(skills: Mapping[str, GeneratedSkill]) -> bytes:
     """The mark as it stands on the disk; the same skills give the same bytes."""
-    whole = {"version": VERSION, "skills": {name: _entry(one) for name, one in skills.items()}}
-    return render_json(whole, sort=True) + b"\n"
+    whole = {
+        "version": VERSION,
+        "skills": {name: _serialize_skill(one) for name, one in skills.items()},
+    }
+    return render_json(whole, sort_keys=True) + b"\n"
 
 
-def _invalid(problem: str) -> LockInvalid:
-    return LockInvalid(MARK, problem, _HINT)
+def _build_marker_error(problem: str) -> LockInvalid:
+    return LockInvalid(MARKER_FILE, problem, _HINT)
 
 
-def _entry(one: Generated) -> dict[str, object]:
+def _serialize_skill(one: GeneratedSkill) -> dict[str, object]:
     entry: dict[str, object] = {
         "prompt": one.prompt,
         "server": one.origin.server,
-        "asked": {key: text for key, text in one.origin.asked._asdict().items() if text},
+        "asked": {key: text for key, text in one.origin.selector._asdict().items() if text},
         "source": one.source,
-        "files": _rendered(one.files),
+        "files": _serialize_files(one.files),
     }
-    if one.coming is not None:
-        entry["coming"] = _rendered(one.coming)
+    if one.pending_files is not None:
+        entry["coming"] = _serialize_files(one.pending_files)
     return entry
 
 
-def _rendered(files: Files) -> dict[str, object]:
-    modes = {executable: mode for mode, executable in _MODES.items()}
+def _serialize_files(files: GeneratedFiles) -> dict[str, object]:
+    modes = {executable: mode for mode, executable in _EXECUTABLE_BY_MODE.items()}
     return {
         path: {"sha256": held.sha256, "mode": modes[held.executable]}
         for path, held in files.items()
     }
 
 
-def _parsed(value: object) -> dict[str, Generated]:
-    whole = _object(value)
+def _parse_marker(value: object) -> dict[str, GeneratedSkill]:
+    whole = _require_object(value)
     version = whole["version"]
     if isinstance(version, int) and version > VERSION:
-        raise _invalid("a newer Skillhall wrote it: update yours")
+        raise _build_marker_error("a newer Skillhall wrote it: update yours")
     if version != VERSION:
         raise ValueError
-    skills = _object(whole["skills"])
-    return {_folder(name): _generated(_object(one)) for name, one in sorted(skills.items())}
+    skills = _require_object(whole["skills"])
+    return {
+        _check_folder_name(name): _parse_generated_skill(_require_object(one))
+        for name, one in sorted(skills.items())
+    }
 
 
-def _folder(name: str) -> str:
+def _check_folder_name(name: str) -> str:
     path = RelativePath.parse(name)
     if len(path.parts) != 1 or path.text != name or name.startswith("."):
         raise ValueError
     return name
 
 
-def _generated(one: Mapping[str, object]) -> Generated:
-    asked = {key: _text(value) for key, value in _object(one["asked"]).items()}
-    return Generated(
-        _text(one["prompt"]),
-        Origin(_text(one["server"]), Asked(**asked)),
-        _text(one["source"]),
-        _files(one["files"]),
-        _files(one["coming"]) if "coming" in one else None,
+def _parse_generated_skill(one: Mapping[str, object]) -> GeneratedSkill:
+    asked = {key: _require_text(value) for key, value in _require_object(one["asked"]).items()}
+    return GeneratedSkill(
+        _require_text(one["prompt"]),
+        PromptOrigin(_require_text(one["server"]), RemoteSourceSelector(**asked)),
+        _require_text(one["source"]),
+        _parse_files(one["files"]),
+        _parse_files(one["coming"]) if "coming" in one else None,
     )
 
 
-def _files(value: object) -> Files:
-    return {path: _held(_object(one)) for path, one in sorted(_object(value).items())}
+def _parse_files(value: object) -> GeneratedFiles:
+    return {
+        path: _parse_file(_require_object(one))
+        for path, one in sorted(_require_object(value).items())
+    }
 
 
-def _held(one: Mapping[str, object]) -> Held:
-    digest = _text(one["sha256"])
+def _parse_file(one: Mapping[str, object]) -> GeneratedFile:
+    digest = _require_text(one["sha256"])
     if not _SHA256.fullmatch(digest):
         raise ValueError
-    return Held(digest, _MODES[one["mode"]])
+    return GeneratedFile(digest, _EXECUTABLE_BY_MODE[one["mode"]])
 
 
-def _object(value: object) -> dict[str, object]:
+def _require_object(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         raise TypeError
     return value
 
 
-def _text(value: object) -> str:
+def _require_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value

@@ -7,20 +7,23 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.scan_rules import ScanPolicy
 from skillhall._internal.prompts.generate.convert import is_script
-from skillhall._internal.prompts.generate.marker import Origin
+from skillhall._internal.prompts.generate.marker import PromptOrigin
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.git.remote import parse_endpoint
-from skillhall._internal.sources.git.source import as_git
-from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_reference
-from skillhall._internal.sources.server_api.prompt_client import Asked, FileToSend
-from skillhall._internal.sources.server_api.prompt_client import NotServed as NotServed  # noqa: PLC0414 - for surfaces
-from skillhall._internal.sources.server_api.prompt_client import PromptServer as PromptServer  # noqa: PLC0414 - for surfaces
-from skillhall._internal.sources.server_api.prompt_client import Refreshed as Refreshed  # noqa: PLC0414 - for surfaces
-from skillhall._internal.sources.server_api.rest_client import Server
+from skillhall._internal.sources.git.source import to_git_ref
+from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_source_ref
+from skillhall._internal.sources.server_api.prompt_client import (
+    FileToUpload,
+    PromptClient,
+    RefreshResult,
+    RemoteSourceSelector,
+    SkippedEntry,
+)
+from skillhall._internal.sources.server_api.rest_client import ServerConnection
 from skillhall.errors import (
     Conflict,
     SourceRejected,
@@ -36,88 +39,99 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.finding import Finding
 
+__all__ = [
+    "PromptClient",
+    "RefreshResult",
+    "SkippedEntry",
+    "UploadFolder",
+    "build_origin",
+    "open_prompt_client",
+    "read_upload_folder",
+    "write_prompt_files",
+]
 MAX_UPLOAD_FILES: Final = 100  # the contract of the server
-MAX_UPLOAD: Final = 256 * 1024  # bytes of all files
-_FILE, _PROGRAM = 0o644, 0o755
+MAX_UPLOAD_SIZE: Final = 256 * 1024  # bytes of all files
+_FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
 
 
-def open_prompt_server(
-    settings: Settings, address: str = "", asked: Mapping[str, str] | None = None
-) -> PromptServer:
+def open_prompt_client(
+    settings: Settings, url: str = "", selector: Mapping[str, str] | None = None
+) -> PromptClient:
     """The server at an address, or the one of the settings; nothing is sent yet.
 
     Raises: SourceRejected, ConfigInvalid.
     """
-    override = Asked(**(asked or {}))
-    shown = Asked(*map(without_credentials, override))
+    override = RemoteSourceSelector(**(selector or {}))
+    shown = RemoteSourceSelector(*map(without_credentials, override))
     shown = shown._replace(source=label_without_credentials(override.source))
     for text, without in zip(override, shown, strict=True):
         if without != text:
             problem = "it holds a user name, a password or a query"
             raise SourceRejected("url", text, problem, "the server has a token of its own for it")
     client = settings.client
-    server = Server.at(address or client.server, client.token)
-    if client.git_token is not None and _is_for_token(override.repo, settings):
+    server = ServerConnection.from_url(url or client.server, client.token)
+    if client.git_token is not None and _is_token_host(override.repo, settings):
         server = server.with_git_token(client.git_token)
-    return PromptServer(server, override)
+    return PromptClient(server, override)
 
 
-def _is_for_token(repo: str, settings: Settings) -> bool:
+def _is_token_host(repo: str, settings: Settings) -> bool:
     """Whether a repository lies on a host that the person's token is for."""
     try:
-        reference = parse_reference(repo, loopback_http=bool(settings.allowed_networks))
+        reference = parse_source_ref(repo, allow_loopback_http=bool(settings.allowed_networks))
         if not isinstance(reference, GitHubRef | GitRef):
             return False
-        endpoint = parse_endpoint(as_git(reference, settings.github_url).url)
+        endpoint = parse_endpoint(to_git_ref(reference, settings.github_url).url)
     except SourceRejected:  # the server tells what is wrong with it
         return False
     return endpoint.authority in settings.client.git_token_hosts
 
 
-def origin_of(server: PromptServer) -> Origin:
+def build_origin(server: PromptClient) -> PromptOrigin:
     """How generated skills remember the server."""
-    return Origin(server.server.address, server.asked)
+    return PromptOrigin(server.server.base_url, server.selector)
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class UploadFolder:
     """A folder's files, ready to be sent, and what of it stays behind."""
 
-    files: tuple[FileToSend, ...]
+    files: tuple[FileToUpload, ...]
     digest: str
     findings: tuple[Finding, ...]
 
 
-def pack(folder: str) -> Packed:
+def read_upload_folder(folder: str) -> UploadFolder:
     """The files of a folder of prompts. Raises: SkillFileNotFound, TooLarge, UploadRejected."""
-    bundle = open_bundle(Place(os.path.realpath(folder)), ScanPolicy())
+    bundle = open_bundle(FolderHandle(os.path.realpath(folder)), ScanPolicy())
     if not bundle.files:
         raise UploadRejected("there is no file to send in that folder")
     if len(bundle.files) > MAX_UPLOAD_FILES:
         raise TooLarge(os.path.basename(folder), MAX_UPLOAD_FILES, "files")
-    if sum(file.size for file in bundle.files.values()) > MAX_UPLOAD:
-        raise TooLarge(os.path.basename(folder), MAX_UPLOAD)
+    if sum(file.size for file in bundle.files.values()) > MAX_UPLOAD_SIZE:
+        raise TooLarge(os.path.basename(folder), MAX_UPLOAD_SIZE)
     files = tuple(
-        FileToSend(path, file.read(), _PROGRAM if file.executable else _FILE)
+        FileToUpload(path, file.read(), _EXECUTABLE_MODE if file.executable else _FILE_MODE)
         for path, file in bundle.files.items()
     )
-    return Packed(files, _digest_of(files), bundle.findings)
+    return UploadFolder(files, _compute_digest(files), bundle.findings)
 
 
-def _digest_of(files: tuple[FileToSend, ...]) -> str:
+def _compute_digest(files: tuple[FileToUpload, ...]) -> str:
     """One digest for all files: their paths, modes and own digests."""
     lines = (f"{f.path}\0{f.mode:o}\0{hashlib.sha256(f.data).hexdigest()}\n" for f in files)
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 
 
-def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+def write_prompt_files(folder: str, files: Mapping[str, bytes]) -> None:
     """Make a new folder with a prompt's files, all or nothing. Raises: Conflict, OSError."""
     parent, name = os.path.split(os.path.abspath(folder))
     written = {
-        path: (data, _PROGRAM if is_script(path, data) else _FILE) for path, data in files.items()
+        path: (data, _EXECUTABLE_MODE if is_script(path, data) else _FILE_MODE)
+        for path, data in files.items()
     }
     os.makedirs(parent, exist_ok=True)
-    with WritableFolder(parent) as base, base.locked():
-        if base.kind(name) is not None:
+    with WritableFolder(parent) as base, base.lock():
+        if base.entry_kind(name) is not None:
             raise Conflict(folder, "name a folder that is not there yet")
-        base.put_folder(name, written)
+        base.create_folder(name, written)

@@ -5,350 +5,375 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhall._internal.http.http_error import Refused
-from skillhall._internal.http.response import JSON, Answer, encoded, success
-from skillhall._internal.rest.downloads import download_of
-from skillhall._internal.rest.endpoint import page_limit
-from skillhall._internal.rest.etag import matches, optional_version, version_in
-from skillhall._internal.rest.requests import checked
-from skillhall._internal.rest.sessions.requests import (
-    ApplyBody,
-    BlockBody,
-    BlockPatch,
-    CopyBody,
-    MoveBody,
-    SessionBody,
-    SessionPatch,
-    SnapshotBody,
-    TemplateBody,
-    TemplatePatch,
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.response import (
+    JSON_HEADERS,
+    ByteResponse,
+    encode_json,
+    success_response,
 )
-from skillhall._internal.workspace.blocks import Filter
+from skillhall._internal.rest.downloads import download_headers
+from skillhall._internal.rest.endpoint import parse_limit
+from skillhall._internal.rest.etag import etag_matches, read_version, require_version
+from skillhall._internal.rest.requests import parse_model
+from skillhall._internal.rest.sessions.requests import (
+    AddBlockRequest,
+    ApplyTemplateRequest,
+    CreateSessionRequest,
+    DuplicateSessionRequest,
+    EditBlockRequest,
+    EditSessionRequest,
+    EditTemplateRequest,
+    MoveBlockRequest,
+    SaveSnapshotRequest,
+    SaveTemplateRequest,
+)
+from skillhall._internal.workspace.blocks import BlockFilter
 from skillhall._internal.workspace.export import export_session
 from skillhall._internal.workspace.serializers import (
-    arrangement_data,
-    block_data,
-    context_data,
-    overview_data,
-    saved_session_data,
-    session_data,
-    snapshot_data,
-    template_data,
-    types_data,
+    serialize_block,
+    serialize_block_types,
+    serialize_context,
+    serialize_overview,
+    serialize_session,
+    serialize_snapshot,
+    serialize_snapshot_detail,
+    serialize_template,
+    serialize_template_detail,
 )
 from skillhall._internal.workspace.sessions import NO_BUDGETS
-from skillhall._internal.workspace.templates import Applying
-from skillhall._internal.workspace.validation import checked_type, checked_zone
+from skillhall._internal.workspace.templates import ApplyMode
+from skillhall._internal.workspace.validation import parse_zone, validate_block_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pydantic import BaseModel
 
-    from skillhall._internal.http.request import Exchange
+    from skillhall._internal.http.request import HttpRequest
     from skillhall._internal.http.response import Headers
-    from skillhall._internal.http.thread_pool import Blocking
+    from skillhall._internal.http.thread_pool import WorkerPool
     from skillhall._internal.workspace import Block, Session, Template
-    from skillhall._internal.workspace.workspace import Door, Workspace
+    from skillhall._internal.workspace.workspace import LazyWorkspace, Workspace
 
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound="BaseModel")
 
-MAX_BLOCK = 8 * 1024 * 1024  # bytes of a body with a block in it: JSON may write a byte as six
-_REVALIDATED = (b"cache-control", b"no-cache")
+MAX_BLOCK_BODY_BYTES = (
+    8 * 1024 * 1024
+)  # bytes of a body with a block in it: JSON may write a byte as six
+_NO_CACHE_HEADER = (b"cache-control", b"no-cache")
 
 
-CURSOR = r"[0-9a-z]{1,64}"
+CURSOR_PATTERN = r"[0-9a-z]{1,64}"
 
 
-class DeskCalls:
+class SessionHandlersBase:
     """What all calls on a workspace have in common."""
 
-    def __init__(self, door: Door, blocking: Blocking) -> None:
-        self._door = door
-        self._blocking = blocking
+    def __init__(self, workspace: LazyWorkspace, workers: WorkerPool) -> None:
+        self._workspace = workspace
+        self._workers = workers
 
-    async def _do(self, work: Callable[[Workspace], _T]) -> _T:
+    async def _run(self, work: Callable[[Workspace], _T]) -> _T:
         """What the work returns; it may wait for the database."""
-        return await self._blocking.run(lambda: work(self._door.open()))
+        return await self._workers.run(lambda: work(self._workspace.open()))
 
 
-class SessionCalls(DeskCalls):
+class SessionHandlers(SessionHandlersBase):
     """The calls on sessions."""
 
-    async def list_sessions(self, exchange: Exchange) -> Answer:
+    async def list_sessions(self, request: HttpRequest) -> ByteResponse:
         """A page of sessions."""
-        asked = exchange.query(("cursor", "limit"))
-        limit = page_limit(asked)
+        asked = request.read_query(("cursor", "limit"))
+        limit = parse_limit(asked)
         after = asked.get("cursor", "")
-        if after and re.fullmatch(CURSOR, after) is None:
-            raise Refused("invalid_argument", "the cursor is not one of ours")
-        found = await self._do(lambda desk: desk.sessions.list(after, limit + 1))
-        data: dict[str, object] = {"sessions": [session_data(one) for one in found[:limit]]}
+        if after and re.fullmatch(CURSOR_PATTERN, after) is None:
+            raise HttpError("invalid_argument", "the cursor is not one of ours")
+        found = await self._run(lambda desk: desk.sessions.list(after, limit + 1))
+        data: dict[str, object] = {"sessions": [serialize_session(one) for one in found[:limit]]}
         if len(found) > limit:
             data["nextCursor"] = found[limit - 1].id
-        return success(encoded(data), exchange.request_id)
+        return success_response(encode_json(data), request.request_id)
 
-    async def create_session(self, exchange: Exchange) -> Answer:
+    async def create_session(self, request: HttpRequest) -> ByteResponse:
         """A new session, empty or out of a template."""
-        body = await _body(SessionBody, exchange)
+        body = await _parse_body(CreateSessionRequest, request)
 
         def work(desk: Workspace) -> Session:
             if body.template is None:
-                budgets = NO_BUDGETS if body.budgets is None else body.budgets.value()
+                budgets = NO_BUDGETS if body.budgets is None else body.budgets.to_budgets()
                 return desk.sessions.create(body.name, budgets)
             if body.budgets is not None:
-                raise Refused("invalid_argument", "a template brings its own budgets")
-            return desk.templates.start(body.template, body.name)
+                raise HttpError("invalid_argument", "a template brings its own budgets")
+            return desk.templates.create_session(body.template, body.name)
 
-        return _tagged(session_data(await self._do(work)), exchange, status=201)
+        return _versioned_response(serialize_session(await self._run(work)), request, status=201)
 
-    async def one_session(self, exchange: Exchange) -> Answer:
+    async def get_session(self, request: HttpRequest) -> ByteResponse:
         """A session and how much lies in its zones."""
-        found = await self._do(lambda desk: desk.sessions.overview(_id(exchange)))
-        return _tagged(overview_data(found), exchange)
+        found = await self._run(lambda desk: desk.sessions.overview(_path_id(request)))
+        return _versioned_response(serialize_overview(found), request)
 
-    async def edit_session(self, exchange: Exchange) -> Answer:
+    async def edit_session(self, request: HttpRequest) -> ByteResponse:
         """Another name, or other budgets."""
-        version = version_in(exchange)
-        body = await _body(SessionPatch, exchange)
-        budgets = None if body.budgets is None else body.budgets.value()
-        made = await self._do(
-            lambda desk: desk.sessions.edit(_id(exchange), version, name=body.name, budgets=budgets)
+        version = require_version(request)
+        body = await _parse_body(EditSessionRequest, request)
+        budgets = None if body.budgets is None else body.budgets.to_budgets()
+        made = await self._run(
+            lambda desk: desk.sessions.edit(
+                _path_id(request), version, name=body.name, budgets=budgets
+            )
         )
-        return _tagged(session_data(made), exchange)
+        return _versioned_response(serialize_session(made), request)
 
-    async def delete_session(self, exchange: Exchange) -> Answer:
+    async def delete_session(self, request: HttpRequest) -> ByteResponse:
         """Remove a session with all its blocks and snapshots."""
-        version, identity = version_in(exchange), _id(exchange)
-        await self._do(lambda desk: desk.sessions.delete(identity, version))
-        return success(encoded({"deleted": identity}), exchange.request_id)
+        version, identity = require_version(request), _path_id(request)
+        await self._run(lambda desk: desk.sessions.delete(identity, version))
+        return success_response(encode_json({"deleted": identity}), request.request_id)
 
-    async def copy_session(self, exchange: Exchange) -> Answer:
+    async def duplicate_session(self, request: HttpRequest) -> ByteResponse:
         """Another session with the same blocks."""
-        body = await _body(CopyBody, exchange)
-        made = await self._do(lambda desk: desk.sessions.duplicate(_id(exchange), body.name))
-        return _tagged(session_data(made), exchange, status=201)
+        body = await _parse_body(DuplicateSessionRequest, request)
+        made = await self._run(lambda desk: desk.sessions.duplicate(_path_id(request), body.name))
+        return _versioned_response(serialize_session(made), request, status=201)
 
-    async def one_context(self, exchange: Exchange) -> Answer:
+    async def get_context(self, request: HttpRequest) -> ByteResponse:
         """The compiled context, with what each part of it costs; or its text alone."""
-        form = exchange.query(("format",)).get("format", "json")
+        form = request.read_query(("format",)).get("format", "json")
         if form not in ("json", "text"):
-            raise Refused("invalid_argument", "format is json or text")
-        context = await self._do(lambda desk: desk.contexts.compile(_id(exchange)))
-        tag = _etag(context.session.revision)
-        headers: Headers = (_REVALIDATED, (b"etag", tag))
-        if matches(exchange.header(b"if-none-match"), tag):
-            return Answer(304, headers)
+            raise HttpError("invalid_argument", "format is json or text")
+        context = await self._run(lambda desk: desk.contexts.compile(_path_id(request)))
+        tag = _version_etag(context.session.revision)
+        headers: Headers = (_NO_CACHE_HEADER, (b"etag", tag))
+        if etag_matches(request.header(b"if-none-match"), tag):
+            return ByteResponse(304, headers)
         if form == "text":
             kind = (b"content-type", b"text/plain; charset=utf-8")
-            return Answer(200, (kind, *headers), (context.text.encode(),))
-        data = encoded(context_data(context))
-        return success(data, exchange.request_id, headers=(*JSON, *headers))
+            return ByteResponse(200, (kind, *headers), (context.text.encode(),))
+        data = encode_json(serialize_context(context))
+        return success_response(data, request.request_id, headers=(*JSON_HEADERS, *headers))
 
-    async def export(self, exchange: Exchange) -> Answer:
+    async def export_session(self, request: HttpRequest) -> ByteResponse:
         """The session as a skill folder in a zip file."""
 
         def work(desk: Workspace) -> tuple[str, bytes]:
-            return export_session(desk.contexts.compile(_id(exchange)))
+            return export_session(desk.contexts.compile(_path_id(request)))
 
-        name, data = await self._do(work)
-        return Answer(200, (*download_of(name), _REVALIDATED), (data,))
+        name, data = await self._run(work)
+        return ByteResponse(200, (*download_headers(name), _NO_CACHE_HEADER), (data,))
 
-    async def apply_template(self, exchange: Exchange) -> Answer:
+    async def apply_template(self, request: HttpRequest) -> ByteResponse:
         """A template's blocks, after those of the session or in place of them."""
-        body = await _body(ApplyBody, exchange)
-        revision = optional_version(exchange)
-        done = await self._do(
+        body = await _parse_body(ApplyTemplateRequest, request)
+        revision = read_version(request)
+        done = await self._run(
             lambda desk: desk.templates.apply(
-                _id(exchange), body.template, Applying(body.how), revision
+                _path_id(request), body.template, ApplyMode(body.how), revision
             )
         )
-        before = {} if done.before is None else {"before": snapshot_data(done.before)}
-        return _tagged({**session_data(done.session), **before}, exchange)
+        before = {} if done.before is None else {"before": serialize_snapshot(done.before)}
+        return _versioned_response({**serialize_session(done.session), **before}, request)
 
 
-class BlockCalls(DeskCalls):
+class BlockHandlers(SessionHandlersBase):
     """The calls on blocks."""
 
-    async def block_types(self, exchange: Exchange) -> Answer:
+    async def list_block_types(self, request: HttpRequest) -> ByteResponse:
         """The types of blocks."""
-        return success(encoded(types_data()), exchange.request_id)
+        return success_response(encode_json(serialize_block_types()), request.request_id)
 
-    async def list_blocks(self, exchange: Exchange) -> Answer:
+    async def list_blocks(self, request: HttpRequest) -> ByteResponse:
         """The blocks of a session in order, or some of them."""
-        wanted = _filter(exchange.query(("zone", "type", "q")))
+        wanted = _parse_filter(request.read_query(("zone", "type", "q")))
 
         def work(desk: Workspace) -> tuple[Session, list[Block]]:
             # The revision first: blocks that are newer than it are seen again, never missed.
-            session = desk.sessions.find(_id(exchange))
+            session = desk.sessions.find(_path_id(request))
             return session, desk.blocks.list(session.id, wanted)
 
-        session, blocks = await self._do(work)
-        data = {"blocks": [*map(block_data, blocks)], "revision": session.revision}
-        return success(encoded(data), exchange.request_id)
+        session, blocks = await self._run(work)
+        data = {"blocks": [*map(serialize_block, blocks)], "revision": session.revision}
+        return success_response(encode_json(data), request.request_id)
 
-    async def deleted_blocks(self, exchange: Exchange) -> Answer:
+    async def list_deleted_blocks(self, request: HttpRequest) -> ByteResponse:
         """The blocks that can be brought back, the last deleted first."""
 
         def work(desk: Workspace) -> tuple[Session, list[Block]]:
-            session = desk.sessions.find(_id(exchange))
-            return session, [*desk.blocks.deleted(session.id)]
+            session = desk.sessions.find(_path_id(request))
+            return session, [*desk.blocks.list_deleted(session.id)]
 
-        session, blocks = await self._do(work)
-        data = {"blocks": [*map(block_data, blocks)], "revision": session.revision}
-        return success(encoded(data), exchange.request_id)
+        session, blocks = await self._run(work)
+        data = {"blocks": [*map(serialize_block, blocks)], "revision": session.revision}
+        return success_response(encode_json(data), request.request_id)
 
-    async def add_block(self, exchange: Exchange) -> Answer:
+    async def add_block(self, request: HttpRequest) -> ByteResponse:
         """A new block."""
-        body = await _body(BlockBody, exchange, MAX_BLOCK)
-        made = await self._do(
+        body = await _parse_body(AddBlockRequest, request, MAX_BLOCK_BODY_BYTES)
+        made = await self._run(
             lambda desk: desk.blocks.add(
-                _id(exchange), body.type, body.content, body.goal(), body.place()
+                _path_id(request), body.type, body.content, body.target_zone(), body.to_placement()
             )
         )
-        return _tagged(block_data(made), exchange, status=201)
+        return _versioned_response(serialize_block(made), request, status=201)
 
-    async def one_block(self, exchange: Exchange) -> Answer:
+    async def get_block(self, request: HttpRequest) -> ByteResponse:
         """One block."""
-        found = await self._do(lambda desk: desk.blocks.find(_id(exchange), _id(exchange, "block")))
-        return _tagged(block_data(found), exchange)
+        found = await self._run(
+            lambda desk: desk.blocks.find(_path_id(request), _path_id(request, "block"))
+        )
+        return _versioned_response(serialize_block(found), request)
 
-    async def edit_block(self, exchange: Exchange) -> Answer:
+    async def edit_block(self, request: HttpRequest) -> ByteResponse:
         """Another text, or another type."""
-        version = version_in(exchange)
-        body = await _body(BlockPatch, exchange, MAX_BLOCK)
-        made = await self._do(
+        version = require_version(request)
+        body = await _parse_body(EditBlockRequest, request, MAX_BLOCK_BODY_BYTES)
+        made = await self._run(
             lambda desk: desk.blocks.edit(
-                _id(exchange), _id(exchange, "block"), version, text=body.content, kind=body.type
+                _path_id(request),
+                _path_id(request, "block"),
+                version,
+                text=body.content,
+                kind=body.type,
             )
         )
-        return _tagged(block_data(made), exchange)
+        return _versioned_response(serialize_block(made), request)
 
-    async def move_block(self, exchange: Exchange) -> Answer:
+    async def move_block(self, request: HttpRequest) -> ByteResponse:
         """Another place, in its zone or in another one."""
-        version = version_in(exchange)
-        body = await _body(MoveBody, exchange)
-        made = await self._do(
+        version = require_version(request)
+        body = await _parse_body(MoveBlockRequest, request)
+        made = await self._run(
             lambda desk: desk.blocks.move(
-                _id(exchange), _id(exchange, "block"), version, body.goal(), body.place()
+                _path_id(request),
+                _path_id(request, "block"),
+                version,
+                body.target_zone(),
+                body.to_placement(),
             )
         )
-        return _tagged(block_data(made), exchange)
+        return _versioned_response(serialize_block(made), request)
 
-    async def delete_block(self, exchange: Exchange) -> Answer:
+    async def delete_block(self, request: HttpRequest) -> ByteResponse:
         """Remove a block; it can be brought back."""
-        version, identity = version_in(exchange), _id(exchange, "block")
-        await self._do(lambda desk: desk.blocks.delete(_id(exchange), identity, version))
-        return success(encoded({"deleted": identity}), exchange.request_id)
+        version, identity = require_version(request), _path_id(request, "block")
+        await self._run(lambda desk: desk.blocks.delete(_path_id(request), identity, version))
+        return success_response(encode_json({"deleted": identity}), request.request_id)
 
-    async def bring_block_back(self, exchange: Exchange) -> Answer:
+    async def restore_block(self, request: HttpRequest) -> ByteResponse:
         """A deleted block, where it was."""
-        made = await self._do(
-            lambda desk: desk.blocks.bring_back(_id(exchange), _id(exchange, "block"))
+        made = await self._run(
+            lambda desk: desk.blocks.restore(_path_id(request), _path_id(request, "block"))
         )
-        return _tagged(block_data(made), exchange)
+        return _versioned_response(serialize_block(made), request)
 
 
-class TemplateCalls(DeskCalls):
+class TemplateHandlers(SessionHandlersBase):
     """The calls on templates and snapshots."""
 
-    async def list_templates(self, exchange: Exchange) -> Answer:
+    async def list_templates(self, request: HttpRequest) -> ByteResponse:
         """All templates, by name."""
-        found = await self._do(lambda desk: desk.templates.list())
-        data = {"templates": [template_data(one) for one in found]}
-        return success(encoded(data), exchange.request_id)
+        found = await self._run(lambda desk: desk.templates.list())
+        data = {"templates": [serialize_template(one) for one in found]}
+        return success_response(encode_json(data), request.request_id)
 
-    async def save_template(self, exchange: Exchange) -> Answer:
+    async def save_template(self, request: HttpRequest) -> ByteResponse:
         """A template out of a session's blocks."""
-        body = await _body(TemplateBody, exchange)
-        made = await self._do(
+        body = await _parse_body(SaveTemplateRequest, request)
+        made = await self._run(
             lambda desk: desk.templates.save(body.session, body.name, body.description)
         )
-        return _tagged(template_data(made), exchange, status=201)
+        return _versioned_response(serialize_template(made), request, status=201)
 
-    async def one_template(self, exchange: Exchange) -> Answer:
+    async def get_template(self, request: HttpRequest) -> ByteResponse:
         """A template and its blocks."""
-        found = await self._do(lambda desk: desk.templates.find(_id(exchange, "template")))
-        return _tagged(arrangement_data(found), exchange)
+        found = await self._run(lambda desk: desk.templates.find(_path_id(request, "template")))
+        return _versioned_response(serialize_template_detail(found), request)
 
-    async def edit_template(self, exchange: Exchange) -> Answer:
+    async def edit_template(self, request: HttpRequest) -> ByteResponse:
         """Another name, or the blocks of a session as they are."""
-        version = version_in(exchange)
-        body = await _body(TemplatePatch, exchange)
+        version = require_version(request)
+        body = await _parse_body(EditTemplateRequest, request)
 
         def work(desk: Workspace) -> Template:
-            identity = _id(exchange, "template")
+            identity = _path_id(request, "template")
             changes = {"name": body.name, "description": body.description, "session": body.session}
             return desk.templates.edit(identity, version, **changes)
 
-        return _tagged(template_data(await self._do(work)), exchange)
+        return _versioned_response(serialize_template(await self._run(work)), request)
 
-    async def delete_template(self, exchange: Exchange) -> Answer:
+    async def delete_template(self, request: HttpRequest) -> ByteResponse:
         """Remove a template."""
-        version, identity = version_in(exchange), _id(exchange, "template")
-        await self._do(lambda desk: desk.templates.delete(identity, version))
-        return success(encoded({"deleted": identity}), exchange.request_id)
+        version, identity = require_version(request), _path_id(request, "template")
+        await self._run(lambda desk: desk.templates.delete(identity, version))
+        return success_response(encode_json({"deleted": identity}), request.request_id)
 
-    async def list_snapshots(self, exchange: Exchange) -> Answer:
+    async def list_snapshots(self, request: HttpRequest) -> ByteResponse:
         """The snapshots of a session, the newest first."""
-        found = await self._do(lambda desk: desk.snapshots.list(_id(exchange)))
-        data = {"snapshots": [snapshot_data(one) for one in found]}
-        return success(encoded(data), exchange.request_id)
+        found = await self._run(lambda desk: desk.snapshots.list(_path_id(request)))
+        data = {"snapshots": [serialize_snapshot(one) for one in found]}
+        return success_response(encode_json(data), request.request_id)
 
-    async def save_snapshot(self, exchange: Exchange) -> Answer:
+    async def save_snapshot(self, request: HttpRequest) -> ByteResponse:
         """The session as it is."""
-        body = await _body(SnapshotBody, exchange)
-        made = await self._do(lambda desk: desk.snapshots.save(_id(exchange), body.name))
-        return success(encoded(snapshot_data(made)), exchange.request_id, status=201)
+        body = await _parse_body(SaveSnapshotRequest, request)
+        made = await self._run(lambda desk: desk.snapshots.save(_path_id(request), body.name))
+        return success_response(
+            encode_json(serialize_snapshot(made)), request.request_id, status=201
+        )
 
-    async def one_snapshot(self, exchange: Exchange) -> Answer:
+    async def get_snapshot(self, request: HttpRequest) -> ByteResponse:
         """A snapshot and its blocks."""
-        found = await self._do(
-            lambda desk: desk.snapshots.find(_id(exchange), _id(exchange, "snapshot"))
+        found = await self._run(
+            lambda desk: desk.snapshots.find(_path_id(request), _path_id(request, "snapshot"))
         )
-        return success(encoded(saved_session_data(found)), exchange.request_id)
+        return success_response(encode_json(serialize_snapshot_detail(found)), request.request_id)
 
-    async def restore_snapshot(self, exchange: Exchange) -> Answer:
+    async def restore_snapshot(self, request: HttpRequest) -> ByteResponse:
         """The session as it was then; as it is, it becomes a snapshot too."""
-        revision = optional_version(exchange)
-        done = await self._do(
-            lambda desk: desk.snapshots.restore(_id(exchange), _id(exchange, "snapshot"), revision)
+        revision = read_version(request)
+        done = await self._run(
+            lambda desk: desk.snapshots.restore(
+                _path_id(request), _path_id(request, "snapshot"), revision
+            )
         )
-        data = {**session_data(done.session), "before": snapshot_data(done.before)}
-        return _tagged(data, exchange)
+        data = {**serialize_session(done.session), "before": serialize_snapshot(done.before)}
+        return _versioned_response(data, request)
 
-    async def delete_snapshot(self, exchange: Exchange) -> Answer:
+    async def delete_snapshot(self, request: HttpRequest) -> ByteResponse:
         """Remove a snapshot."""
-        identity = _id(exchange, "snapshot")
-        await self._do(lambda desk: desk.snapshots.delete(_id(exchange), identity))
-        return success(encoded({"deleted": identity}), exchange.request_id)
+        identity = _path_id(request, "snapshot")
+        await self._run(lambda desk: desk.snapshots.delete(_path_id(request), identity))
+        return success_response(encode_json({"deleted": identity}), request.request_id)
 
 
-def _id(exchange: Exchange, name: str = "session") -> str:
-    return str(exchange.scope["path_params"][name])
+def _path_id(request: HttpRequest, name: str = "session") -> str:
+    return str(request.scope["path_params"][name])
 
 
-async def _body(model: type[_M], exchange: Exchange, limit: int | None = None) -> _M:
+async def _parse_body(model: type[_M], request: HttpRequest, limit: int | None = None) -> _M:
     more = {} if limit is None else {"limit": limit}
-    return checked(model, await exchange.json(empty={}, **more))
+    return parse_model(model, await request.json(empty={}, **more))
 
 
-def _tagged(data: Mapping[str, object], exchange: Exchange, status: int = 200) -> Answer:
+def _versioned_response(
+    data: Mapping[str, object], request: HttpRequest, status: int = 200
+) -> ByteResponse:
     """An answer about something with a version, which is its ETag."""
-    tag = _etag(int(str(data["version"])))
-    headers: Headers = (*JSON, _REVALIDATED, (b"etag", tag))
-    return success(encoded(data), exchange.request_id, status=status, headers=headers)
+    tag = _version_etag(int(str(data["version"])))
+    headers: Headers = (*JSON_HEADERS, _NO_CACHE_HEADER, (b"etag", tag))
+    return success_response(encode_json(data), request.request_id, status=status, headers=headers)
 
 
-def _etag(version: int) -> bytes:
+def _version_etag(version: int) -> bytes:
     return b'"%d"' % version
 
 
-def _filter(asked: Mapping[str, str]) -> Filter:
-    zone, kind = asked.get("zone"), asked.get("type")
-    return Filter(
-        None if zone is None else checked_zone(zone),
-        None if kind is None else checked_type(kind),
-        asked.get("q", ""),
+def _parse_filter(query: Mapping[str, str]) -> BlockFilter:
+    zone, kind = query.get("zone"), query.get("type")
+    return BlockFilter(
+        None if zone is None else parse_zone(zone),
+        None if kind is None else validate_block_type(kind),
+        query.get("q", ""),
     )

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from skillhall._internal.workspace import Budgets, Zone
-from skillhall._internal.workspace.ordering import Place
+from skillhall._internal.workspace import SessionBudgets, Zone
+from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.validation import (
     MAX_BUDGET,
     MAX_CONTENT,
@@ -15,17 +15,17 @@ from skillhall._internal.workspace.validation import (
     MAX_NAME,
 )
 
-ID = r"^[0-9a-z]{1,64}$"
+ID_PATTERN = r"^[0-9a-z]{1,64}$"
 # Checked where blocks are changed, in bytes: what is too large is a 413, not a wrong form.
-_LIMIT: dict[str, JsonValue] = {"maxLength": MAX_CONTENT}
+_CONTENT_LIMIT_SCHEMA: dict[str, JsonValue] = {"maxLength": MAX_CONTENT}
 ZoneName = Literal["PERMANENT", "STABLE", "WORKING"]
 
 
-class _Body(BaseModel):
+class _StrictRequest(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class BudgetsBody(_Body):
+class BudgetsRequest(_StrictRequest):
     """How many tokens are meant to be spent; null is no limit."""
 
     permanent: int | None = Field(None, ge=0, le=MAX_BUDGET)
@@ -33,66 +33,70 @@ class BudgetsBody(_Body):
     working: int | None = Field(None, ge=0, le=MAX_BUDGET)
     total: int | None = Field(None, ge=0, le=MAX_BUDGET)
 
-    def value(self) -> Budgets:
+    def to_budgets(self) -> SessionBudgets:
         """The budgets."""
-        return Budgets(self.permanent, self.stable, self.working, self.total)
+        return SessionBudgets(self.permanent, self.stable, self.working, self.total)
 
 
-class SessionBody(_Body):
+class CreateSessionRequest(_StrictRequest):
     """A new session, empty or out of a template."""
 
     name: str = Field(min_length=1, max_length=MAX_NAME, examples=["Research"])
-    budgets: BudgetsBody | None = None
-    template: str | None = Field(None, pattern=ID, description="The id of a template.")
+    budgets: BudgetsRequest | None = None
+    template: str | None = Field(None, pattern=ID_PATTERN, description="The id of a template.")
 
 
-class SessionPatch(_Body):
+class EditSessionRequest(_StrictRequest):
     """What changes about a session."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
-    budgets: BudgetsBody | None = None
+    budgets: BudgetsRequest | None = None
 
 
-class CopyBody(_Body):
+class DuplicateSessionRequest(_StrictRequest):
     """What a copy is called."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
 
 
-class _Placed(_Body):
+class _PlacedRequest(_StrictRequest):
     zone: ZoneName | None = None
-    after: str | None = Field(None, pattern=ID, description="The block that it stands after.")
-    before: str | None = Field(None, pattern=ID, description="The block that it stands before.")
+    after: str | None = Field(
+        None, pattern=ID_PATTERN, description="The block that it stands after."
+    )
+    before: str | None = Field(
+        None, pattern=ID_PATTERN, description="The block that it stands before."
+    )
     first: bool = Field(default=False, description="Whether it stands first in its zone.")
 
-    def place(self) -> Place:
+    def to_placement(self) -> BlockPlacement:
         """Where it should stand."""
-        return Place(self.after or "", self.before or "", self.first)
+        return BlockPlacement(self.after or "", self.before or "", self.first)
 
-    def goal(self) -> Zone | None:
+    def target_zone(self) -> Zone | None:
         """The zone, if one is named."""
         return None if self.zone is None else Zone(self.zone)
 
 
-class BlockBody(_Placed):
+class AddBlockRequest(_PlacedRequest):
     """A new block; without a place, it goes to the end of its zone."""
 
     type: str = Field(max_length=MAX_NAME, examples=["note"])
-    content: str = Field("", json_schema_extra=_LIMIT)
+    content: str = Field("", json_schema_extra=_CONTENT_LIMIT_SCHEMA)
 
 
-class BlockPatch(_Body):
+class EditBlockRequest(_StrictRequest):
     """What changes about a block."""
 
-    content: str | None = Field(None, json_schema_extra=_LIMIT)
+    content: str | None = Field(None, json_schema_extra=_CONTENT_LIMIT_SCHEMA)
     type: str | None = Field(None, max_length=MAX_NAME)
 
 
-class MoveBody(_Placed):
+class MoveBlockRequest(_PlacedRequest):
     """Where a block goes; without a place, to the end of the zone."""
 
 
-class SkillImportBody(_Body):
+class SessionImportRequest(_StrictRequest):
     """Skills of a source, or of a folder of the server's machine, if that is allowed."""
 
     source: str | None = Field(None, min_length=1, examples=["acme/skills/pdf@v2"])
@@ -104,30 +108,30 @@ class SkillImportBody(_Body):
     )
 
 
-class TemplateBody(_Body):
+class SaveTemplateRequest(_StrictRequest):
     """A template out of a session's blocks."""
 
-    session: str = Field(pattern=ID)
+    session: str = Field(pattern=ID_PATTERN)
     name: str = Field(min_length=1, max_length=MAX_NAME)
     description: str = Field("", max_length=MAX_DESCRIPTION)
 
 
-class TemplatePatch(_Body):
+class EditTemplateRequest(_StrictRequest):
     """What changes about a template; with a session, its blocks replace the template's."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
     description: str | None = Field(None, max_length=MAX_DESCRIPTION)
-    session: str | None = Field(None, pattern=ID)
+    session: str | None = Field(None, pattern=ID_PATTERN)
 
 
-class ApplyBody(_Body):
+class ApplyTemplateRequest(_StrictRequest):
     """Which template, and what becomes of the blocks that are there."""
 
-    template: str = Field(pattern=ID)
+    template: str = Field(pattern=ID_PATTERN)
     how: Literal["replace", "append"] = "append"
 
 
-class SnapshotBody(_Body):
+class SaveSnapshotRequest(_StrictRequest):
     """What a snapshot is called."""
 
     name: str = Field(min_length=1, max_length=MAX_NAME)

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from skillhall._internal.rest.responses import FindingData
+from skillhall._internal.rest.responses import FindingResponse
 from skillhall._internal.rest.sessions.requests import ZoneName
 
 
-class BudgetsData(BaseModel):
+class BudgetsResponse(BaseModel):
     """How many tokens are meant to be spent."""
 
     permanent: int | None
@@ -19,19 +19,19 @@ class BudgetsData(BaseModel):
     total: int | None
 
 
-class SessionData(BaseModel):
+class SessionResponse(BaseModel):
     """A session. Its version is its ETag; its revision counts every change in it."""
 
     id: str
     name: str
-    budgets: BudgetsData
+    budgets: BudgetsResponse
     version: int
     revision: int
     created: str
     updated: str
 
 
-class ZoneData(BaseModel):
+class ZoneResponse(BaseModel):
     """How much lies in a zone."""
 
     zone: ZoneName
@@ -39,20 +39,20 @@ class ZoneData(BaseModel):
     tokens: int
 
 
-class SessionOverviewData(SessionData):
+class SessionOverviewResponse(SessionResponse):
     """A session and its zones."""
 
-    zones: list[ZoneData]
+    zones: list[ZoneResponse]
 
 
-class SessionsData(BaseModel):
+class SessionListResponse(BaseModel):
     """A page of sessions."""
 
-    sessions: list[SessionData]
+    sessions: list[SessionResponse]
     nextCursor: str | None = None  # noqa: N815 - as clients read it
 
 
-class SkillMetadata(BaseModel):
+class BlockSkillResponse(BaseModel):
     """The skill that a block was imported from."""
 
     skillName: str  # noqa: N815 - as clients read it
@@ -61,17 +61,17 @@ class SkillMetadata(BaseModel):
     sourceRef: str  # noqa: N815 - the same
 
 
-class ContentData(BaseModel):
+class BlockContentResponse(BaseModel):
     """What a block says."""
 
     type: str
     zone: ZoneName
     content: str
     tokens: int = Field(description="An estimate.")
-    metadata: SkillMetadata | None = None
+    metadata: BlockSkillResponse | None = None
 
 
-class BlockData(ContentData):
+class BlockResponse(BlockContentResponse):
     """A block. Its version is its ETag."""
 
     id: str
@@ -81,20 +81,20 @@ class BlockData(ContentData):
     updated: str
 
 
-class BlocksData(BaseModel):
+class BlockListResponse(BaseModel):
     """Blocks in the order in which a model reads them."""
 
-    blocks: list[BlockData]
+    blocks: list[BlockResponse]
     revision: int
 
 
-class DeletedData(BaseModel):
+class DeletedResponse(BaseModel):
     """What was removed."""
 
     deleted: str
 
 
-class TypeData(BaseModel):
+class BlockTypeResponse(BaseModel):
     """A type of blocks."""
 
     id: str
@@ -104,13 +104,13 @@ class TypeData(BaseModel):
     colour: str
 
 
-class TypesData(BaseModel):
+class BlockTypeListResponse(BaseModel):
     """The types of blocks."""
 
-    types: list[TypeData]
+    types: list[BlockTypeResponse]
 
 
-class CandidateData(BaseModel):
+class CandidateResponse(BaseModel):
     """A skill that can be imported, or why it cannot."""
 
     id: str
@@ -119,56 +119,56 @@ class CandidateData(BaseModel):
     tokens: int
     accepted: bool
     reasons: list[str]
-    findings: list[FindingData]
+    findings: list[FindingResponse]
 
 
-class CandidatesData(BaseModel):
+class CandidateListResponse(BaseModel):
     """A checklist."""
 
-    skills: list[CandidateData]
+    skills: list[CandidateResponse]
 
 
-class FolderData(CandidatesData):
+class FolderScanResponse(CandidateListResponse):
     """A checklist of a folder."""
 
     folder: str
-    findings: list[FindingData]
+    findings: list[FindingResponse]
 
 
-class SkillImportData(BaseModel):
+class SessionImportResponse(BaseModel):
     """What an import did."""
 
-    blocks: list[BlockData]
+    blocks: list[BlockResponse]
     replaced: list[str]
-    skipped: list[CandidateData]
-    findings: list[FindingData]
+    skipped: list[CandidateResponse]
+    findings: list[FindingResponse]
 
 
-class TemplateData(BaseModel):
+class TemplateResponse(BaseModel):
     """A template. Its version is its ETag."""
 
     id: str
     name: str
     description: str
-    budgets: BudgetsData
+    budgets: BudgetsResponse
     version: int
     created: str
     updated: str
 
 
-class TemplatesData(BaseModel):
+class TemplateListResponse(BaseModel):
     """All templates, by name."""
 
-    templates: list[TemplateData]
+    templates: list[TemplateResponse]
 
 
-class ArrangementData(TemplateData):
+class TemplateDetailResponse(TemplateResponse):
     """A template and its blocks."""
 
-    blocks: list[ContentData]
+    blocks: list[BlockContentResponse]
 
 
-class SnapshotData(BaseModel):
+class SnapshotResponse(BaseModel):
     """A session as it was."""
 
     id: str
@@ -178,25 +178,25 @@ class SnapshotData(BaseModel):
     created: str
 
 
-class SnapshotsData(BaseModel):
+class SnapshotListResponse(BaseModel):
     """The snapshots of a session, the newest first."""
 
-    snapshots: list[SnapshotData]
+    snapshots: list[SnapshotResponse]
 
 
-class SavedSessionData(SnapshotData):
+class SnapshotDetailResponse(SnapshotResponse):
     """A snapshot and its blocks."""
 
-    blocks: list[BlockData]
+    blocks: list[BlockResponse]
 
 
-class ReplacedData(SessionData):
+class SessionReplacedResponse(SessionResponse):
     """A session whose blocks were replaced or joined by others."""
 
-    before: SnapshotData | None = Field(None, description="As it was before.")
+    before: SnapshotResponse | None = Field(None, description="As it was before.")
 
 
-class BlockCost(BaseModel):
+class BlockTokensResponse(BaseModel):
     """What one block costs."""
 
     id: str
@@ -204,17 +204,17 @@ class BlockCost(BaseModel):
     tokens: int
 
 
-class ZoneCost(BaseModel):
+class ZoneTokensResponse(BaseModel):
     """What a zone costs, against its budget."""
 
     zone: ZoneName
     tokens: int
     budget: int | None
     isOver: bool  # noqa: N815 - as clients read it
-    blocks: list[BlockCost]
+    blocks: list[BlockTokensResponse]
 
 
-class TotalCost(BaseModel):
+class TotalTokensResponse(BaseModel):
     """What a session costs, against its budget."""
 
     tokens: int
@@ -222,18 +222,18 @@ class TotalCost(BaseModel):
     isOver: bool  # noqa: N815 - as clients read it
 
 
-class ContextData(BaseModel):
+class ContextResponse(BaseModel):
     """The compiled context."""
 
     session: str
     revision: int
-    zones: list[ZoneCost]
-    total: TotalCost
+    zones: list[ZoneTokensResponse]
+    total: TotalTokensResponse
     tokensAreEstimates: Literal[True]  # noqa: N815 - as clients read it
     text: str
 
 
-class EventData(BaseModel):
+class EventResponse(BaseModel):
     """The data of one event in the stream."""
 
     kind: str

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.excerpt import SHOWN, escaped, shortened
-from skillhall._internal.skill.risks.lines import Hit, Lines
+from skillhall._internal.skill.risks.excerpt import MAX_EXCERPT_LENGTH, escape_invisible, truncate
+from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,13 +20,13 @@ _WRAPPED = re.compile(
     r"(?m)^[ \t]{0,12}[A-Za-z0-9+/]{60,100}$(?:\n[ \t]{0,12}[A-Za-z0-9+/]{60,100}$){1,2000}+"
     r"(?:\n[ \t]{0,12}[A-Za-z0-9+/]{2,100}={0,2}$)?"
 )
-_ABOVE = 120  # characters before a run in which it may be named
-_LONG = 400  # characters of a run that is reported; 300 bytes
-_SHOWN_OF_RUN = 12
+_MAX_HEADER_DISTANCE = 120  # characters before a run in which it may be named
+_LONG_RUN_LENGTH = 400  # characters of a run that is reported; 300 bytes
+_EXCERPT_LENGTH = 12
 # What stands before a picture, a font or the digest of a package.
-_HARMLESS_BEFORE = ("base64,", "sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "sha512:")
-_BEFORE = 8
-_PLAIN = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")  # numbers, proteins, words
+_HARMLESS_PREFIXES = ("base64,", "sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "sha512:")
+_MAX_PREFIX_LENGTH = 8
+_NOT_BASE64 = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")  # numbers, proteins, words
 _COMMAND = re.compile(
     r"\b(?:curl|wget|iwr|irm|nc|ncat)\s[^\n]{0,200}(?:https?://|[0-9]{1,3}\.[0-9]{1,3}\.)"
     r"|/bin/(?:ba|z)?sh\b|\|\s{0,4}(?:ba|z)?sh\b|\b(?:ba|z)?sh\s+-c\b|/dev/tcp/"
@@ -34,36 +34,38 @@ _COMMAND = re.compile(
 )
 
 
-def find_encoded(lines: Lines) -> Iterator[Hit]:
+def find_base64(lines: ScannedText) -> Iterator[RuleHit]:
     """Runs of base64 that decode to a command, and those that are long."""
-    for start, run in (*_runs(lines), *_wrapped_runs(lines)):
-        number = lines.number(start)
-        decoded = _decoded(run[:_MAX_RUN])
+    for start, run in (*_find_runs(lines), *_find_wrapped_runs(lines)):
+        number = lines.find_line_number(start)
+        decoded = _decode(run[:_MAX_RUN])
         if (command := _COMMAND.search(decoded)) is not None:
-            shown = shortened(escaped(decoded[max(0, command.start() - 8) :][: SHOWN * 2]))
-            yield Hit(Code.DECODE_AND_RUN, "base64 that spells a command", number, shown)
-        elif len(run) >= _LONG:
-            shown = f"{run[:_SHOWN_OF_RUN]}… ({len(run)} characters)"
-            yield Hit(Code.LONG_BASE64, "a long run of base64", number, shown)
+            shown = truncate(
+                escape_invisible(decoded[max(0, command.start() - 8) :][: MAX_EXCERPT_LENGTH * 2])
+            )
+            yield RuleHit(Code.DECODE_AND_RUN, "base64 that spells a command", number, shown)
+        elif len(run) >= _LONG_RUN_LENGTH:
+            shown = f"{run[:_EXCERPT_LENGTH]}… ({len(run)} characters)"
+            yield RuleHit(Code.LONG_BASE64, "a long run of base64", number, shown)
 
 
-def _runs(lines: Lines) -> Iterator[tuple[int, str]]:
+def _find_runs(lines: ScannedText) -> Iterator[tuple[int, str]]:
     for match in _RUN.finditer(lines.text):
-        before = lines.text[max(0, match.start() - _BEFORE) : match.start()]
-        if not before.endswith(_HARMLESS_BEFORE) and not _PLAIN.fullmatch(match.group()):
+        before = lines.text[max(0, match.start() - _MAX_PREFIX_LENGTH) : match.start()]
+        if not before.endswith(_HARMLESS_PREFIXES) and not _NOT_BASE64.fullmatch(match.group()):
             yield match.start(), match.group()
 
 
-def _wrapped_runs(lines: Lines) -> Iterator[tuple[int, str]]:
+def _find_wrapped_runs(lines: ScannedText) -> Iterator[tuple[int, str]]:
     """Runs over several lines, as `base64` prints them; certificates and keys name themselves."""
     for match in _WRAPPED.finditer(lines.text):
-        above = lines.text[max(0, match.start() - _ABOVE) : match.start()]
+        above = lines.text[max(0, match.start() - _MAX_HEADER_DISTANCE) : match.start()]
         run = "".join(match.group().split())
-        if "-----BEGIN " not in above and not _PLAIN.fullmatch(run):
+        if "-----BEGIN " not in above and not _NOT_BASE64.fullmatch(run):
             yield match.start(), run
 
 
-def _decoded(run: str) -> str:
+def _decode(run: str) -> str:
     """The text that a run spells, as far as it spells one."""
     digits = run.rstrip("=")
     data = binascii.a2b_base64(digits[: len(digits) // 4 * 4])

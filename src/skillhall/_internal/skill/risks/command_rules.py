@@ -10,16 +10,16 @@ import re
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION
-from skillhall._internal.skill.risks.known_installers import is_well_known
+from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION_RULE
+from skillhall._internal.skill.risks.known_installers import has_only_known_installers
 from skillhall._internal.skill.risks.lines import (
     Piece,
-    Rule,
+    RiskRule,
     all_of,
     any_of,
     either,
     in_order,
-    words,
+    split_words,
 )
 
 if TYPE_CHECKING:
@@ -33,24 +33,24 @@ _INTERPRETER = (
 )
 _SUDO = r"(?:sudo\s{1,4}(?:-\w{1,8}\s{1,4}){0,2})?(?:/usr)?(?:/bin/)?(?:env\s{1,4})?"
 _INTO_SHELL = rf"\|\s{{0,8}}(?:{_SUDO}(?:{_SHELL}|{_INTERPRETER})|(?:iex|invoke-expression)\b)"
-_RUN_OF = (
+_RUN_SUBSTITUTION = (
     r"(?:\beval\s{1,4}|\b(?:ba|z|da|k)?sh\s{1,4}(?:-\w{1,4}\s{1,4})?|\bsource\s{1,4})"
     r"[\"']?(?:<<<\s{0,2}[\"']?)?(?:\$\(|<\()"
 )
 _DOWNLOAD = r"\b(?:curl|wget|iwr|irm|invoke-webrequest|invoke-restmethod)\b"
-_ADDRESS = r"https?://[\w$\[{<]|\$\{?\w|\b[a-z0-9-]{1,63}\.[a-z]{2,10}/"
+_URL = r"https?://[\w$\[{<]|\$\{?\w|\b[a-z0-9-]{1,63}\.[a-z]{2,10}/"
 _DECODE = (
     r"\bbase(?:64|32)\s{1,4}(?:-d\b|-di\b|--decode\b)|\bxxd\s{1,4}-r\b"
     r"|\bopenssl\s{1,4}(?:enc|base64)\b[^\n|]{0,80}\s-d\b"
 )
-_DECODED = (
+_DECODE_CALL = (
     r"(?:b64decode|b32decode|\batob\(|frombase64string|fromhex\("
     r"|buffer\.from\([^\n)]{0,120}base64)"
 )
 
-_piped: Finder = either(
-    in_order(_DOWNLOAD, _ADDRESS, _INTO_SHELL),
-    in_order(_RUN_OF + rf"[^\n)]{{0,20}}{_DOWNLOAD}", _ADDRESS),
+_find_pipe_to_shell: Finder = either(
+    in_order(_DOWNLOAD, _URL, _INTO_SHELL),
+    in_order(_RUN_SUBSTITUTION + rf"[^\n)]{{0,20}}{_DOWNLOAD}", _URL),
     any_of(
         r"\b(?:iex|invoke-expression)\b[\s(&\"']{1,8}[^\n]{0,60}"
         r"(?:\biwr\b|\birm\b|invoke-webrequest|invoke-restmethod|downloadstring)"
@@ -58,18 +58,18 @@ _piped: Finder = either(
 )
 
 
-def _piped_unknown(piece: Piece) -> int | None:
-    at = _piped(piece)
-    return None if at is None or is_well_known(piece.lower) else at
+def _find_unknown_installer(piece: Piece) -> int | None:
+    at = _find_pipe_to_shell(piece)
+    return None if at is None or has_only_known_installers(piece.lower) else at
 
 
-def _piped_known(piece: Piece) -> int | None:
-    at = _piped(piece)
-    return at if at is not None and is_well_known(piece.lower) else None
+def _find_known_installer(piece: Piece) -> int | None:
+    at = _find_pipe_to_shell(piece)
+    return at if at is not None and has_only_known_installers(piece.lower) else None
 
 
 _ARCHIVE = r"\.(?:zip|rar|7z)\b|\b(?:unzip|unrar|archive|extract|unpack)\b"
-_PASSWORD_TOLD = re.compile(
+_PASSWORD_IN_TEXT = re.compile(
     r"\bpass(?:word|phrase|code|wd)?\b(?:\s{1,3}is)?\s{0,3}[:=]?\s{0,3}"
     r"[\"'`*]{1,3}([\w!@#$%.-]{3,40})[\"'`*]"
 )
@@ -79,13 +79,13 @@ _PASSWORD_OPTION = re.compile(
     r"|\b(?:7z[ar]?|unrar)\s{1,4}[xe]\b[^\n|;]{0,80}\s-p[\"']?([\w!@#%.-]{3,40})"
 )
 _PLACEHOLDER = re.compile(r"(?i)pass|pwd|secret|your|example|xxx|protected|incorrect|required|test")
-_has_archive = any_of(_ARCHIVE)
+_find_archive = any_of(_ARCHIVE)
 
 
-def _password_archive(piece: Piece) -> int | None:
-    if _has_archive(piece) is None:
+def _find_password_archive(piece: Piece) -> int | None:
+    if _find_archive(piece) is None:
         return None
-    for match in (_PASSWORD_OPTION.search(piece.text), _PASSWORD_TOLD.search(piece.lower)):
+    for match in (_PASSWORD_OPTION.search(piece.text), _PASSWORD_IN_TEXT.search(piece.lower)):
         if match is not None:
             word = next(group for group in match.groups() if group)
             if _PLACEHOLDER.search(word) is None:
@@ -98,23 +98,23 @@ _AGENT_FILES = (
     r"|\.cursorrules|\.cursor/(?:mcp\.json|rules)|\.mcp\.json|\.codex/config|\.claude\.json"
     r"|claude_desktop_config\.json|copilot-instructions\.md|\bsoul\.md\b|\bmemory\.md\b"
 )
-_WRITES = (
+_WRITE_ACTION = (
     r">>?\s{0,3}[\"'~$./\w]|\btee\b|\bsed\s{1,4}-i"
     r"|\b(?:append|add|write|insert|inject|edit|modify|update|install)\b"
 )
 
-COMMANDS = (
-    Rule(
+COMMAND_RULES = (
+    RiskRule(
         Code.DECODE_AND_RUN,
         "something is decoded and run",
-        words("base64 base32 b64decode b32decode xxd openssl atob( fromhex( powershell pwsh"),
+        split_words("base64 base32 b64decode b32decode xxd openssl atob( fromhex( powershell pwsh"),
         either(
             in_order(_DECODE, _INTO_SHELL),
-            in_order(_RUN_OF, _DECODE),
+            in_order(_RUN_SUBSTITUTION, _DECODE),
             any_of(
                 r"(?:(?<![.\w])(?:exec|eval|execsync|system|popen)|\bnew function"
                 r"|\bos\.(?:system|popen)|\bsubprocess\.\w{1,12}|\bchild_process\.\w{1,12})"
-                rf"\s?\([^\n]{{0,60}}{_DECODED}"
+                rf"\s?\([^\n]{{0,60}}{_DECODE_CALL}"
             ),
             any_of(
                 r"\b(?:powershell|pwsh)(?:\.exe)?\b[^\n]{0,120}\s-e[a-z]{0,14}\s{1,4}[a-z0-9+/=]{40}"
@@ -123,29 +123,29 @@ COMMANDS = (
             in_order(r"frombase64string", r"[|;]\s{0,4}(?:iex|invoke-expression)\b"),
         ),
     ),
-    Rule(
+    RiskRule(
         Code.PASSWORD_ARCHIVE,
         "an archive with a password",
         ("pass", "unzip", "7z", "unrar"),
-        _password_archive,
+        _find_password_archive,
     ),
-    Rule(
+    RiskRule(
         Code.PIPE_TO_SHELL,
         "a download goes straight into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
-        _piped_unknown,
+        _find_unknown_installer,
     ),
-    Rule(
+    RiskRule(
         Code.KNOWN_INSTALLER,
         "a well-known installer goes straight into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
-        _piped_known,
+        _find_known_installer,
     ),
-    EXFILTRATION,
-    Rule(
+    EXFILTRATION_RULE,
+    RiskRule(
         Code.REVERSE_SHELL,
         "a shell is connected to another machine",
-        (*words("/dev/tcp/ /dev/udp/ ncat netcat socat socket fsockopen"), "nc "),
+        (*split_words("/dev/tcp/ /dev/udp/ ncat netcat socat socket fsockopen"), "nc "),
         either(
             any_of(r"\b(?:ba|z|da|k)?sh\s{1,4}-i\b[^\n]{0,40}/dev/(?:tcp|udp)/"),
             any_of(
@@ -161,10 +161,10 @@ COMMANDS = (
             in_order(r"\bfsockopen\(", r"\b(?:exec|shell_exec|proc_open|passthru)\("),
         ),
     ),
-    Rule(
+    RiskRule(
         Code.DANGEROUS_FLAG,
         "an option that turns a guard off",
-        words(
+        split_words(
             "--dangerously- --yolo bypasspermissions --trust-all-tools --no-sandbox "
             "--disable-sandbox --full-auto --no-verify --privileged"
         ),
@@ -173,19 +173,19 @@ COMMANDS = (
             r"|--(?:no|disable)-sandbox\b|--full-auto\b|--no-verify\b|--privileged\b"
         ),
     ),
-    Rule(
+    RiskRule(
         Code.AGENT_CONFIG_WRITE,
         "the settings or memory of an agent are written",
-        words(
+        split_words(
             ".claude claude.md agents.md gemini.md .cursor .mcp.json .codex/ "
             "claude_desktop_config copilot-instructions soul.md memory.md"
         ),
-        all_of(_AGENT_FILES, _WRITES),
+        all_of(_AGENT_FILES, _WRITE_ACTION),
     ),
-    Rule(
+    RiskRule(
         Code.PERSISTENCE,
         "something is set up to start by itself",
-        words(
+        split_words(
             "crontab launchagents launchdaemons launchctl systemctl schtasks "
             "authorized_keys currentversion\\run /etc/cron rc.local .bashrc .zshrc .profile "
             ".bash_profile"

@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.lines import (
-    Found,
     Piece,
-    Rule,
+    RiskRule,
+    RuleMatch,
     all_of,
     any_of,
     either,
     in_order,
-    words,
+    split_words,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from skillhall._internal.skill.risks.lines import Hit, Lines
+    from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
 
-_MANY = 200  # lines with such a folder that are followed
-_STEPS = 15  # lines after which what was read may be sent
+_MAX_LINES = 200  # lines with such a folder that are followed
+_MAX_LINES_BETWEEN = 15  # lines after which what was read may be sent
 
 # Files with credentials, wherever they are named.
-_FILES = (
+_CREDENTIAL_FILE = (
     r"\.ssh/id_\w{1,20}(?![\w.]{0,20}\.pub\b)|\.ssh/\*|\.aws/credentials|\.git-credentials|\.docker/config\.json|\.kube/config"
     r"|/etc/shadow\b|\.gnupg/|wallet\.dat|login\.keychain|application_default_credentials"
     r"|(?:\bcat\s{1,4}|@|<\s{0,2})[\w~$/{}.-]{0,60}\.(?:env|netrc|npmrc|pypirc)\b"
@@ -38,23 +38,23 @@ _FILES = (
     r"|(?:dumps\(|dict\()\s{0,2}os\.environ\b|stringify\(\s{0,2}process\.env\s{0,2}\)"
 )
 # Folders that contain little else: keys, tokens, passwords of browsers, wallets.
-_FOLDER = (
+_CREDENTIAL_FOLDER = (
     r"(?:(?<![\w.-])\.(?:ssh|aws|gnupg|kube|docker|azure|password-store|electrum|bitcoin|ethereum"
     r"|mozilla/firefox|config/(?:gcloud|gh|solana|google-chrome|chromium|op)"
     r"|local/share/keyrings)"
     r"|library/keychains|application support/(?:google/chrome|firefox|bravesoftware))(?![\w-])"
     r"(?!/[\w.*-]{0,60}(?:\.pub|known_hosts|authorized_keys)\b)"
 )
-_PACKED = (
+_READ_OR_PACK = (
     r"\b(?:tar|bsdtar|gtar|zip|7z[ar]?|rar|cpio|gzip|zstd|xz|base64|xxd|openssl\s{1,4}enc|cat"
     r"|find|cp\s{1,4}-\w{0,4}r\w{0,4}|make_archive|zipfile|tarfile|compress-archive|archiver"
     r"|rglob|glob|iterdir|listdir|scandir|walk|open|read_bytes|read_text|readfile(?:sync)?|get-content)\b"
 )
-_NETWORK = (
+_NETWORK_COMMAND = (
     r"(?:curl|wget|nc|ncat|netcat|socat|telnet|ssh|http|https|xh|openssl\s{1,4}s_client"
     r"|aws\s{1,4}s3\s{1,4}(?:cp|mv)|gsutil\s{1,4}(?:-m\s{1,4})?cp|rclone\s{1,4}rcat|gh\s{1,4}gist)"
 )
-_SENT = (
+_UPLOAD = (
     r"\bcurl\b[^\n]{0,200}\s(?:-d|-f|-t|--data[a-z-]{0,12}|--form|--upload-file|-x\s{0,2}post)"
     r"(?=[\s@=\"'$])"
     r"|\bwget\b[^\n]{0,120}--post-|\|\s{0,4}(?:nc|ncat|netcat)\s|\brequests\.(?:post|put)\("
@@ -64,56 +64,58 @@ _SENT = (
     r"|webhook\.site|requestbin|pipedream\.net|discord(?:app)?\.com/api/webhooks"
     r"|api\.telegram\.org/bot"
 )
-_INTO_NETWORK = rf"\|\s{{0,8}}(?:sudo\s{{1,4}})?{_NETWORK}\s"
+_PIPE_TO_NETWORK = rf"\|\s{{0,8}}(?:sudo\s{{1,4}})?{_NETWORK_COMMAND}\s"
 # A copy to another host, not one that is made with the help of a key ("scp -i ~/.ssh/id_rsa").
-_COPIED = (
+_REMOTE_COPY = (
     r"\b(?:scp|rsync)\b(?:\s{1,4}-[a-df-hj-z]{1,8})?(?:\s{1,4}-[a-df-hj-z]{1,8})?"
-    rf"\s{{1,4}}[\"']?[^\s\"'|;-]{{0,60}}{_FOLDER}[^\s\"']{{0,60}}[\"']?\s{{1,4}}[\w.@$\{{\}}-]{{1,80}}:"
+    rf"\s{{1,4}}[\"']?[^\s\"'|;-]{{0,60}}{_CREDENTIAL_FOLDER}[^\s\"']{{0,60}}[\"']?\s{{1,4}}[\w.@$\{{\}}-]{{1,80}}:"
 )
 
 # Every match of `_FOLDER` contains one of these.
-_FOLDERS = words(
+_FOLDER_NEEDLES = split_words(
     ".ssh .aws .gnupg .kube .docker .azure .config/ .mozilla .password-store .electrum .bitcoin "
     ".ethereum .local/share/keyrings keychain google/chrome firefox bravesoftware"
 )
 
-EXFILTRATION = Rule(
+EXFILTRATION_RULE = RiskRule(
     Code.CREDENTIAL_EXFIL,
     "credentials are read and something is sent",
     (
-        *_FOLDERS,
-        *words(
+        *_FOLDER_NEEDLES,
+        *split_words(
             "credentials /etc/shadow wallet.dat .env .netrc .npmrc .pypirc printenv env| $(env "
             "os.environ process.env"
         ),
         "env |",
     ),
     either(
-        all_of(_FILES, _SENT),
-        in_order(_PACKED, _FOLDER, rf"{_INTO_NETWORK}|{_SENT}"),
-        in_order(_SENT, _PACKED, _FOLDER),
-        in_order(r"\b(?:curl|wget)\b[^\n]{0,120}(?:\$\(|`)", _PACKED, _FOLDER),
-        any_of(_COPIED),
+        all_of(_CREDENTIAL_FILE, _UPLOAD),
+        in_order(_READ_OR_PACK, _CREDENTIAL_FOLDER, rf"{_PIPE_TO_NETWORK}|{_UPLOAD}"),
+        in_order(_UPLOAD, _READ_OR_PACK, _CREDENTIAL_FOLDER),
+        in_order(r"\b(?:curl|wget)\b[^\n]{0,120}(?:\$\(|`)", _READ_OR_PACK, _CREDENTIAL_FOLDER),
+        any_of(_REMOTE_COPY),
     ),
 )
 
-_is_packed = either(in_order(_PACKED, _FOLDER), in_order(_FOLDER, _PACKED))
-_KEYED = re.compile(_FOLDER)
+_find_packing = either(
+    in_order(_READ_OR_PACK, _CREDENTIAL_FOLDER), in_order(_CREDENTIAL_FOLDER, _READ_OR_PACK)
+)
+_CREDENTIAL_FOLDER_PATTERN = re.compile(_CREDENTIAL_FOLDER)
 _ARCHIVE_NAME = re.compile(
     r"(?<![\w$.{}-])([\w$.{}-]{1,60}?)\.(?:tgz|tar|gz|zip|bz2|xz|zst|7z|b64|txt|bin|dat|enc|json)\b"
 )
-_ASSIGNED = re.compile(
+_ASSIGNMENT = re.compile(
     r"(?:^|[\s;(])(?:export\s{1,3}|const\s{1,3}|let\s{1,3}|var\s{1,3}|\$)?([a-z_]\w{0,40})\s{0,3}"
     r"(?::?=)(?!=)|\bas\s{1,3}([a-z_]\w{0,40})|\bfor\s{1,3}([a-z_]\w{0,40})\s{1,3}in\b"
     r"|make_archive\(\s{0,3}[\"'](?:[\w./~-]{0,60}/)?([\w-]{1,40})[\"']"
 )
-_ADDED = re.compile(r"\b([a-z_]\w{0,30})\.(?:add|write|append|update|extend|writestr)\(")
-_WRITTEN_TO = re.compile(
+_ARCHIVE_ADDITION = re.compile(r"\b([a-z_]\w{0,30})\.(?:add|write|append|update|extend|writestr)\(")
+_ARCHIVE_TARGET = re.compile(
     r"(?:fileobj\s{0,2}=\s{0,2}|zipfile\(\s{0,2}|open\(\s{0,2}(?!fileobj))([a-z_]\w{0,30})\b"
 )
-_OPENED = 1500  # characters above in which an archive is opened
-_CARRIER = re.compile(
-    rf"{_SENT}|\b(?:scp|rsync|sftp)\b[^\n]{{0,200}}[\w.@-]{{1,80}}:|{_INTO_NETWORK}"
+_MAX_OPEN_DISTANCE = 1500  # characters above in which an archive is opened
+_SEND_COMMAND = re.compile(
+    rf"{_UPLOAD}|\b(?:scp|rsync|sftp)\b[^\n]{{0,200}}[\w.@-]{{1,80}}:|{_PIPE_TO_NETWORK}"
     r"|\b(?:nc|ncat|netcat)\b[^\n]{0,80}<|\b(?:curl|wget)\b[^\n]{0,200}\s(?:-t|--upload-file)"
 )
 _PAYLOAD = (
@@ -122,57 +124,61 @@ _PAYLOAD = (
 )
 
 
-def find_archives_sent(lines: Lines, is_mention: Callable[[int], bool]) -> Iterator[Hit]:
+def find_sent_archives(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
     """Folders of keys that are packed or read into a name, and sent by that name further down."""
-    if not any(folder in lines.lower for folder in _FOLDERS):
+    if not any(folder in lines.lower for folder in _FOLDER_NEEDLES):
         return
     known: set[int] = set()
-    for match in _KEYED.finditer(lines.lower):
-        start, line = lines.whole_line(match.start())
-        if start in known or len(known) >= _MANY:
+    for match in _CREDENTIAL_FOLDER_PATTERN.finditer(lines.lower):
+        start, line = lines.read_line(match.start())
+        if start in known or len(known) >= _MAX_LINES:
             continue
         known.add(start)
         piece = Piece(start, line, line.lower())
-        at = _is_packed(piece)
-        if at is not None and EXFILTRATION.find(piece) is None and _is_sent(lines, piece):
-            found = Found(start + at, piece)
-            yield lines.hit(EXFILTRATION, found, is_mention=is_mention(found.start))
+        at = _find_packing(piece)
+        if at is not None and EXFILTRATION_RULE.find(piece) is None and _is_sent(lines, piece):
+            found = RuleMatch(start + at, piece)
+            yield lines.build_hit(EXFILTRATION_RULE, found, is_mention=is_mention(found.start))
 
 
-def _is_sent(lines: Lines, read: Piece) -> bool:
+def _is_sent(lines: ScannedText, piece: Piece) -> bool:
     """Whether one of the next lines sends what a line has read, under the name it got there."""
-    begins = read.start + len(read.text) + 1
-    above = lines.lower[max(0, read.start - _OPENED) : read.start].split("\n")[-_STEPS:]
-    names = {*_names(read.lower), *_names_above(above, read.lower)}
-    following = lines.lower[begins : begins + _STEPS * 200].split("\n")[:_STEPS]
+    begins = piece.start + len(piece.text) + 1
+    above = lines.lower[max(0, piece.start - _MAX_OPEN_DISTANCE) : piece.start].split("\n")[
+        -_MAX_LINES_BETWEEN:
+    ]
+    names = {*_find_assigned_names(piece.lower), *_find_archive_names(above, piece.lower)}
+    following = lines.lower[begins : begins + _MAX_LINES_BETWEEN * 200].split("\n")[
+        :_MAX_LINES_BETWEEN
+    ]
     for line in following:
         used = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", line)]
-        if used and _CARRIER.search(line) and _carries(line, used):
+        if used and _SEND_COMMAND.search(line) and _sends_any(line, used):
             return True
         if used:
-            names.update(_names(line), _names_above(above, line))
+            names.update(_find_assigned_names(line), _find_archive_names(above, line))
     return False
 
 
-def _names_above(above: list[str], line: str) -> Iterator[str]:
+def _find_archive_names(above: list[str], line: str) -> Iterator[str]:
     """What an archive is written to, if it was opened above and a line adds something to it."""
-    added = _ADDED.search(line)
+    added = _ARCHIVE_ADDITION.search(line)
     if added is None:
         return
     for other in above:
         if re.search(rf"\b(?:as\s+{added[1]}\b|{added[1]}\s{{0,3}}=)", other):
-            yield from _names(other)
-            yield from (match[1] for match in _WRITTEN_TO.finditer(other))
+            yield from _find_assigned_names(other)
+            yield from (match[1] for match in _ARCHIVE_TARGET.finditer(other))
 
 
-def _names(line: str) -> Iterator[str]:
+def _find_assigned_names(line: str) -> Iterator[str]:
     for match in _ARCHIVE_NAME.finditer(line):
         yield match.group(1)
-    for match in _ASSIGNED.finditer(line):
+    for match in _ASSIGNMENT.finditer(line):
         yield next(group for group in match.groups() if group)
 
 
-def _carries(line: str, names: list[str]) -> bool:
+def _sends_any(line: str, names: list[str]) -> bool:
     return any(
         re.search(rf"{_PAYLOAD}[^\n]{{0,80}}(?<!\w){re.escape(name)}(?!\w)", line) for name in names
     )

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.excerpt import excerpt
-from skillhall._internal.skill.risks.lines import MAX_PIECE, Hit, Lines
-from skillhall._internal.skill.risks.secret_rules import masked
+from skillhall._internal.skill.risks.excerpt import build_excerpt
+from skillhall._internal.skill.risks.lines import MAX_PIECE_LENGTH, RuleHit, ScannedText
+from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,40 +17,40 @@ _OPEN, _CLOSE = "<!--", "-->"
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 # Orders that no author leaves for the next one: data goes out, something from the web is run, or
 # the agent is asked to ignore its instructions or the user.
-_OUTSIDE = re.compile(
+_EXTERNAL_DESTINATION = re.compile(
     r"\b(?:to|via|through|into)\s[^\n]{0,20}?"
     r"(?:https?://|ftp://|[\w.]{1,40}@[\w-]{1,40}\.\w|webhook|(?:remote|our|external) server)"
 )
-_SENDS = re.compile(
+_SEND_VERB = re.compile(
     r"\b(?:send|post|upload|exfiltrate|forward|e-?mail|transmit|leak|submit|report|copy|append"
     r"|paste|include|embed|encode|attach|put|write|share|pass)(?:s|ing)?\b"
 )
-_SENDS_REACH = 100  # characters between sending and where it goes
+_MAX_SEND_DISTANCE = 100  # characters between sending and where it goes
 _SECRETS = re.compile(
     r"\.env\b|\.ssh\b|\.aws\b|\bid_rsa\b|\bsecrets?\b|\bpasswords?\b|\bcredentials?\b|\bcookies?\b"
     r"|\btokens?\b(?!\s(?:page|name|count|limit|budget|usage|type))|\benvironment variables?\b"
     r"|\b(?:api|private|access|ssh)[ _-]keys?\b|\bwallets?\b|\bsystem prompt\b|\bfile contents?\b"
     r"|\b(?:chat|conversation|message) (?:history|log)\b|\bsource code\b"
 )
-_RUNS = re.compile(
+_RUN_VERB = re.compile(
     r"\b(?:run|execute|install|download|fetch|curl|wget|load|read|open|visit|follow|call)\b"
 )
-_FROM_WEB = re.compile(
+_REMOTE_CODE = re.compile(
     r"\b(?:curl|wget|npx|pipx?|npm|bash|sh|powershell|iex)\b[^\n]{0,80}https?://"
     r"|https?://\S{1,200}\.(?:sh|ps1|py|js|exe|md|txt)\b|\|\s{0,4}(?:ba|z)?sh\b|\brm\s+-rf\b"
 )
-_SETS_ASIDE = re.compile(
+_INSTRUCTION_OVERRIDE = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,40}\b(?:instructions?|rules|prompts?"
     r"|guidelines|safety|everything|warnings?|approvals?|confirmations?|polic(?:y|ies))\b"
     r"|\b(?:do not|don['’]t|never|without)\s+(?:tell|inform|mention|show|notify|reveal|ask|alert)"
     r"(?:ing)?\s+(?:this|the user|users?|anyone|it|them)\b|\bpretend\b|\b(?:act|behave) as\b"
 )
-_ADDRESSED = re.compile(
+_ADDRESSES_AGENT = re.compile(
     r"\b(?:you must|you should|you are|assistants?|agents?|the model|ai|llms?|claude|gpt|copilot"
     r"|gemini|important|system|when the user|if the user|whenever)\b"
 )
 # Notes of an author to the next author, and switches of tools.
-_NOTE = re.compile(
+_AUTHOR_NOTE = re.compile(
     r"[\s\W]{0,20}(?:todo|fixme|markdownlint|prettier|eslint|textlint|vale|toc|cspell|optional"
     r"|replace|fill|insert|describe|delete this|remove this|example|template|generated"
     r"|auto-?generated|do not edit|source|see|begin|end|start|keep|customi[sz]e|add|list|edit"
@@ -58,46 +58,50 @@ _NOTE = re.compile(
     r"|change|note for|notes? to (?:the )?(?:author|maintainer|editor|contributor)s?)\b"
 )
 _WORDS = re.compile(r"[a-z0-9]+")
-_LEAST_WORDS = 4
+_MIN_WORDS = 4
 
 
-def find_hidden_comments(lines: Lines) -> Iterator[Hit]:
+def find_hidden_comments(lines: ScannedText) -> Iterator[RuleHit]:
     """Comments outside of code that give orders, and whose words stand nowhere in sight."""
     if _OPEN not in lines.text:
         return
-    comments = list(_comments(lines.lower))
-    visible = _visible_words(lines.lower, comments)
+    comments = list(_find_comments(lines.lower))
+    visible = _read_visible_words(lines.lower, comments)
     for start, end in comments:
-        inner = lines.lower[start + len(_OPEN) : end][:MAX_PIECE]
-        if _gives_orders(inner) and _words(inner) not in visible:
-            text = lines.text[start : min(end + len(_CLOSE), start + MAX_PIECE)]
-            shown = excerpt(masked(text))
-            yield Hit(Code.HIDDEN_COMMENT, "a hidden comment", lines.number(start), shown)
+        inner = lines.lower[start + len(_OPEN) : end][:MAX_PIECE_LENGTH]
+        if _is_instruction(inner) and _normalize_words(inner) not in visible:
+            text = lines.text[start : min(end + len(_CLOSE), start + MAX_PIECE_LENGTH)]
+            shown = build_excerpt(redact_secrets(text))
+            yield RuleHit(
+                Code.HIDDEN_COMMENT, "a hidden comment", lines.find_line_number(start), shown
+            )
 
 
-def _gives_orders(comment: str) -> bool:
-    if len(comment.split()) < _LEAST_WORDS:
+def _is_instruction(comment: str) -> bool:
+    if len(comment.split()) < _MIN_WORDS:
         return False
-    sends, secrets = _sends(comment), _SECRETS.search(comment) is not None
+    sends, secrets = _sends_data(comment), _SECRETS.search(comment) is not None
     if sends and secrets:
         return True
-    if _NOTE.match(comment) is not None:
+    if _AUTHOR_NOTE.match(comment) is not None:
         return False
-    if _SETS_ASIDE.search(comment) or (_RUNS.search(comment) and _FROM_WEB.search(comment)):
+    if _INSTRUCTION_OVERRIDE.search(comment) or (
+        _RUN_VERB.search(comment) and _REMOTE_CODE.search(comment)
+    ):
         return True
-    acts = sends or (secrets and _RUNS.search(comment) is not None)
-    return acts and _ADDRESSED.search(comment) is not None
+    acts = sends or (secrets and _RUN_VERB.search(comment) is not None)
+    return acts and _ADDRESSES_AGENT.search(comment) is not None
 
 
-def _sends(comment: str) -> bool:
+def _sends_data(comment: str) -> bool:
     """Whether something is to be sent to an address."""
     return any(
-        _SENDS.search(comment, max(0, match.start() - _SENDS_REACH), match.start())
-        for match in _OUTSIDE.finditer(comment)
+        _SEND_VERB.search(comment, max(0, match.start() - _MAX_SEND_DISTANCE), match.start())
+        for match in _EXTERNAL_DESTINATION.finditer(comment)
     )
 
 
-def _comments(text: str) -> Iterator[tuple[int, int]]:
+def _find_comments(text: str) -> Iterator[tuple[int, int]]:
     """Where comments start and end, those in fenced code left out."""
     fences = [match.start() for match in _FENCE.finditer(text)]
     passed = 0
@@ -115,13 +119,13 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
         at = text.find(_OPEN, end if passed % 2 == 0 else at + 1)
 
 
-def _visible_words(text: str, comments: list[tuple[int, int]]) -> str:
+def _read_visible_words(text: str, comments: list[tuple[int, int]]) -> str:
     parts, at = [], 0
     for start, end in comments:
         parts.append(text[at:start])
         at = end
-    return _words(" ".join([*parts, text[at:]]))
+    return _normalize_words(" ".join([*parts, text[at:]]))
 
 
-def _words(text: str) -> str:
+def _normalize_words(text: str) -> str:
     return " ".join(_WORDS.findall(text))

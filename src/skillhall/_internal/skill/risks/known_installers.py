@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _URL = re.compile(r"\bhttps?://[^\s\"'`<>|)\\]{1,300}")
-_SECURE = "https://"
+_HTTPS = "https://"
 # Host and the start of the path. A host stands here if its owner alone decides what it serves.
 _KNOWN = (
     "aka.ms/installazurecli",
@@ -56,16 +56,16 @@ _KNOWN = (
 )
 
 
-def is_well_known(line: str) -> bool:
+def has_only_known_installers(line: str) -> bool:
     """Whether a line (in lower case) has addresses, and all are those of known installers."""
     addresses = _URL.findall(line)
-    return bool(addresses) and all(map(_is_known, addresses))
+    return bool(addresses) and all(map(_is_known_installer, addresses))
 
 
-def _is_known(address: str) -> bool:
-    if not address.startswith(_SECURE) or ".." in address or "$" in address:
+def _is_known_installer(url: str) -> bool:
+    if not url.startswith(_HTTPS) or ".." in url or "$" in url:
         return False
-    rest = address.removeprefix(_SECURE).rstrip(".,;")
+    rest = url.removeprefix(_HTTPS).rstrip(".,;")
     host, slash, path = rest.partition("/")
     for known in _KNOWN:
         known_host, _, known_path = known.partition("/")

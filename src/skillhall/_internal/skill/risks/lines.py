@@ -12,8 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.excerpt import excerpt
-from skillhall._internal.skill.risks.secret_rules import masked
+from skillhall._internal.skill.risks.excerpt import build_excerpt
+from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 # A line break inside of a paragraph: what follows begins no list, table, heading or code.
 _SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")
 _TRIES = 20  # places of one piece that are looked at, if the first ones are mentions
-MAX_PIECE = 4000  # characters that a pattern meets at once; longer lines come in several pieces
+MAX_PIECE_LENGTH = (
+    4000  # characters that a pattern meets at once; longer lines come in several pieces
+)
 _OVERLAP = 400  # characters before a needle, and of one piece that the next one has again
 
 
@@ -36,16 +38,16 @@ class Piece(NamedTuple):
     lower: str
 
 
-class Hit(NamedTuple):
+class RuleHit(NamedTuple):
     """Something a rule found: what it is, where, and a short piece of it."""
 
     code: Code
-    what: str
+    description: str
     line: int
     excerpt: str
 
 
-class Found(NamedTuple):
+class RuleMatch(NamedTuple):
     """A match of a rule, before it becomes a hit."""
 
     start: int
@@ -54,97 +56,101 @@ class Found(NamedTuple):
     @property
     def excerpt(self) -> str:
         """A short piece of the text at that place."""
-        return excerpt(masked(self.piece.text), self.start - self.piece.start)
+        return build_excerpt(redact_secrets(self.piece.text), self.start - self.piece.start)
 
 
-class Rule(NamedTuple):
+class RiskRule(NamedTuple):
     """One kind of risky line."""
 
     code: Code
-    what: str  # no ": " in it, which ends it in a message
+    description: str  # no ": " in it, which ends it in a message
     needles: tuple[str, ...]  # in lower case
     find: Finder
-    markdown_only: bool = False
+    is_markdown_only: bool = False
 
 
-class Lines:
+class ScannedText:
     """A text with its lines; a command that goes on behind a backslash is one line."""
 
     def __init__(self, text: str, original: str | None = None) -> None:
         self.text = text.replace("\\\n", "  ")
         # The only character whose lower case is longer than itself.
         self.lower = self.text.replace("\u0130", "I").lower()
-        self._breaks: list[int] | None = None
-        self._original = text if original is None else original
+        self._line_breaks: list[int] | None = None
+        self._original_text = text if original is None else original
 
-    def flowing(self) -> Lines:
+    def join_paragraphs(self) -> ScannedText:
         """The same text with each paragraph on one line, and every place where it was."""
-        return Lines(_SOFT_BREAK.sub(_as_spaces, self.text), self._original)
+        return ScannedText(_SOFT_BREAK.sub(_to_spaces, self.text), self._original_text)
 
-    def number(self, offset: int) -> int:
+    def find_line_number(self, offset: int) -> int:
         """The line that a place is on, counted from 1 as the file has it."""
-        if self._breaks is None:
-            self._breaks = [match.start() for match in re.finditer("\n", self._original)]
-        return bisect_left(self._breaks, offset) + 1
+        if self._line_breaks is None:
+            self._line_breaks = [match.start() for match in re.finditer("\n", self._original_text)]
+        return bisect_left(self._line_breaks, offset) + 1
 
-    def pieces(self, needle: str) -> Iterator[Piece]:
+    def find_pieces(self, needle: str) -> Iterator[Piece]:
         """The lines with the needle, each once; of a long line every part that has it."""
         at = self.lower.find(needle)
         while at >= 0:
-            start, end = self._line(at)
+            start, end = self._find_line_span(at)
             following = end
-            if end - start > MAX_PIECE:
+            if end - start > MAX_PIECE_LENGTH:
                 start = max(start, at - _OVERLAP)
-                if end > start + MAX_PIECE:
-                    end = start + MAX_PIECE
+                if end > start + MAX_PIECE_LENGTH:
+                    end = start + MAX_PIECE_LENGTH
                     following = end - _OVERLAP
             yield Piece(start, self.text[start:end], self.lower[start:end])
             at = self.lower.find(needle, following)
 
-    def whole_line(self, offset: int) -> tuple[int, str]:
+    def read_line(self, offset: int) -> tuple[int, str]:
         """The line around a place, or as much of it as a piece holds, and where it starts."""
-        start, end = self._line(offset)
+        start, end = self._find_line_span(offset)
         start = max(start, offset - _OVERLAP)
-        return start, self.text[start : min(end, start + MAX_PIECE)]
+        return start, self.text[start : min(end, start + MAX_PIECE_LENGTH)]
 
-    def _line(self, at: int) -> tuple[int, int]:
+    def _find_line_span(self, at: int) -> tuple[int, int]:
         # Not further than a pattern could look: a line of a megabyte would be walked each time.
-        start = self.text.rfind("\n", max(0, at - MAX_PIECE), at) + 1 or max(0, at - MAX_PIECE)
-        end = self.text.find("\n", at, at + MAX_PIECE + 1)
-        return start, end if end >= 0 else min(len(self.text), at + MAX_PIECE + 1)
+        start = self.text.rfind("\n", max(0, at - MAX_PIECE_LENGTH), at) + 1 or max(
+            0, at - MAX_PIECE_LENGTH
+        )
+        end = self.text.find("\n", at, at + MAX_PIECE_LENGTH + 1)
+        return start, end if end >= 0 else min(len(self.text), at + MAX_PIECE_LENGTH + 1)
 
-    def apply(self, rule: Rule, is_mention: Callable[[int], bool]) -> Iterator[Hit]:
+    def apply_rule(self, rule: RiskRule, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
         """What one rule finds, each place once; a mention only if its line has nothing graver."""
         tried: set[int] = set()
         places: set[int] = set()
         for needle in rule.needles:
-            for piece in self.pieces(needle):
+            for piece in self.find_pieces(needle):
                 if piece.start in tried:
                     continue
                 tried.add(piece.start)
-                found = _gravest(rule.find, piece, is_mention)
+                found = _find_use_or_mention(rule.find, piece, is_mention)
                 if found is not None and found[0].start not in places:
                     places.add(found[0].start)
-                    yield self.hit(rule, found[0], is_mention=found[1])
+                    yield self.build_hit(rule, found[0], is_mention=found[1])
 
-    def hit(self, rule: Rule, found: Found, *, is_mention: bool) -> Hit:
+    def build_hit(self, rule: RiskRule, match: RuleMatch, *, is_mention: bool) -> RuleHit:
         """The hit of a rule at a place."""
-        number = self.number(found.start)
+        number = self.find_line_number(match.start)
         if is_mention:
-            return Hit(Code.QUOTED_RISK, f"mentioned, not used, {rule.what}", number, found.excerpt)
-        return Hit(rule.code, rule.what, number, found.excerpt)
+            return RuleHit(
+                Code.QUOTED_RISK, f"mentioned, not used, {rule.description}", number, match.excerpt
+            )
+        return RuleHit(rule.code, rule.description, number, match.excerpt)
 
 
-def _gravest(
+def _find_use_or_mention(
     find: Finder, piece: Piece, is_mention: Callable[[int], bool]
-) -> tuple[Found, bool] | None:
+) -> tuple[RuleMatch, bool] | None:
     """The first place of a piece that is used, else the first that is mentioned."""
     rest, first = piece, None
     for _ in range(_TRIES):
         at = find(rest)
         if at is None:
             break
-        found = Found(rest.start + at, piece)
+        found = RuleMatch(rest.start + at, piece)
         if not is_mention(found.start):
             return found, False
         first = first or found
@@ -152,7 +158,7 @@ def _gravest(
     return None if first is None else (first, True)
 
 
-def _as_spaces(match: re.Match[str]) -> str:
+def _to_spaces(match: re.Match[str]) -> str:
     return " " * len(match.group())
 
 
@@ -179,12 +185,12 @@ def in_order(*patterns: str) -> Finder:
                 return None
             starts.append(match.start())
             at = match.end()
-        return _last(steps[0], piece.lower, *starts[:2])
+        return _find_last_start(steps[0], piece.lower, *starts[:2])
 
     return find
 
 
-def _last(step: re.Pattern[str], text: str, first: int, before: int) -> int:
+def _find_last_start(step: re.Pattern[str], text: str, first: int, before: int) -> int:
     """Return the last match of the first step before the second step."""
     for match in islice(step.finditer(text, first, before), _TRIES):
         first = match.start()
@@ -213,6 +219,6 @@ def either(*finders: Finder) -> Finder:
     return find
 
 
-def words(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """The words of a text, for needles that have no space in them."""
     return tuple(text.split())

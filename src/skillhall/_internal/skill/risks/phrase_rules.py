@@ -9,25 +9,25 @@ from __future__ import annotations
 import re
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.lines import Piece, Rule, any_of, either, words
+from skillhall._internal.skill.risks.lines import Piece, RiskRule, any_of, either, split_words
 
-_READER = r"(?:the |any |your )?(?:user|human|operator|person)s?\b"
+_USER = r"(?:the |any |your )?(?:user|human|operator|person)s?\b"
 _NOT = (
     r"\b(?:do not|don'?t|don’t|never|must not|should not|mustn'?t|shouldn'?t)\s{1,3}"
     r"(?:ever\s{1,3})?"
 )
-_FROM_READER = rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}from\s{{1,3}}{_READER}"
-_BEHIND_BACK = re.compile(
-    rf"\bwithout\s{{1,3}}(?:telling|informing|notifying|alerting|asking)\s{{1,3}}{_READER}"
+_FROM_USER = rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}from\s{{1,3}}{_USER}"
+_WITHOUT_INFORMING = re.compile(
+    rf"\bwithout\s{{1,3}}(?:telling|informing|notifying|alerting|asking)\s{{1,3}}{_USER}"
     # A clause here says what to report, so the sentence is not about secrecy.
     r"(?!\s{1,3}(?:why|that|what|whether|how|which|when|where|to|it|they|their|the|a|an|any|for)\b)"
 )
 _NEGATED = re.compile(
     r"\b(?:no|not|never|avoid|cannot|refuse|forbidden|unless|instead)\b|n['’]t\b|\?"
 )
-_NEGATION_REACH = 160  # characters before it that belong to the same sentence
+_MAX_NEGATION_DISTANCE = 160  # characters before it that belong to the same sentence
 # An order begins with a verb, or says who must; "the client disconnects without …" is none.
-_ORDERED = re.compile(
+_IMPERATIVE = re.compile(
     r"^[\s>*_#\d.)(-]{0,12}(?:(?:then|also|and|next|always|silently|quietly|secretly|please|finally"
     r"|first|automatically|just|simply)[\s,]{1,3}){0,3}"
     r"(?:run|execute|copy|send|upload|install|read|delete|remove|modify|add|write|save|collect|post"
@@ -40,25 +40,25 @@ _ORDERED = re.compile(
 )
 
 
-def _behind_back(piece: Piece) -> int | None:
+def _find_concealed_action(piece: Piece) -> int | None:
     """Something done without telling the person; "never delete without telling" is a promise."""
-    match = _BEHIND_BACK.search(piece.lower)
+    match = _WITHOUT_INFORMING.search(piece.lower)
     if match is None:
         return None
-    before = piece.lower[max(0, match.start() - _NEGATION_REACH) : match.start()]
+    before = piece.lower[max(0, match.start() - _MAX_NEGATION_DISTANCE) : match.start()]
     sentence = before.rpartition(". ")[2]
-    after = piece.lower[match.end() : match.end() + _NEGATION_REACH].partition(".")[0]
+    after = piece.lower[match.end() : match.end() + _MAX_NEGATION_DISTANCE].partition(".")[0]
     if _NEGATED.search(sentence) or after.rstrip().endswith("?"):
         return None
-    return match.start() if _ORDERED.search(sentence) else None
+    return match.start() if _IMPERATIVE.search(sentence) else None
 
 
 _INSTRUCTIONS = r"(?:instructions?|prompts?|rules|guidelines|directives|commands|training)\b"
-LINKS = (
-    Rule(
+LINK_RULES = (
+    RiskRule(
         Code.PASTE_SITE,
         "a text on a paste site",
-        words(
+        split_words(
             "paste rentry. hastebin ghostbin 0x0.st/ transfer.sh/ ix.io/ termbin.com/ "
             "sprunge.us/ glot.io/ controlc.com/ bpa.st/"
         ),
@@ -69,46 +69,53 @@ LINKS = (
             r"|glot\.io/snippets/|controlc\.com/|bpa\.st/)\w{2}"
         ),
     ),
-    Rule(
+    RiskRule(
         Code.DYNAMIC_COMMAND,
         "a command that runs when the skill is loaded",
         ("!`", "```!"),
         any_of(r"(?:^|[\s(:>|])!`[^`\n]{1,400}`|^\s{0,3}```!"),
-        markdown_only=True,
+        is_markdown_only=True,
     ),
-    Rule(
+    RiskRule(
         Code.REMOTE_IMAGE,
         "a picture from the web",
         ("](http", "](<http", "<img"),
         any_of(
             r"!\[[^\]\n]{0,200}\]\(<?https?://|<img\b[^>\n]{0,200}\ssrc\s{0,2}=\s{0,2}[\"']?https?://"
         ),
-        markdown_only=True,
+        is_markdown_only=True,
     ),
 )
 # What is said in sentences, which may go on in the next line.
-PHRASES = (
-    Rule(
+PHRASE_RULES = (
+    RiskRule(
         Code.CONCEALMENT,
         "something is kept from the person",
-        (*words("tell inform notify alert warn hide conceal mention reveal disclose"), "keep this"),
+        (
+            *split_words("tell inform notify alert warn hide conceal mention reveal disclose"),
+            "keep this",
+        ),
         either(
             any_of(
-                _NOT + rf"(?:tell|inform|notify|alert|warn)\s{{1,3}}{_READER}\s{{0,2}}"
+                _NOT + rf"(?:tell|inform|notify|alert|warn)\s{{1,3}}{_USER}\s{{0,2}}"
                 r"(?:[.!;,)\"'*`]|$|about (?:this|it|these|that)\b"
                 r"|of this\b|that (?:you|this)\b|what you\b)",
                 _NOT + r"(?:mention|reveal|disclose)\s{1,3}(?:this|these)\b"
-                rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}to\s{{1,3}}(?:{_READER}|anyone\b)(?!\s{{1,3}}(?:outside|else|other))",
-                rf"\b(?:hide|conceal)\s{{1,3}}(?:this|it|these|that)\b{_FROM_READER}",
-                rf"\bkeep this (?:secret|hidden|quiet)\b{_FROM_READER}",
+                rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}to\s{{1,3}}(?:{_USER}|anyone\b)(?!\s{{1,3}}(?:outside|else|other))",
+                rf"\b(?:hide|conceal)\s{{1,3}}(?:this|it|these|that)\b{_FROM_USER}",
+                rf"\bkeep this (?:secret|hidden|quiet)\b{_FROM_USER}",
             ),
-            _behind_back,
+            _find_concealed_action,
         ),
     ),
-    Rule(
+    RiskRule(
         Code.INJECTION_PHRASE,
         "instructions are to be set aside",
-        (*words("ignore disregard forget override bypass"), "no longer bound", "do anything now"),
+        (
+            *split_words("ignore disregard forget override bypass"),
+            "no longer bound",
+            "do anything now",
+        ),
         any_of(
             r"\b(?:ignore|disregard|forget)\s{1,3}(?:(?:all|any|the|your|of|my|other)\s{1,3}){0,4}"
             r"(?:previous|prior|above|earlier|preceding|system|developer)\s{1,3}"

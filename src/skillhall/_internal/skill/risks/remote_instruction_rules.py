@@ -11,81 +11,83 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.lines import Found, Piece, Rule
+from skillhall._internal.skill.risks.lines import Piece, RiskRule, RuleMatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from skillhall._internal.skill.risks.lines import Hit, Lines
+    from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
 
-_BEFORE = 200  # characters before an address that may contain its verb
-_AFTER = 320  # characters behind it in which the following is asked for
-_MANY = 500  # addresses of one file that are looked at
-_SENTENCES = 2  # full stops between an address and the order
-_RULE = Rule(Code.REMOTE_INSTRUCTIONS, "instructions are fetched and followed", (), lambda _: None)
+_MAX_BEFORE = 200  # characters before an address that may contain its verb
+_MAX_AFTER = 320  # characters behind it in which the following is asked for
+_MAX_URLS = 500  # addresses of one file that are looked at
+_MAX_SENTENCES = 2  # full stops between an address and the order
+_RULE = RiskRule(
+    Code.REMOTE_INSTRUCTIONS, "instructions are fetched and followed", (), lambda _: None
+)
 
 _URL = re.compile(r"(?:https?|ftp)://(?!localhost|127\.|0\.0\.0\.0|\[::1)[^\s<>\"'`)\]]{3,300}")
 # Where a sentence or an item ends. An address has no space behind its dots.
-_ENDS = re.compile(r"[.!?;](?=[\s*_)\"'])|\n\s{0,8}\n|\n\s{0,8}(?:[-*+•#>]|\d{1,3}[.)])\s")
-_PARTS = re.compile(r"\n\s{0,8}#{1,6}\s|\n\s{0,8}\n\s{0,8}\n")
-_ITEMS = re.compile(r"\n\s{0,8}(?:[-*+•]|\d{1,3}[.)])\s")
-_BEGINS = re.compile(
+_SENTENCE_END = re.compile(r"[.!?;](?=[\s*_)\"'])|\n\s{0,8}\n|\n\s{0,8}(?:[-*+•#>]|\d{1,3}[.)])\s")
+_SECTION_BREAK = re.compile(r"\n\s{0,8}#{1,6}\s|\n\s{0,8}\n\s{0,8}\n")
+_LIST_ITEM = re.compile(r"\n\s{0,8}(?:[-*+•]|\d{1,3}[.)])\s")
+_LEADING_VERB = re.compile(
     r"\W{0,6}(?:(?:then|next|now|and|finally|always),?\s)?"
     r"(?:follow|obey|execute|carry|act|perform|comply|do|run|apply|treat|use|read|fetch)\b"
 )
-_GETS = (
+_FETCH_VERBS = (
     r"\b(?:fetch|download|retrieve|curl|wget|webfetch|web_fetch|load|pull|import|scrape|request|get"
     r"|grab|obtain|access|read|open|visit|browse|consult|review|study|check|go\s+to|navigate\s+to"
     r"|head\s+to|look\s+at|query|poll|call|ask|use)(?:s|ing|es)?\b"
 )
-_gets = re.compile(_GETS)
-_ORDERS = (
+_FETCH_PATTERN = re.compile(_FETCH_VERBS)
+_INSTRUCTION_NOUNS = (
     r"(?:instructions?|directions?|directives?|commands?|steps?|orders?|prompts?|procedures?"
     r"|playbook|tasks?|guidance)"
 )
-_DO = r"(?:implement|apply|run|do|complete|perform|execute|carry\s+out)(?:s|ing)?"
-_FOLLOW = (
+_PERFORM_VERBS = r"(?:implement|apply|run|do|complete|perform|execute|carry\s+out)(?:s|ing)?"
+_FOLLOW_VERBS = (
     r"(?:follow|obey|act\s+(?:on|upon|according\s+to)|comply\s+with|adhere\s+to|abide\s+by)"
     r"(?:s|ing)?"
 )
 # Words between the verb and the instructions. "These steps" are the skill's own.
-_THE = (
+_DETERMINERS = (
     r"(?:\s+(?:all|any|every|each|the|its|their|of|those|whatever|whichever|that|exact|full"
     r"|complete|latest|current|embedded|remote|included|returned|resulting|contained)){0,4}"
 )
-_OWN = r"(?:\s*:|\s+(?:below|above|in\s+this\s+(?:skill|file|section)|here\b))"
-_SAYS = (
+_OWN_SECTION = r"(?:\s*:|\s+(?:below|above|in\s+this\s+(?:skill|file|section)|here\b))"
+_SAY_VERBS = (
     r"(?:say|says|tells?|contains?|asks?|instructs?|describes?|lists?|directs?|commands?|states?)\b"
 )
-_PAGE = r"(?:it|them|that|this|the\s+\w{1,12}|its?\s+\w{1,12}|what\s+\w{1,12}\s+\w{1,12})"
-_follows = re.compile(
-    rf"\b{_FOLLOW}{_THE}\s+(?:\w{{1,16}}\s+)?(?:{_ORDERS}|rules?)\b(?!{_OWN})"
-    rf"|\b{_DO}{_THE}\s+(?:\w{{1,16}}\s+)?{_ORDERS}\b(?!{_OWN})"
+_PAGE_PRONOUN = r"(?:it|them|that|this|the\s+\w{1,12}|its?\s+\w{1,12}|what\s+\w{1,12}\s+\w{1,12})"
+_FOLLOW_PATTERN = re.compile(
+    rf"\b{_FOLLOW_VERBS}{_DETERMINERS}\s+(?:\w{{1,16}}\s+)?(?:{_INSTRUCTION_NOUNS}|rules?)\b(?!{_OWN_SECTION})"
+    rf"|\b{_PERFORM_VERBS}{_DETERMINERS}\s+(?:\w{{1,16}}\s+)?{_INSTRUCTION_NOUNS}\b(?!{_OWN_SECTION})"
     r"|\b(?:obey|follow|act\s+on|comply\s+with|execute)\s+(?:the|its)\s+(?:\w{1,12}\s+)?"
     r"(?:result|response|output|answer|reply|text|contents?)\b"
-    rf"|\bdo\s+(?:exactly\s+)?as\s+(?:it|they|the\s+\w{{1,12}})\s+{_SAYS}"
-    rf"|\b(?:{_FOLLOW}|{_DO})\s+(?:what(?:ever)?|everything|anything|all)\s+"
+    rf"|\bdo\s+(?:exactly\s+)?as\s+(?:it|they|the\s+\w{{1,12}})\s+{_SAY_VERBS}"
+    rf"|\b(?:{_FOLLOW_VERBS}|{_PERFORM_VERBS})\s+(?:what(?:ever)?|everything|anything|all)\s+"
     r"(?:(?:that\s+)?is|you\s+(?:find|see|read|get))\s+(?:\w{1,12}\s+)?(?:there|on|in|at)\b"
     r"|\b(?:do|follow|execute|run|obey|perform|carry\s+out|apply)\s+"
     r"(?:exactly\s+|precisely\s+|just\s+)?(?:what(?:ever)?|everything|all)\s+(?:\w{1,12}\s+){0,3}"
-    rf"{_SAYS}"
+    rf"{_SAY_VERBS}"
     r"|\b(?:follow|obey|apply|implement|adopt|act\s+on|carry\s+out)\s+(?:it|them|those|that|this)\b"
     r"(?!\s+(?:steps|instructions|below|command|skill|guide|section|rules|checklist|is|script))"
-    rf"|\btreat\s+{_PAGE}\s+as\s+(?:\w{{1,14}}\s+){{0,3}}{_ORDERS}\b"
-    rf"|\buse\s+{_PAGE}\s+as\s+(?:your|the|a\s+new)\s+(?:\w{{1,12}}\s+)?(?:{_ORDERS}|guide)\b"
+    rf"|\btreat\s+{_PAGE_PRONOUN}\s+as\s+(?:\w{{1,14}}\s+){{0,3}}{_INSTRUCTION_NOUNS}\b"
+    rf"|\buse\s+{_PAGE_PRONOUN}\s+as\s+(?:your|the|a\s+new)\s+(?:\w{{1,12}}\s+)?(?:{_INSTRUCTION_NOUNS}|guide)\b"
     r"|\b(?:proceed|continue|act|behave|work)\s+(?:exactly\s+)?as\s+(?:it|they|the\s+\w{1,12})\s+"
-    rf"{_SAYS}"
+    rf"{_SAY_VERBS}"
 )
 # A page that is run is a program, unless it is a text.
-_runs = re.compile(r"\b(?:execute|run)\s+(?:it|them|those|that)\b")
-_TEXT = re.compile(r"\.(?:md|mdx|txt|html?)(?:[?#]\S{0,80})?$")
-_ordered = re.compile(rf"\b{_ORDERS}\b")
-_REFUSES = re.compile(
+_RUN_PATTERN = re.compile(r"\b(?:execute|run)\s+(?:it|them|those|that)\b")
+_TEXT_FILE = re.compile(r"\.(?:md|mdx|txt|html?)(?:[?#]\S{0,80})?$")
+_INSTRUCTION_PATTERN = re.compile(rf"\b{_INSTRUCTION_NOUNS}\b")
+_NEGATION = re.compile(
     r"\b(?:never|not|refuse\s+to|without|instead\s+of|cannot)\b[^.!?]{0,30}$|n['’]t\b[^.!?]{0,30}$"
 )
 # The other way round: "Follow the instructions that you download from https://…"
-_follows_from = re.compile(
-    rf"\b(?:follow|obey|execute|carry\s+out|act\s+on|perform|comply\s+with){_THE}\s+{_ORDERS}\b"
+_FOLLOW_FROM_PATTERN = re.compile(
+    rf"\b(?:follow|obey|execute|carry\s+out|act\s+on|perform|comply\s+with){_DETERMINERS}\s+{_INSTRUCTION_NOUNS}\b"
     r"[^.!?\n]{0,40}\b(?:fetch|download|load|retriev|return|serv|pull|obtain)\w{0,4}\b[^.!?\n]{0,30}$"
 )
 # What people do: they read how something is installed, and click through a wizard.
@@ -95,67 +97,73 @@ _FOR_PEOPLE = re.compile(
     r"|\b(?:users?|customers?|contributors?|developers|maintainers|engineers|people|everyone)\s+"
     r"(?:can|may|could|should|must|will|need|have)\b|\byou\s+(?:can|may|could)\b"
 )
-_INSTALLS = re.compile(
+_SETUP_TERMS = re.compile(
     r"\b(?:install\w*|set-?\s?up|sign\s?-?up|log\s?-?in|register|accounts?|on-?\s?screen|wizard"
     r"|prerequisites?|create\s+(?:an?|your|the)|generate\s+an?|obtain\s+an?|configur\w+|console"
     r"|dashboard|platform|operating\s+system|your\s+(?:os|shell|device))\b"
 )
 # What only programs do with a page.
-_BY_AGENTS = re.compile(
+_AGENT_FETCH_VERBS = re.compile(
     r"\b(?:fetch|retrieve|curl|wget|webfetch|web_fetch|scrape|poll|query|pull|load)(?:s|es|ing)?\b"
 )
 
 
 def find_remote_instructions(
-    lines: Lines, is_mention: Callable[[int], bool], *, is_prose: bool
-) -> Iterator[Hit]:
+    lines: ScannedText, is_mention: Callable[[int], bool], *, is_prose: bool
+) -> Iterator[RuleHit]:
     """Orders to fetch a page and to do what it says, one for an address.
 
     In source code an order must be on one line, since lines are not sentences.
     """
     text, last = lines.lower, -1
-    for match in islice(_URL.finditer(text), _MANY):
+    for match in islice(_URL.finditer(text), _MAX_URLS):
         if match.group().endswith("/robots.txt"):  # made to be obeyed, and by programs
             continue
         line_end = -1 if is_prose else text.find("\n", match.end())
-        start = _order(text if line_end < 0 else text[:line_end], match.start(), match.end())
+        start = _find_instruction(
+            text if line_end < 0 else text[:line_end], match.start(), match.end()
+        )
         if start is None or start == last:
             continue
         last = start
-        at, line = lines.whole_line(start)
-        yield lines.hit(_RULE, Found(start, Piece(at, line, line)), is_mention=is_mention(start))
+        at, line = lines.read_line(start)
+        yield lines.build_hit(
+            _RULE, RuleMatch(start, Piece(at, line, line)), is_mention=is_mention(start)
+        )
 
 
-def _order(text: str, url: int, end: int) -> int | None:
+def _find_instruction(text: str, url: int, end: int) -> int | None:
     """Where an order around the address at `url` begins."""
     begins = _sentence_start(text, url)
     before = text[begins:url]
     if _FOR_PEOPLE.search(before):
         return None
-    if (from_there := _follows_from.search(before)) is not None:
-        is_refused = _REFUSES.search(before[: from_there.start()]) is not None
+    if (from_there := _FOLLOW_FROM_PATTERN.search(before)) is not None:
+        is_refused = _NEGATION.search(before[: from_there.start()]) is not None
         return None if is_refused else begins + from_there.start()
-    after = _following(text, end)
-    follows = _follows.search(after)
-    if follows is None and (_TEXT.search(text[url:end]) or _ordered.search(before)):
-        follows = _runs.search(after)
-    if follows is None or not _is_order(before, text[url:end], after, follows.start()):
+    after = _read_next_sentences(text, end)
+    follows = _FOLLOW_PATTERN.search(after)
+    if follows is None and (
+        _TEXT_FILE.search(text[url:end]) or _INSTRUCTION_PATTERN.search(before)
+    ):
+        follows = _RUN_PATTERN.search(after)
+    if follows is None or not _is_instruction(before, text[url:end], after, follows.start()):
         return None
-    return begins + _verb(before, after[: follows.start()])
+    return begins + _find_verb(before, after[: follows.start()])
 
 
-def _is_order(before: str, url: str, after: str, follows: int) -> bool:
+def _is_instruction(before: str, url: str, after: str, follows: int) -> bool:
     between = after[:follows]
-    if _gets.search(before) is None and _gets.search(between) is None:
+    if _FETCH_PATTERN.search(before) is None and _FETCH_PATTERN.search(between) is None:
         return False
-    if _REFUSES.search(between) is not None:
+    if _NEGATION.search(between) is not None:
         return False
     return not _is_for_people(f"{before} {url}", between, after[follows:])
 
 
-def _verb(before: str, between: str) -> int:
+def _find_verb(before: str, between: str) -> int:
     """Return the offset of the order's verb, which may be quoted together with the rest."""
-    gets = _gets.search(before)
+    gets = _FETCH_PATTERN.search(before)
     if gets is None:
         return len(before)
     # A command in quotation marks that end before the order: the order itself is not quoted.
@@ -166,25 +174,25 @@ def _verb(before: str, between: str) -> int:
 def _is_for_people(before: str, between: str, order: str) -> bool:
     """Whether people are meant, who read how something is installed."""
     sentence = re.split(r"[.!?](?=\s)", order)[0]
-    if _FOR_PEOPLE.search(between) or _INSTALLS.search(sentence):
+    if _FOR_PEOPLE.search(between) or _SETUP_TERMS.search(sentence):
         return True
     rest = f"{before} {between}"
-    return _INSTALLS.search(rest) is not None and _BY_AGENTS.search(rest) is None
+    return _SETUP_TERMS.search(rest) is not None and _AGENT_FETCH_VERBS.search(rest) is None
 
 
 def _sentence_start(text: str, at: int) -> int:
-    earliest = max(0, at - _BEFORE)
-    ends = [match.end() for match in _ENDS.finditer(text, earliest, at)]
+    earliest = max(0, at - _MAX_BEFORE)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, earliest, at)]
     return ends[-1] if ends else earliest
 
 
-def _following(text: str, end: int) -> str:
+def _read_next_sentences(text: str, end: int) -> str:
     """The next sentences on one line; the next item of a list only if it begins with an order."""
-    after = _PARTS.split(text[end : end + _AFTER])[0]
-    first, *others = _ITEMS.split(after)
-    if others and _BEGINS.match(others[0]):
+    after = _SECTION_BREAK.split(text[end : end + _MAX_AFTER])[0]
+    first, *others = _LIST_ITEM.split(after)
+    if others and _LEADING_VERB.match(others[0]):
         first = f"{first} {others[0]}"
     ends = [match.end() for match in re.finditer(r"[.!?](?=\s)", first)]
-    if len(ends) > _SENTENCES:
-        first = first[: ends[_SENTENCES]]
+    if len(ends) > _MAX_SENTENCES:
+        first = first[: ends[_MAX_SENTENCES]]
     return re.sub(r"\s+", " ", first)

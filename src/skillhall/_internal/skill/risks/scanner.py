@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter import is_skill_md
-from skillhall._internal.skill.risks.base64_rules import find_encoded
+from skillhall._internal.skill.risks.base64_rules import find_base64
 from skillhall._internal.skill.risks.bundle_rules import (
-    SCRIPTS,
-    check_package,
+    SCRIPT_EXTENSIONS,
+    check_bundle,
+    format_names,
     is_dropped_link,
-    named,
 )
-from skillhall._internal.skill.risks.command_rules import COMMANDS
-from skillhall._internal.skill.risks.exfiltration_rules import find_archives_sent
+from skillhall._internal.skill.risks.command_rules import COMMAND_RULES
+from skillhall._internal.skill.risks.exfiltration_rules import find_sent_archives
 from skillhall._internal.skill.risks.hidden_comments import find_hidden_comments
-from skillhall._internal.skill.risks.lines import Hit, Lines, words
-from skillhall._internal.skill.risks.mentions import Surroundings
-from skillhall._internal.skill.risks.phrase_rules import LINKS, PHRASES
+from skillhall._internal.skill.risks.lines import RuleHit, ScannedText, split_words
+from skillhall._internal.skill.risks.mentions import MentionDetector
+from skillhall._internal.skill.risks.phrase_rules import LINK_RULES, PHRASE_RULES
 from skillhall._internal.skill.risks.remote_instruction_rules import find_remote_instructions
 from skillhall._internal.skill.risks.secret_rules import find_secrets
-from skillhall._internal.skill.risks.terminal_paste_rules import find_pasting
+from skillhall._internal.skill.risks.terminal_paste_rules import find_paste_requests
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
 from skillhall._internal.skill.risks.unicode_rules import (
-    find_controls,
-    find_unseen,
-    find_written_out,
+    find_control_characters,
+    find_escaped_hidden_text,
+    find_invisible_characters,
 )
 from skillhall.errors import SkillhallError
 
@@ -38,17 +38,23 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.parsed import Frontmatter
-    from skillhall._internal.skill.risks.lines import Rule
-    from skillhall._internal.skill.yaml.values import Value
+    from skillhall._internal.skill.risks.lines import RiskRule
+    from skillhall._internal.skill.yaml.values import YamlValue
 
-MAX_FILE = 1024 * 1024  # bytes of one file
-MAX_TOTAL = 16 * 1024 * 1024  # bytes of all files of a skill
-MAX_SAME = 5  # findings of one code in one file; the last one says how many more there are
-_HEAD = 8192  # bytes in which a file that is not text shows it
+MAX_FILE_BYTES = 1024 * 1024  # bytes of one file
+MAX_TOTAL_BYTES = 16 * 1024 * 1024  # bytes of all files of a skill
+MAX_FINDINGS_PER_CODE = (
+    5  # findings of one code in one file; the last one says how many more there are
+)
+_HEAD_BYTES = 8192  # bytes in which a file that is not text shows it
 _MARKDOWN = (".md", ".mdx", ".markdown")
-_TEXTS = (*_MARKDOWN, *SCRIPTS, *words(".txt .json .yaml .yml .toml .xml .html .csv"))
+_TEXT_EXTENSIONS = (
+    *_MARKDOWN,
+    *SCRIPT_EXTENSIONS,
+    *split_words(".txt .json .yaml .yml .toml .xml .html .csv"),
+)
 # Files that are large by nature, and that nobody reads as text.
-_MEDIA = words(
+_MEDIA_EXTENSIONS = split_words(
     ".png .jpg .jpeg .gif .webp .ico .bmp .tiff .svgz .pdf .ttf .otf .woff .woff2 .eot .mp3 .mp4"
     " .wav .ogg .mov .webm .zip .gz .tgz .7z .rar .xz .bz2 .docx .xlsx .pptx .db .sqlite .onnx .npy"
 )
@@ -56,35 +62,37 @@ _MEDIA = words(
 
 def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
     """Everything risky in a skill, by path, line and code; paths are relative to its folder."""
-    reading = _read(bundle)
-    groups = [_Group(path, _scan_file(path, data, front)) for path, data in reading.texts.items()]
+    reading = _read_files(bundle)
+    groups = [
+        _FileHits(path, _scan_file(path, data, front)) for path, data in reading.texts.items()
+    ]
     findings = [
-        *check_package(bundle, reading.heads, front),
-        *(finding for group in groups for finding in group.told()),
-        *_once_for_all(groups),
+        *check_bundle(bundle, reading.heads, front),
+        *(finding for group in groups for finding in group.build_findings()),
+        *_build_info_findings(groups),
     ]
     if reading.unread:
-        message = f"too large or unreadable, not looked at: {named(reading.unread)}"
+        message = f"too large or unreadable, not looked at: {format_names(reading.unread)}"
         findings.append(Finding(Code.SCAN_INCOMPLETE, message, hint="look at them yourself"))
-    return tuple(sorted(findings, key=_place))
+    return tuple(sorted(findings, key=_sort_key))
 
 
-def finding_id(found: Finding) -> str:
+def finding_id(finding: Finding) -> str:
     """What a finding is known by when a person dismisses it: it outlives moved lines.
 
     The path is the one that `scan_bundle` gives, relative to the skill's folder.
     """
-    told = found.message.partition(": ")[2]
+    told = finding.message.partition(": ")[2]
     normal = " ".join(unicodedata.normalize("NFC", told).casefold().split())
-    key = f"{found.code.value}\0{found.path}\0{normal}"
+    key = f"{finding.code.value}\0{finding.path}\0{normal}"
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _place(found: Finding) -> tuple[str, int, str, str]:
+def _sort_key(found: Finding) -> tuple[str, int, str, str]:
     return found.path, found.line or 0, found.code.value, found.message
 
 
-class _Reading(NamedTuple):
+class _FilesRead(NamedTuple):
     """The files of a bundle as far as they were read."""
 
     heads: dict[str, bytes]
@@ -92,50 +100,50 @@ class _Reading(NamedTuple):
     unread: list[str]
 
 
-def _read(bundle: Bundle) -> _Reading:
-    reading, left = _Reading({}, {}, []), MAX_TOTAL
+def _read_files(bundle: Bundle) -> _FilesRead:
+    reading, left = _FilesRead({}, {}, []), MAX_TOTAL_BYTES
     for path, file in bundle.files.items():
-        data = _bytes(file, min(left, MAX_FILE))
+        data = _read_bytes(file, min(left, MAX_FILE_BYTES))
         if data is None:
-            reading.unread.extend(_worth_telling(path))
+            reading.unread.extend(_filter_reportable(path))
             continue
         left -= len(data)
-        reading.heads[path] = head = data[:_HEAD]
+        reading.heads[path] = head = data[:_HEAD_BYTES]
         if _is_text(path, head):
             reading.texts[path] = data
-    reading.unread.extend(_left_out(bundle))
+    reading.unread.extend(_find_omitted_files(bundle))
     return reading
 
 
 def _is_text(path: str, head: bytes) -> bool:
     # A shell runs a script in spite of a NUL byte; such a byte must not hide it.
-    return b"\0" not in head or head.startswith(b"#!") or path.lower().endswith(_TEXTS)
+    return b"\0" not in head or head.startswith(b"#!") or path.lower().endswith(_TEXT_EXTENSIONS)
 
 
-def _left_out(bundle: Bundle) -> Iterator[str]:
+def _find_omitted_files(bundle: Bundle) -> Iterator[str]:
     """What the listing of the files left out; links have a finding of their own."""
     for found in bundle.findings:
         if not is_dropped_link(found):
-            yield from _worth_telling(found.path or found.message)
+            yield from _filter_reportable(found.path or found.message)
 
 
-def _worth_telling(path: str) -> Iterator[str]:
+def _filter_reportable(path: str) -> Iterator[str]:
     """A file that was not looked at; why a SKILL.md cannot be read is told by whoever parses it."""
-    if not is_skill_md(path) and not path.lower().endswith(_MEDIA):
+    if not is_skill_md(path) and not path.lower().endswith(_MEDIA_EXTENSIONS):
         yield path
 
 
-def _bytes(file: SkillFile, at_most: int) -> bytes | None:
-    if file.size > at_most:
+def _read_bytes(file: SkillFile, limit: int) -> bytes | None:
+    if file.size > limit:
         return None
     try:
         data = file.read()
     except SkillhallError:
         return None
-    return data if len(data) <= at_most else None
+    return data if len(data) <= limit else None
 
 
-def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[Hit]:
+def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     # One byte that is not UTF-8 would otherwise hide a script, which its shell runs all the same.
     text = (
         data.replace(b"\0", b"")
@@ -143,113 +151,117 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[Hit]:
         .replace("\r\n", "\n")
         .replace("\r", "\n")
     )
-    lines = Lines(unicodedata.normalize("NFC", text))
-    yield from find_unseen(lines)
+    lines = ScannedText(unicodedata.normalize("NFC", text))
+    yield from find_invisible_characters(lines)
     if is_skill_md(path):
-        yield from _check_values(front, lines.text)
-    if not data.count(b"\0") and _is_surely_text(path, text):
-        yield from find_controls(lines)
+        yield from _check_field_values(front, lines.text)
+    if not data.count(b"\0") and _is_known_text(path, text):
+        yield from find_control_characters(lines)
     is_markdown = path.lower().endswith(_MARKDOWN)
-    around = Surroundings(lines, path, is_markdown=is_markdown)
-    is_shown, is_cited = (partial(around.is_mention, spoken=one) for one in (False, True))
-    for rule in (*COMMANDS, *LINKS):
-        if is_markdown or not rule.markdown_only:
-            yield from lines.apply(rule, is_shown if _raises_alarm(rule) else _is_used)
-    yield from find_archives_sent(lines, is_shown)
-    flowing = lines.flowing() if is_markdown else lines
-    for rule in PHRASES:
-        yield from flowing.apply(rule, is_cited)
-    is_prose = not path.lower().endswith(SCRIPTS)
+    around = MentionDetector(lines, path, is_markdown=is_markdown)
+    is_shown, is_cited = (partial(around.is_mention, is_phrase=one) for one in (False, True))
+    for rule in (*COMMAND_RULES, *LINK_RULES):
+        if is_markdown or not rule.is_markdown_only:
+            yield from lines.apply_rule(rule, is_shown if _is_above_info(rule) else _never_mention)
+    yield from find_sent_archives(lines, is_shown)
+    flowing = lines.join_paragraphs() if is_markdown else lines
+    for rule in PHRASE_RULES:
+        yield from flowing.apply_rule(rule, is_cited)
+    is_prose = not path.lower().endswith(SCRIPT_EXTENSIONS)
     yield from find_remote_instructions(lines, is_cited, is_prose=is_prose)
-    yield from find_pasting(lines, is_cited)
-    yield from find_encoded(lines)
+    yield from find_paste_requests(lines, is_cited)
+    yield from find_base64(lines)
     if is_markdown:
         yield from find_hidden_comments(lines)
     for secret in find_secrets(lines):
-        number = lines.number(secret.start)
-        yield Hit(Code.HARDCODED_SECRET, "what looks like a live secret", number, secret.shown)
+        number = lines.find_line_number(secret.start)
+        yield RuleHit(
+            Code.HARDCODED_SECRET, "what looks like a live secret", number, secret.preview
+        )
 
 
-def _raises_alarm(rule: Rule) -> bool:
+def _is_above_info(rule: RiskRule) -> bool:
     return TIERS[rule.code] is not Tier.INFO
 
 
-def _is_used(_: int) -> bool:
+def _never_mention(_: int) -> bool:
     """Information is information, whether it is used or mentioned."""
     return False
 
 
-def _is_surely_text(path: str, text: str) -> bool:
+def _is_known_text(path: str, text: str) -> bool:
     """Whether a file is text by its name or by all its bytes; not a picture or a program."""
     name = path.lower()
-    return name.endswith(_TEXTS) or ("\ufffd" not in text and not name.endswith(_MEDIA))
+    return name.endswith(_TEXT_EXTENSIONS) or (
+        "\ufffd" not in text and not name.endswith(_MEDIA_EXTENSIONS)
+    )
 
 
-def _check_values(front: Frontmatter, text: str) -> Iterator[Hit]:
-    for value in _texts(front.fields):
-        for shown in find_written_out(value, text):
-            yield Hit(Code.HIDDEN_UNICODE, "escapes in a field spell an unseen text", 1, shown)
+def _check_field_values(front: Frontmatter, text: str) -> Iterator[RuleHit]:
+    for value in _iterate_strings(front.fields):
+        for shown in find_escaped_hidden_text(value, text):
+            yield RuleHit(Code.HIDDEN_UNICODE, "escapes in a field spell an unseen text", 1, shown)
 
 
-def _texts(value: Value | dict[str, Value]) -> Iterator[str]:
+def _iterate_strings(value: YamlValue | dict[str, YamlValue]) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, item in value.items():
             yield key
-            yield from _texts(item)
+            yield from _iterate_strings(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts(item)
+            yield from _iterate_strings(item)
 
 
-class _Group:
+class _FileHits:
     """What was found in one file: the first few of each code, and how many in all."""
 
-    def __init__(self, path: str, hits: Iterable[Hit]) -> None:
+    def __init__(self, path: str, hits: Iterable[RuleHit]) -> None:
         self.path = path
-        self.first: dict[Code, dict[str, Hit]] = {}
+        self.first_hits: dict[Code, dict[str, RuleHit]] = {}
         self.counts: dict[Code, int] = {}
         for hit in hits:
-            kept = self.first.setdefault(hit.code, {})
+            kept = self.first_hits.setdefault(hit.code, {})
             self.counts[hit.code] = self.counts.get(hit.code, 0) + 1
             known = kept.get(hit.excerpt)
             if known is not None and hit.line < known.line:
                 kept[hit.excerpt] = hit
-            elif len(kept) < MAX_SAME:
+            elif len(kept) < MAX_FINDINGS_PER_CODE:
                 kept.setdefault(hit.excerpt, hit)
 
-    def told(self) -> Iterator[Finding]:
+    def build_findings(self) -> Iterator[Finding]:
         """A finding for each of the first hits; codes that are only information wait."""
-        for code, kept in self.first.items():
+        for code, kept in self.first_hits.items():
             if TIERS[code] is Tier.INFO:
                 continue
             left = self.counts[code] - len(kept)
             for number, hit in enumerate(kept.values(), start=1):
-                hint = _more(left, "in this file") if number == len(kept) else ""
-                yield _finding(hit, self.path, hint)
+                hint = _format_more_hint(left, "in this file") if number == len(kept) else ""
+                yield _build_finding(hit, self.path, hint)
 
 
-def _once_for_all(groups: list[_Group]) -> Iterator[Finding]:
+def _build_info_findings(groups: list[_FileHits]) -> Iterator[Finding]:
     """One finding for each code that is only information: its first place, and how many more."""
-    firsts: dict[Code, tuple[Hit, str]] = {}
+    firsts: dict[Code, tuple[RuleHit, str]] = {}
     counts: dict[Code, int] = {}
     for group in groups:
-        for code, kept in group.first.items():
+        for code, kept in group.first_hits.items():
             if TIERS[code] is Tier.INFO:
                 counts[code] = counts.get(code, 0) + group.counts[code]
-                firsts.setdefault(code, (min(kept.values(), key=_line), group.path))
+                firsts.setdefault(code, (min(kept.values(), key=_get_line), group.path))
     for code, (hit, path) in firsts.items():
-        yield _finding(hit, path, _more(counts[code] - 1, "in this skill"))
+        yield _build_finding(hit, path, _format_more_hint(counts[code] - 1, "in this skill"))
 
 
-def _line(hit: Hit) -> int:
+def _get_line(hit: RuleHit) -> int:
     return hit.line
 
 
-def _more(count: int, where: str) -> str:
+def _format_more_hint(count: int, where: str) -> str:
     return f"{count} more {where}" if count > 0 else ""
 
 
-def _finding(hit: Hit, path: str, hint: str) -> Finding:
-    return Finding(hit.code, f"{hit.what}: {hit.excerpt}", hit.line, hint, path)
+def _build_finding(hit: RuleHit, path: str, hint: str) -> Finding:
+    return Finding(hit.code, f"{hit.description}: {hit.excerpt}", hit.line, hint, path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.skill.risks.lines import Lines
+    from skillhall._internal.skill.risks.lines import ScannedText
 
 _NOT_INSIDE = r"(?<![A-Za-z0-9_-])"
 # How known issuers write their keys: a text that each begins with, and the whole.
@@ -39,7 +39,7 @@ _KNOWN = {start: re.compile(_NOT_INSIDE + form) for start, form in _FORMATS.item
 _ANY_KNOWN = re.compile(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
 # A value under a telling name: only in quotes, only without gaps.
 _NAMES = ("key", "token", "secret", "passw")
-_ASSIGNED = re.compile(
+_ASSIGNMENT = re.compile(
     r"(?i:api_?-?key|secret_?-?key|access_?-?key|private_?-?key|client_?-?secret|auth_?-?token"
     r"|access_?-?token|bot_?-?token|secret|passwo?r?d)"
     r"[\"']?\s{0,4}(?::|:?=|=>)\s{0,4}[\"']([A-Za-z0-9+/=_.~!@#%^&*-]{20,120})[\"']"
@@ -48,7 +48,7 @@ _KEY_START = "-----BEGIN "
 _KEY_HEADER = re.compile(r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----")
 _KEY_BYTES = re.compile(r"[A-Za-z0-9+/]{48}")
 _KEY_REACH = 160  # characters behind the header that must hold some of the key
-_FILLER = (
+_PLACEHOLDERS = (
     *("example", "placeholder", "your", "dummy", "sample", "fake", "redacted", "changeme"),
     *("xxxx", "0000", "1111", "aaaa", "12345", "abcdef", "test", "todo", "insert", "replace"),
     *("....", "****", "____", "----", "here", "secret", "password", "token"),
@@ -56,64 +56,70 @@ _FILLER = (
 _MIN_KNOWN = 3.0  # bits per character; 16 random capitals and digits have about 3.6
 _MIN_ASSIGNED = 3.7  # for a value whose form says nothing
 _HEX = re.compile(r"[0-9a-f]{32,}+|[0-9A-F]{32,}+")
-_KEPT = 4  # characters of a secret that may be shown
+_PREVIEW_LENGTH = 4  # characters of a secret that may be shown
 
 
-class Secret(NamedTuple):
+class SecretMatch(NamedTuple):
     """Where a secret stands, and what may be shown of it."""
 
     start: int
-    shown: str
+    preview: str
 
 
-def find_secrets(lines: Lines) -> Iterator[Secret]:
+def find_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
     """Everything in a text that looks like a live secret, placeholders and examples left out."""
     text = lines.text
     for start, form in _KNOWN.items():
         if start in text:
             for match in form.finditer(text):
-                if _is_alive(match.group().removeprefix(start), _MIN_KNOWN):
-                    yield Secret(match.start(), _told(match.group()))
-    yield from _assigned(lines)
+                if _looks_real(match.group().removeprefix(start), _MIN_KNOWN):
+                    yield SecretMatch(match.start(), _format_preview(match.group()))
+    yield from _find_assigned_secrets(lines)
     if _KEY_START in text:
-        yield from _private_keys(text)
+        yield from _find_private_keys(text)
 
 
-def masked(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """`text` with stars in place of what follows the first characters of each known secret."""
-    return _ASSIGNED.sub(_star_value, _ANY_KNOWN.sub(_star, text))
+    return _ASSIGNMENT.sub(_redact_value, _ANY_KNOWN.sub(_redact_match, text))
 
 
-def _assigned(lines: Lines) -> Iterator[Secret]:
+def _find_assigned_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
     values: dict[int, str] = {}
     for name in _NAMES:
-        for piece in lines.pieces(name):
+        for piece in lines.find_pieces(name):
             if '"' in piece.text or "'" in piece.text:
-                found = _ASSIGNED.finditer(piece.text)
+                found = _ASSIGNMENT.finditer(piece.text)
                 values.update((piece.start + match.start(1), match.group(1)) for match in found)
     for start, value in values.items():
-        if _is_mixed(value) and _is_alive(value, _MIN_ASSIGNED) and not _has_form(value):
-            yield Secret(start, _told(value))
+        if (
+            _has_mixed_characters(value)
+            and _looks_real(value, _MIN_ASSIGNED)
+            and not _has_known_format(value)
+        ):
+            yield SecretMatch(start, _format_preview(value))
 
 
-def _private_keys(text: str) -> Iterator[Secret]:
+def _find_private_keys(text: str) -> Iterator[SecretMatch]:
     for match in _KEY_HEADER.finditer(text):
         found = _KEY_BYTES.search(text, match.end(), match.end() + _KEY_REACH)
-        if found is not None and _is_alive(found.group(), _MIN_KNOWN):
-            yield Secret(match.start(), f"{match.group()} ({_mark(found.group())})")
+        if found is not None and _looks_real(found.group(), _MIN_KNOWN):
+            yield SecretMatch(
+                match.start(), f"{match.group()} ({_format_short_hash(found.group())})"
+            )
 
 
-def _has_form(value: str) -> bool:
+def _has_known_format(value: str) -> bool:
     return _ANY_KNOWN.search(value) is not None
 
 
-def _is_alive(body: str, least: float) -> bool:
+def _looks_real(body: str, min_entropy: float) -> bool:
     """Whether a text is neither a placeholder nor too regular to be random."""
     lower = body.lower()
-    return not any(filler in lower for filler in _FILLER) and _entropy(body) >= least
+    return not any(filler in lower for filler in _PLACEHOLDERS) and _entropy(body) >= min_entropy
 
 
-def _is_mixed(value: str) -> bool:
+def _has_mixed_characters(value: str) -> bool:
     """Whether a value has digits, small letters and capitals, or is a long hexadecimal number."""
     if _HEX.fullmatch(value):
         return True
@@ -127,20 +133,20 @@ def _entropy(text: str) -> float:
     return -sum(share * math.log2(share) for share in shares)
 
 
-def _told(secret: str) -> str:
-    return f"{secret[:_KEPT]}… ({len(secret)} characters, {_mark(secret)})"
+def _format_preview(secret: str) -> str:
+    return f"{secret[:_PREVIEW_LENGTH]}… ({len(secret)} characters, {_format_short_hash(secret)})"
 
 
-def _mark(secret: str) -> str:
+def _format_short_hash(secret: str) -> str:
     # Tells two secrets apart; far too short to tell what they are.
     return f"mark {hashlib.sha256(secret.encode()).hexdigest()[:4]}"
 
 
-def _star(match: re.Match[str]) -> str:
-    return match.group()[:_KEPT] + "*" * (len(match.group()) - _KEPT)
+def _redact_match(match: re.Match[str]) -> str:
+    return match.group()[:_PREVIEW_LENGTH] + "*" * (len(match.group()) - _PREVIEW_LENGTH)
 
 
-def _star_value(match: re.Match[str]) -> str:
+def _redact_value(match: re.Match[str]) -> str:
     start, end = match.start(1) - match.start(), match.end(1) - match.start()
     whole = match.group()
-    return f"{whole[: start + _KEPT]}{'*' * (end - start - _KEPT)}{whole[end:]}"
+    return f"{whole[: start + _PREVIEW_LENGTH]}{'*' * (end - start - _PREVIEW_LENGTH)}{whole[end:]}"

@@ -15,8 +15,14 @@ from sys import intern
 from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.result import TYPED, Fault, fault_in, flow_style, not_text
-from skillhall._internal.skill.yaml.values import BOOLEANS, TEXT_FIELDS, Fields, Value
+from skillhall._internal.skill.yaml.result import (
+    TYPED_SCALAR,
+    InvalidValue,
+    build_flow_style_finding,
+    build_not_text_finding,
+    explain_invalid_value,
+)
+from skillhall._internal.skill.yaml.values import BOOLEANS, TEXT_FIELDS, Fields, YamlValue
 
 # One line each: its indent, then `key:` with or without a value, or `- item`, or neither.
 _LINES = re.compile(
@@ -40,215 +46,217 @@ _MAX_KEY = 128
 _MAX_FLOW_ITEMS = 8
 
 
-class PlainReading(NamedTuple):
+class SimpleYamlResult(NamedTuple):
     """What the fast reader made of a block."""
 
     fields: Fields
     findings: tuple[Finding, ...] = ()
-    faults: tuple[Fault, ...] = ()  # values that no YAML reader takes, read as plain text
+    invalid_values: tuple[
+        InvalidValue, ...
+    ] = ()  # values that no YAML reader takes, read as plain text
 
 
-class _Doubt(Exception):
+class _NotSimple(Exception):
     """This text is beyond the fast reader."""
 
 
-def read_plain_yaml(block: str) -> PlainReading | None:
+def read_simple_yaml(block: str) -> SimpleYamlResult | None:
     """What `block` says, or `None` if in doubt."""
     if not block.replace("\n", "").isprintable() or block[-1:] not in ("", "\n"):
         return None
-    reader = _Reader(block)
-    if reader.count > _MAX_LINES:
+    reader = _SimpleYamlReader(block)
+    if reader.line_count > _MAX_LINES:
         return None
     try:
         fields = reader.read_map("")
-    except _Doubt:
+    except _NotSimple:
         return None
-    if reader.at < reader.count:
+    if reader.position < reader.line_count:
         return None
-    return PlainReading(fields, tuple(reader.findings), tuple(reader.faults))
+    return SimpleYamlResult(fields, tuple(reader.findings), tuple(reader.invalid_values))
 
 
-class _Reader:
+class _SimpleYamlReader:
     """Reads the lines of a block one after another."""
 
-    __slots__ = ("at", "block", "count", "faults", "findings", "lines")
+    __slots__ = ("block", "findings", "invalid_values", "line_count", "lines", "position")
 
     def __init__(self, block: str) -> None:
         self.block = block
         self.lines: list[tuple[str, str, str, str]] = _LINES.findall(block)
-        self.count = len(self.lines)
-        self.at = 0
+        self.line_count = len(self.lines)
+        self.position = 0
         self.findings: list[Finding] = []
-        self.faults: list[Fault] = []
+        self.invalid_values: list[InvalidValue] = []
 
     def read_map(self, indent: str, *, as_text: bool = False) -> Fields:
         """The `key: value` lines at this indent."""
         fields: Fields = {}
         lines = self.lines
-        while self.at < self.count:
-            spaces, key, text, _ = lines[self.at]
+        while self.position < self.line_count:
+            spaces, key, text, _ = lines[self.position]
             if not key or spaces != indent:
-                if self._ends_map(spaces, indent):
+                if self._end_map_or_skip_line(spaces, indent):
                     break
                 continue
             if key in fields or len(key) > _MAX_KEY:
-                raise _Doubt
+                raise _NotSimple
             if len(key) <= _LONGEST_TYPED_WORD and key.lower() in _TYPED_WORDS:
-                raise _Doubt
-            self.at += 1
+                raise _NotSimple
+            self.position += 1
             if as_text:
                 label = f"metadata.{key}"
             else:
                 label = key if key in TEXT_FIELDS and not indent else ""
-            fields[intern(key)] = self._value(key, text, indent, label)
+            fields[intern(key)] = self._read_value(key, text, indent, label)
         return fields
 
-    def _value(self, key: str, text: str, indent: str, label: str) -> Value:
+    def _read_value(self, key: str, text: str, indent: str, label: str) -> YamlValue:
         """One value; with a `label` text is expected there."""
         if not text:
-            return self._nested(indent, as_text=key == "metadata" and not indent)
+            return self._read_nested(indent, as_text=key == "metadata" and not indent)
         if text[-1] == " ":
             text = text.rstrip(" ")
         first = text[0]
         if first.isalpha() and ": " not in text:
-            return self._plain(text, label)
+            return self._read_plain_scalar(text, label)
         if first in "|>":
-            return self._block_scalar(text, indent)
-        if not indent and self._is_fault(key, text):
+            return self._read_block_scalar(text, indent)
+        if not indent and self._record_if_invalid(key, text):
             return text
         if first in "[{":
             if not any(found.code is Code.YAML_FLOW for found in self.findings):
-                self.findings.append(flow_style(self.at))
-            return self._flow(text, in_metadata=key == "metadata" and not indent)
-        return self._scalar(text, label)
+                self.findings.append(build_flow_style_finding(self.position))
+            return self._read_flow(text, in_metadata=key == "metadata" and not indent)
+        return self._read_scalar(text, label)
 
-    def _is_fault(self, key: str, text: str) -> bool:
+    def _record_if_invalid(self, key: str, text: str) -> bool:
         """Whether no YAML reader takes the value; what it leaves open, nothing later closes."""
-        if fault_in(text) is None:
+        if explain_invalid_value(text) is None:
             return False
         closing = {"[": "]}", "{": "]}"}.get(text[0], text[0] if text[0] in "\"'" else "")
         if sum(map(self.block.count, closing)) > (text[0] in "\"'"):
-            raise _Doubt
-        self.faults.append(Fault(key, self.at, text))
+            raise _NotSimple
+        self.invalid_values.append(InvalidValue(key, self.position, text))
         return True
 
-    def _ends_map(self, spaces: str, indent: str) -> bool:
+    def _end_map_or_skip_line(self, spaces: str, indent: str) -> bool:
         """Whether the line belongs to a map further out; passes over blanks and comments."""
-        text = self.block.split("\n")[self.at]
+        text = self.block.split("\n")[self.position]
         if text and text[0] != "#":
             if len(spaces) < len(indent) or (not spaces and not indent):
                 return True
-            raise _Doubt
+            raise _NotSimple
         # Below a key, a blank line or comment is for the careful reader.
         if indent or spaces:
-            raise _Doubt
-        self.at += 1
+            raise _NotSimple
+        self.position += 1
         return False
 
-    def _nested(self, indent: str, *, as_text: bool) -> Value:
+    def _read_nested(self, indent: str, *, as_text: bool) -> YamlValue:
         """What stands on the lines below a key."""
-        if self.at == self.count:
+        if self.position == self.line_count:
             return None
-        spaces, key, _, item = self.lines[self.at]
+        spaces, key, _, item = self.lines[self.position]
         if item and len(spaces) >= len(indent):
-            return self._list(spaces)
+            return self._read_list(spaces)
         if len(spaces) <= len(indent):
             return None
         if not key or len(spaces) > _MAX_INDENT:
-            raise _Doubt
+            raise _NotSimple
         return self.read_map(spaces, as_text=as_text)
 
-    def _list(self, indent: str) -> list[Value]:
-        found: list[Value] = []
-        while self.at < self.count:
-            spaces, key, _, item = self.lines[self.at]
+    def _read_list(self, indent: str) -> list[YamlValue]:
+        found: list[YamlValue] = []
+        while self.position < self.line_count:
+            spaces, key, _, item = self.lines[self.position]
             if not item or spaces != indent:
                 if len(spaces) > len(indent) or (not key and len(spaces) == len(indent)):
-                    raise _Doubt
+                    raise _NotSimple
                 break
-            found.append(self._scalar(item.rstrip(" "), ""))
-            self.at += 1
+            found.append(self._read_scalar(item.rstrip(" "), ""))
+            self.position += 1
         return found
 
-    def _block_scalar(self, style: str, indent: str) -> str:
+    def _read_block_scalar(self, style: str, indent: str) -> str:
         if _BLOCK_STYLE.fullmatch(style) is None:
-            raise _Doubt
-        start = self.at
-        while self.at < self.count and len(self.lines[self.at][0]) > len(indent):
-            self.at += 1
-        if self.at == start:
-            raise _Doubt
+            raise _NotSimple
+        start = self.position
+        while self.position < self.line_count and len(self.lines[self.position][0]) > len(indent):
+            self.position += 1
+        if self.position == start:
+            raise _NotSimple
         lines = self.block.split("\n")
         # A blank line may go on with more of the same value.
-        if self.at < self.count and not lines[self.at]:
-            raise _Doubt
+        if self.position < self.line_count and not lines[self.position]:
+            raise _NotSimple
         margin = self.lines[start][0]
         found = []
-        for line in lines[start : self.at]:
+        for line in lines[start : self.position]:
             text = line[len(margin) :]
             if not line.startswith(margin) or not text or text[0] == " " or text[-1] == " ":
-                raise _Doubt
+                raise _NotSimple
             found.append(text)
         joined = (" " if style[0] == ">" else "\n").join(found)
         return joined if style[-1] == "-" else joined + "\n"
 
-    def _flow(self, text: str, *, in_metadata: bool) -> Value:
+    def _read_flow(self, text: str, *, in_metadata: bool) -> YamlValue:
         """A flow list or map of plain or simply quoted items."""
         match = _FLOW.fullmatch(text)
         if match is None:
-            raise _Doubt
+            raise _NotSimple
         inner: str = match["list"] if match["map"] is None else match["map"]
         items = [item.strip(" ") for item in inner.split(",")] if inner.strip(" ") else []
         if len(items) > _MAX_FLOW_ITEMS:
-            raise _Doubt
+            raise _NotSimple
         if match["map"] is None:
-            return [self._flow_scalar(item, "") for item in items]
+            return [self._read_flow_scalar(item, "") for item in items]
         found: Fields = {}
         for item in items:
             key, colon, value = item.partition(": ")
             if not colon or key in found or _KEY.fullmatch(key) is None:
-                raise _Doubt
+                raise _NotSimple
             if key.lower() in _TYPED_WORDS:
-                raise _Doubt
+                raise _NotSimple
             label = f"metadata.{key}" if in_metadata else ""
-            found[intern(key)] = self._flow_scalar(value.strip(" "), label)
+            found[intern(key)] = self._read_flow_scalar(value.strip(" "), label)
         return found
 
-    def _flow_scalar(self, text: str, label: str) -> Value:
+    def _read_flow_scalar(self, text: str, label: str) -> YamlValue:
         is_quoted = len(text) > 2 and text[0] in "\"'" and text[0] == text[-1]  # noqa: PLR2004
         inner = text[1:-1] if is_quoted else text
         if _FLOW_ITEM.fullmatch(inner) is None:
-            raise _Doubt
-        return inner if is_quoted else self._scalar(text, label)
+            raise _NotSimple
+        return inner if is_quoted else self._read_scalar(text, label)
 
-    def _scalar(self, text: str, label: str) -> Value:
+    def _read_scalar(self, text: str, label: str) -> YamlValue:
         first = text[:1]
         if first == '"':
-            return _ESCAPED.sub(r"\1", _quoted(_DOUBLE_QUOTED, text))
+            return _ESCAPED.sub(r"\1", _unquote(_DOUBLE_QUOTED, text))
         if first == "'":
-            return _quoted(_SINGLE_QUOTED, text).replace("''", "'")
+            return _unquote(_SINGLE_QUOTED, text).replace("''", "'")
         if first.isalpha() or "0" <= first <= "9":
-            return self._plain(text, label)
-        raise _Doubt
+            return self._read_plain_scalar(text, label)
+        raise _NotSimple
 
-    def _plain(self, text: str, label: str) -> Value:
+    def _read_plain_scalar(self, text: str, label: str) -> YamlValue:
         if ": " in text or " #" in text or text[-1] == ":":
-            raise _Doubt
+            raise _NotSimple
         is_word = len(text) <= _LONGEST_TYPED_WORD and text.lower() in _TYPED_WORDS
         if not label:
             if is_word and text not in BOOLEANS:
-                raise _Doubt
+                raise _NotSimple
             return BOOLEANS[text] if is_word else text
         if is_word or "0" <= text[0] <= "9":
             if text.lower() == "null":
-                raise _Doubt
-            if TYPED.fullmatch(text):
-                self.findings.append(not_text(label, text, self.at))
+                raise _NotSimple
+            if TYPED_SCALAR.fullmatch(text):
+                self.findings.append(build_not_text_finding(label, text, self.position))
         return text
 
 
-def _quoted(pattern: re.Pattern[str], text: str) -> str:
+def _unquote(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.fullmatch(text)
     if match is None:
-        raise _Doubt
+        raise _NotSimple
     return match[1]

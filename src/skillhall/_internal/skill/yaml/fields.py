@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.fast_reader import read_plain_yaml
+from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
 from skillhall._internal.skill.yaml.full_reader import (
-    YamlRefused,
+    YamlReadError,
     find_control_character,
-    read_careful_yaml,
+    read_full_yaml,
 )
 from skillhall._internal.skill.yaml.repair import repair_yaml
-from skillhall._internal.skill.yaml.result import Reading, repaired
+from skillhall._internal.skill.yaml.result import YamlResult, build_repaired_finding
 
 
-def read_fields(block: str) -> Reading:
+def read_fields(block: str) -> YamlResult:
     """What the YAML in `block` says. Raises: YamlRefused, with the finding that explains it."""
-    plain = read_plain_yaml(block)
+    plain = read_simple_yaml(block)
     if plain is not None:
-        first = [repaired(plain.faults)] if plain.faults else []
-        return Reading(plain.fields, [*first, *plain.findings])
+        first = [build_repaired_finding(plain.invalid_values)] if plain.invalid_values else []
+        return YamlResult(plain.fields, [*first, *plain.findings])
     try:
-        reading = read_careful_yaml(block)
-    except YamlRefused as refusal:
-        if not refusal.repairable:
+        reading = read_full_yaml(block)
+    except YamlReadError as refusal:
+        if not refusal.is_repairable:
             raise
         reading = repair_yaml(block, refusal)
     if "\\" in block:
-        _refuse_control_characters(reading)
+        _reject_control_characters(reading)
     return reading
 
 
-def _refuse_control_characters(reading: Reading) -> None:
-    for key, value in reading.fields.items():
+def _reject_control_characters(result: YamlResult) -> None:
+    for key, value in result.fields.items():
         character = find_control_character(key) or find_control_character(value)
         if character is not None:
-            raise YamlRefused(
+            raise YamlReadError(
                 Finding(
                     Code.CONTROL_CHARACTER,
                     f"{key!r} holds the control character {character!r}",

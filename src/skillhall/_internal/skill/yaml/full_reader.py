@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.yaml.result import (
-    TYPED,
-    Reading,
-    duplicate_key,
-    flow_style,
-    not_text,
+    TYPED_SCALAR,
+    YamlResult,
+    build_duplicate_key_finding,
+    build_flow_style_finding,
+    build_not_text_finding,
 )
-from skillhall._internal.skill.yaml.values import BOOLEANS, NUMBER, TEXT_FIELDS, Value, core_number
+from skillhall._internal.skill.yaml.values import (
+    BOOLEANS,
+    NUMBER_PATTERN,
+    TEXT_FIELDS,
+    YamlValue,
+    parse_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from yaml import Node
 
-    from skillhall._internal.skill.yaml.values import Json
+    from skillhall._internal.skill.yaml.values import JsonValue
 
 _T = TypeVar("_T")
 
@@ -37,55 +43,55 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 # More compact indicators ("- - - x") or brackets than this might nest deeper than the parser's
 # C stack can bear; counting brackets inside text as well only sends a few more to the slow check.
 _MANY_INDICATORS = re.compile(rf"(?:[-?:][ \t]+){{{MAX_DEPTH}}}")
-_ODD_BREAKS = re.compile("[\x85\u2028\u2029]")
+_AMBIGUOUS_LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
 _STR, _SEQ, _MAP = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 
 
-class YamlRefused(Exception):
+class YamlReadError(Exception):
     """The block cannot be read; `finding` says why. `repairable` if only its syntax is wrong."""
 
-    def __init__(self, finding: Finding, *, repairable: bool = False) -> None:
+    def __init__(self, finding: Finding, *, is_repairable: bool = False) -> None:
         super().__init__(finding.message)
         self.finding = finding
-        self.repairable = repairable
+        self.is_repairable = is_repairable
 
 
-def read_careful_yaml(block: str) -> Reading:
+def read_full_yaml(block: str) -> YamlResult:
     """The fields of `block`. Raises: YamlRefused."""
-    refuse_hostile_characters(block)
-    _refuse_deep_nesting(block)
+    reject_hostile_characters(block)
+    _reject_deep_nesting(block)
     root = _compose(block)
-    return Reading({}, []) if root is None else _NodeReader().read(root)
+    return YamlResult({}, []) if root is None else _NodeReader().read(root)
 
 
-def read_core_yaml(block: str) -> dict[str, Json]:
+def read_typed_yaml(block: str) -> dict[str, JsonValue]:
     """The fields with numbers where YAML has numbers, outside of what is text by its meaning.
 
     Raises: YamlRefused.
     """
-    refuse_hostile_characters(block)
-    _refuse_deep_nesting(block)
+    reject_hostile_characters(block)
+    _reject_deep_nesting(block)
     root = _compose(block)
-    return {} if root is None else {**_CoreReader().read(root).fields}
+    return {} if root is None else {**_TypedNodeReader().read(root).fields}
 
 
 def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
     """Offsets of each top-level field: key start, key end, value end. Raises: YamlRefused."""
-    refuse_hostile_characters(block.replace("\r", ""))
-    _refuse_deep_nesting(block)
+    reject_hostile_characters(block.replace("\r", ""))
+    _reject_deep_nesting(block)
     root: Any = _compose(block)
     if root is None:
         return {}
     _NodeReader().read(root)
     return {
-        key.value: (key.start_mark.index, key.end_mark.index, _end_of(value))
+        key.value: (key.start_mark.index, key.end_mark.index, _find_value_end(value))
         for key, value in root.value
     }
 
 
-def _end_of(node: Any) -> int:  # noqa: ANN401 - PyYAML's nodes are untyped
+def _find_value_end(node: Any) -> int:  # noqa: ANN401 - PyYAML's nodes are untyped
     """Where a value ends; a block list or map ends with its last item, not at the next token."""
     while node.id != "scalar" and not node.flow_style and node.value:
         node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
@@ -93,63 +99,63 @@ def _end_of(node: Any) -> int:  # noqa: ANN401 - PyYAML's nodes are untyped
     return end
 
 
-def refuse_hostile_characters(block: str) -> None:
+def reject_hostile_characters(block: str) -> None:
     """Refuse what would make two readers see two different documents. Raises: YamlRefused."""
     if block.replace("\n", "").isprintable():
         return
-    if (odd := _ODD_BREAKS.search(block)) is not None:
-        raise YamlRefused(
+    if (odd := _AMBIGUOUS_LINE_BREAKS.search(block)) is not None:
+        raise YamlReadError(
             Finding(
                 Code.ODD_LINE_BREAK,
                 f"the frontmatter holds {odd.group()!r}, which some readers take for a line break",
-                _line_at(block, odd.start()),
+                _find_line_number(block, odd.start()),
                 "remove the character",
             )
         )
     if (control := _CONTROLS.search(block)) is not None:
-        raise YamlRefused(
+        raise YamlReadError(
             Finding(
                 Code.CONTROL_CHARACTER,
                 f"the frontmatter holds the control character {control.group()!r}",
-                _line_at(block, control.start()),
+                _find_line_number(block, control.start()),
                 "remove the character",
             )
         )
 
 
-def find_control_character(value: Value) -> str | None:
+def find_control_character(value: YamlValue) -> str | None:
     """A control character that an escape put into `value`, if any."""
     if isinstance(value, str):
         match = _CONTROLS.search(value)
         return None if match is None else match.group()
     if isinstance(value, dict):
-        parts: list[Value] = [*value.keys(), *value.values()]
+        parts: list[YamlValue] = [*value.keys(), *value.values()]
     else:
         parts = value if isinstance(value, list) else []
     return next((found for part in parts if (found := find_control_character(part))), None)
 
 
-def _line_at(block: str, offset: int) -> int:
+def _find_line_number(block: str, offset: int) -> int:
     return block.count("\n", 0, offset) + 1
 
 
-def _refuse_deep_nesting(block: str) -> None:
+def _reject_deep_nesting(block: str) -> None:
     openings = block.count("[") + block.count("{")
     indicators = block.count("-") + block.count("?") + block.count(":")
     if openings <= MAX_DEPTH and (
         indicators <= MAX_DEPTH or _MANY_INDICATORS.search(block) is None
     ):
         return
-    line = _translating_errors(lambda: _line_too_deep(block))
+    line = _translate_errors(lambda: _find_too_deep_line(block))
     if line is not None:
-        raise YamlRefused(_too_deep(line))
+        raise YamlReadError(_build_depth_finding(line))
 
 
-def _line_too_deep(block: str) -> int | None:
+def _find_too_deep_line(block: str) -> int | None:
     import yaml  # noqa: PLC0415 - costs more than a small listing; most skills never need it
 
     depth = 0
-    for event in yaml.parse(block, Loader=_loader()):
+    for event in yaml.parse(block, Loader=_build_loader_class()):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
@@ -158,7 +164,7 @@ def _line_too_deep(block: str) -> int | None:
     return None
 
 
-def _too_deep(line: int) -> Finding:
+def _build_depth_finding(line: int) -> Finding:
     return Finding(
         Code.YAML_DEPTH,
         f"the frontmatter nests deeper than {MAX_DEPTH} levels",
@@ -169,17 +175,17 @@ def _too_deep(line: int) -> Finding:
 
 def _compose(block: str) -> Node | None:
     def compose() -> Node | None:
-        loader = _loader()(block)
+        loader = _build_loader_class()(block)
         try:
             node: Node | None = loader.get_single_node()
         finally:
             loader.dispose()
         return node
 
-    return _translating_errors(compose)
+    return _translate_errors(compose)
 
 
-def _translating_errors(read: Callable[[], _T]) -> _T:
+def _translate_errors(read: Callable[[], _T]) -> _T:
     import yaml  # noqa: PLC0415
 
     try:
@@ -188,12 +194,12 @@ def _translating_errors(read: Callable[[], _T]) -> _T:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be read"
         line = None if mark is None else mark.line + 1
-        raise YamlRefused(_invalid(problem, line), repairable=True) from error
+        raise YamlReadError(_build_invalid_finding(problem, line), is_repairable=True) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise YamlRefused(_invalid(str(error), None), repairable=True) from error
+        raise YamlReadError(_build_invalid_finding(str(error), None), is_repairable=True) from error
 
 
-def _invalid(problem: str, line: int | None) -> Finding:
+def _build_invalid_finding(problem: str, line: int | None) -> Finding:
     return Finding(
         Code.YAML_INVALID,
         f"the frontmatter is not valid YAML: {problem}",
@@ -203,7 +209,7 @@ def _invalid(problem: str, line: int | None) -> Finding:
 
 
 @cache
-def _loader() -> Any:  # noqa: ANN401 - PyYAML's loader classes have no common type
+def _build_loader_class() -> Any:  # noqa: ANN401 - PyYAML's loader classes have no common type
     import yaml  # noqa: PLC0415
 
     class TextNodes:
@@ -243,12 +249,12 @@ class _NodeReader:
     """Turns nodes into values, counting and refusing as it goes."""
 
     def __init__(self) -> None:
-        self.seen: set[int] = set()
-        self.reading = Reading({}, [])
+        self.visited: set[int] = set()
+        self.result = YamlResult({}, [])
 
-    def read(self, root: Any) -> Reading:  # noqa: ANN401 - PyYAML's nodes are untyped
+    def read(self, root: Any) -> YamlResult:  # noqa: ANN401 - PyYAML's nodes are untyped
         if root.id != "mapping":
-            raise YamlRefused(
+            raise YamlReadError(
                 Finding(
                     Code.YAML_NOT_A_MAP,
                     "the frontmatter is not a list of 'key: value' lines",
@@ -256,76 +262,83 @@ class _NodeReader:
                     "write at least 'name: …' and 'description: …'",
                 )
             )
-        self._meet(root, 1)
-        for key, node in self._pairs(root, 2):
+        self._check_node(root, 1)
+        for key, node in self._read_pairs(root, 2):
             if key in TEXT_FIELDS and node.id == "scalar":
-                value: Value = self._text(key, node)
+                value: YamlValue = self._read_text(key, node)
             elif key == "metadata" and node.id == "mapping":
-                value = self._text_map(key, node)
+                value = self._read_text_map(key, node)
             else:
-                value = self._value(node, 2)
-            self.reading.fields[key] = value
-        return self.reading
+                value = self._read_value(node, 2)
+            self.result.fields[key] = value
+        return self.result
 
-    def _pairs(self, node: Any, depth: int) -> list[tuple[str, Any]]:  # noqa: ANN401
+    def _read_pairs(self, node: Any, depth: int) -> list[tuple[str, Any]]:  # noqa: ANN401
         pairs: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.id != "scalar":
-                raise YamlRefused(_invalid("a key is not text", key_node.start_mark.line + 1))
-            self._meet(key_node, depth)
+                raise YamlReadError(
+                    _build_invalid_finding("a key is not text", key_node.start_mark.line + 1)
+                )
+            self._check_node(key_node, depth)
             key = key_node.value
             if key in pairs:
                 del pairs[key]
                 line = key_node.start_mark.line + 1
-                self.reading.findings.append(duplicate_key(key, line))
+                self.result.findings.append(build_duplicate_key_finding(key, line))
             pairs[key] = value_node
         return list(pairs.items())
 
-    def _text(self, label: str, node: Any) -> str | None:  # noqa: ANN401
-        self._meet(node, 2)
+    def _read_text(self, label: str, node: Any) -> str | None:  # noqa: ANN401
+        self._check_node(node, 2)
         text: str = node.value
         if not node.style:
             if text in _NULLS:
                 return None
-            if TYPED.fullmatch(text):
-                self.reading.findings.append(not_text(label, text, node.start_mark.line + 1))
+            if TYPED_SCALAR.fullmatch(text):
+                self.result.findings.append(
+                    build_not_text_finding(label, text, node.start_mark.line + 1)
+                )
         return text
 
-    def _text_map(self, label: str, node: Any) -> Value:  # noqa: ANN401
-        self._meet(node, 2)
-        found: dict[str, Value] = {}
-        for key, child in self._pairs(node, 3):
+    def _read_text_map(self, label: str, node: Any) -> YamlValue:  # noqa: ANN401
+        self._check_node(node, 2)
+        found: dict[str, YamlValue] = {}
+        for key, child in self._read_pairs(node, 3):
             if child.id == "scalar":
-                found[key] = self._text(f"{label}.{key}", child)
+                found[key] = self._read_text(f"{label}.{key}", child)
             else:
-                found[key] = self._value(child, 3)
+                found[key] = self._read_value(child, 3)
         return found
 
-    def _value(self, node: Any, depth: int) -> Value:  # noqa: ANN401
-        self._meet(node, depth)
+    def _read_value(self, node: Any, depth: int) -> YamlValue:  # noqa: ANN401
+        self._check_node(node, depth)
         if node.id == "scalar":
             text: str = node.value
             if node.style:
                 return text
-            return None if text in _NULLS else self._plain(text)
+            return None if text in _NULLS else self._read_plain_scalar(text)
         if node.id == "sequence":
-            return [self._value(child, depth + 1) for child in node.value]
-        return {key: self._value(child, depth + 1) for key, child in self._pairs(node, depth + 1)}
+            return [self._read_value(child, depth + 1) for child in node.value]
+        return {
+            key: self._read_value(child, depth + 1)
+            for key, child in self._read_pairs(node, depth + 1)
+        }
 
-    def _plain(self, text: str) -> Any:  # noqa: ANN401 - a value, or what a subclass gives
+    def _read_plain_scalar(self, text: str) -> Any:  # noqa: ANN401 - a value, or what a subclass gives
         return BOOLEANS.get(text, text)
 
-    def _meet(self, node: Any, depth: int) -> None:  # noqa: ANN401
+    def _check_node(self, node: Any, depth: int) -> None:  # noqa: ANN401
         line = node.start_mark.line + 1
-        if id(node) in self.seen:
-            raise YamlRefused(
+        if id(node) in self.visited:
+            raise YamlReadError(
                 Finding(Code.YAML_ALIAS, "the frontmatter uses an alias", line, "repeat the value")
             )
-        self.seen.add(id(node))
+        self.visited.add(id(node))
         if depth > MAX_DEPTH:
-            raise YamlRefused(_too_deep(line))
-        if len(self.seen) > MAX_NODES:
-            raise YamlRefused(
+            raise YamlReadError(_build_depth_finding(line))
+        if len(self.visited) > MAX_NODES:
+            raise YamlReadError(
                 Finding(
                     Code.YAML_NODES,
                     f"the frontmatter holds more than {MAX_NODES} values",
@@ -334,21 +347,21 @@ class _NodeReader:
                 )
             )
         if node.tag not in (_STR, _SEQ, _MAP):
-            raise YamlRefused(
+            raise YamlReadError(
                 Finding(
                     Code.YAML_TAG, f"the frontmatter uses the tag {node.tag!r}", line, "drop it"
                 )
             )
         if node.id != "scalar" and node.flow_style:
-            self._note_flow(node.start_mark.line + 1)
+            self._report_flow_style(node.start_mark.line + 1)
 
-    def _note_flow(self, line: int) -> None:
-        if not any(found.code is Code.YAML_FLOW for found in self.reading.findings):
-            self.reading.findings.append(flow_style(line))
+    def _report_flow_style(self, line: int) -> None:
+        if not any(found.code is Code.YAML_FLOW for found in self.result.findings):
+            self.result.findings.append(build_flow_style_finding(line))
 
 
-class _CoreReader(_NodeReader):
+class _TypedNodeReader(_NodeReader):
     """Reads numbers as YAML's core schema does."""
 
-    def _plain(self, text: str) -> Any:  # noqa: ANN401 - what JSON can hold
-        return core_number(text) if NUMBER.fullmatch(text) else BOOLEANS.get(text, text)
+    def _read_plain_scalar(self, text: str) -> Any:  # noqa: ANN401 - what JSON can hold
+        return parse_number(text) if NUMBER_PATTERN.fullmatch(text) else BOOLEANS.get(text, text)

@@ -9,32 +9,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill.frontmatter import Block, decode_text, find_block
-from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_core_yaml
-from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, NUMBER
+from skillhall._internal.skill.frontmatter import FrontmatterBlock, decode_text, find_frontmatter
+from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_typed_yaml
+from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, NUMBER_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.skill.yaml.values import Fields, Json, Value
+    from skillhall._internal.skill.yaml.values import Fields, JsonValue, YamlValue
 
 
-def json_fields(data: bytes, fields: Fields) -> Mapping[str, Json]:
+def to_json_fields(data: bytes, fields: Fields) -> Mapping[str, JsonValue]:
     """The `fields` of a SKILL.md, whose bytes are `data`, as JSON."""
     others = [value for key, value in fields.items() if key not in KNOWN_FIELDS]
-    block = find_block(data)
-    if not any(map(_holds_a_number, others)) or not isinstance(block, Block):
+    block = find_frontmatter(data)
+    if not any(map(_contains_number, others)) or not isinstance(block, FrontmatterBlock):
         return {**fields}
     try:
-        typed = read_core_yaml(decode_text(data[block.start : block.end]))
-    except YamlRefused:  # it was repaired, so no other reader takes it either
+        typed = read_typed_yaml(decode_text(data[block.start : block.end]))
+    except YamlReadError:  # it was repaired, so no other reader takes it either
         return {**fields}
     return {key: value if key in KNOWN_FIELDS else typed[key] for key, value in fields.items()}
 
 
-def _holds_a_number(value: Value) -> bool:
+def _contains_number(value: YamlValue) -> bool:
     if isinstance(value, str):
-        return NUMBER.fullmatch(value) is not None
+        return NUMBER_PATTERN.fullmatch(value) is not None
     if isinstance(value, list):
-        return any(map(_holds_a_number, value))
-    return isinstance(value, dict) and any(map(_holds_a_number, value.values()))
+        return any(map(_contains_number, value))
+    return isinstance(value, dict) and any(map(_contains_number, value.values()))

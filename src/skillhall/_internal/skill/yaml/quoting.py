@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillhall._internal.skill.yaml.fast_reader import PlainReading, read_plain_yaml
+from skillhall._internal.skill.yaml.fast_reader import SimpleYamlResult, read_simple_yaml
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _SPECIAL = re.compile(
@@ -12,15 +12,15 @@ _SPECIAL = re.compile(
 )
 
 
-def quote(text: str) -> str:
+def quote_scalar(text: str) -> str:
     """`text` as a double-quoted YAML scalar on one line."""
     return f'"{_SPECIAL.sub(_escape, text)}"'
 
 
-def plain_or_quoted(text: str) -> str:
+def format_scalar(text: str) -> str:
     """`text` as a plain scalar where that is beyond doubt, else double-quoted."""
-    read = read_plain_yaml(f"name: {text}\n")
-    return text if read == PlainReading({"name": text}) else quote(text)
+    read = read_simple_yaml(f"name: {text}\n")
+    return text if read == SimpleYamlResult({"name": text}) else quote_scalar(text)
 
 
 def _escape(match: re.Match[str]) -> str:

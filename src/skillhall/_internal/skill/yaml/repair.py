@@ -6,16 +6,16 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.fast_reader import read_plain_yaml
-from skillhall._internal.skill.yaml.full_reader import YamlRefused, read_careful_yaml
+from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
+from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
 from skillhall._internal.skill.yaml.result import (
-    Fault,
-    Reading,
-    duplicate_key,
-    fault_in,
-    moved,
-    quote_hint,
-    repaired,
+    InvalidValue,
+    YamlResult,
+    build_duplicate_key_finding,
+    build_quote_hint,
+    build_repaired_finding,
+    explain_invalid_value,
+    shift_lines,
 )
 
 if TYPE_CHECKING:
@@ -27,103 +27,111 @@ _LINE_BREAK = re.compile(r"\r\n|[\r\n]")
 _MAX_ENTRIES = 500
 
 
-class _Entry(NamedTuple):
+class _FieldEntry(NamedTuple):
     key: str
     lines: list[str]
-    text: list[str]
+    value_lines: list[str]
     line: int
 
     @property
-    def is_surely_broken(self) -> bool:
+    def is_obviously_invalid(self) -> bool:
         """Whether no YAML reader takes this entry, which a glance can tell."""
-        first, *rest = self.text
+        first, *rest = self.value_lines
         text = first.rstrip(" ")
-        return bool(text) and not any(map(str.strip, rest)) and fault_in(text) is not None
+        return (
+            bool(text) and not any(map(str.strip, rest)) and explain_invalid_value(text) is not None
+        )
 
-    def as_text(self) -> str:
-        first, *rest = self.text
-        kept = rest if _BLOCK_STYLE.fullmatch(first) else self.text
+    def to_text(self) -> str:
+        first, *rest = self.value_lines
+        kept = rest if _BLOCK_STYLE.fullmatch(first) else self.value_lines
         return " ".join(part for line in kept if (part := line.strip()))
 
 
-def repair_yaml(block: str, refusal: YamlRefused) -> Reading:
+def repair_yaml(block: str, error: YamlReadError) -> YamlResult:
     """The fields of `block`, each broken one as plain text. Raises: YamlRefused."""
-    entries = _entries(block)
+    entries = _split_entries(block)
     if not 0 < len(entries) <= _MAX_ENTRIES:
-        raise refusal
+        raise error
     fields: Fields = {}
-    broken: list[_Entry] = []
+    broken: list[_FieldEntry] = []
     noticed: dict[tuple[Code, str], Finding] = {}
     for entry in entries:
-        alone = _read_alone(entry)
+        alone = _read_entry(entry)
         if entry.key in fields:
-            noticed[Code.DUPLICATE_KEY, entry.key] = duplicate_key(entry.key, entry.line)
+            noticed[Code.DUPLICATE_KEY, entry.key] = build_duplicate_key_finding(
+                entry.key, entry.line
+            )
         if alone is None:
             broken.append(entry)
-            fields[entry.key] = entry.as_text()
+            fields[entry.key] = entry.to_text()
         elif entry.key not in alone.fields:
-            raise refusal
+            raise error
         else:
             fields[entry.key] = alone.fields[entry.key]
-            for found in moved(alone.findings, entry.line - 1):
+            for found in shift_lines(alone.findings, entry.line - 1):
                 # Flow style is told once, as the other readers do.
                 about = "" if found.code is Code.YAML_FLOW else found.message
                 noticed.setdefault((found.code, about), found)
-    return Reading(fields, [_repaired(refusal.finding, broken), *noticed.values()])
+    return YamlResult(
+        fields, [_build_entries_repaired_finding(error.finding, broken), *noticed.values()]
+    )
 
 
-def locate_entries(block: str) -> dict[str, tuple[int, int, int]]:
+def locate_fields_leniently(block: str) -> dict[str, tuple[int, int, int]]:
     """Offsets of each top-level `key: value` entry: key start, key end, value end."""
     starts = [0, *(match.end() for match in _LINE_BREAK.finditer(block))]
     found = {}
-    for entry in _entries(_LINE_BREAK.sub("\n", block)):
+    for entry in _split_entries(_LINE_BREAK.sub("\n", block)):
         start = starts[entry.line - 1]
         end = starts[min(entry.line - 1 + len(entry.lines), len(starts) - 1)]
         found[entry.key] = (start, start + len(entry.key), end)
     return found
 
 
-def _read_alone(entry: _Entry) -> Reading | None:
+def _read_entry(entry: _FieldEntry) -> YamlResult | None:
     """What one entry says by itself; `None` if its syntax is wrong. Raises: YamlRefused."""
-    if entry.is_surely_broken:
+    if entry.is_obviously_invalid:
         return None
     text = "\n".join(entry.lines) + "\n"
-    plain = read_plain_yaml(text)
-    if plain is not None and not plain.faults:
-        return Reading(plain.fields, [*plain.findings])
+    plain = read_simple_yaml(text)
+    if plain is not None and not plain.invalid_values:
+        return YamlResult(plain.fields, [*plain.findings])
     try:
-        return read_careful_yaml(text)
-    except YamlRefused as refusal:
-        if not refusal.repairable:
+        return read_full_yaml(text)
+    except YamlReadError as refusal:
+        if not refusal.is_repairable:
             raise
         return None
 
 
-def _entries(block: str) -> list[_Entry]:
-    entries: list[_Entry] = []
+def _split_entries(block: str) -> list[_FieldEntry]:
+    entries: list[_FieldEntry] = []
     for number, line in enumerate(block.split("\n"), start=1):
         if line.startswith("#"):
             continue
         match = _ENTRY.fullmatch(line)
         if match is not None:
-            entries.append(_Entry(match[1], [line], [match[2] or ""], number))
+            entries.append(_FieldEntry(match[1], [line], [match[2] or ""], number))
         elif entries:
             entries[-1].lines.append(line)
-            entries[-1].text.append(line)
+            entries[-1].value_lines.append(line)
         elif line.strip():
             return []
     return entries
 
 
-def _repaired(refusal: Finding, broken: list[_Entry]) -> Finding:
-    if not broken:
-        return Finding(Code.YAML_REPAIRED, refusal.message, refusal.line, refusal.hint)
-    if all(entry.is_surely_broken for entry in broken):
-        return repaired([Fault(entry.key, entry.line, entry.as_text()) for entry in broken])
-    entry = broken[0]
+def _build_entries_repaired_finding(cause: Finding, entries: list[_FieldEntry]) -> Finding:
+    if not entries:
+        return Finding(Code.YAML_REPAIRED, cause.message, cause.line, cause.hint)
+    if all(entry.is_obviously_invalid for entry in entries):
+        return build_repaired_finding(
+            [InvalidValue(entry.key, entry.line, entry.to_text()) for entry in entries]
+        )
+    entry = entries[0]
     return Finding(
         Code.YAML_REPAIRED,
-        f"{refusal.message}; {', '.join(repr(e.key) for e in broken)} was read as plain text",
+        f"{cause.message}; {', '.join(repr(e.key) for e in entries)} was read as plain text",
         entry.line,
-        quote_hint(entry.key, entry.as_text()),
+        build_quote_hint(entry.key, entry.to_text()),
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 # What some YAML version reads as something other than text.
-TYPED = re.compile(
+TYPED_SCALAR = re.compile(
     r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)"  # integers
     r"|[-+]?(?:[0-9][0-9_]*)?\.?[0-9_]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*\."  # floats
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
@@ -20,17 +20,17 @@ TYPED = re.compile(
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
     r"|(?i:true|false|yes|no|on|off)"
 )
-_SHOWN = 60  # characters of a value that a hint repeats
+_MAX_HINT_LENGTH = 60  # characters of a value that a hint repeats
 
 
-class Reading(NamedTuple):
+class YamlResult(NamedTuple):
     """What a block said: its fields, and what was noticed on the way (lines count from 1)."""
 
     fields: Fields
     findings: list[Finding]
 
 
-class Fault(NamedTuple):
+class InvalidValue(NamedTuple):
     """A field whose one-line value no YAML reader takes; it is read as plain text."""
 
     key: str
@@ -38,12 +38,12 @@ class Fault(NamedTuple):
     text: str
 
 
-def flow_style(line: int) -> Finding:
+def build_flow_style_finding(line: int) -> Finding:
     """The finding for the first use of flow style."""
     return Finding(Code.YAML_FLOW, "the frontmatter uses flow style ([…] or {…})", line)
 
 
-def not_text(label: str, text: str, line: int) -> Finding:
+def build_not_text_finding(label: str, text: str, line: int) -> Finding:
     """The finding for a value that is more than text to YAML, where text is expected."""
     return Finding(
         Code.NOT_TEXT,
@@ -53,7 +53,7 @@ def not_text(label: str, text: str, line: int) -> Finding:
     )
 
 
-def duplicate_key(key: str, line: int) -> Finding:
+def build_duplicate_key_finding(key: str, line: int) -> Finding:
     """The finding for a key that stands more than once."""
     return Finding(
         Code.DUPLICATE_KEY,
@@ -63,15 +63,15 @@ def duplicate_key(key: str, line: int) -> Finding:
     )
 
 
-def moved(findings: Iterable[Finding], lines: int) -> list[Finding]:
+def shift_lines(findings: Iterable[Finding], offset: int) -> list[Finding]:
     """The findings of a part, with lines counted from the top of the whole."""
     return [
-        Finding(found.code, found.message, (found.line or 1) + lines, found.hint)
+        Finding(found.code, found.message, (found.line or 1) + offset, found.hint)
         for found in findings
     ]
 
 
-def fault_in(text: str) -> str | None:
+def explain_invalid_value(text: str) -> str | None:
     """Why no YAML reader takes this one-line value, if a glance can tell."""
     if text[0] in "\"'":
         return "opens a quote that is never closed" if text.count(text[0]) == 1 else None
@@ -83,22 +83,24 @@ def fault_in(text: str) -> str | None:
     return None
 
 
-def repaired(faults: Sequence[Fault]) -> Finding:
+def build_repaired_finding(invalid_values: Sequence[InvalidValue]) -> Finding:
     """The finding for fields that were read as plain text."""
-    reasons = dict.fromkeys(fault_in(fault.text) for fault in faults)
+    reasons = dict.fromkeys(explain_invalid_value(fault.text) for fault in invalid_values)
     reason = next(iter(reasons)) if len(reasons) == 1 else "cannot be read as YAML"
-    names = ", ".join(repr(fault.key) for fault in faults)
+    names = ", ".join(repr(fault.key) for fault in invalid_values)
     return Finding(
         Code.YAML_REPAIRED,
         f"{names} {reason}; it was read as plain text",
-        faults[0].line,
-        quote_hint(faults[0].key, faults[0].text),
+        invalid_values[0].line,
+        build_quote_hint(invalid_values[0].key, invalid_values[0].text),
     )
 
 
-def quote_hint(key: str, value: str) -> str:
+def build_quote_hint(key: str, value: str) -> str:
     """What to write instead of a value that is not YAML."""
-    from skillhall._internal.skill.yaml.quoting import quote  # noqa: PLC0415 - which asks the fast reader
+    from skillhall._internal.skill.yaml.quoting import quote_scalar  # noqa: PLC0415 - which asks the fast reader
 
-    shown = quote(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
+    shown = quote_scalar(
+        value if len(value) <= _MAX_HINT_LENGTH else value[:_MAX_HINT_LENGTH] + "…"
+    )
     return f"quote the value: {key}: {shown}"

@@ -9,19 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall._internal.fs.handles import (
+    EntryKind,
     Folder,
-    Kind,
-    Place,
-    kind_of_mode,
-    opened_place,
-    read_beneath,
+    FolderHandle,
+    folder_at,
+    mode_to_entry_kind,
+    read_below,
 )
-from skillhall._internal.fs.kubernetes_volumes import leads_into_volume, volume_version
-from skillhall._internal.policy.readable_files import is_hidden
-from skillhall._internal.policy.scan_rules import LITTER, is_volume_entry
+from skillhall._internal.fs.kubernetes_volumes import is_volume_link, read_volume_version
+from skillhall._internal.policy.readable_files import is_dotfile
+from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, is_volume_entry
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.sources.folder.candidate import reason, signature_of
+from skillhall._internal.sources.folder.candidate import format_os_error, to_signature
 from skillhall.errors import SkillFileNotFound, UnsafePath
 
 if TYPE_CHECKING:
@@ -31,96 +31,98 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.scan_rules import ScanPolicy
 
 MAX_FILES = 2000  # in one skill
-MAX_FILE = 10 * 1024 * 1024  # bytes in one file
-MAX_TOTAL = 100 * 1024 * 1024  # bytes in all files of a skill
+MAX_FILE_SIZE = 10 * 1024 * 1024  # bytes in one file
+MAX_TOTAL_SIZE = 100 * 1024 * 1024  # bytes in all files of a skill
 MAX_DEPTH = 32  # folders inside a skill
 _EXECUTABLE = 0o100
-_TRIES = 100  # for a folder that is replaced again and again
-_PATIENT_FROM = 5  # tries without a pause
+_MAX_ATTEMPTS = 100  # for a folder that is replaced again and again
+_ATTEMPTS_WITHOUT_PAUSE = 5  # tries without a pause
 _PAUSE = 0.01  # seconds
 _T = TypeVar("_T")
 
 
-def open_bundle(place: Place, policy: ScanPolicy) -> Bundle:
+def open_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
     """The files of the folder at `place`, in path order.
 
     Raises: SkillFileNotFound if there is no such folder.
     """
-    return use_bundle(place, policy, lambda bundle: bundle)
+    return call_with_bundle(location, policy, lambda bundle: bundle)
 
 
-def use_bundle(place: Place, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
+def call_with_bundle(
+    location: FolderHandle, policy: ScanPolicy, callback: Callable[[Bundle], _T]
+) -> _T:
     """The result of `work` on the files of one version.
 
     If the folder is replaced in between, `work` is called again with the new files.
     Raises: SkillFileNotFound if there is no such folder, and what `work` raises.
     """
-    for attempt in range(_TRIES):
+    for attempt in range(_MAX_ATTEMPTS):
         try:
-            with _listed(place, policy) as bundle:
-                return work(bundle)
-        except _Swapped:
-            _wait(attempt)
-    raise SkillFileNotFound(place.name)
+            with _open_listing(location, policy) as bundle:
+                return callback(bundle)
+        except _FolderReplaced:
+            _pause_before_retry(attempt)
+    raise SkillFileNotFound(location.name)
 
 
-def _wait(attempt: int) -> None:
+def _pause_before_retry(attempt: int) -> None:
     """Give a writer that replaces the folder in a loop time to finish."""
-    if attempt >= _PATIENT_FROM:
+    if attempt >= _ATTEMPTS_WITHOUT_PAUSE:
         time.sleep(_PAUSE)
 
 
 @contextmanager
-def _listed(place: Place, policy: ScanPolicy) -> Iterator[Bundle]:
+def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle]:
     """The files there; for as long as it is held, no other folder gets the number of this one.
 
     Raises: SkillFileNotFound, _Swapped.
     """
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(opened_place(place))
-            listing = _Listing(place, policy, folder.identity())
+            folder = stack.enter_context(folder_at(location))
+            listing = _BundleLister(location, policy, folder.device_and_inode())
             stack.callback(listing.close)
-            listing.start(folder)
+            listing.list_skill(folder)
             # What was swapped away may have lost files while they were listed.
-            stack.enter_context(_unchanged(place, listing.version))
-        except _Swapped:
+            stack.enter_context(_open_unchanged(location, listing.version))
+        except _FolderReplaced:
             raise
         except OSError:
-            raise SkillFileNotFound(place.name) from None
+            raise SkillFileNotFound(location.name) from None
         files = {file.path.text: file for file in sorted(listing.files, key=lambda f: f.path)}
         try:
-            yield Bundle(place.path, files, tuple(listing.findings))
+            yield Bundle(location.path, files, tuple(listing.findings))
         except SkillFileNotFound:
-            if _is_current(place, listing.version):
+            if _is_current(location, listing.version):
                 raise
-            raise _Swapped from None
+            raise _FolderReplaced from None
 
 
-def read_bundle(place: Place, policy: ScanPolicy) -> Bundle:
+def read_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
     """The same with all bytes, of one version.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    return use_bundle(place, policy, in_memory)
+    return call_with_bundle(location, policy, load_into_memory)
 
 
-def in_memory(bundle: Bundle) -> Bundle:
+def load_into_memory(bundle: Bundle) -> Bundle:
     """The bundle with the bytes that its files have now. Raises: SkillhallError."""
-    files = {path: _taken(file) for path, file in bundle.files.items()}
+    files = {path: _load_file(file) for path, file in bundle.files.items()}
     return replace(bundle, files=files)
 
 
-def _taken(file: SkillFile) -> SkillFile:
+def _load_file(file: SkillFile) -> SkillFile:
     data = file.read()
     return replace(file, size=len(data), read=lambda: data)
 
 
-class _Swapped(OSError):
+class _FolderReplaced(OSError):
     """Another folder stands where one was listed."""
 
 
-class _Version(NamedTuple):
+class _FolderVersion(NamedTuple):
     """What tells one version of a skill's files from the next."""
 
     identity: tuple[int, int]  # of the folder
@@ -128,201 +130,213 @@ class _Version(NamedTuple):
 
 
 @contextmanager
-def _unchanged(place: Place, version: _Version) -> Iterator[Folder]:
+def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator[Folder]:
     """The folder that was listed: files of two folders are no skill. Raises: OSError, _Swapped."""
-    with opened_place(place) as folder:
-        if folder.identity() != version.identity:
-            raise _Swapped
-        if version.volume and volume_version(folder) != version.volume:
-            raise _Swapped
+    with folder_at(location) as folder:
+        if folder.device_and_inode() != version.identity:
+            raise _FolderReplaced
+        if version.volume and read_volume_version(folder) != version.volume:
+            raise _FolderReplaced
         yield folder
 
 
-def _is_current(place: Place, version: _Version) -> bool:
+def _is_current(location: FolderHandle, version: _FolderVersion) -> bool:
     """Whether the files of that version are still the ones at `place`, or none are."""
     try:
-        with _unchanged(place, version):
+        with _open_unchanged(location, version):
             return True
-    except _Swapped:
+    except _FolderReplaced:
         return False
     except OSError:
         return True
 
 
-def open_flat(place: Place, name: str) -> Bundle:
+def open_flat_bundle(location: FolderHandle, name: str) -> Bundle:
     """The bundle of a single file in the folder at `place`. Raises: SkillFileNotFound."""
     relative = RelativePath.parse(name)
     try:
-        with opened_place(place) as folder:
-            stat = folder.peek(name)
+        with folder_at(location) as folder:
+            stat = folder.stat(name)
     except OSError:
         raise SkillFileNotFound(name) from None
-    return Bundle(place.path, {name: _skill_file(relative, stat, partial(read_in_place, place))})
+    return Bundle(
+        location.path, {name: _build_skill_file(relative, stat, partial(read_file_at, location))}
+    )
 
 
-def _skill_file(
+def _build_skill_file(
     path: RelativePath, stat: os.stat_result, read: Callable[[RelativePath], bytes]
 ) -> SkillFile:
     is_program = bool(stat.st_mode & _EXECUTABLE)
-    signature = signature_of(stat)
+    signature = to_signature(stat)
     return SkillFile(path, stat.st_size, is_program, partial(read, path), signature)
 
 
-def read_in_place(place: Place, path: RelativePath, at_most: int = MAX_FILE) -> bytes:
+def read_file_at(
+    location: FolderHandle, path: RelativePath, max_bytes: int = MAX_FILE_SIZE
+) -> bytes:
     """The bytes of one file; if its folder is replaced in between, of the new one.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    for attempt in range(_TRIES):
+    for attempt in range(_MAX_ATTEMPTS):
         try:
-            with opened_place(place) as folder:
+            with folder_at(location) as folder:
                 try:
-                    return read_beneath(folder, path, at_most)
+                    return read_below(folder, path, max_bytes)
                 except SkillFileNotFound:
-                    if _is_current(place, _Version(folder.identity())):
+                    if _is_current(location, _FolderVersion(folder.device_and_inode())):
                         raise
         except OSError:
             break
-        _wait(attempt)
+        _pause_before_retry(attempt)
     raise SkillFileNotFound(path.text) from None
 
 
-def _read_listed(place: Place, version: _Version, path: RelativePath) -> bytes:
+def _read_unchanged_file(
+    location: FolderHandle, version: _FolderVersion, path: RelativePath
+) -> bytes:
     try:
-        with _unchanged(place, version) as folder:
-            return read_beneath(folder, path, MAX_FILE)
+        with _open_unchanged(location, version) as folder:
+            return read_below(folder, path, MAX_FILE_SIZE)
     except OSError:
         raise SkillFileNotFound(path.text) from None
 
 
 @dataclass(slots=True)
-class _Listing:
-    place: Place
+class _BundleLister:
+    location: FolderHandle
     policy: ScanPolicy
     identity: tuple[int, int]
     files: list[SkillFile] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    full: bool = False
-    total: int = 0  # bytes
+    is_full: bool = False
+    total_size: int = 0  # bytes
     volume: Folder | None = None  # where the links of a mounted volume lead
     volume_name: str = ""
 
     @property
-    def version(self) -> _Version:
+    def version(self) -> _FolderVersion:
         """What the files that were listed belong to."""
-        return _Version(self.identity, self.volume_name)
+        return _FolderVersion(self.identity, self.volume_name)
 
-    def start(self, folder: Folder) -> None:
+    def list_skill(self, folder: Folder) -> None:
         """Everything in the skill's own folder. Raises: OSError."""
         with suppress(OSError):
-            self.volume_name = volume_version(folder)
+            self.volume_name = read_volume_version(folder)
         if self.volume_name:
             try:
-                self.volume = folder.folder(self.volume_name)
+                self.volume = folder.open_folder(self.volume_name)
             except FileNotFoundError:  # the volume was updated in between
-                raise _Swapped from None
-        self.add(folder, "", 0)
+                raise _FolderReplaced from None
+        self.add_entries(folder, "", 0)
 
     def close(self) -> None:
         """Give the volume's handle back."""
         if self.volume is not None:
             self.volume.close()
 
-    def add(self, folder: Folder, prefix: str, depth: int) -> None:
+    def add_entries(self, folder: Folder, prefix: str, depth: int) -> None:
         """Everything in an open folder."""
         try:
-            entries = sorted(folder.entries(), key=lambda entry: entry[0])
+            entries = sorted(folder.list_entries(), key=lambda entry: entry[0])
         except OSError as error:
-            self._leave_out(f"it cannot be read ({reason(error)})", prefix)
+            self._report_skipped(f"it cannot be read ({format_os_error(error)})", prefix)
             return
         for name, kind in entries:
-            if self._passed_over(name):
+            if self._is_ignored(name):
                 continue
-            if kind is Kind.LINK and not depth and self._is_mounted(folder, name):
-                self._add_mounted(name)
+            if kind is EntryKind.LINK and not depth and self._is_volume_link(folder, name):
+                self._add_volume_entry(name)
             else:
                 self._add_entry(folder, name, kind, prefix + name, depth)
 
-    def _add_entry(self, folder: Folder, name: str, kind: Kind, path: str, depth: int) -> None:
-        if self._refused(path, kind):
+    def _add_entry(self, folder: Folder, name: str, kind: EntryKind, path: str, depth: int) -> None:
+        if self._is_rejected(path, kind):
             return
-        if kind is Kind.FOLDER:
+        if kind is EntryKind.FOLDER:
             self._add_folder(folder, name, path, depth)
-        elif not self.full:
+        elif not self.is_full:
             self._add_file(folder, name, path)
 
-    def _is_mounted(self, folder: Folder, name: str) -> bool:
-        return self.volume is not None and leads_into_volume(folder, name)
+    def _is_volume_link(self, folder: Folder, name: str) -> bool:
+        return self.volume is not None and is_volume_link(folder, name)
 
-    def _add_mounted(self, name: str) -> None:
+    def _add_volume_entry(self, name: str) -> None:
         """A file or folder of the volume, under the name of the link to it."""
         assert self.volume is not None  # noqa: S101 - as `_is_mounted` found
         try:
-            kind = kind_of_mode(self.volume.peek(name).st_mode)
+            kind = mode_to_entry_kind(self.volume.stat(name).st_mode)
         except OSError as error:
-            self._leave_out(f"it cannot be read ({reason(error)})", name)
+            self._report_skipped(f"it cannot be read ({format_os_error(error)})", name)
             return
         self._add_entry(self.volume, name, kind, name, 0)
 
-    def _passed_over(self, name: str) -> bool:
-        if name in LITTER or name.startswith("._"):
+    def _is_ignored(self, name: str) -> bool:
+        if name in ALWAYS_SKIPPED or name.startswith("._"):
             return True
         if self.volume is not None and is_volume_entry(name):
             return True  # its files are listed by the links to them
-        return is_hidden(name) and not self.policy.hidden_in_bundles
+        return is_dotfile(name) and not self.policy.include_hidden_files
 
-    def _refused(self, path: str, kind: Kind) -> bool:
-        if kind is Kind.LINK:
-            self._leave_out("it is a link", path, "copy the file instead")
+    def _is_rejected(self, path: str, kind: EntryKind) -> bool:
+        if kind is EntryKind.LINK:
+            self._report_skipped("it is a link", path, "copy the file instead")
             return True
-        if kind is Kind.OTHER:
-            self._leave_out("it is not a regular file", path, "remove it")
+        if kind is EntryKind.OTHER:
+            self._report_skipped("it is not a regular file", path, "remove it")
             return True
         try:
             RelativePath.parse(path)
         except UnsafePath as error:
-            self._leave_out(f"{path!a}: {error.reason}", "", "rename it")
+            self._report_skipped(f"{path!a}: {error.reason}", "", "rename it")
             return True
         return False
 
     def _add_folder(self, parent: Folder, name: str, path: str, depth: int) -> None:
         if depth >= MAX_DEPTH:
-            self._leave_out(f"folders nest deeper than {MAX_DEPTH} levels", path)
+            self._report_skipped(f"folders nest deeper than {MAX_DEPTH} levels", path)
             return
         try:
-            folder = parent.folder(name)
+            folder = parent.open_folder(name)
         except OSError as error:
-            self._leave_out(f"it cannot be read ({reason(error)})", path)
+            self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
         try:
-            self.add(folder, f"{path}/", depth + 1)
+            self.add_entries(folder, f"{path}/", depth + 1)
         finally:
             folder.close()
 
     def _add_file(self, parent: Folder, name: str, path: str) -> None:
         if len(self.files) >= MAX_FILES:
-            self.full = True
-            self._note(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
+            self.is_full = True
+            self._add_finding(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
             return
         try:
-            stat = parent.peek(name)
+            stat = parent.stat(name)
         except OSError as error:
-            self._leave_out(f"it cannot be read ({reason(error)})", path)
+            self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
-        if stat.st_size > MAX_FILE:
-            self._note(Code.FILE_TOO_LARGE, f"the file has more than {MAX_FILE} bytes", path)
+        if stat.st_size > MAX_FILE_SIZE:
+            self._add_finding(
+                Code.FILE_TOO_LARGE, f"the file has more than {MAX_FILE_SIZE} bytes", path
+            )
             return
-        self.total += stat.st_size
-        if self.total > MAX_TOTAL:
-            self.full = True
-            message = f"the skill's files have more than {MAX_TOTAL} bytes; the rest is left out"
-            self._note(Code.FILE_TOO_LARGE, message, path)
+        self.total_size += stat.st_size
+        if self.total_size > MAX_TOTAL_SIZE:
+            self.is_full = True
+            message = (
+                f"the skill's files have more than {MAX_TOTAL_SIZE} bytes; the rest is left out"
+            )
+            self._add_finding(Code.FILE_TOO_LARGE, message, path)
             return
-        read = partial(_read_listed, self.place, self.version)
-        self.files.append(_skill_file(RelativePath.parse(path), stat, read))
+        read = partial(_read_unchanged_file, self.location, self.version)
+        self.files.append(_build_skill_file(RelativePath.parse(path), stat, read))
 
-    def _leave_out(self, why: str, path: str, hint: str = "") -> None:
-        self._note(Code.FILE_LEFT_OUT, f"left out of the skill's files: {why}", path, hint)
+    def _report_skipped(self, reason: str, path: str, hint: str = "") -> None:
+        self._add_finding(
+            Code.FILE_LEFT_OUT, f"left out of the skill's files: {reason}", path, hint
+        )
 
-    def _note(self, code: Code, message: str, path: str, hint: str = "") -> None:
+    def _add_finding(self, code: Code, message: str, path: str, hint: str = "") -> None:
         self.findings.append(Finding(code, message, hint=hint, path=path.rstrip("/")))

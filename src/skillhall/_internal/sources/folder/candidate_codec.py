@@ -10,7 +10,7 @@ from __future__ import annotations
 import marshal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from skillhall._internal.fs.handles import Place
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.sources.folder.candidate import Candidate
@@ -37,20 +37,26 @@ def encode_candidates(candidates: Sequence[Candidate]) -> Iterator[bytes]:
 def _encode_chunk(candidates: Sequence[Candidate]) -> bytes:
     """Findings that repeat are written once."""
     table: dict[tuple[Finding, ...], int] = {}
-    rows = [_row(candidate, table) for candidate in candidates]
+    rows = [_encode_row(candidate, table) for candidate in candidates]
     findings = [encode_findings(group) for group in table]
     return marshal.dumps((findings, rows))
 
 
-def _row(candidate: Candidate, table: dict[tuple[Finding, ...], int]) -> Row:
+def _encode_row(candidate: Candidate, table: dict[tuple[Finding, ...], int]) -> Row:
     number = table.setdefault(candidate.findings, len(table))
     fields = candidate.fields
     encoded = _encode_fields(fields) if isinstance(fields, Frontmatter) else fields
-    return (*candidate[:5], encoded, *candidate[6:8], *map(_place, candidate[8:10]), number)
+    return (
+        *candidate[:5],
+        encoded,
+        *candidate[6:8],
+        *map(_encode_location, candidate[8:10]),
+        number,
+    )
 
 
-def _place(place: Place | None) -> tuple[str, str] | None:
-    return None if place is None else (place.root, place.below)
+def _encode_location(location: FolderHandle | None) -> tuple[str, str] | None:
+    return None if location is None else (location.root, location.relative_path)
 
 
 def decode_candidates(data: bytes | memoryview) -> list[Candidate]:
@@ -74,15 +80,17 @@ def _decode_chunk(chunk: memoryview) -> list[Candidate]:
     return [
         make((*row[:10], table[row[10]]))
         if row[8] is row[9]  # both `None`: no link led there
-        else make((*row[:8], *_places(*row[8:10]), table[row[10]]))
+        else make((*row[:8], *_decode_locations(*row[8:10]), table[row[10]]))
         for row in rows
     ]
 
 
-def _places(real: Row | None, real_file: Row | None) -> tuple[Place | None, Place | None]:
+def _decode_locations(
+    real: Row | None, real_file: Row | None
+) -> tuple[FolderHandle | None, FolderHandle | None]:
     return (
-        None if real is None else Place(*real),
-        None if real_file is None else Place(*real_file),
+        None if real is None else FolderHandle(*real),
+        None if real_file is None else FolderHandle(*real_file),
     )
 
 
@@ -105,7 +113,9 @@ def _encode_fields(front: Frontmatter) -> EncodedFields:
     return marshal.dumps(fields)
 
 
-def frontmatter_of(fields: Frontmatter | EncodedFields, name: str, description: str) -> Frontmatter:
+def decode_frontmatter(
+    fields: Frontmatter | EncodedFields, name: str, description: str
+) -> Frontmatter:
     """The frontmatter of a candidate, decoded if need be."""
     if isinstance(fields, Frontmatter):
         return fields
@@ -113,4 +123,4 @@ def frontmatter_of(fields: Frontmatter | EncodedFields, name: str, description: 
     for key, text in (("name", name), ("description", description)):
         if decoded.get(key) is ...:
             decoded[key] = text
-    return Frontmatter.of(decoded)
+    return Frontmatter.from_fields(decoded)

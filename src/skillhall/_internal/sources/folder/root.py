@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from skillhall._internal.fs.handles import Place, real_path
+from skillhall._internal.fs.handles import FolderHandle, real_path
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-def paths_of(given: Paths) -> tuple[str, ...]:
+def to_paths(paths: Paths) -> tuple[str, ...]:
     """One path or several, as a tuple of texts: a text is one path."""
-    if isinstance(given, str | os.PathLike):
-        return (os.fspath(given),)
-    return tuple([os.fspath(path) for path in given])
+    if isinstance(paths, str | os.PathLike):
+        return (os.fspath(paths),)
+    return tuple([os.fspath(path) for path in paths])
 
 
 class Root(NamedTuple):
@@ -23,30 +23,35 @@ class Root(NamedTuple):
 
     path: str
     source: str = "given"
-    expected: bool = True  # whether its absence is worth a finding
+    is_required: bool = True  # whether its absence is worth a finding
     follow_links: bool = False  # whether a link in it may lead to a folder outside of all roots
-    base: str = ""  # a folder above it, from which on no link is followed; else it may be a link
+    no_links_below: str = (
+        ""  # a folder above it, from which on no link is followed; else it may be a link
+    )
 
     @classmethod
-    def of(
+    def resolve(
         cls,
         text: str,
         base: str,
         source: str = "given",
         *,
-        expected: bool = True,
+        is_required: bool = True,
         follow_links: bool = False,
     ) -> Root:
         """The root that `text` names: `~` expands, relative paths start at `base`."""
         path = os.path.abspath(os.path.join(base, os.path.expanduser(text)))
-        return cls(path, source, expected, follow_links)
+        return cls(path, source, is_required, follow_links)
 
     @property
-    def place(self) -> Place:
+    def location(self) -> FolderHandle:
         """The folder as it is opened."""
-        if not self.base:
-            return Place(self.path)
-        return Place(self.base, os.path.relpath(self.path, self.base).replace(os.sep, "/"))
+        if not self.no_links_below:
+            return FolderHandle(self.path)
+        return FolderHandle(
+            self.no_links_below,
+            os.path.relpath(self.path, self.no_links_below).replace(os.sep, "/"),
+        )
 
     @property
     def real_path(self) -> str:

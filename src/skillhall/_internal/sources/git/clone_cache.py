@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.sources.ref import is_commit
+from skillhall._internal.sources.ref import is_commit_id
 
 if sys.platform != "win32":
     import fcntl
@@ -30,130 +30,133 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PAUSE = 0.05  # seconds between two looks at a lock
-_UNFINISHED = ("objects/pack/tmp_*", "objects/tmp_*", "*.lock", "refs/skillhall/*.lock")
+_LOCK_POLL_INTERVAL = 0.05  # seconds between two looks at a lock
+_LEFTOVER_PATTERNS = ("objects/pack/tmp_*", "objects/tmp_*", "*.lock", "refs/skillhall/*.lock")
 
 
-class Seen(NamedTuple):
+class CachedRef(NamedTuple):
     """The commit that a ref had, and when that was so."""
 
     commit: str
-    when: float  # seconds since 1970
+    checked_at: float  # seconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class CachedClone:
     """The copy of one repository, while we hold its lock."""
 
     folder: str
 
     @property
-    def repository(self) -> str:
+    def repository_path(self) -> str:
         """Where the copy is, or will be."""
         return os.path.join(self.folder, "repository")
 
     @property
     def exists(self) -> bool:
         """Whether there is a copy."""
-        return os.path.isdir(self.repository)
+        return os.path.isdir(self.repository_path)
 
     @contextlib.contextmanager
-    def renewed(self) -> Iterator[str]:
+    def replace_clone(self) -> Iterator[str]:
         """A place for a new copy; it takes the old one's place if all goes well."""
         new = os.path.join(self.folder, "new")
-        _remove(new)
+        _remove_tree(new)
         try:
             yield new
-            _remove(self.repository)
-            os.rename(new, self.repository)
+            _remove_tree(self.repository_path)
+            os.rename(new, self.repository_path)
         finally:
-            _remove(new)
+            _remove_tree(new)
 
-    def seen(self, ref: str) -> Seen | None:
+    def read_ref(self, ref: str) -> CachedRef | None:
         """What is known about a ref."""
         try:
-            with open(os.path.join(self.folder, "seen", file_name(ref)), "rb") as file:
+            with open(os.path.join(self.folder, "seen", ref_file_name(ref)), "rb") as file:
                 found = json.loads(file.read(1000))
-            seen = Seen(str(found["commit"]), float(found["when"]))
+            seen = CachedRef(str(found["commit"]), float(found["when"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return seen if is_commit(seen.commit) else None
+        return seen if is_commit_id(seen.commit) else None
 
-    def note(self, ref: str, commit: str) -> None:
+    def record_ref(self, ref: str, commit: str) -> None:
         """Remember the commit of a ref, which was read in full. Raises: OSError."""
         seen = json.dumps({"ref": ref, "commit": commit, "when": time.time()})
-        with WritableFolder(self.folder) as folder, folder.folder("seen", make=True) as notes:
-            notes.put(file_name(ref), seen.encode())
+        with (
+            WritableFolder(self.folder) as folder,
+            folder.open_folder("seen", create=True) as notes,
+        ):
+            notes.write_file(ref_file_name(ref), seen.encode())
 
-    def forget(self, ref: str) -> None:
+    def forget_ref(self, ref: str) -> None:
         """Drop what is known about a ref that is gone."""
         with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self.folder, "seen", file_name(ref)))
+            os.unlink(os.path.join(self.folder, "seen", ref_file_name(ref)))
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove what an interrupted run left; without any good commit, remove everything."""
-        _remove(os.path.join(self.folder, "new"))
-        for pattern in _UNFINISHED:
-            for left in glob.glob(os.path.join(glob.escape(self.repository), pattern)):
+        _remove_tree(os.path.join(self.folder, "new"))
+        for pattern in _LEFTOVER_PATTERNS:
+            for left in glob.glob(os.path.join(glob.escape(self.repository_path), pattern)):
                 with contextlib.suppress(OSError):
                     os.unlink(left)
-        if not self._has_notes():
-            _remove(self.repository)
+        if not self._has_recorded_refs():
+            _remove_tree(self.repository_path)
 
-    def _has_notes(self) -> bool:
+    def _has_recorded_refs(self) -> bool:
         with contextlib.suppress(OSError):
             return bool(os.listdir(os.path.join(self.folder, "seen")))
         return False
 
 
-def file_name(ref: str) -> str:
+def ref_file_name(ref: str) -> str:
     """A name for what is kept about a ref, which may hold slashes."""
     return hashlib.sha256(ref.encode()).hexdigest()[:32]
 
 
-def _remove(folder: str) -> None:
+def _remove_tree(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def is_cached(base: str, key: str) -> bool:
+def is_cached(cache_directory: str, key: str) -> bool:
     """Whether something is kept under the key."""
-    return os.path.isdir(os.path.join(base, "git", key))
+    return os.path.isdir(os.path.join(cache_directory, "git", key))
 
 
 @contextlib.contextmanager
-def opened_cache(base: str, key: str, until: float) -> Iterator[Cache]:
+def lock_clone(cache_directory: str, key: str, deadline: float) -> Iterator[CachedClone]:
     """The copy under `key`, for us alone; a failure leaves no more than was there before.
 
     Raises: TimeoutError if others use it for too long, OSError.
     """
-    cache = Cache(os.path.join(base, "git", key))
+    cache = CachedClone(os.path.join(cache_directory, "git", key))
     try:
-        with _locked(cache.folder, until):
-            cache.sweep()
+        with _lock_folder(cache.folder, deadline):
+            cache.remove_leftovers()
             try:
                 yield cache
             except BaseException:
-                cache.sweep()
+                cache.remove_leftovers()
                 raise
             finally:
                 if not cache.exists:
                     # Whoever waits for this lock notices that it is gone, and asks again.
-                    _remove(cache.folder)
+                    _remove_tree(cache.folder)
     finally:
         with contextlib.suppress(OSError):  # others keep copies there
             os.rmdir(os.path.dirname(cache.folder))
 
 
-def discard_copy(base: str, key: str) -> None:
+def delete_clone(cache_directory: str, key: str) -> None:
     """Remove what is kept under the key, unless somebody uses it."""
-    folder = os.path.join(base, "git", key)
+    folder = os.path.join(cache_directory, "git", key)
     if os.path.isdir(folder):
-        with contextlib.suppress(OSError), _locked(folder, time.monotonic()):
-            _remove(folder)
+        with contextlib.suppress(OSError), _lock_folder(folder, time.monotonic()):
+            _remove_tree(folder)
 
 
 @contextlib.contextmanager
-def _locked(folder: str, until: float) -> Iterator[None]:
+def _lock_folder(folder: str, deadline: float) -> Iterator[None]:
     path = os.path.join(folder, "lock")
     while True:
         try:
@@ -162,27 +165,27 @@ def _locked(folder: str, until: float) -> Iterator[None]:
         except FileNotFoundError:  # a folder was removed in between
             continue
         try:
-            _wait(descriptor, until)
-            if _is_still(descriptor, path):
+            _acquire_lock(descriptor, deadline)
+            if _is_lock_current(descriptor, path):
                 yield
                 return
         finally:
             os.close(descriptor)
 
 
-def _wait(descriptor: int, until: float) -> None:
+def _acquire_lock(descriptor: int, deadline: float) -> None:
     while sys.platform != "win32":
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise TimeoutError from None
-            time.sleep(_PAUSE)
+            time.sleep(_LOCK_POLL_INTERVAL)
         else:
             return
 
 
-def _is_still(descriptor: int, path: str) -> bool:
+def _is_lock_current(descriptor: int, path: str) -> bool:
     """Whether the lock that we hold is the one that others would ask for."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))

@@ -24,17 +24,20 @@ from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-OLDEST = (2, 39)  # `http.curloptResolve` is of 2.37, and 2.39 is the oldest that we test with
-_TICK = 0.1  # seconds between looks at the clock and the disk
-_GRACE = 5.0  # seconds until the streams of a process that was ended are at their end
+MIN_GIT_VERSION = (
+    2,
+    39,
+)  # `http.curloptResolve` is of 2.37, and 2.39 is the oldest that we test with
+_POLL_INTERVAL = 0.1  # seconds between looks at the clock and the disk
+_SHUTDOWN_TIMEOUT = 5.0  # seconds until the streams of a process that was ended are at their end
 _CHUNK = 64 * 1024  # bytes
-_SAID = 16 * 1024  # bytes of what git says that are kept: its end
-_OUT = 64 * 1024 * 1024  # bytes; the paths of a repository with half a million files
+_MAX_STDERR = 16 * 1024  # bytes of what git says that are kept: its end
+_MAX_STDOUT = 64 * 1024 * 1024  # bytes; the paths of a repository with half a million files
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _PROGRESS = re.compile(r"(?:remote: )?([A-Z][A-Za-z -]{2,40}): +(?:\d+% \((\d+)/(\d+)\)|(\d+))")
-_NOBODY = "/nonexistent"
+_NO_HOME = "/nonexistent"
 
-Progress: TypeAlias = "Callable[[str, int, int], None]"  # what is done, how much, of how much
+GitProgress: TypeAlias = "Callable[[str, int, int], None]"  # what is done, how much, of how much
 
 # Each refuses something that a repository, a host or a person's own configuration could ask for.
 _CONFIGURATION = (
@@ -59,7 +62,7 @@ _CONFIGURATION = (
     "safe.bareRepository=explicit",
 )
 _ENVIRONMENT = {
-    "HOME": _NOBODY,
+    "HOME": _NO_HOME,
     "LC_ALL": "C",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -76,58 +79,58 @@ _ENVIRONMENT = {
 }
 
 
-class OutOfTime(Exception):
+class GitTimedOut(Exception):
     """A run that was ended because its time was over."""
 
 
-class OutOfBounds(Exception):
+class GitLimitExceeded(Exception):
     """A run that was ended because it wrote too much."""
 
 
-class NoGit(Exception):
+class GitNotAvailable(Exception):
     """There is no git here, or one that is too old to be told which address to call."""
 
 
-class Ran(NamedTuple):
+class GitResult(NamedTuple):
     """How a run ended, what it printed, and the end of what it said."""
 
-    status: int
-    out: bytes
-    said: str
+    exit_code: int
+    stdout: bytes
+    stderr: str
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class GitRunLimits:
     """How long a run may take, and how much it may write."""
 
-    until: float  # on the monotonic clock
-    out: int = _OUT  # bytes on standard output
-    folder: str = ""  # whose files are counted
-    size: int = 0  # bytes that they may have
+    deadline: float  # on the monotonic clock
+    max_stdout: int = _MAX_STDOUT  # bytes on standard output
+    measured_folder: str = ""  # whose files are counted
+    max_folder_size: int = 0  # bytes that they may have
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GitRunOptions:
     """What one run has besides its arguments; the environment may hold secrets."""
 
     configuration: Sequence[str] = ()
     environment: Mapping[str, str] | None = None
-    given: bytes | None = None  # on standard input
-    progress: Progress | None = None
+    stdin: bytes | None = None  # on standard input
+    progress: GitProgress | None = None
 
 
-def has_git() -> bool:
+def is_git_available() -> bool:
     """Whether there is a git that is new enough."""
     program = shutil.which("git")
-    return program is not None and _version(program) >= OLDEST
+    return program is not None and _read_git_version(program) >= MIN_GIT_VERSION
 
 
 @cache
-def _version(program: str) -> tuple[int, int]:
+def _read_git_version(program: str) -> tuple[int, int]:
     try:
         done = subprocess.run(  # noqa: S603 - git, found on PATH
             [program, "version"],
-            env=_environment(program, {}),
+            env=_build_environment(program, {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -142,40 +145,40 @@ def _version(program: str) -> tuple[int, int]:
 def run_git(
     repository: str,
     arguments: Sequence[str],
-    bounds: Bounds,
-    options: Options = Options(),  # noqa: B008 - frozen
-) -> Ran:
+    limits: GitRunLimits,
+    options: GitRunOptions = GitRunOptions(),  # noqa: B008 - frozen
+) -> GitResult:
     """Run git on a repository, named by its path and by nothing else, to its end.
 
     Raises: OutOfTime, OutOfBounds, NoGit.
     """
     program = shutil.which("git")
-    if program is None or not has_git():
-        raise NoGit
+    if program is None or not is_git_available():
+        raise GitNotAvailable
     configuration = [
         word for pair in (*_CONFIGURATION, *options.configuration) for word in ("-c", pair)
     ]
     command = [program, f"--git-dir={repository}", "--no-pager", *configuration, *arguments]
-    with _standard_input(options.given) as given:
-        process = _start(command, _environment(program, options.environment or {}), given)
+    with _open_stdin(options.stdin) as given:
+        process = _start(command, _build_environment(program, options.environment or {}), given)
         try:
-            return _Watch(process, bounds, options.progress).follow()
+            return _ProcessMonitor(process, limits, options.progress).run_to_end()
         finally:
-            _end(process)
+            _kill_process_group(process)
 
 
-def _environment(program: str, more: Mapping[str, str]) -> dict[str, str]:
+def _build_environment(program: str, extra: Mapping[str, str]) -> dict[str, str]:
     path = os.pathsep.join((os.path.dirname(program), os.defpath))
-    return {**_ENVIRONMENT, "PATH": path, **_system(), **more}
+    return {**_ENVIRONMENT, "PATH": path, **_system_variables(), **extra}
 
 
-def _system() -> dict[str, str]:
+def _system_variables() -> dict[str, str]:
     # Windows opens no socket without it.
     return {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {}
 
 
 @contextlib.contextmanager
-def _standard_input(data: bytes | None) -> Iterator[IO[bytes] | int]:
+def _open_stdin(data: bytes | None) -> Iterator[IO[bytes] | int]:
     if data is None:
         yield subprocess.DEVNULL
         return
@@ -186,23 +189,23 @@ def _standard_input(data: bytes | None) -> Iterator[IO[bytes] | int]:
 
 
 def _start(
-    command: list[str], environment: dict[str, str], given: IO[bytes] | int
+    command: list[str], environment: dict[str, str], stdin: IO[bytes] | int
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(  # noqa: S603 - no shell; what comes from outside was checked
             command,
             env=environment,
-            stdin=given,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=os.path.dirname(command[0]),  # a folder that is no repository of anyone's
             start_new_session=True,
         )
     except OSError:
-        raise NoGit from None
+        raise GitNotAvailable from None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """Make sure that neither git nor anything that it started is left."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -213,96 +216,105 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-_Piece: TypeAlias = tuple[bool, bytes]  # whether it is standard output; empty at the end
+_OutputChunk: TypeAlias = tuple[bool, bytes]  # whether it is standard output; empty at the end
 
 
-class _Watch:
+class _ProcessMonitor:
     """Reads both streams of a process while it keeps to its bounds."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], bounds: Bounds, progress: Progress | None
+        self, process: subprocess.Popen[bytes], limits: GitRunLimits, progress: GitProgress | None
     ) -> None:
         self._process = process
-        self._bounds = bounds
+        self._limits = limits
         self._progress = progress
-        self._pieces: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
-        self._out: list[bytes] = []
-        self._size = 0
-        self._said = b""
-        self._told = b""  # of a line that has not ended
+        self._chunks: queue.SimpleQueue[_OutputChunk] = queue.SimpleQueue()
+        self._stdout: list[bytes] = []
+        self._stdout_size = 0
+        self._stderr_tail = b""
+        self._partial_line = b""  # of a line that has not ended
 
-    def follow(self) -> Ran:
+    def run_to_end(self) -> GitResult:
         """The end of the run. Raises: OutOfTime, OutOfBounds."""
         streams = (self._process.stdout, True), (self._process.stderr, False)
-        readers = [self._reader(stream, is_out=is_out) for stream, is_out in streams if stream]
+        readers = [
+            self._start_reader(stream, is_out=is_out) for stream, is_out in streams if stream
+        ]
         try:
-            self._listen(len(readers))
-            self._process.wait(max(self._bounds.until - time.monotonic(), _TICK))
+            self._consume_output(len(readers))
+            self._process.wait(max(self._limits.deadline - time.monotonic(), _POLL_INTERVAL))
         except subprocess.TimeoutExpired:
-            raise OutOfTime from None
+            raise GitTimedOut from None
         finally:
-            _end(self._process)
+            _kill_process_group(self._process)
             for reader in readers:
-                reader.join(_GRACE)
-        self._look_at_folder()
-        return Ran(
-            self._process.returncode, b"".join(self._out), self._said.decode(errors="replace")
+                reader.join(_SHUTDOWN_TIMEOUT)
+        self._check_folder_size()
+        return GitResult(
+            self._process.returncode,
+            b"".join(self._stdout),
+            self._stderr_tail.decode(errors="replace"),
         )
 
-    def _reader(self, stream: IO[bytes], *, is_out: bool) -> threading.Thread:
+    def _start_reader(self, stream: IO[bytes], *, is_out: bool) -> threading.Thread:
         def read() -> None:
             with stream:
                 while piece := os.read(stream.fileno(), _CHUNK):
-                    self._pieces.put((is_out, piece))
-            self._pieces.put((is_out, b""))
+                    self._chunks.put((is_out, piece))
+            self._chunks.put((is_out, b""))
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
         return thread
 
-    def _listen(self, streams: int) -> None:
+    def _consume_output(self, open_streams: int) -> None:
         look = time.monotonic()
-        while streams:
+        while open_streams:
             with contextlib.suppress(queue.Empty):
-                is_out, piece = self._pieces.get(timeout=_TICK)
-                streams -= not piece
-                self._take(piece, is_out=is_out)
+                is_out, piece = self._chunks.get(timeout=_POLL_INTERVAL)
+                open_streams -= not piece
+                self._handle_chunk(piece, is_out=is_out)
             if time.monotonic() >= look:
-                self._look()
-                look = time.monotonic() + _TICK
+                self._check_limits()
+                look = time.monotonic() + _POLL_INTERVAL
 
-    def _take(self, piece: bytes, *, is_out: bool) -> None:
+    def _handle_chunk(self, chunk: bytes, *, is_out: bool) -> None:
         if not is_out:
-            self._said = (self._said + piece)[-_SAID:]
-            self._tell(piece)
+            self._stderr_tail = (self._stderr_tail + chunk)[-_MAX_STDERR:]
+            self._report_progress(chunk)
             return
-        self._size += len(piece)
-        if self._size > self._bounds.out:
-            raise OutOfBounds
-        self._out.append(piece)
+        self._stdout_size += len(chunk)
+        if self._stdout_size > self._limits.max_stdout:
+            raise GitLimitExceeded
+        self._stdout.append(chunk)
 
-    def _tell(self, piece: bytes) -> None:
+    def _report_progress(self, chunk: bytes) -> None:
         """Pass on how far git says that it is."""
         if self._progress is None:
             return
-        *lines, self._told = re.split(rb"[\r\n]", (self._told + piece)[-_SAID:])
+        *lines, self._partial_line = re.split(
+            rb"[\r\n]", (self._partial_line + chunk)[-_MAX_STDERR:]
+        )
         for line in lines:
             if found := _PROGRESS.match(line[:200].decode(errors="replace")):
                 what, done, total, count = found.groups()
                 self._progress(what, int(done or count), int(total or 0))
 
-    def _look(self) -> None:
-        if time.monotonic() > self._bounds.until:
-            raise OutOfTime
-        self._look_at_folder()
+    def _check_limits(self) -> None:
+        if time.monotonic() > self._limits.deadline:
+            raise GitTimedOut
+        self._check_folder_size()
 
-    def _look_at_folder(self) -> None:
-        bounds = self._bounds
-        if bounds.folder and size_of(bounds.folder) > bounds.size:
-            raise OutOfBounds
+    def _check_folder_size(self) -> None:
+        bounds = self._limits
+        if (
+            bounds.measured_folder
+            and measure_folder(bounds.measured_folder) > bounds.max_folder_size
+        ):
+            raise GitLimitExceeded
 
 
-def size_of(folder: str) -> int:
+def measure_folder(folder: str) -> int:
     """The bytes of the files in a folder and below it."""
     size = 0
     for above, _, files in os.walk(folder):

@@ -11,35 +11,35 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.sources.git.remote import parse_endpoint
-from skillhall._internal.sources.git.source import as_git
-from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_reference
+from skillhall._internal.sources.git.source import to_git_ref
+from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_source_ref
 from skillhall.errors import ConfigInvalid, SourceRejected
 
 if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
 
-VARIABLE = "SKILLHALL_GIT_TOKEN_REPOS"
-_BELOW = "/*"  # every repository below an address
+TOKEN_REPOS_VARIABLE = "SKILLHALL_GIT_TOKEN_REPOS"  # noqa: S105 - not a secret
+_WILDCARD = "/*"  # every repository below an address
 
 
 class TokenScope(NamedTuple):
     """The operator's repositories, by their addresses."""
 
     repositories: frozenset[str] = frozenset()
-    parents: tuple[str, ...] = ()  # addresses whose repositories are all meant, with a slash
+    url_prefixes: tuple[str, ...] = ()  # addresses whose repositories are all meant, with a slash
 
     @classmethod
-    def of(cls, settings: Settings) -> TokenScope:
+    def from_settings(cls, settings: Settings) -> TokenScope:
         """The configured repository, and those in the variable. Raises: ConfigInvalid."""
-        repositories, parents = _configured(settings), []
+        repositories, parents = _configured_repositories(settings), []
         for text in settings.server.git_token_repos:
             full = text if ":" in text else f"{settings.github_url}/{text}"
-            address = _address(full.removesuffix(_BELOW))
+            address = _normalize_url(full.removesuffix(_WILDCARD))
             if not address:
                 problem = f"{text[:200]!r} is not the https address of a repository"
                 hint = "use https://host/owner/repo, or https://host/owner/* for all of an owner"
-                raise ConfigInvalid(VARIABLE, problem, hint)
-            if full.endswith(_BELOW):
+                raise ConfigInvalid(TOKEN_REPOS_VARIABLE, problem, hint)
+            if full.endswith(_WILDCARD):
                 parents.append(f"{address}/")
             else:
                 repositories.add(address)
@@ -47,28 +47,28 @@ class TokenScope(NamedTuple):
 
     def includes(self, url: str) -> bool:
         """Whether tokens may be sent to the repository at this URL."""
-        address = _address(url)
-        return address in self.repositories or address.startswith(self.parents)
+        address = _normalize_url(url)
+        return address in self.repositories or address.startswith(self.url_prefixes)
 
 
-def refuse_ssh(url: str, text: str) -> None:
+def reject_ssh(url: str, source_text: str) -> None:
     """Raises: SourceRejected for ssh, which would use the keys of the server's own user."""
     if parse_endpoint(url).scheme == "ssh":
-        raise SourceRejected("scheme", text, "'ssh' is for the operator only", "use https")
+        raise SourceRejected("scheme", source_text, "'ssh' is for the operator only", "use https")
 
 
-def _configured(settings: Settings) -> set[str]:
+def _configured_repositories(settings: Settings) -> set[str]:
     found = set()
     if settings.prompts.repo:
         with suppress(SourceRejected):  # reported where the setting is used
             allowed = bool(settings.allowed_networks)
-            reference = parse_reference(settings.prompts.repo, loopback_http=allowed)
+            reference = parse_source_ref(settings.prompts.repo, allow_loopback_http=allowed)
             if isinstance(reference, GitHubRef | GitRef):
-                found.add(_address(as_git(reference, settings.github_url).url))
+                found.add(_normalize_url(to_git_ref(reference, settings.github_url).url))
     return found - {""}
 
 
-def _address(url: str) -> str:
+def _normalize_url(url: str) -> str:
     """One spelling for each repository; empty for addresses that servers may read differently."""
     try:
         web = WebUrl.parse(url)

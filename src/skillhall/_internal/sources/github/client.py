@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillhall._internal.net.addresses import PUBLIC
-from skillhall._internal.net.connection import OVERALL, Network
-from skillhall._internal.net.fetch import Fetched, Request, fetch, open_stream
+from skillhall._internal.net.addresses import PUBLIC_ONLY
+from skillhall._internal.net.connection import DEFAULT_TOTAL_TIMEOUT, NetworkSettings
+from skillhall._internal.net.fetch import FetchOptions, FetchResult, fetch, open_stream
 from skillhall._internal.net.url import WebUrl
-from skillhall._internal.sources.archive.source import REPOSITORY, Intake
-from skillhall._internal.sources.archive.tar_format import walk_tar
+from skillhall._internal.sources.archive.source import REPOSITORY_LIMITS, ArchiveExtraction
+from skillhall._internal.sources.archive.tar_format import iterate_tar_members
 from skillhall.errors import (
     NoSkillThere,
     RateLimited,
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from skillhall._internal.net.addresses import AddressPolicy
-    from skillhall._internal.net.fetch import Progress
+    from skillhall._internal.net.fetch import DownloadProgress
     from skillhall._internal.settings import Secret
-    from skillhall._internal.sources.archive.tar_format import Member
+    from skillhall._internal.sources.archive.tar_format import TarMember
 
-SLOW = 120.0  # seconds for an archive
+ARCHIVE_TIMEOUT = 120.0  # seconds for an archive
 _MAX_ARCHIVE = 500 * 1024 * 1024  # bytes, packed
-_UNAUTHORIZED, _EMPTY, _NO_SUCH_REF = 401, 409, 422
+_UNAUTHORIZED, _EMPTY_REPOSITORY, _NO_SUCH_REF = 401, 409, 422
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class GitHubAccess:
     """Where GitHub's API is, how it is reached, and what is kept of its answers."""
 
     api_url: str
-    policy: AddressPolicy = PUBLIC
+    policy: AddressPolicy = PUBLIC_ONLY
     tokens: Mapping[str, Secret] = field(default_factory=dict)  # by host, as in the settings
     cache_directory: str = ""  # nothing is kept without one
-    network: Network = Network(overall=SLOW)  # noqa: RUF009 - frozen
-    progress: Progress | None = None  # told while an archive comes
+    network: NetworkSettings = NetworkSettings(total=ARCHIVE_TIMEOUT)  # noqa: RUF009 - frozen
+    progress: DownloadProgress | None = None  # told while an archive comes
 
     @property
     def authority(self) -> str:
@@ -57,66 +57,70 @@ class GitHubAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class GitHubClient:
     """The API as far as one repository goes; `text` is how the person wrote its name."""
 
     access: GitHubAccess
-    name: str  # owner/repo
-    text: str
-    failure: SkillhallError | None = None  # why nothing is asked any more
+    repository: str  # owner/repo
+    source_text: str
+    offline_error: SkillhallError | None = None  # why nothing is asked any more
 
     @property
     def host(self) -> str:
         """The host, for messages."""
         return WebUrl.parse(self.access.api_url).host
 
-    def ask(self, target: str, request: Request, at_most: int, *, ref: str = "") -> Fetched:
+    def get(
+        self, target: str, options: FetchOptions, max_bytes: int, *, ref: str = ""
+    ) -> FetchResult:
         """The answer to one question; `ref` is what it is about. Raises: Source errors."""
         network = self.access.network
-        with self._worded(ref):
+        with self._translate_errors(ref):
             return fetch(
-                self._url(target),
-                at_most=at_most,
+                self._build_url(target),
+                max_bytes=max_bytes,
                 policy=self.access.policy,
-                request=self._signed(request),
-                network=replace(network, overall=min(network.overall, OVERALL)),
+                options=self._with_token(options),
+                network=replace(network, total=min(network.total, DEFAULT_TOTAL_TIMEOUT)),
             )
 
     @contextmanager
-    def archive(self, commit: str) -> Iterator[Iterator[Member]]:
+    def open_archive(self, commit: str) -> Iterator[Iterator[TarMember]]:
         """What is in the archive of a commit, while it comes. Raises: as `ask`, ArchiveRejected."""
         opened = open_stream(
-            self._url(f"tarball/{commit}"),
-            at_most=_MAX_ARCHIVE,
+            self._build_url(f"tarball/{commit}"),
+            max_bytes=_MAX_ARCHIVE,
             policy=self.access.policy,
-            request=self._signed(Request()),
+            options=self._with_token(FetchOptions()),
             network=self.access.network,
         )
-        with self._worded(commit), opened as stream:
-            intake = Intake(self.name, 0, REPOSITORY)
-            yield walk_tar(intake.arriving(stream.watched(self.access.progress)), intake)
+        with self._translate_errors(commit), opened as stream:
+            intake = ArchiveExtraction(self.repository, 0, REPOSITORY_LIMITS)
+            yield iterate_tar_members(
+                intake.gunzip_stream(stream.iterate_with_progress(self.access.progress)), intake
+            )
 
-    def not_found(self, ref: str) -> SourceNotFound:
+    def build_not_found_error(self, ref: str) -> SourceNotFound:
         """The error for a repository, or something in it, that is not there for us."""
         hint = (
             "check the spelling, and that the token in GITHUB_TOKEN may read it"
             if self.access.token
             else "check the spelling; a private repository needs a token in GITHUB_TOKEN"
         )
-        return SourceNotFound(f"{self.name}@{ref}" if ref else self.name, hint)
+        return SourceNotFound(f"{self.repository}@{ref}" if ref else self.repository, hint)
 
-    def unreadable(self) -> SourceUnavailable:
+    def build_malformed_response_error(self) -> SourceUnavailable:
         """The error for an answer that makes no sense."""
         return SourceUnavailable(self.host, "its answer cannot be read")
 
-    def _url(self, target: str) -> str:
-        if self.failure is not None:
-            raise self.failure
-        return f"{self.access.api_url}/repos/{self.name}/{target}"
+    def _build_url(self, target: str) -> str:
+        if self.offline_error is not None:
+            raise self.offline_error
+        return f"{self.access.api_url}/repos/{self.repository}/{target}"
 
-    def _signed(self, request: Request) -> Request:
+    def _with_token(self, options: FetchOptions) -> FetchOptions:
         try:
-            return replace(request, token=self.access.token)
+            return replace(options, token=self.access.token)
         except ValueError:
             problem = "the token for it is not a line of ASCII characters"
             raise SourceUnavailable(
@@ -124,24 +128,24 @@ class Api:
             ) from None
 
     @contextmanager
-    def _worded(self, ref: str) -> Iterator[None]:
+    def _translate_errors(self, ref: str) -> Iterator[None]:
         try:
             yield
         except SourceNotFound:
-            raise self.not_found(ref) from None
+            raise self.build_not_found_error(ref) from None
         except RateLimited as error:
-            if self.access.token or error is self.failure:
+            if self.access.token or error is self.offline_error:
                 raise
             hint = "try again then, or set GITHUB_TOKEN: with a token the limit is much higher"
             raise RateLimited(error.host, error.seconds, hint) from None
         except SourceUnavailable as error:
-            raise self._reworded(error, ref) from None
+            raise self._translate_error(error, ref) from None
 
-    def _reworded(self, error: SourceUnavailable, ref: str) -> SkillhallError:
+    def _translate_error(self, error: SourceUnavailable, ref: str) -> SkillhallError:
         if error.status == _NO_SUCH_REF:
-            return self.not_found(ref)
-        if error.status == _EMPTY:  # a repository without a commit
-            return NoSkillThere(self.text)
+            return self.build_not_found_error(ref)
+        if error.status == _EMPTY_REPOSITORY:  # a repository without a commit
+            return NoSkillThere(self.source_text)
         if error.status == _UNAUTHORIZED and self.access.token and "token" not in error.problem:
             hint = "check GITHUB_TOKEN: it may be mistyped, expired or revoked"
             return SourceUnavailable(error.host, "it refuses the token", hint, status=error.status)

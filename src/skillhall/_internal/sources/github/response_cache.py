@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CAPACITY = 64 * 1024 * 1024  # bytes of all that is kept
-_LARGEST = CAPACITY // 2  # bytes of one answer
-_UNPACKED = 4 * CAPACITY  # bytes
-_LEAST = 4096  # bytes; what a file takes on most disks, however small it is
-_DIGEST = hashlib.sha256().digest_size
+_MAX_ENTRY_SIZE = CAPACITY // 2  # bytes of one answer
+_MAX_UNPACKED_SIZE = 4 * CAPACITY  # bytes
+_MIN_DISK_SIZE = 4096  # bytes; what a file takes on most disks, however small it is
+_DIGEST_SIZE = hashlib.sha256().digest_size
 _FOLDER = "github"
 
 
@@ -33,7 +33,7 @@ class GitHubCache:
 
     def __init__(self, directory: str, server: str, token: str) -> None:
         self._path = os.path.join(directory, _FOLDER) if directory else ""
-        self._owner = f"{server}\0{token}"
+        self._key_prefix = f"{server}\0{token}"
 
     def read(self, kind: str, *key: str) -> bytes | None:
         """What was written under that key, if it is still whole."""
@@ -41,47 +41,47 @@ class GitHubCache:
             return None
         try:
             with contextlib.closing(open_root(self._path)) as folder:
-                data = read_file(folder, self._name(kind, key), _LARGEST)
+                data = read_file(folder, self._file_name(kind, key), _MAX_ENTRY_SIZE)
         except (OSError, NotAFile, TooLarge):
             return None
-        return _unpacked(data)
+        return _unpack(data)
 
     def write(self, kind: str, *key: str, data: bytes) -> None:
         """Keep an answer, all or nothing."""
         packed = zlib.compress(data, 1)
         packed = hashlib.sha256(packed).digest() + packed
-        if not self._path or len(packed) > _LARGEST or len(data) > _UNPACKED:
+        if not self._path or len(packed) > _MAX_ENTRY_SIZE or len(data) > _MAX_UNPACKED_SIZE:
             return
         with contextlib.suppress(OSError, NotAFile):
             os.makedirs(self._path, mode=0o700, exist_ok=True)
             with WritableFolder(self._path) as folder:
-                folder.put(self._name(kind, key), packed, 0o600)
+                folder.write_file(self._file_name(kind, key), packed, 0o600)
 
-    def sweep(self, capacity: int = CAPACITY) -> None:
+    def evict(self, capacity: int = CAPACITY) -> None:
         """Remove what was written first until the rest fits."""
         if not self._path:
             return
         with contextlib.suppress(OSError), WritableFolder(self._path) as folder:
-            for _, size, name in sorted(self._files(), reverse=True):
+            for _, size, name in sorted(self._list_files(), reverse=True):
                 capacity -= size
                 if capacity < 0:
                     with contextlib.suppress(OSError):  # another process was faster
                         folder.remove(name)
 
-    def _files(self) -> Iterator[tuple[int, int, str]]:
+    def _list_files(self) -> Iterator[tuple[int, int, str]]:
         with contextlib.closing(open_root(self._path)) as folder:
-            for name, _ in folder.entries():
+            for name, _ in folder.list_entries():
                 with contextlib.suppress(OSError):
-                    found = folder.peek(name)
+                    found = folder.stat(name)
                     if stat.S_ISREG(found.st_mode):
-                        yield found.st_mtime_ns, max(found.st_size, _LEAST), name
+                        yield found.st_mtime_ns, max(found.st_size, _MIN_DISK_SIZE), name
 
-    def _name(self, kind: str, key: tuple[str, ...]) -> str:
-        return hashlib.sha256("\0".join((self._owner, kind, *key)).encode()).hexdigest()
+    def _file_name(self, kind: str, key: tuple[str, ...]) -> str:
+        return hashlib.sha256("\0".join((self._key_prefix, kind, *key)).encode()).hexdigest()
 
 
-def _unpacked(data: bytes) -> bytes | None:
-    digest, packed = data[:_DIGEST], data[_DIGEST:]
+def _unpack(data: bytes) -> bytes | None:
+    digest, packed = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
     if hashlib.sha256(packed).digest() != digest:
         return None
     try:

@@ -12,18 +12,18 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from skillhall._internal.fs.handles import open_root, read_beneath
+from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.net.addresses import address_policy
+from skillhall._internal.net.addresses import build_address_policy
 from skillhall._internal.net.url import WebUrl
-from skillhall._internal.settings import environment_with, secret_in
+from skillhall._internal.settings import build_environment, read_secret_variable
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.sources.mcp.client import SkillServer, open_skill_server
-from skillhall._internal.sources.mcp.http_transport import HttpLine
-from skillhall._internal.sources.mcp.stdio_transport import StdioLine
-from skillhall._internal.sources.mcp.transport import TIMING, Timing
-from skillhall._internal.sources.ref import checked_label
-from skillhall._internal.strict_json import NotJson, parse_json, render_json
+from skillhall._internal.sources.mcp.client import McpSkillClient, open_skill_client
+from skillhall._internal.sources.mcp.http_transport import HttpTransport
+from skillhall._internal.sources.mcp.stdio_transport import StdioTransport
+from skillhall._internal.sources.mcp.transport import DEFAULT_MCP_TIMEOUTS, McpTimeouts
+from skillhall._internal.sources.ref import check_mcp_label
+from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import (
     ConfigInvalid,
     Conflict,
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillhall._internal.settings import Settings
-    from skillhall._internal.sources.mcp.transport import Line
+    from skillhall._internal.sources.mcp.transport import McpTransport
 
-FILE: Final = "mcp-servers.json"  # in the data folder
+SERVERS_FILE: Final = "mcp-servers.json"  # in the data folder
 VERSION: Final = 1
 MAX_SERVERS_FILE: Final = 1024 * 1024  # bytes
-_CACHE: Final = "mcp"  # in the cache folder: a folder for each server
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
-_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
-_MEND = f"correct {FILE} in the data folder, or remove it and add the servers anew"
+_CACHE_FOLDER: Final = "mcp"  # in the cache folder: a folder for each server
+_VARIABLE_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+_URL_PATTERN = re.compile(r"https?://", re.IGNORECASE)
+_FIX_HINT = f"correct {SERVERS_FILE} in the data folder, or remove it and add the servers anew"
 
 
 class McpServer(NamedTuple):
@@ -59,48 +59,50 @@ class McpServer(NamedTuple):
     variables: tuple[str, ...] = ()  # that the command gets to see, besides the essentials
 
     @property
-    def place(self) -> str:
+    def endpoint(self) -> str:
         """Where it is, for people."""
         return self.url or " ".join(self.command)
 
 
 def parse_server(
     label: str,
-    words: Sequence[str],
+    arguments: Sequence[str],
     token_variable: str = "",
     variables: Sequence[str] = (),
-    base: str = "",
+    base_folder: str = "",
 ) -> McpServer:
     """The server that words name: one http address, or a command, found from `base`.
 
     Raises: SourceRejected, ConfigInvalid.
     """
-    if len(words) == 1 and _ADDRESS.match(words[0]):
+    if len(arguments) == 1 and _URL_PATTERN.match(arguments[0]):
         if variables:
             raise ConfigInvalid(label, "only a command gets to see variables")
-        return _checked(McpServer(label, url=words[0], token_variable=token_variable))
+        return _check_server(McpServer(label, url=arguments[0], token_variable=token_variable))
     if token_variable:
         raise ConfigInvalid(label, "only an address is sent a token; a command sees variables")
-    has_folder = bool(words) and os.path.dirname(words[0]) != ""
-    program = [os.path.normpath(os.path.join(base, words[0]))] if has_folder else words[:1]
-    command = (*program, *words[1:])
-    return _checked(McpServer(label, command=command, variables=tuple(variables)))
+    has_folder = bool(arguments) and os.path.dirname(arguments[0]) != ""
+    program = (
+        [os.path.normpath(os.path.join(base_folder, arguments[0]))] if has_folder else arguments[:1]
+    )
+    command = (*program, *arguments[1:])
+    return _check_server(McpServer(label, command=command, variables=tuple(variables)))
 
 
-def _checked(server: McpServer) -> McpServer:
+def _check_server(server: McpServer) -> McpServer:
     """The server, if all of it is as it should be. Raises: SourceRejected, ConfigInvalid."""
-    checked_label(server.label)
+    check_mcp_label(server.label)
     for name in (*server.variables, server.token_variable):
-        if name and not _VARIABLE.fullmatch(name):
+        if name and not _VARIABLE_PATTERN.fullmatch(name):
             raise ConfigInvalid(name[:100], "it is no name of a variable")
     if server.url:
-        return server._replace(url=_checked_url(server.url))
+        return server._replace(url=_check_url(server.url))
     if not server.command or not server.command[0] or any("\0" in one for one in server.command):
         raise ConfigInvalid(server.label, "it has neither an address nor a command")
     return server
 
 
-def _checked_url(text: str) -> str:
+def _check_url(text: str) -> str:
     url = WebUrl.parse(text)
     if url.fragment or url.query:
         raise SourceRejected("url", text, "a server's address has no query and no fragment")
@@ -117,14 +119,16 @@ def read_servers(settings: Settings) -> dict[str, McpServer]:
     except FileNotFoundError:
         return {}
     try:
-        data = read_beneath(root, RelativePath.parse(FILE), MAX_SERVERS_FILE)
+        data = read_below(root, RelativePath.parse(SERVERS_FILE), MAX_SERVERS_FILE)
     except SkillFileNotFound:
         return {}
     except (NotAFile, TooLarge):
-        raise ConfigInvalid(FILE, "it is not a regular file of ordinary size", _MEND) from None
+        raise ConfigInvalid(
+            SERVERS_FILE, "it is not a regular file of ordinary size", _FIX_HINT
+        ) from None
     finally:
         root.close()
-    return _parsed(data)
+    return _parse_servers(data)
 
 
 def find_server(settings: Settings, label: str) -> McpServer:
@@ -140,12 +144,12 @@ def add_server(settings: Settings, server: McpServer, *, overwrite: bool = False
 
     Raises: Conflict, ConfigInvalid, OSError.
     """
-    with _changing(settings) as servers:
+    with _edit_servers(settings) as servers:
         known = servers.get(server.label)
         if known is not None and known != server and not overwrite:
             raise Conflict(server.label, "take another label, or replace it with --overwrite")
         if known != server:
-            forget(settings, server.label)
+            clear_cache(settings, server.label)
         servers[server.label] = server
 
 
@@ -154,28 +158,28 @@ def remove_server(settings: Settings, label: str) -> None:
 
     Raises: UnknownMcpServer, ConfigInvalid, OSError.
     """
-    with _changing(settings) as servers:
+    with _edit_servers(settings) as servers:
         if label not in servers:
             raise UnknownMcpServer(label, get_close_matches(label, servers))
-        forget(settings, label)
+        clear_cache(settings, label)
         del servers[label]
 
 
 @contextmanager
-def _changing(settings: Settings) -> Iterator[dict[str, McpServer]]:
+def _edit_servers(settings: Settings) -> Iterator[dict[str, McpServer]]:
     """The servers, kept from other processes and written when the block ends well."""
     os.makedirs(settings.data_directory, exist_ok=True)
-    with WritableFolder(settings.data_directory) as folder, folder.locked():
+    with WritableFolder(settings.data_directory) as folder, folder.lock():
         before = read_servers(settings)
         servers = dict(before)
         yield servers
         if servers != before:
-            fields = {label: _fields(one) for label, one in servers.items()}
-            data = render_json({"version": VERSION, "servers": fields}, sort=True) + b"\n"
-            folder.put(FILE, data, 0o600)
+            fields = {label: _serialize_server(one) for label, one in servers.items()}
+            data = render_json({"version": VERSION, "servers": fields}, sort_keys=True) + b"\n"
+            folder.write_file(SERVERS_FILE, data, 0o600)
 
 
-def _fields(server: McpServer) -> dict[str, object]:
+def _serialize_server(server: McpServer) -> dict[str, object]:
     fields: dict[str, object] = {
         "url": server.url,
         "command": list(server.command),
@@ -185,32 +189,37 @@ def _fields(server: McpServer) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _parsed(data: bytes) -> dict[str, McpServer]:
+def _parse_servers(data: bytes) -> dict[str, McpServer]:
     try:
-        value = parse_json(data, unique=True)
-    except NotJson as error:
-        raise ConfigInvalid(FILE, str(error), _MEND) from None
+        value = parse_json(data, unique_keys=True)
+    except InvalidJson as error:
+        raise ConfigInvalid(SERVERS_FILE, str(error), _FIX_HINT) from None
     fields = value if isinstance(value, dict) else {}
     servers = fields.get("servers")
     if not isinstance(servers, dict) or fields.get("version") != VERSION:
-        raise ConfigInvalid(FILE, f"it holds no servers of version {VERSION}", _MEND)
-    return {label: _server(label, fields) for label, fields in servers.items()}
+        raise ConfigInvalid(SERVERS_FILE, f"it holds no servers of version {VERSION}", _FIX_HINT)
+    return {label: _parse_server_entry(label, fields) for label, fields in servers.items()}
 
 
-def _server(label: str, value: object) -> McpServer:
+def _parse_server_entry(label: str, value: object) -> McpServer:
     fields = value if isinstance(value, dict) else {}
     url, variable = fields.get("url", ""), fields.get("tokenVariable", "")
-    command, variables = _texts(fields.get("command", [])), _texts(fields.get("variables", []))
+    command, variables = (
+        _parse_strings(fields.get("command", [])),
+        _parse_strings(fields.get("variables", [])),
+    )
     is_whole = isinstance(url, str) and isinstance(variable, str)
     if not is_whole or command is None or variables is None or bool(url) is bool(command):
-        raise ConfigInvalid(FILE, f"{label[:100]!r} is no server", _MEND)
+        raise ConfigInvalid(SERVERS_FILE, f"{label[:100]!r} is no server", _FIX_HINT)
     try:
-        return _checked(McpServer(label, url, tuple(command), variable, tuple(variables)))
+        return _check_server(McpServer(label, url, tuple(command), variable, tuple(variables)))
     except SourceRejected as error:
-        raise ConfigInvalid(FILE, f"{label[:100]!r} is refused: {error.problem}", _MEND) from None
+        raise ConfigInvalid(
+            SERVERS_FILE, f"{label[:100]!r} is refused: {error.problem}", _FIX_HINT
+        ) from None
 
 
-def _texts(value: object) -> list[str] | None:
+def _parse_strings(value: object) -> list[str] | None:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return value
     return None
@@ -221,28 +230,28 @@ def _texts(value: object) -> list[str] | None:
 
 @contextmanager
 def connect(
-    settings: Settings, server: McpServer, timing: Timing = TIMING
-) -> Iterator[SkillServer]:
+    settings: Settings, server: McpServer, timing: McpTimeouts = DEFAULT_MCP_TIMEOUTS
+) -> Iterator[McpSkillClient]:
     """A server that answers, for as long as the block lasts. A command is started for it.
 
     Raises: SkillsNotServed, SourceRejected, ConfigInvalid, and what a `Line` raises.
     """
-    with open_skill_server(_line(settings, server), timing) as found:
+    with open_skill_client(_open_transport(settings, server), timing) as found:
         yield found
 
 
-def _line(settings: Settings, server: McpServer) -> Line:
+def _open_transport(settings: Settings, server: McpServer) -> McpTransport:
     if server.command:
-        environment = environment_with(server.variables)
+        environment = build_environment(server.variables)
         # Not where the person stands: programs load code from the folder that they start in.
-        return StdioLine(server.label, server.command, environment, settings.home)
+        return StdioTransport(server.label, server.command, environment, settings.home)
     url = WebUrl.parse(server.url)
-    policy = address_policy(settings.allowed_networks)
+    policy = build_address_policy(settings.allowed_networks)
     variable = server.token_variable
-    token = secret_in(variable) if variable else None
+    token = read_secret_variable(variable) if variable else None
     if variable and token is None:
         raise ConfigInvalid(variable, "it is not set", f"put the token of {server.label} into it")
-    return HttpLine.to(url, policy, token, variable)
+    return HttpTransport.for_url(url, policy, token, variable)
 
 
 # What is kept
@@ -250,10 +259,10 @@ def _line(settings: Settings, server: McpServer) -> Line:
 
 def cache_folder(settings: Settings, label: str) -> str:
     """Where verified files of a server are kept: apart from every folder of skills."""
-    return os.path.join(settings.cache_directory, _CACHE, label)
+    return os.path.join(settings.cache_directory, _CACHE_FOLDER, label)
 
 
-def forget(settings: Settings, label: str) -> None:
+def clear_cache(settings: Settings, label: str) -> None:
     """Remove what was kept of a server. Raises: OSError."""
     with (
         suppress(FileNotFoundError),

@@ -22,16 +22,16 @@ from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, Programmin
 
 from skillhall._internal.storage.ports import DATABASE_RESTORED
 from skillhall._internal.storage.records import Event
-from skillhall._internal.storage.sql.backup_validation import check_row
+from skillhall._internal.storage.sql.backup_validation import validate_row
 from skillhall._internal.storage.sql.migrations import (
-    LATEST,
+    LATEST_VERSION,
     current_version,
-    drop_everything,
+    drop_all_tables,
     lock_schema,
     migrate,
 )
 from skillhall._internal.storage.sql.tables import METADATA, events, migrations
-from skillhall._internal.storage.sql.workspace_writes import SqlWriting
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 from skillhall.errors import BackupRejected, Conflict, UnsafePath
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.engine import Database
 
 FORMAT = "skillhall.backup/1"
-_BYTES = "base64"  # the key of a value that is bytes
+_BASE64_KEY = "base64"  # the key of a value that is bytes
 _BATCH = 500  # rows that are written at once
-_LONGEST = 64 * 1024 * 1024  # bytes of one line; a file of a skill has 10 MiB
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # bytes of one line; a file of a skill has 10 MiB
 
 
 class BackupReport(NamedTuple):
@@ -54,63 +54,66 @@ class BackupReport(NamedTuple):
     version: int  # of the tables
 
 
-def write_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
+def create_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
     """Everything in the database at one moment. Raises: DatabaseUnavailable."""
 
     def work(connection: Connection) -> tuple[bytes, BackupReport]:
         version, rows = current_version(connection), 0
         packed, check = io.BytesIO(), hashlib.sha256()
         with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as out:
-            for line, is_row in _lines(connection, version, at):
+            for line, is_row in _serialize_lines(connection, version, at):
                 rows += is_row
                 check.update(line)
                 out.write(line)
-            out.write(_line({"rows": rows, "sha256": check.hexdigest()}))
+            out.write(_serialize_line({"rows": rows, "sha256": check.hexdigest()}))
         return packed.getvalue(), BackupReport(rows, version)
 
     return database.read(work)
 
 
-def read_backup(database: Database, data: bytes, at: str, *, overwrite: bool) -> BackupReport:
+def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool) -> BackupReport:
     """Put what a backup holds in place of what is in the database: all of it, or nothing.
 
     Raises: BackupRejected, Conflict if there is something and it may not be overwritten,
     DatabaseUnavailable, DatabaseFull.
     """
-    report = _checked(data)
+    report = _validate_backup(data)
 
     def work(connection: Connection) -> BackupReport:
         lock_schema(connection)
-        if not overwrite and _is_used(connection):
+        if not overwrite and _has_data(connection):
             raise Conflict("what the database holds", "use --overwrite to lose it")
-        last = SqlWriting(connection).event_range()[1]
-        drop_everything(connection)
+        last = SqlWorkspaceWriter(connection).event_range()[1]
+        drop_all_tables(connection)
         migrate(connection, at, report.version)
-        with _rejected_if_not_taken():
-            _fill(connection, _parsed(data))
+        with _reject_invalid_rows():
+            _insert_all_rows(connection, _parse_lines(data))
         migrate(connection, at)
-        _tell(connection, last, at)
+        _publish_reset(connection, last, at)
         return report
 
     return database.write(work)
 
 
-def _lines(connection: Connection, version: int, at: str) -> Iterator[tuple[bytes, bool]]:
-    yield _line({"format": FORMAT, "version": version, "at": at}), False
+def _serialize_lines(connection: Connection, version: int, at: str) -> Iterator[tuple[bytes, bool]]:
+    yield _serialize_line({"format": FORMAT, "version": version, "at": at}), False
     for table in METADATA.sorted_tables:
         if table is migrations:
             continue
-        yield _line({"table": table.name, "columns": [one.name for one in table.columns]}), False
+        yield (
+            _serialize_line({"table": table.name, "columns": [one.name for one in table.columns]}),
+            False,
+        )
         for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
-            yield _line([_told(value) for value in row]), True
+            yield _serialize_line([_encode_value(value) for value in row]), True
 
 
-def _checked(data: bytes) -> BackupReport:
+def _validate_backup(data: bytes) -> BackupReport:
     """What a file holds, read to its end before anything is changed. Raises: BackupRejected."""
     check, rows, version = hashlib.sha256(), 0, 0
     end: object = None
     try:
-        for number, line in enumerate(_texts(data)):
+        for number, line in enumerate(_read_lines(data)):
             if end is not None:
                 raise BackupRejected("something follows its end")
             value = json.loads(line)
@@ -120,7 +123,7 @@ def _checked(data: bytes) -> BackupReport:
             check.update(line)
             rows += isinstance(value, list)
             if number == 0:
-                version = _version(value)
+                version = _parse_version(value)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error):
         raise BackupRejected("it is damaged, or no backup") from None
     if end != {"rows": rows, "sha256": check.hexdigest()} or not version:
@@ -128,28 +131,28 @@ def _checked(data: bytes) -> BackupReport:
     return BackupReport(rows, version)
 
 
-def _version(head: object) -> int:
+def _parse_version(head: object) -> int:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise BackupRejected("it is no backup of Skillhall")
     version = head.get("version")
     if not isinstance(version, int) or version < 1:
         raise BackupRejected("it does not say which version it has")
-    if version > LATEST:
-        raise BackupRejected(f"it has version {version}, and this Skillhall knows {LATEST}")
+    if version > LATEST_VERSION:
+        raise BackupRejected(f"it has version {version}, and this Skillhall knows {LATEST_VERSION}")
     return version
 
 
-def _texts(data: bytes) -> Iterator[bytes]:
+def _read_lines(data: bytes) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as lines:
-        while line := lines.readline(_LONGEST):
+        while line := lines.readline(_MAX_LINE_BYTES):
             yield line
 
 
-def _parsed(data: bytes) -> Iterator[Any]:
-    return (json.loads(line) for line in _texts(data))
+def _parse_lines(data: bytes) -> Iterator[Any]:
+    return (json.loads(line) for line in _read_lines(data))
 
 
-def _fill(connection: Connection, lines: Iterator[Any]) -> None:
+def _insert_all_rows(connection: Connection, lines: Iterator[Any]) -> None:
     tables = MetaData()
     tables.reflect(connection)
     next(lines)
@@ -159,21 +162,21 @@ def _fill(connection: Connection, lines: Iterator[Any]) -> None:
     rows: list[dict[str, object]] = []
     for value in lines:
         if isinstance(value, list) and table is not None and len(value) == len(columns):
-            row = dict(zip(columns, map(_read, value), strict=True))
-            check_row(table, row)
+            row = dict(zip(columns, map(_decode_value, value), strict=True))
+            validate_row(table, row)
             rows.append(row)
             continue
-        _insert(connection, table, rows)
+        _insert_batches(connection, table, rows)
         rows = []
         if isinstance(value, dict) and "sha256" in value:
             break
-        table, columns = _table(tables, value)
+        table, columns = _find_table(tables, value)
         missing.discard(table.name)
     if missing:
         raise BackupRejected("it does not hold all tables")
 
 
-def _table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noqa: ANN401 - a line
+def _find_table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noqa: ANN401 - a line
     if not isinstance(value, dict):
         raise BackupRejected("a row has too many or too few values")
     name, columns = value.get("table"), value.get("columns")
@@ -186,7 +189,7 @@ def _table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noqa: AN
 
 
 @contextmanager
-def _rejected_if_not_taken() -> Iterator[None]:
+def _reject_invalid_rows() -> Iterator[None]:
     """Rows that the database refuses make a backup that cannot be used; nothing of it is kept."""
     try:
         yield
@@ -196,16 +199,18 @@ def _rejected_if_not_taken() -> Iterator[None]:
         raise BackupRejected("it holds a value that cannot be used") from None
 
 
-def _insert(connection: Connection, table: Table | None, rows: Iterable[dict[str, object]]) -> None:
+def _insert_batches(
+    connection: Connection, table: Table | None, rows: Iterable[dict[str, object]]
+) -> None:
     left = iter(rows)
     while table is not None and (some := list(islice(left, _BATCH))):
         connection.execute(insert(table), some)
 
 
-def _tell(connection: Connection, last: int, at: str) -> None:
+def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
     """Tell everybody that all is another, with a number that nobody has seen yet."""
     there = connection.execute(select(func.max(events.c.seq))).scalar() or 0
-    following = max(int(there), last) + 1
+    following = max(int(there), last_seq) + 1
     if connection.dialect.name == "postgresql":
         numbered = "SELECT setval(pg_get_serial_sequence('events', 'seq'), :seq, false)"
         connection.execute(text(numbered), {"seq": following})
@@ -213,31 +218,31 @@ def _tell(connection: Connection, last: int, at: str) -> None:
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
         numbered = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
         connection.execute(text(numbered), {"seq": following - 1})
-    SqlWriting(connection).note(Event(DATABASE_RESTORED, "", "", 0, {}, at))
+    SqlWorkspaceWriter(connection).add_events(Event(DATABASE_RESTORED, "", "", 0, {}, at))
 
 
-def _is_used(connection: Connection) -> bool:
+def _has_data(connection: Connection) -> bool:
     kept = (table for table in METADATA.sorted_tables if table not in (migrations, events))
     return any(
         connection.execute(select(func.count()).select_from(table)).scalar_one() for table in kept
     )
 
 
-def _told(value: object) -> object:
+def _encode_value(value: object) -> object:
     if isinstance(value, bytes | memoryview):
-        return {_BYTES: base64.b64encode(value).decode("ascii")}
+        return {_BASE64_KEY: base64.b64encode(value).decode("ascii")}
     return value
 
 
-def _read(value: object) -> object:
+def _decode_value(value: object) -> object:
     if not isinstance(value, dict):
         return value
     try:
-        return base64.b64decode(value[_BYTES], validate=True)
+        return base64.b64decode(value[_BASE64_KEY], validate=True)
     except (KeyError, TypeError, binascii.Error):
         raise BackupRejected("it holds a value that cannot be read") from None
 
 
-def _line(value: object) -> bytes:
+def _serialize_line(value: object) -> bytes:
     told = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
     return f"{told}\n".encode()

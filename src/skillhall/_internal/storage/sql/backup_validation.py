@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillhall._internal.skill.bundle import RelativePath, sha256_of
+from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
 from skillhall.errors import BackupRejected
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, Table
 
-    Row: TypeAlias = Mapping[str, object]
+    BackupRow: TypeAlias = Mapping[str, object]
 
-_LARGEST = 2**63 - 1  # of numbers
+_MAX_INTEGER = 2**63 - 1  # of numbers
 _ZONES = frozenset(Zone)
 
 
-def check_row(table: Table, row: Row) -> None:
+def validate_row(table: Table, row: BackupRow) -> None:
     """Raises: BackupRejected, UnsafePath for a row that no server of ours wrote."""
     for name, value in row.items():
-        if not _is_of(table.c[name], value):
+        if not _has_column_type(table.c[name], value):
             raise BackupRejected(f"{table.name}.{name} holds a value of the wrong kind")
     for check in _CHECKS.get(table.name, ()):
         if not check(row):
             raise BackupRejected(f"a row of {table.name} is not what it should be")
 
 
-def _is_of(column: Column[object], value: object) -> bool:
+def _has_column_type(column: Column[object], value: object) -> bool:
     if value is None:
         return bool(column.nullable)
     if isinstance(value, str):
@@ -38,42 +38,42 @@ def _is_of(column: Column[object], value: object) -> bool:
     if isinstance(value, bytes):
         return column.type.python_type is bytes
     if isinstance(value, int) and not isinstance(value, bool):
-        return column.type.python_type is int and abs(value) <= _LARGEST
+        return column.type.python_type is int and abs(value) <= _MAX_INTEGER
     return False
 
 
-def _has_zone(row: Row) -> bool:
+def _has_valid_zone(row: BackupRow) -> bool:
     return row.get("zone") in _ZONES
 
 
-def _has_digest(row: Row) -> bool:
+def _has_matching_digest(row: BackupRow) -> bool:
     data = row.get("data")
     is_whole = isinstance(data, bytes) and row.get("size") == len(data)
-    return is_whole and isinstance(data, bytes) and row.get("digest") == sha256_of(data)
+    return is_whole and isinstance(data, bytes) and row.get("digest") == sha256_hex(data)
 
 
-def _has_path(row: Row) -> bool:
+def _has_valid_path(row: BackupRow) -> bool:
     return bool(RelativePath.parse(str(row.get("path"))))
 
 
-def _has_folder(row: Row) -> bool:
+def _has_valid_id(row: BackupRow) -> bool:
     return len(RelativePath.parse(str(row.get("id"))).parts) == 1
 
 
-def _has_data(row: Row) -> bool:
+def _has_json_data(row: BackupRow) -> bool:
     try:
         return isinstance(json.loads(str(row.get("data"))), dict)
     except (ValueError, RecursionError):
         return False
 
 
-_CHECKS: Mapping[str, tuple[Callable[[Row], bool], ...]] = {
-    "blocks": (_has_zone,),
-    "template_blocks": (_has_zone,),
-    "snapshot_blocks": (_has_zone,),
-    "blobs": (_has_digest,),
-    "shared_skills": (_has_folder,),
-    "shared_skill_files": (_has_path,),
-    "upload_files": (_has_path,),
-    "events": (_has_data,),
+_CHECKS: Mapping[str, tuple[Callable[[BackupRow], bool], ...]] = {
+    "blocks": (_has_valid_zone,),
+    "template_blocks": (_has_valid_zone,),
+    "snapshot_blocks": (_has_valid_zone,),
+    "blobs": (_has_matching_digest,),
+    "shared_skills": (_has_valid_id,),
+    "shared_skill_files": (_has_valid_path,),
+    "upload_files": (_has_valid_path,),
+    "events": (_has_json_data,),
 }

@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from skillhall._internal.storage.sql.migrations import LATEST, current_version, migrate
+from skillhall._internal.storage.sql.migrations import LATEST_VERSION, current_version, migrate
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-VARIABLE = "SKILLHALL_DATABASE_URL"
-_KINDS = {
+URL_VARIABLE = "SKILLHALL_DATABASE_URL"
+_DRIVERS = {
     "sqlite": "sqlite+pysqlite",
     "postgresql": "postgresql+psycopg",
     "postgres": "postgresql+psycopg",
@@ -33,42 +33,42 @@ _ATTEMPTS = 4  # of a change that met another one
 # Together with the attempts, ten seconds until a caller is told that others are busy.
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=2500")
 # A PostgreSQL that nothing is heard of is given up after some seconds, not after two hours.
-POSTGRES_LINE: Mapping[str, Any] = {
+POSTGRES_CONNECT_ARGS: Mapping[str, Any] = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # milliseconds
 }
-_FILE, _FOLDER = 0o600, 0o700  # sessions are nobody else's business
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # sessions are nobody else's business
 # PostgreSQL's codes: a serialisation failure, a deadlock, a lock that was not to be had.
-_AGAIN = frozenset({"40001", "40P01", "55P03"})
-_FULL = frozenset({"53100"})
+_RETRYABLE_STATES = frozenset({"40001", "40P01", "55P03"})
+_DISK_FULL_STATES = frozenset({"53100"})
 _READ_ONLY = "skillhall_read_only"
 
 
 class Database:
     """A database that has the newest tables; `close` it. Safe to use from several threads."""
 
-    def __init__(self, url: str | URL, at: str, *, patient: bool = False) -> None:
+    def __init__(self, url: str | URL, at: str, *, allow_outage: bool = False) -> None:
         """Open it, and bring its tables up to date; `at` is when that is.
 
         A patient one may be down: it is tried again with each use, until it can be opened.
         Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
         """
-        self._url = read_url(url)
+        self._url = parse_database_url(url)
         self.is_postgres = self._url.get_backend_name() == "postgresql"
-        self._engine = self._made()
-        self._readers = self._engine.execution_options(**self._reading_options())
-        self._listeners: list[Callable[[], None]] = []
+        self._engine = self._create_engine()
+        self._read_engine = self._engine.execution_options(**self._build_read_options())
+        self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
-        self._opening = threading.Lock()
-        self._at = at
+        self._open_lock = threading.Lock()
+        self._opened_at = at
         self._is_open = False
         try:
             self._open()
         except DatabaseUnavailable as error:
-            if not patient or isinstance(error, DatabaseNewer):
+            if not allow_outage or isinstance(error, DatabaseNewer):
                 self.close()
                 raise
         except BaseException:
@@ -81,12 +81,12 @@ class Database:
         return self._url.database or ""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Which database it is, whoever asks and by whatever password."""
         host = self._url.host or self._url.query.get("host", "")
         return f"{host}:{self._url.port or ''}/{self._url.database}"
 
-    def problem(self) -> str:
+    def find_problem(self) -> str:
         """Why it cannot be used at this moment; "" if it can."""
         try:
             self.read(lambda connection: connection.exec_driver_sql("SELECT 1"))
@@ -95,7 +95,7 @@ class Database:
         return ""
 
     @property
-    def connection_text(self) -> str:
+    def connection_url(self) -> str:
         """What a driver of its own connects by; it holds the password."""
         plain = self._url.set(drivername="postgresql")
         return plain.render_as_string(hide_password=False)
@@ -103,7 +103,7 @@ class Database:
     def read(self, work: Callable[[Connection], _T]) -> _T:
         """What the work finds, all of one moment. Raises: DatabaseUnavailable."""
         self._open()
-        return self._seen(work)
+        return self._run_read(work)
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
         """What the work returns, once its changes are kept; it is tried again if others are faster.
@@ -111,16 +111,16 @@ class Database:
         Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
         """
         self._open()
-        return self._changed(work)
+        return self._run_write(work)
 
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each change of this process, until the answer is called."""
         with self._lock:
-            self._listeners.append(listener)
+            self._callbacks.append(callback)
 
         def stop() -> None:
             with self._lock, contextlib.suppress(ValueError):
-                self._listeners.remove(listener)
+                self._callbacks.remove(callback)
 
         return stop
 
@@ -132,106 +132,108 @@ class Database:
         """Bring the tables up to date, once."""
         if self._is_open:
             return
-        with self._opening:
+        with self._open_lock:
             if not self._is_open:
                 if not self.is_postgres:
-                    _prepare_file(self.path)
+                    _create_file(self.path)
                 # A database that is up to date is opened without waiting for writers.
-                if self._seen(current_version) != LATEST:
-                    self._changed(lambda connection: migrate(connection, self._at))
+                if self._run_read(current_version) != LATEST_VERSION:
+                    self._run_write(lambda connection: migrate(connection, self._opened_at))
                 self._is_open = True
 
-    def _seen(self, work: Callable[[Connection], _T]) -> _T:
-        with translated(), self._readers.begin() as connection:
+    def _run_read(self, work: Callable[[Connection], _T]) -> _T:
+        with translate_errors(), self._read_engine.begin() as connection:
             return work(connection)
 
-    def _changed(self, work: Callable[[Connection], _T]) -> _T:
+    def _run_write(self, work: Callable[[Connection], _T]) -> _T:
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._written(work)
+                return self._write_once(work)
             except DBAPIError as error:
-                if not _is_passing(error):
-                    raise _told(error) from None
+                if not _is_retryable(error):
+                    raise _to_database_error(error) from None
             except PoolTimeout as error:
-                raise _told(error) from None
-        with translated():
-            return self._written(work)
+                raise _to_database_error(error) from None
+        with translate_errors():
+            return self._write_once(work)
 
-    def _written(self, work: Callable[[Connection], _T]) -> _T:
+    def _write_once(self, work: Callable[[Connection], _T]) -> _T:
         with self._engine.begin() as connection:
             result = work(connection)
         with self._lock:
-            listeners = [*self._listeners]
+            listeners = [*self._callbacks]
         for listener in listeners:
             listener()
         return result
 
-    def _made(self) -> Engine:
+    def _create_engine(self) -> Engine:
         if self.is_postgres:
             return _postgres_engine(self._url)
         engine = create_engine(self._url, connect_args={"check_same_thread": False})
-        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
 
-    def _reading_options(self) -> dict[str, Any]:
+    def _build_read_options(self) -> dict[str, Any]:
         if self.is_postgres:
             return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         return {_READ_ONLY: True}
 
 
-def file_url(path: str) -> URL:
+def build_sqlite_url(path: str) -> URL:
     """The address of an SQLite database in a file, whatever its path holds."""
     return URL.create("sqlite", database=path)
 
 
-def read_url(text: str | URL) -> URL:
+def parse_database_url(text: str | URL) -> URL:
     """The address of a database. Raises: ConfigInvalid, which does not repeat the text."""
     try:
         url = make_url(text)
-        driver = _KINDS.get(url.drivername.partition("+")[0])
+        driver = _DRIVERS.get(url.drivername.partition("+")[0])
     except (ArgumentError, ValueError):
         driver = None
     if driver is None:
         raise ConfigInvalid(
-            VARIABLE,
+            URL_VARIABLE,
             "that is no address of a database",
             "write sqlite:////path/to/file.db or postgresql://user@host/name",
         )
     if driver.startswith("sqlite") and url.database in (None, "", ":memory:"):
-        raise ConfigInvalid(VARIABLE, "it names no file", "write sqlite:////path/to/file.db")
+        raise ConfigInvalid(URL_VARIABLE, "it names no file", "write sqlite:////path/to/file.db")
     return url.set(drivername=driver)
 
 
 @contextlib.contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Errors of the database as errors of ours."""
     try:
         yield
     except SQLAlchemyError as error:
-        raise _told(error) from None
+        raise _to_database_error(error) from None
 
 
 def _postgres_engine(url: URL) -> Engine:
     try:
-        return create_engine(url, pool_pre_ping=True, pool_size=10, connect_args={**POSTGRES_LINE})
+        return create_engine(
+            url, pool_pre_ping=True, pool_size=10, connect_args={**POSTGRES_CONNECT_ARGS}
+        )
     except (ModuleNotFoundError, NoSuchModuleError):
         raise ConfigInvalid(
-            VARIABLE, "PostgreSQL needs a driver", "pip install 'skillhall[postgres]'"
+            URL_VARIABLE, "PostgreSQL needs a driver", "pip install 'skillhall[postgres]'"
         ) from None
 
 
-def _prepare_file(path: str) -> None:
+def _create_file(path: str) -> None:
     """Let the file be there, for its owner alone."""
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), _FOLDER, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE))
+        os.makedirs(os.path.dirname(os.path.abspath(path)), _FOLDER_MODE, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE))
     except OSError as error:
         problem = (error.strerror or "it cannot be opened").lower()
         raise DatabaseUnavailable(f"its file cannot be used: {problem}") from None
 
 
-def _set_up_sqlite(connection: sqlite3.Connection, _: object) -> None:
+def _configure_sqlite(connection: sqlite3.Connection, _: object) -> None:
     # Python's own transactions begin too late: a read before a write would not be part of them.
     connection.isolation_level = None
     for pragma in _PRAGMAS:
@@ -243,7 +245,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")
 
 
-def _is_passing(error: DBAPIError) -> bool:
+def _is_retryable(error: DBAPIError) -> bool:
     """Whether the same work may well succeed if it is done again."""
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
@@ -251,10 +253,10 @@ def _is_passing(error: DBAPIError) -> bool:
             sqlite3.SQLITE_BUSY,
             sqlite3.SQLITE_LOCKED,
         )
-    return getattr(cause, "sqlstate", None) in _AGAIN
+    return getattr(cause, "sqlstate", None) in _RETRYABLE_STATES
 
 
-def _told(error: SQLAlchemyError) -> Exception:
+def _to_database_error(error: SQLAlchemyError) -> Exception:
     """The error of ours for one of the database; it repeats no statement and no value."""
     if not isinstance(error, DBAPIError):
         if isinstance(error, PoolTimeout):
@@ -262,17 +264,17 @@ def _told(error: SQLAlchemyError) -> Exception:
         return error
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
-        return _told_sqlite(error, getattr(cause, "sqlite_errorcode", 0) & 0xFF)
+        return _to_sqlite_error(error, getattr(cause, "sqlite_errorcode", 0) & 0xFF)
     state = getattr(cause, "sqlstate", None)
-    if state in _FULL:
+    if state in _DISK_FULL_STATES:
         return DatabaseFull()
-    if state in _AGAIN:
+    if state in _RETRYABLE_STATES:
         return DatabaseUnavailable("others are changing the same things")
     is_gone = state is None or state[:2] in ("08", "28", "3D", "53", "57", "58", "25")
     return DatabaseUnavailable("it cannot be reached") if is_gone else error
 
 
-_SQLITE_PROBLEMS = {
+_SQLITE_MESSAGES = {
     sqlite3.SQLITE_BUSY: "others are changing it",
     sqlite3.SQLITE_LOCKED: "others are changing it",
     sqlite3.SQLITE_CORRUPT: "its file is damaged",
@@ -284,8 +286,8 @@ _SQLITE_PROBLEMS = {
 }
 
 
-def _told_sqlite(error: DBAPIError, code: int) -> Exception:
+def _to_sqlite_error(error: DBAPIError, code: int) -> Exception:
     if code == sqlite3.SQLITE_FULL:
         return DatabaseFull()
-    problem = _SQLITE_PROBLEMS.get(code)
+    problem = _SQLITE_MESSAGES.get(code)
     return error if problem is None else DatabaseUnavailable(problem)

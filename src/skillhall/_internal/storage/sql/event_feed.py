@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.storage.ports import Store
+    from skillhall._internal.storage.ports import WorkspaceStore
     from skillhall._internal.storage.records import Event
-    from skillhall._internal.storage.sql.event_signal import Watch
+    from skillhall._internal.storage.sql.event_signal import EventSignal
 
-    Listener: TypeAlias = Callable[[Sequence[Event]], None]
+    Subscriber: TypeAlias = Callable[[Sequence[Event]], None]
 
 BATCH = 500  # events that are read at once
-_PATIENCE = 5.0  # seconds that a database may take to answer when the feed is closed
+_CLOSE_TIMEOUT = 5.0  # seconds that a database may take to answer when the feed is closed
 
 
 class EventFeed:
@@ -30,64 +30,64 @@ class EventFeed:
     nobody told them.
     """
 
-    def __init__(self, store: Store, watch: Watch) -> None:
+    def __init__(self, store: WorkspaceStore, signal: EventSignal) -> None:
         self._store = store
-        self._watch = watch
-        self._listeners: dict[int, Listener] = {}
+        self._signal = signal
+        self._subscribers: dict[int, Subscriber] = {}
         self._lock = threading.Lock()
-        self._number = 0
-        self._ended = threading.Event()
-        self._last: int | None = None
+        self._last_id = 0
+        self._stopped = threading.Event()
+        self._last_seq: int | None = None
         with contextlib.suppress(SkillhallError):
-            self._last = self._newest()
+            self._last_seq = self._read_last_seq()
         self._thread = threading.Thread(target=self._run, name="skillhall-events", daemon=True)
         self._thread.start()
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Hand every event from now on to `listener`, until the answer is called."""
         with self._lock:
-            self._number += 1
-            number = self._number
-            self._listeners[number] = listener
+            self._last_id += 1
+            number = self._last_id
+            self._subscribers[number] = subscriber
 
         def stop() -> None:
             with self._lock:
-                self._listeners.pop(number, None)
+                self._subscribers.pop(number, None)
 
         return stop
 
     def close(self) -> None:
         """End the thread."""
-        self._ended.set()
-        self._thread.join(_PATIENCE)
-        self._watch.close()
+        self._stopped.set()
+        self._thread.join(_CLOSE_TIMEOUT)
+        self._signal.close()
 
     def _run(self) -> None:
-        is_behind = self._last is None
-        while not self._ended.is_set():
-            is_behind = self._watch.wait() or is_behind
+        is_behind = self._last_seq is None
+        while not self._stopped.is_set():
+            is_behind = self._signal.wait() or is_behind
             if is_behind:
                 # Whatever goes wrong, a server must not stop hearing of the others.
                 with contextlib.suppress(Exception):
-                    self._tell()
+                    self._deliver_new_events()
                     is_behind = False
 
-    def _newest(self) -> int:
+    def _read_last_seq(self) -> int:
         return self._store.read(lambda read: read.event_range())[1]
 
-    def _tell(self) -> None:
-        if self._last is None:
-            self._last = self._newest()
-            self._hand_out(())
-        while found := self._after(self._last):
-            self._last = found[-1].seq
-            self._hand_out(found)
+    def _deliver_new_events(self) -> None:
+        if self._last_seq is None:
+            self._last_seq = self._read_last_seq()
+            self._notify_subscribers(())
+        while found := self._read_events_after(self._last_seq):
+            self._last_seq = found[-1].seq
+            self._notify_subscribers(found)
 
-    def _after(self, seq: int) -> Sequence[Event]:
+    def _read_events_after(self, seq: int) -> Sequence[Event]:
         return self._store.read(lambda read: read.events(seq, BATCH))
 
-    def _hand_out(self, events: Sequence[Event]) -> None:
+    def _notify_subscribers(self, events: Sequence[Event]) -> None:
         with self._lock:
-            listeners = [*self._listeners.values()]
+            listeners = [*self._subscribers.values()]
         for listener in listeners:
             listener(events)

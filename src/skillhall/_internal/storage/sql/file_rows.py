@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select, text, union
 
-from skillhall._internal.skill.bundle import sha256_of
-from skillhall._internal.storage.records import KeptFile
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.storage.records import StoredFile
 from skillhall._internal.storage.sql.tables import blobs, shared_skill_files, upload_files
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Connection, Table
 
-    from skillhall._internal.storage.ports import Files
+    from skillhall._internal.storage.ports import FilesByPath
 
 # Whoever waits here changes files alone: bytes that one needs are not forgotten by another.
 _LOCK = "SELECT pg_advisory_xact_lock(7223446120933)"
@@ -26,9 +26,9 @@ def lock_files(connection: Connection) -> None:
         connection.execute(text(_LOCK))
 
 
-def files_of(
+def read_file_rows(
     connection: Connection, owner: Column[str], identity: str | None = None
-) -> dict[str, dict[str, KeptFile]]:
+) -> dict[str, dict[str, StoredFile]]:
     """The files by owner and path, in order; of one owner, if it is named."""
     table = owner.table
     asked = select(
@@ -36,19 +36,21 @@ def files_of(
     ).join(blobs, blobs.c.digest == table.c.digest)
     if identity is not None:
         asked = asked.where(owner == identity)
-    found: dict[str, dict[str, KeptFile]] = {}
+    found: dict[str, dict[str, StoredFile]] = {}
     for row in sorted(connection.execute(asked), key=lambda row: str(row.path)):
-        found.setdefault(row.owner, {})[row.path] = KeptFile(row.digest, row.size, row.mode)
+        found.setdefault(row.owner, {})[row.path] = StoredFile(row.digest, row.size, row.mode)
     return found
 
 
-def keep_files(connection: Connection, owner: Column[str], identity: str, files: Files) -> None:
+def insert_files(
+    connection: Connection, owner: Column[str], identity: str, files: FilesByPath
+) -> None:
     """Keep files of one owner; bytes that are there already are not sent again."""
     rows = [
-        {owner.name: identity, "path": path, "digest": sha256_of(data), "mode": mode}
+        {owner.name: identity, "path": path, "digest": sha256_hex(data), "mode": mode}
         for path, (data, mode) in files.items()
     ]
-    contents = {sha256_of(data): data for data, _ in files.values()}
+    contents = {sha256_hex(data): data for data, _ in files.values()}
     known = select(blobs.c.digest).where(blobs.c.digest.in_(contents))
     for digest in contents.keys() - set(connection.execute(known).scalars()):
         data = contents[digest]
@@ -57,7 +59,7 @@ def keep_files(connection: Connection, owner: Column[str], identity: str, files:
         connection.execute(insert(owner.table), rows)
 
 
-def drop_owner(
+def delete_owner(
     connection: Connection, key: Column[str], identity: str, owner: Column[str]
 ) -> set[str]:
     """Remove one with its files; the digests of bytes that may now be loose."""
@@ -67,7 +69,7 @@ def drop_owner(
     return loose
 
 
-def forget(connection: Connection, digests: set[str]) -> None:
+def delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
     """Remove those of the bytes that nothing needs."""
     used = union(*(select(one.c.digest).where(one.c.digest.in_(digests)) for one in _OWNERS))
     unused = digests - set(connection.execute(used).scalars()) if digests else digests

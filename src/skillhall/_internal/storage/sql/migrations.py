@@ -19,26 +19,27 @@ if TYPE_CHECKING:
 
 _LOCK = 7_223_446_120_931  # of PostgreSQL's advisory locks, the one for migrations
 
-_BUDGETS = (
+_BUDGET_COLUMNS = (
     "budget_permanent BIGINT, budget_stable BIGINT, budget_working BIGINT, budget_total BIGINT"
 )
-_CONTENT = """type TEXT NOT NULL,
+_CONTENT_COLUMNS = """type TEXT NOT NULL,
     zone TEXT NOT NULL CHECK (zone IN ('PERMANENT', 'STABLE', 'WORKING')),
     content TEXT NOT NULL, tokens BIGINT NOT NULL, bytes BIGINT NOT NULL,
     skill_name TEXT, skill_description TEXT, source_type TEXT, source_ref TEXT"""
-_SESSION = "session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE"
+_SESSION_COLUMN = "session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE"
 
 
 def _m1_sessions(connection: Connection) -> None:
     """Sessions, their blocks, and the events that tell about changes."""
-    key, serial = _key(connection), _serial(connection)
+    key, serial = _get_position_type(connection), _get_serial_type(connection)
     _execute(
         connection,
-        f"""CREATE TABLE sessions (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, {_BUDGETS},
+        f"""CREATE TABLE sessions (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
+         {_BUDGET_COLUMNS},
             version BIGINT NOT NULL, revision BIGINT NOT NULL,
             created_at TEXT NOT NULL, updated_at TEXT NOT NULL)""",
-        f"""CREATE TABLE blocks (id TEXT PRIMARY KEY NOT NULL, {_SESSION},
-            position {key} NOT NULL, {_CONTENT}, version BIGINT NOT NULL,
+        f"""CREATE TABLE blocks (id TEXT PRIMARY KEY NOT NULL, {_SESSION_COLUMN},
+            position {key} NOT NULL, {_CONTENT_COLUMNS}, version BIGINT NOT NULL,
             created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted BIGINT)""",
         """CREATE UNIQUE INDEX blocks_order ON blocks (session_id, zone, position)
             WHERE deleted IS NULL""",
@@ -52,23 +53,24 @@ def _m1_sessions(connection: Connection) -> None:
 
 def _m2_templates_and_snapshots(connection: Connection) -> None:
     """Arrangements that are kept: templates, and sessions as they were."""
-    key = _key(connection)
+    key = _get_position_type(connection)
     _execute(
         connection,
         f"""CREATE TABLE templates (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
-            description TEXT NOT NULL, {_BUDGETS}, version BIGINT NOT NULL,
+            description TEXT NOT NULL, {_BUDGET_COLUMNS}, version BIGINT NOT NULL,
             created_at TEXT NOT NULL, updated_at TEXT NOT NULL)""",
         "CREATE UNIQUE INDEX templates_name ON templates (name)",
         f"""CREATE TABLE template_blocks (
             template_id TEXT NOT NULL REFERENCES templates (id) ON DELETE CASCADE,
-            ordinal BIGINT NOT NULL, {_CONTENT}, PRIMARY KEY (template_id, ordinal))""",
-        f"""CREATE TABLE snapshots (id TEXT PRIMARY KEY NOT NULL, {_SESSION}, name TEXT NOT NULL,
-            {_BUDGETS}, revision BIGINT NOT NULL, automatic BIGINT NOT NULL,
+            ordinal BIGINT NOT NULL, {_CONTENT_COLUMNS}, PRIMARY KEY (template_id,
+ordinal))""",
+        f"""CREATE TABLE snapshots (id TEXT PRIMARY KEY NOT NULL, {_SESSION_COLUMN}, name TEXT NOT NULL,
+            {_BUDGET_COLUMNS}, revision BIGINT NOT NULL, automatic BIGINT NOT NULL,
             created_at TEXT NOT NULL)""",
         "CREATE INDEX snapshots_session ON snapshots (session_id, revision)",
         f"""CREATE TABLE snapshot_blocks (
             snapshot_id TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE,
-            id TEXT NOT NULL, position {key} NOT NULL, {_CONTENT}, version BIGINT NOT NULL,
+            id TEXT NOT NULL, position {key} NOT NULL, {_CONTENT_COLUMNS}, version BIGINT NOT NULL,
             created_at TEXT NOT NULL, updated_at TEXT NOT NULL, PRIMARY KEY (snapshot_id, id))""",
     )
 
@@ -114,7 +116,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m3_shared_files,
     _m4_tokens,
 )
-LATEST = len(MIGRATIONS)
+LATEST_VERSION = len(MIGRATIONS)
 
 
 def current_version(connection: Connection) -> int:
@@ -131,24 +133,24 @@ def lock_schema(connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
 
-def migrate(connection: Connection, at: str, upto: int = LATEST) -> None:
+def migrate(connection: Connection, at: str, target_version: int = LATEST_VERSION) -> None:
     """Bring the database up to a version, in the open transaction. Raises: DatabaseNewer."""
     lock_schema(connection)
     version = current_version(connection)
-    if version > LATEST:
-        raise DatabaseNewer(version, LATEST)
+    if version > LATEST_VERSION:
+        raise DatabaseNewer(version, LATEST_VERSION)
     if version == 0:
         _execute(
             connection,
             """CREATE TABLE IF NOT EXISTS schema_migrations (
                 version INTEGER PRIMARY KEY NOT NULL, applied_at TEXT NOT NULL)""",
         )
-    for number, step in enumerate(MIGRATIONS[version:upto], start=version + 1):
+    for number, step in enumerate(MIGRATIONS[version:target_version], start=version + 1):
         step(connection)
         connection.execute(migrations.insert(), {"version": number, "applied_at": at})
 
 
-def drop_everything(connection: Connection) -> None:
+def drop_all_tables(connection: Connection) -> None:
     """Remove every table of ours, in the transaction that is open."""
     for table in _ALL_TABLES:
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
@@ -182,11 +184,11 @@ def _is_postgres(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
-def _key(connection: Connection) -> str:
+def _get_position_type(connection: Connection) -> str:
     return 'TEXT COLLATE "C"' if _is_postgres(connection) else "TEXT"
 
 
-def _serial(connection: Connection) -> str:
+def _get_serial_type(connection: Connection) -> str:
     if _is_postgres(connection):
         return "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
     return "INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL"

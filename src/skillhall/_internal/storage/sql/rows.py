@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from skillhall._internal.storage.records import (
     Block,
-    Budgets,
-    Content,
+    BlockContent,
     Event,
     Session,
+    SessionBudgets,
+    SessionSnapshot,
     SkillOrigin,
-    Snapshot,
     Template,
     Zone,
 )
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     Values: TypeAlias = dict[str, object]
 
 
-def session_of(row: Row) -> Session:
+def to_session(row: Row) -> Session:
     """A row of `sessions`."""
     return Session(
         id=row.id,
         name=row.name,
-        budgets=_budgets_of(row),
+        budgets=_to_budgets(row),
         version=row.version,
         revision=row.revision,
         created=row.created_at,
@@ -39,12 +39,12 @@ def session_of(row: Row) -> Session:
     )
 
 
-def session_row(session: Session) -> Values:
+def to_session_row(session: Session) -> Values:
     """A session for `sessions`."""
     return {
         "id": session.id,
         "name": session.name,
-        **_budget_columns(session.budgets),
+        **_to_budget_columns(session.budgets),
         "version": session.version,
         "revision": session.revision,
         "created_at": session.created,
@@ -52,7 +52,7 @@ def session_row(session: Session) -> Values:
     }
 
 
-def content_of(row: Row) -> Content:
+def to_content(row: Row) -> BlockContent:
     """What a block says, of any table that keeps blocks."""
     skill = None
     if row.skill_name is not None:
@@ -62,10 +62,10 @@ def content_of(row: Row) -> Content:
             row.source_type or "",
             row.source_ref or "",
         )
-    return Content(row.type, Zone(row.zone), row.content, row.tokens, skill)
+    return BlockContent(row.type, Zone(row.zone), row.content, row.tokens, skill)
 
 
-def content_row(content: Content) -> Values:
+def to_content_row(content: BlockContent) -> Values:
     """The columns that all tables with blocks have."""
     skill = content.skill
     return {
@@ -81,13 +81,13 @@ def content_row(content: Content) -> Values:
     }
 
 
-def block_of(row: Row) -> Block:
+def to_block(row: Row) -> Block:
     """A row of `blocks`."""
     return Block(
         id=row.id,
         session=row.session_id,
         position=row.position,
-        content=content_of(row),
+        content=to_content(row),
         version=row.version,
         created=row.created_at,
         updated=row.updated_at,
@@ -95,13 +95,13 @@ def block_of(row: Row) -> Block:
     )
 
 
-def block_row(block: Block) -> Values:
+def to_block_row(block: Block) -> Values:
     """A block for `blocks`."""
     return {
         "id": block.id,
         "session_id": block.session,
         "position": block.position,
-        **content_row(block.content),
+        **to_content_row(block.content),
         "version": block.version,
         "created_at": block.created,
         "updated_at": block.updated,
@@ -109,65 +109,65 @@ def block_row(block: Block) -> Values:
     }
 
 
-def template_of(row: Row) -> Template:
+def to_template(row: Row) -> Template:
     """A row of `templates`."""
     return Template(
         id=row.id,
         name=row.name,
         description=row.description,
-        budgets=_budgets_of(row),
+        budgets=_to_budgets(row),
         version=row.version,
         created=row.created_at,
         updated=row.updated_at,
     )
 
 
-def template_row(template: Template) -> Values:
+def to_template_row(template: Template) -> Values:
     """A template for `templates`."""
     return {
         "id": template.id,
         "name": template.name,
         "description": template.description,
-        **_budget_columns(template.budgets),
+        **_to_budget_columns(template.budgets),
         "version": template.version,
         "created_at": template.created,
         "updated_at": template.updated,
     }
 
 
-def snapshot_of(row: Row) -> Snapshot:
+def to_snapshot(row: Row) -> SessionSnapshot:
     """A row of `snapshots`."""
-    return Snapshot(
+    return SessionSnapshot(
         id=row.id,
         session=row.session_id,
         name=row.name,
-        budgets=_budgets_of(row),
+        budgets=_to_budgets(row),
         revision=row.revision,
         created=row.created_at,
         automatic=bool(row.automatic),
     )
 
 
-def snapshot_row(snapshot: Snapshot) -> Values:
+def to_snapshot_row(snapshot: SessionSnapshot) -> Values:
     """A snapshot for `snapshots`."""
     return {
         "id": snapshot.id,
         "session_id": snapshot.session,
         "name": snapshot.name,
-        **_budget_columns(snapshot.budgets),
+        **_to_budget_columns(snapshot.budgets),
         "revision": snapshot.revision,
         "automatic": int(snapshot.automatic),
         "created_at": snapshot.created,
     }
 
 
-def event_of(row: Row) -> Event:
+def to_event(row: Row) -> Event:
     """A row of `events`."""
     data = json.loads(row.data)
     return Event(row.kind, row.subject, row.session_id, row.revision, data, row.at, row.seq)
 
 
-def event_row(event: Event) -> Values:
+def to_event_row(event: Event) -> Values:
     """An event for `events`, which numbers it."""
     return {
         "session_id": event.session,
@@ -179,11 +179,13 @@ def event_row(event: Event) -> Values:
     }
 
 
-def _budgets_of(row: Row) -> Budgets:
-    return Budgets(row.budget_permanent, row.budget_stable, row.budget_working, row.budget_total)
+def _to_budgets(row: Row) -> SessionBudgets:
+    return SessionBudgets(
+        row.budget_permanent, row.budget_stable, row.budget_working, row.budget_total
+    )
 
 
-def _budget_columns(budgets: Budgets) -> Values:
+def _to_budget_columns(budgets: SessionBudgets) -> Values:
     return {
         "budget_permanent": budgets.permanent,
         "budget_stable": budgets.stable,

@@ -19,30 +19,30 @@ METADATA = MetaData()
 # SQLite numbers rows by itself only where the key is an INTEGER.
 _SERIAL = BigInteger().with_variant(Integer, "sqlite")
 # Positions are compared byte by byte, whatever the language of the database.
-_KEY = Text().with_variant(Text(collation="C"), "postgresql")
+_POSITION_TYPE = Text().with_variant(Text(collation="C"), "postgresql")
 
 
-def _text(name: str) -> Column[str]:
+def _text_column(name: str) -> Column[str]:
     return Column(name, Text, nullable=False)
 
 
-def _number(name: str) -> Column[int]:
+def _integer_column(name: str) -> Column[int]:
     return Column(name, BigInteger, nullable=False)
 
 
-def _budgets() -> list[Column[int]]:
+def _budget_columns() -> list[Column[int]]:
     names = ("permanent", "stable", "working", "total")
     return [Column(f"budget_{name}", BigInteger) for name in names]
 
 
-def _content() -> list[Column[str] | Column[int]]:
+def _content_columns() -> list[Column[str] | Column[int]]:
     """What a block says; templates and snapshots keep the same."""
     return [
-        _text("type"),
-        _text("zone"),
-        _text("content"),
-        _number("tokens"),
-        _number("bytes"),
+        _text_column("type"),
+        _text_column("zone"),
+        _text_column("content"),
+        _integer_column("tokens"),
+        _integer_column("bytes"),
         *(Column(name, Text) for name in SKILL_COLUMNS),
     ]
 
@@ -53,23 +53,23 @@ migrations = Table(
     "schema_migrations",
     METADATA,
     Column("version", Integer, primary_key=True, autoincrement=False),
-    _text("applied_at"),
+    _text_column("applied_at"),
 )
 
 sessions = Table(
     "sessions",
     METADATA,
     Column("id", Text, primary_key=True),
-    _text("name"),
-    *_budgets(),
-    _number("version"),
-    _number("revision"),
-    _text("created_at"),
-    _text("updated_at"),
+    _text_column("name"),
+    *_budget_columns(),
+    _integer_column("version"),
+    _integer_column("revision"),
+    _text_column("created_at"),
+    _text_column("updated_at"),
 )
 
 
-def _of_session() -> Column[str]:
+def _session_column() -> Column[str]:
     there = ForeignKey("sessions.id", ondelete="CASCADE")
     return Column("session_id", Text, there, nullable=False)
 
@@ -78,23 +78,23 @@ blocks = Table(
     "blocks",
     METADATA,
     Column("id", Text, primary_key=True),
-    _of_session(),
-    Column("position", _KEY, nullable=False),
-    *_content(),
-    _number("version"),
-    _text("created_at"),
-    _text("updated_at"),
+    _session_column(),
+    Column("position", _POSITION_TYPE, nullable=False),
+    *_content_columns(),
+    _integer_column("version"),
+    _text_column("created_at"),
+    _text_column("updated_at"),
     Column("deleted", BigInteger),
 )
-_LIVE = text("deleted IS NULL")
+_NOT_DELETED = text("deleted IS NULL")
 Index(
     "blocks_order",
     blocks.c.session_id,
     blocks.c.zone,
     blocks.c.position,
     unique=True,
-    sqlite_where=_LIVE,
-    postgresql_where=_LIVE,
+    sqlite_where=_NOT_DELETED,
+    postgresql_where=_NOT_DELETED,
 )
 Index("blocks_skill", blocks.c.session_id, blocks.c.skill_name)
 Index("blocks_deleted", blocks.c.session_id, blocks.c.deleted)
@@ -103,12 +103,12 @@ events = Table(
     "events",
     METADATA,
     Column("seq", _SERIAL, primary_key=True, autoincrement=True),
-    _text("session_id"),
-    _number("revision"),
-    _text("kind"),
-    _text("subject"),
-    _text("data"),
-    _text("at"),
+    _text_column("session_id"),
+    _integer_column("revision"),
+    _text_column("kind"),
+    _text_column("subject"),
+    _text_column("data"),
+    _text_column("at"),
     sqlite_autoincrement=True,
 )
 Index("events_session", events.c.session_id, events.c.seq)
@@ -117,12 +117,12 @@ templates = Table(
     "templates",
     METADATA,
     Column("id", Text, primary_key=True),
-    _text("name"),
-    _text("description"),
-    *_budgets(),
-    _number("version"),
-    _text("created_at"),
-    _text("updated_at"),
+    _text_column("name"),
+    _text_column("description"),
+    *_budget_columns(),
+    _integer_column("version"),
+    _text_column("created_at"),
+    _text_column("updated_at"),
 )
 Index("templates_name", templates.c.name, unique=True)
 
@@ -131,19 +131,19 @@ template_blocks = Table(
     METADATA,
     Column("template_id", Text, ForeignKey("templates.id", ondelete="CASCADE"), primary_key=True),
     Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
-    *_content(),
+    *_content_columns(),
 )
 
 snapshots = Table(
     "snapshots",
     METADATA,
     Column("id", Text, primary_key=True),
-    _of_session(),
-    _text("name"),
-    *_budgets(),
-    _number("revision"),
-    _number("automatic"),
-    _text("created_at"),
+    _session_column(),
+    _text_column("name"),
+    *_budget_columns(),
+    _integer_column("revision"),
+    _integer_column("automatic"),
+    _text_column("created_at"),
 )
 Index("snapshots_session", snapshots.c.session_id, snapshots.c.revision)
 
@@ -152,29 +152,29 @@ snapshot_blocks = Table(
     METADATA,
     Column("snapshot_id", Text, ForeignKey("snapshots.id", ondelete="CASCADE"), primary_key=True),
     Column("id", Text, primary_key=True),
-    Column("position", _KEY, nullable=False),
-    *_content(),
-    _number("version"),
-    _text("created_at"),
-    _text("updated_at"),
+    Column("position", _POSITION_TYPE, nullable=False),
+    *_content_columns(),
+    _integer_column("version"),
+    _text_column("created_at"),
+    _text_column("updated_at"),
 )
 
 blobs = Table(
     "blobs",
     METADATA,
     Column("digest", Text, primary_key=True),
-    _number("size"),
+    _integer_column("size"),
     Column("data", LargeBinary, nullable=False),
 )
 
 
-def _file(owner: Column[str]) -> list[Column[str] | Column[int]]:
+def _file_columns(owner: Column[str]) -> list[Column[str] | Column[int]]:
     """One file of something that is kept by digests."""
     return [
         owner,
         Column("path", Text, primary_key=True),
         Column("digest", Text, ForeignKey("blobs.digest"), nullable=False),
-        _number("mode"),
+        _integer_column("mode"),
     ]
 
 
@@ -182,14 +182,14 @@ shared_skills = Table(
     "shared_skills",
     METADATA,
     Column("id", Text, primary_key=True),
-    _text("origin"),
-    _number("version"),
-    _text("updated_at"),
+    _text_column("origin"),
+    _integer_column("version"),
+    _text_column("updated_at"),
 )
 shared_skill_files = Table(
     "shared_skill_files",
     METADATA,
-    *_file(
+    *_file_columns(
         Column(
             "skill_id", Text, ForeignKey("shared_skills.id", ondelete="CASCADE"), primary_key=True
         )
@@ -201,14 +201,14 @@ uploads = Table(
     "uploads",
     METADATA,
     Column("source", Text, primary_key=True),
-    _text("content_hash"),
-    _number("used"),
-    _text("updated_at"),
+    _text_column("content_hash"),
+    _integer_column("used"),
+    _text_column("updated_at"),
 )
 upload_files = Table(
     "upload_files",
     METADATA,
-    *_file(
+    *_file_columns(
         Column("source", Text, ForeignKey("uploads.source", ondelete="CASCADE"), primary_key=True)
     ),
 )
@@ -218,8 +218,8 @@ tokens = Table(
     "tokens",
     METADATA,
     Column("id", Text, primary_key=True),
-    _text("label"),
-    _text("digest"),
-    _text("created_at"),
+    _text_column("label"),
+    _text_column("digest"),
+    _text_column("created_at"),
 )
 Index("tokens_label", tokens.c.label, unique=True)

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from skillhall._internal.storage.ports import TOKENS_CHANGED
 from skillhall._internal.storage.records import Event, StoredToken
 from skillhall._internal.storage.sql.tables import tokens
-from skillhall._internal.storage.sql.workspace_writes import SqlWriting
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.engine import Database
 
 
-class SqlTokens:
+class SqlTokenTable:
     """Tokens in a database."""
 
     def __init__(self, database: Database) -> None:
@@ -46,18 +46,18 @@ class SqlTokens:
                 connection.execute(insert(tokens), {**row, "created_at": token.created})
             except IntegrityError:
                 raise Conflict(token.label, "revoke it first, or choose another label") from None
-            _tell(connection, token.created)
+            _publish_tokens_changed(connection, token.created)
 
         self._database.write(work)
 
-    def drop(self, name: str, at: str) -> bool:
+    def delete(self, name: str, at: str) -> bool:
         """Whether there was one with that id or label to remove."""
         those = or_(tokens.c.id == name, tokens.c.label == name)
 
         def work(connection: Connection) -> bool:
             is_gone = connection.execute(delete(tokens).where(those)).rowcount > 0
             if is_gone:
-                _tell(connection, at)
+                _publish_tokens_changed(connection, at)
             return is_gone
 
         return self._database.write(work)
@@ -69,11 +69,11 @@ class SqlOutbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def note(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
+    def publish(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
         """Tell all servers. Raises: DatabaseUnavailable, DatabaseFull."""
         event = Event(kind, "", "", 0, data, at)
-        self._database.write(lambda connection: SqlWriting(connection).note(event))
+        self._database.write(lambda connection: SqlWorkspaceWriter(connection).add_events(event))
 
 
-def _tell(connection: Connection, at: str) -> None:
-    SqlWriting(connection).note(Event(TOKENS_CHANGED, "", "", 0, {}, at))
+def _publish_tokens_changed(connection: Connection, at: str) -> None:
+    SqlWorkspaceWriter(connection).add_events(Event(TOKENS_CHANGED, "", "", 0, {}, at))

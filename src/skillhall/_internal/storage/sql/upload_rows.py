@@ -9,26 +9,26 @@ from sqlalchemy import func, insert, select, update
 from skillhall._internal.storage.ports import UPLOAD_CHANGED, UPLOAD_DELETED
 from skillhall._internal.storage.records import Event, StoredUpload
 from skillhall._internal.storage.sql.file_rows import (
-    drop_owner,
-    files_of,
-    forget,
-    keep_files,
+    delete_owner,
+    delete_unused_blobs,
+    insert_files,
     lock_files,
     read_blob,
+    read_file_rows,
 )
 from skillhall._internal.storage.sql.tables import upload_files, uploads
-from skillhall._internal.storage.sql.workspace_writes import SqlWriting
+from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.ports import Files
+    from skillhall._internal.storage.ports import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
 
 _OWNER = upload_files.c.source
 
 
-class SqlUploads:
+class SqlUploadTable:
     """Uploads in a database."""
 
     def __init__(self, database: Database) -> None:
@@ -36,56 +36,60 @@ class SqlUploads:
 
     def list(self) -> list[StoredUpload]:
         """All of them, the last used first."""
-        return self._database.read(lambda connection: _uploads(connection, None))
+        return self._database.read(lambda connection: _read_uploads(connection, None))
 
     def find(self, source: str) -> StoredUpload | None:
         """The upload of that name, which counts as a use."""
 
         def work(connection: Connection) -> StoredUpload | None:
-            _use(connection, source)
-            found = _uploads(connection, source)
+            _mark_used(connection, source)
+            found = _read_uploads(connection, source)
             return found[0] if found else None
 
         return self._database.write(work)
 
-    def read(self, digest: str) -> bytes | None:
+    def read_blob(self, digest: str) -> bytes | None:
         """The bytes of a file."""
         return self._database.read(lambda connection: read_blob(connection, digest))
 
-    def put(self, source: str, files: Files, content_hash: str, at: str, keep: int) -> bool:
+    def put(
+        self, source: str, files: FilesByPath, content_hash: str, at: str, max_uploads: int
+    ) -> bool:
         """Whether it is another one than before; at most `keep` are kept."""
 
         def work(connection: Connection) -> bool:
             lock_files(connection)
-            before = _uploads(connection, source)
+            before = _read_uploads(connection, source)
             if before and content_hash and before[0].content_hash == content_hash:
-                _use(connection, source)
+                _mark_used(connection, source)
                 return False
-            loose = drop_owner(connection, uploads.c.source, source, _OWNER)
+            loose = delete_owner(connection, uploads.c.source, source, _OWNER)
             row = {"source": source, "content_hash": content_hash, "updated_at": at}
-            connection.execute(insert(uploads), {**row, "used": _next_use(connection)})
-            keep_files(connection, _OWNER, source, files)
-            forget(connection, loose)
-            _make_room(connection, source, at, keep)
+            connection.execute(insert(uploads), {**row, "used": _next_use_number(connection)})
+            insert_files(connection, _OWNER, source, files)
+            delete_unused_blobs(connection, loose)
+            _evict_oldest(connection, source, at, max_uploads)
             return True
 
         return self._database.write(work)
 
 
-def _make_room(connection: Connection, source: str, at: str, keep: int) -> None:
+def _evict_oldest(connection: Connection, source: str, at: str, max_uploads: int) -> None:
     """Drop those that nobody used longest, and tell of all that."""
     events = [Event(UPLOAD_CHANGED, source, "", 0, {}, at)]
-    for old in _uploads(connection, None)[keep:]:
-        forget(connection, drop_owner(connection, uploads.c.source, old.source, _OWNER))
+    for old in _read_uploads(connection, None)[max_uploads:]:
+        delete_unused_blobs(
+            connection, delete_owner(connection, uploads.c.source, old.source, _OWNER)
+        )
         events.append(Event(UPLOAD_DELETED, old.source, "", 0, {}, at))
-    SqlWriting(connection).note(*events)
+    SqlWorkspaceWriter(connection).add_events(*events)
 
 
-def _uploads(connection: Connection, source: str | None) -> list[StoredUpload]:
+def _read_uploads(connection: Connection, source: str | None) -> list[StoredUpload]:
     asked = select(uploads).order_by(uploads.c.used.desc())
     if source is not None:
         asked = asked.where(uploads.c.source == source)
-    files = files_of(connection, _OWNER, source)
+    files = read_file_rows(connection, _OWNER, source)
     return [
         StoredUpload(
             row.source, row.content_hash, files.get(row.source, {}), row.used, row.updated_at
@@ -94,10 +98,10 @@ def _uploads(connection: Connection, source: str | None) -> list[StoredUpload]:
     ]
 
 
-def _next_use(connection: Connection) -> int:
+def _next_use_number(connection: Connection) -> int:
     return int(connection.execute(select(func.max(uploads.c.used))).scalar() or 0) + 1
 
 
-def _use(connection: Connection, source: str) -> None:
+def _mark_used(connection: Connection, source: str) -> None:
     changed = update(uploads).where(uploads.c.source == source)
-    connection.execute(changed, {"used": _next_use(connection)})
+    connection.execute(changed, {"used": _next_use_number(connection)})

@@ -8,14 +8,14 @@ from sqlalchemy import bindparam, delete, insert, literal, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from skillhall._internal.storage.sql.rows import (
-    block_row,
-    content_row,
-    event_row,
-    session_of,
-    session_row,
-    snapshot_row,
-    template_of,
-    template_row,
+    to_block_row,
+    to_content_row,
+    to_event_row,
+    to_session,
+    to_session_row,
+    to_snapshot_row,
+    to_template,
+    to_template_row,
 )
 from skillhall._internal.storage.sql.tables import (
     blocks,
@@ -26,128 +26,132 @@ from skillhall._internal.storage.sql.tables import (
     template_blocks,
     templates,
 )
-from skillhall._internal.storage.sql.workspace_queries import SqlReading
+from skillhall._internal.storage.sql.workspace_queries import SqlWorkspaceReader
 from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillhall._internal.storage.ports import Reading, Writing
+    from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
     from skillhall._internal.storage.records import (
         Block,
-        Content,
+        BlockContent,
         Event,
         Session,
-        Snapshot,
+        SessionSnapshot,
         Template,
     )
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
 
-CHANNEL = "skillhall_events"  # of PostgreSQL's notifications
-KEPT_EVENTS = 100_000
-_SWEEP = 1_000  # events after which old ones are looked for
+NOTIFY_CHANNEL = "skillhall_events"  # of PostgreSQL's notifications
+MAX_EVENTS = 100_000
+_PRUNE_INTERVAL = 1_000  # events after which old ones are looked for
 # Who waits here has the next number: readers never see a number before the ones below it.
 _EVENT_LOCK = "SELECT pg_advisory_xact_lock(7223446120932)"
-_ASIDE = "~"  # begins positions that no block has: it sorts after all of them
+_TEMPORARY_PREFIX = "~"  # begins positions that no block has: it sorts after all of them
 # What a block and its copy in a snapshot have in common.
-_COPIED = tuple(
+_COPIED_COLUMNS = tuple(
     column.name
     for column in snapshot_blocks.columns
     if column.name not in ("snapshot_id", "version", "updated_at")
 )
 
 
-class SqlStore:
+class SqlWorkspaceStore:
     """A workspace in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def read(self, work: Callable[[Reading], _T]) -> _T:
+    def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         """What the work returns. Raises: DatabaseUnavailable."""
-        return self._database.read(lambda connection: work(SqlReading(connection)))
+        return self._database.read(lambda connection: work(SqlWorkspaceReader(connection)))
 
-    def write(self, work: Callable[[Writing], _T]) -> _T:
+    def write(self, work: Callable[[WorkspaceWriter], _T]) -> _T:
         """What the work returns, once its changes are kept.
 
         Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
         """
-        return self._database.write(lambda connection: work(SqlWriting(connection)))
+        return self._database.write(lambda connection: work(SqlWorkspaceWriter(connection)))
 
 
-class SqlWriting(SqlReading):
+class SqlWorkspaceWriter(SqlWorkspaceReader):
     """Changes in one transaction."""
 
-    def locked(self, identity: str) -> Session | None:
+    def lock_session(self, identity: str) -> Session | None:
         """The session, which nobody else changes until this change is over."""
-        row = self._one(select(sessions).where(sessions.c.id == identity).with_for_update())
-        return None if row is None else session_of(row)
+        row = self._fetch_one(select(sessions).where(sessions.c.id == identity).with_for_update())
+        return None if row is None else to_session(row)
 
     def template(self, identity: str) -> Template | None:
         """The template, which nobody else changes until this change is over."""
-        row = self._one(select(templates).where(templates.c.id == identity).with_for_update())
-        return None if row is None else template_of(row)
+        row = self._fetch_one(select(templates).where(templates.c.id == identity).with_for_update())
+        return None if row is None else to_template(row)
 
     def add_session(self, session: Session) -> None:
         """Keep a session that was not there."""
-        self._connection.execute(insert(sessions), session_row(session))
+        self._connection.execute(insert(sessions), to_session_row(session))
 
     def save_session(self, session: Session) -> None:
         """Keep another state of a session."""
         changed = update(sessions).where(sessions.c.id == session.id)
-        self._connection.execute(changed, _changeable(session_row(session)))
+        self._connection.execute(changed, _without_id(to_session_row(session)))
 
-    def drop_session(self, identity: str) -> None:
+    def delete_session(self, identity: str) -> None:
         """Remove a session with all that belongs to it."""
         self._connection.execute(delete(sessions).where(sessions.c.id == identity))
 
     def add_blocks(self, blocks_: Iterable[Block]) -> None:
         """Keep blocks that were not there."""
-        rows = [block_row(block) for block in blocks_]
+        rows = [to_block_row(block) for block in blocks_]
         if rows:
             self._connection.execute(insert(blocks), rows)
 
     def save_block(self, block: Block) -> None:
         """Keep another state of a block."""
         changed = update(blocks).where(blocks.c.id == block.id)
-        self._connection.execute(changed, _changeable(block_row(block)))
+        self._connection.execute(changed, _without_id(to_block_row(block)))
 
-    def place_blocks(self, session: str, keys: Sequence[tuple[str, str]]) -> None:
+    def set_positions(self, session: str, positions: Sequence[tuple[str, str]]) -> None:
         """Give blocks of one zone other positions; first aside, so that no two are ever equal."""
         changed = (
             update(blocks)
             .where(blocks.c.session_id == session, blocks.c.id == bindparam("of"))
             .values(position=bindparam("key"))
         )
-        aside = [{"of": identity, "key": f"{_ASIDE}{identity}"} for identity, _ in keys]
+        aside = [
+            {"of": identity, "key": f"{_TEMPORARY_PREFIX}{identity}"} for identity, _ in positions
+        ]
         self._connection.execute(changed, aside)
-        self._connection.execute(changed, [{"of": identity, "key": key} for identity, key in keys])
+        self._connection.execute(
+            changed, [{"of": identity, "key": key} for identity, key in positions]
+        )
 
-    def drop_blocks(self, session: str) -> None:
+    def delete_blocks(self, session: str) -> None:
         """Remove all blocks of a session, deleted ones too."""
         self._connection.execute(delete(blocks).where(blocks.c.session_id == session))
 
-    def forget_deleted(self, session: str, keep: int) -> None:
+    def prune_deleted_blocks(self, session: str, keep: int) -> None:
         """Let go of deleted blocks but the last few."""
         those = (blocks.c.session_id == session, blocks.c.deleted.is_not(None))
         last = select(blocks.c.id).where(*those).order_by(blocks.c.deleted.desc()).limit(keep)
         self._connection.execute(delete(blocks).where(*those, blocks.c.id.not_in(last)))
 
-    def add_template(self, template: Template, contents: Sequence[Content]) -> None:
+    def add_template(self, template: Template, contents: Sequence[BlockContent]) -> None:
         """Keep a template that was not there. Raises: Conflict if somebody took its name."""
         try:
-            self._connection.execute(insert(templates), template_row(template))
+            self._connection.execute(insert(templates), to_template_row(template))
         except IntegrityError:
             raise Conflict(f"a template named {template.name!r}") from None
         self._add_contents(template.id, contents)
 
-    def save_template(self, template: Template, contents: Sequence[Content] | None) -> None:
+    def save_template(self, template: Template, contents: Sequence[BlockContent] | None) -> None:
         """Keep another state of a template. Raises: Conflict if somebody took its name."""
         changed = update(templates).where(templates.c.id == template.id)
         try:
-            self._connection.execute(changed, _changeable(template_row(template)))
+            self._connection.execute(changed, _without_id(to_template_row(template)))
         except IntegrityError:
             raise Conflict(f"a template named {template.name!r}") from None
         if contents is not None:
@@ -155,14 +159,14 @@ class SqlWriting(SqlReading):
             self._connection.execute(delete(template_blocks).where(those))
             self._add_contents(template.id, contents)
 
-    def drop_template(self, identity: str) -> None:
+    def delete_template(self, identity: str) -> None:
         """Remove a template."""
         self._connection.execute(delete(templates).where(templates.c.id == identity))
 
-    def add_snapshot(self, snapshot: Snapshot) -> None:
+    def add_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Keep a snapshot of the blocks that are there."""
-        self._connection.execute(insert(snapshots), snapshot_row(snapshot))
-        names = [*_COPIED, "version", "updated_at"]
+        self._connection.execute(insert(snapshots), to_snapshot_row(snapshot))
+        names = [*_COPIED_COLUMNS, "version", "updated_at"]
         taken = select(literal(snapshot.id), *(blocks.c[name] for name in names)).where(
             blocks.c.session_id == snapshot.session, blocks.c.deleted.is_(None)
         )
@@ -170,59 +174,59 @@ class SqlWriting(SqlReading):
             insert(snapshot_blocks).from_select(["snapshot_id", *names], taken)
         )
 
-    def restore_blocks(self, snapshot: Snapshot, version: int, at: str) -> None:
+    def restore_blocks(self, snapshot: SessionSnapshot, version: int, at: str) -> None:
         """Put the blocks of a snapshot into their session, which has none."""
         taken = select(
             literal(snapshot.session),
             literal(version),
             literal(at),
-            *(snapshot_blocks.c[name] for name in _COPIED),
+            *(snapshot_blocks.c[name] for name in _COPIED_COLUMNS),
         ).where(snapshot_blocks.c.snapshot_id == snapshot.id)
-        names = ["session_id", "version", "updated_at", *_COPIED]
+        names = ["session_id", "version", "updated_at", *_COPIED_COLUMNS]
         self._connection.execute(insert(blocks).from_select(names, taken))
 
-    def drop_snapshot(self, identity: str) -> None:
+    def delete_snapshot(self, identity: str) -> None:
         """Remove a snapshot."""
         self._connection.execute(delete(snapshots).where(snapshots.c.id == identity))
 
-    def forget_automatic(self, session: str, keep: int, spare: str) -> None:
+    def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
         """Let go of automatic snapshots but the last few, and one more."""
         those = (
             snapshots.c.session_id == session,
             snapshots.c.automatic == 1,
-            snapshots.c.id != spare,
+            snapshots.c.id != keep_id,
         )
         last = select(snapshots.c.id).where(*those).order_by(snapshots.c.revision.desc())
         self._connection.execute(
             delete(snapshots).where(*those, snapshots.c.id.not_in(last.limit(keep)))
         )
 
-    def note(self, *events_: Event) -> int:
+    def add_events(self, *events_: Event) -> int:
         """Keep events; on PostgreSQL, everybody who listens is told when the change is kept."""
         is_postgres = self._connection.dialect.name == "postgresql"
         if is_postgres:
             self._connection.execute(text(_EVENT_LOCK))
         last = 0
         for event in events_:
-            done = self._connection.execute(insert(events), event_row(event))
+            done = self._connection.execute(insert(events), to_event_row(event))
             last = int(done.inserted_primary_key[0]) if done.inserted_primary_key else 0
-            if last % _SWEEP == 0:
-                old = events.c.seq <= last - KEPT_EVENTS
+            if last % _PRUNE_INTERVAL == 0:
+                old = events.c.seq <= last - MAX_EVENTS
                 self._connection.execute(delete(events).where(old))
         if is_postgres:
-            told = {"channel": CHANNEL, "seq": str(last)}
+            told = {"channel": NOTIFY_CHANNEL, "seq": str(last)}
             self._connection.execute(text("SELECT pg_notify(:channel, :seq)"), told)
         return last
 
-    def _add_contents(self, template: str, contents: Sequence[Content]) -> None:
+    def _add_contents(self, template: str, contents: Sequence[BlockContent]) -> None:
         rows = [
-            {"template_id": template, "ordinal": number, **content_row(content)}
+            {"template_id": template, "ordinal": number, **to_content_row(content)}
             for number, content in enumerate(contents)
         ]
         if rows:
             self._connection.execute(insert(template_blocks), rows)
 
 
-def _changeable(row: dict[str, Any]) -> dict[str, Any]:
+def _without_id(row: dict[str, Any]) -> dict[str, Any]:
     # SQLite looks at everything that refers to a row whose id is set, even to what it was.
     return {name: value for name, value in row.items() if name != "id"}

@@ -14,10 +14,10 @@ from skillhall._internal.agents.chat.events import (
     TextDelta,
     ToolFailed,
 )
-from skillhall._internal.http.response import encoded
-from skillhall._internal.http.streaming import while_wanted
-from skillhall._internal.web.rendering import POLICY, environment, redirect
-from skillhall._internal.web.site import Problem, problem_of
+from skillhall._internal.http.response import encode_json
+from skillhall._internal.http.streaming import run_until_disconnect
+from skillhall._internal.web.rendering import CSP_HEADER, jinja_environment, redirect
+from skillhall._internal.web.site import PageError, build_page_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.conversations import Turn
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
     from skillhall._internal.http.response import Headers
-    from skillhall._internal.web.markdown_html import MarkdownPages
-    from skillhall._internal.web.page_request import Visit
+    from skillhall._internal.web.markdown_html import MarkdownRenderer
+    from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
-    from skillhall._internal.web.translations import Texts
+    from skillhall._internal.web.translations import Translations
 
-STREAM = b"application/x-ndjson"
-_HEADERS: Headers = (
-    (b"content-type", STREAM),
+NDJSON_TYPE = b"application/x-ndjson"
+_STREAM_HEADERS: Headers = (
+    (b"content-type", NDJSON_TYPE),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
-    POLICY,
+    CSP_HEADER,
 )
 
 
-class Step(NamedTuple):
+class TraceStep(NamedTuple):
     """One line of the trace: of which kind, in words, and what it cost."""
 
     kind: str  # loaded, read or failed
@@ -49,11 +49,11 @@ class Step(NamedTuple):
     detail: str
 
     @classmethod
-    def of(cls, texts: Texts, event: ToolEvent) -> Step:
+    def from_event(cls, translations: Translations, event: ToolEvent) -> TraceStep:
         """The event as people read it."""
         if isinstance(event, ToolFailed):
             return cls("failed", event.tool, event.message)
-        tokens = texts("write.tokens", count=event.tokens)
+        tokens = translations("write.tokens", count=event.tokens)
         if isinstance(event, SkillLoaded):
             return cls("loaded", event.skill, tokens)
         return cls("read", "/".join(filter(None, (event.skill, event.path))), tokens)
@@ -63,90 +63,92 @@ class TurnRow(NamedTuple):
     """A turn as the page shows it."""
 
     message: str
-    steps: tuple[Step, ...]
-    answer: Markup
+    steps: tuple[TraceStep, ...]
+    reply: Markup
     done: Done | None
-    problem: Problem | None
+    problem: PageError | None
 
     @classmethod
-    def of(cls, visit: Visit, turn: Turn, markdown: MarkdownPages) -> TurnRow:
+    def from_turn(cls, request: PageRequest, turn: Turn, markdown: MarkdownRenderer) -> TurnRow:
         """The turn in the visitor's words; the answer is the text of a stranger."""
         answer = markdown.render(turn.done.text, "#") if turn.done else Markup()
         problem = None
-        if turn.failure is not None:
-            told = problem_of(visit, turn.failure)
-            problem = Problem(visit.texts("playground.failed"), told.message, told.hint)
-        steps = tuple(Step.of(visit.texts, event) for event in turn.trace)
+        if turn.error is not None:
+            told = build_page_error(request, turn.error)
+            problem = PageError(request.translations("playground.failed"), told.message, told.hint)
+        steps = tuple(
+            TraceStep.from_event(request.translations, event) for event in turn.tool_events
+        )
         return cls(turn.message, steps, answer, turn.done, problem)
 
 
-class Talk(NamedTuple):
+class PendingReply(NamedTuple):
     """One turn on its way."""
 
-    visit: Visit
+    request: PageRequest
     turn: Turn
     events: AsyncIterator[ChatEvent]
-    place: str  # the page that shows it afterwards
+    return_url: str  # the page that shows it afterwards
     headers: Headers
 
 
-class Talking(Response):
+class ChatStream(Response):
     """The answer to a message. It ends with its reader, or with the server."""
 
     def __init__(
         self,
         site: Site,
-        talk: Talk,
-        stopped: Callable[[], Awaitable[None]],
+        pending: PendingReply,
+        wait_for_shutdown: Callable[[], Awaitable[None]],
         *,
         is_stream: bool,
     ) -> None:
         super().__init__()
         self._site = site
-        self._talk = talk
-        self._stopped = stopped
+        self._pending = pending
+        self._wait_for_shutdown = wait_for_shutdown
         self._is_stream = is_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
         """Tell what happens until it is over."""
         if not self._is_stream:
-            await while_wanted(self._listen(), receive, self._stopped)
-            await redirect(self._talk.place, self._talk.headers).send(send)
+            await run_until_disconnect(self._drain_events(), receive, self._wait_for_shutdown)
+            await redirect(self._pending.return_url, self._pending.headers).send(send)
             return
-        headers = [*_HEADERS, *self._talk.headers]
+        headers = [*_STREAM_HEADERS, *self._pending.headers]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await while_wanted(self._tell(send), receive, self._stopped)
+        await run_until_disconnect(self._send_events(send), receive, self._wait_for_shutdown)
         await send({"type": "http.response.body", "body": b""})
 
-    async def _listen(self) -> None:
-        async for _ in self._talk.events:
+    async def _drain_events(self) -> None:
+        async for _ in self._pending.events:
             pass
 
-    async def _tell(self, send: Send) -> None:
-        async for event in self._talk.events:
-            await _say(send, self._line(event))
-        html = await self._site.blocking.run(self._whole)
-        failed = self._talk.turn.failure is not None
-        await _say(send, {"kind": "over", "html": html, "failed": failed})
+    async def _send_events(self, send: Send) -> None:
+        async for event in self._pending.events:
+            await _send_line(send, self._serialize_event(event))
+        html = await self._site.workers.run(self._render_turn)
+        failed = self._pending.turn.error is not None
+        await _send_line(send, {"kind": "over", "html": html, "failed": failed})
 
-    def _line(self, event: ChatEvent) -> dict[str, object]:
+    def _serialize_event(self, event: ChatEvent) -> dict[str, object]:
         if isinstance(event, TextDelta):
             return {"kind": "text", "text": event.text}
         if isinstance(event, SkillLoaded | FileRead | ToolFailed):
-            texts = self._talk.visit.texts
-            step = Step.of(texts, event)
-            return {"kind": "step", "html": self._rendered("step", step)}
+            texts = self._pending.request.translations
+            step = TraceStep.from_event(texts, event)
+            return {"kind": "step", "html": self._render_macro("step", step)}
         return {"kind": "done"}
 
-    def _whole(self) -> str:
-        row = TurnRow.of(self._talk.visit, self._talk.turn, self._site.markdown)
-        return self._rendered("turn", row)
+    def _render_turn(self) -> str:
+        row = TurnRow.from_turn(self._pending.request, self._pending.turn, self._site.markdown)
+        return self._render_macro("turn", row)
 
-    def _rendered(self, macro: str, value: Step | TurnRow) -> str:
-        module = environment().get_template("talk.html").module
-        return str(getattr(module, macro)(self._talk.visit.texts, value))
+    def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
+        module = jinja_environment().get_template("talk.html").module
+        return str(getattr(module, macro)(self._pending.request.translations, value))
 
 
-async def _say(send: Send, line: dict[str, object]) -> None:
-    body = encoded(line) + b"\n"
+async def _send_line(send: Send, message: dict[str, object]) -> None:
+    body = encode_json(message) + b"\n"
     await send({"type": "http.response.body", "body": body, "more_body": True})

@@ -8,56 +8,56 @@ from skillhall._internal.web.sessions.block_pages import BlockPages
 from skillhall._internal.web.sessions.board_pages import BoardPages
 from skillhall._internal.web.sessions.import_pages import SessionImportPages
 from skillhall._internal.web.sessions.session_pages import SessionPages
-from skillhall._internal.web.sessions.template_pages import KeepPages
+from skillhall._internal.web.sessions.template_pages import TemplatePages
 
 if TYPE_CHECKING:
-    from skillhall._internal.web.site import Call, Site
+    from skillhall._internal.web.site import PageHandler, Site
 
-_SESSION = "/session/{id}"
-_BLOCK = f"{_SESSION}/blocks/{{block}}"
-_SNAPSHOT = f"{_SESSION}/snapshots/{{snapshot}}"
-_TEMPLATE = "/template/{id}"
+_SESSION_PATH = "/session/{id}"
+_BLOCK_PATH = f"{_SESSION_PATH}/blocks/{{block}}"
+_SNAPSHOT_PATH = f"{_SESSION_PATH}/snapshots/{{snapshot}}"
+_TEMPLATE_PATH = "/template/{id}"
 
 
-def session_pages(site: Site) -> tuple[tuple[str, str, Call], ...]:
+def session_page_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
     """Every page, with its method and its call."""
     sessions, board, blocks = SessionPages(site), BoardPages(site), BlockPages(site)
-    imports, keep = SessionImportPages(site), KeepPages(site)
+    imports, keep = SessionImportPages(site), TemplatePages(site)
     return (
         ("GET", "/sessions", sessions.list_sessions),
         ("POST", "/sessions", sessions.create),
-        ("POST", "/sessions/open", sessions.open),
-        ("GET", _SESSION, board.show),
-        ("GET", f"{_SESSION}/settings", sessions.show_settings),
-        ("POST", f"{_SESSION}/settings", sessions.edit),
-        ("POST", f"{_SESSION}/copy", sessions.copy),
-        ("GET", f"{_SESSION}/delete", sessions.ask_delete),
-        ("POST", f"{_SESSION}/delete", sessions.delete),
-        ("GET", f"{_SESSION}/context", sessions.show_context),
-        ("GET", f"{_SESSION}/add", blocks.show_new),
-        ("POST", f"{_SESSION}/add", blocks.add),
-        ("POST", f"{_SESSION}/add/check", blocks.check),
-        ("GET", f"{_BLOCK}/edit", blocks.show_edit),
-        ("POST", f"{_BLOCK}/edit", blocks.edit),
-        ("POST", f"{_BLOCK}/edit/check", blocks.check),
-        ("POST", f"{_BLOCK}/move", board.move),
-        ("POST", f"{_BLOCK}/delete", board.delete),
-        ("POST", f"{_BLOCK}/bring-back", board.bring_back),
-        ("GET", f"{_SESSION}/import", imports.show_ways),
-        ("POST", f"{_SESSION}/import/files", imports.from_files),
-        ("POST", f"{_SESSION}/import/address", imports.from_address),
-        ("POST", f"{_SESSION}/import/folder", imports.from_folder),
-        ("POST", f"{_SESSION}/import/skills", imports.from_collection),
-        ("GET", f"{_SESSION}/import/{{review}}", imports.show_review),
-        ("POST", f"{_SESSION}/import/{{review}}", imports.take),
-        ("GET", f"{_SESSION}/keep", keep.show),
-        ("POST", f"{_SESSION}/snapshots", keep.save_snapshot),
-        ("POST", f"{_SNAPSHOT}/restore", keep.restore),
-        ("POST", f"{_SNAPSHOT}/delete", keep.delete_snapshot),
-        ("POST", f"{_SESSION}/template", keep.save_template),
-        ("POST", f"{_SESSION}/apply", keep.apply),
+        ("POST", "/sessions/open", sessions.import_session),
+        ("GET", _SESSION_PATH, board.show),
+        ("GET", f"{_SESSION_PATH}/settings", sessions.show_settings),
+        ("POST", f"{_SESSION_PATH}/settings", sessions.edit),
+        ("POST", f"{_SESSION_PATH}/copy", sessions.duplicate),
+        ("GET", f"{_SESSION_PATH}/delete", sessions.confirm_delete),
+        ("POST", f"{_SESSION_PATH}/delete", sessions.delete),
+        ("GET", f"{_SESSION_PATH}/context", sessions.show_context),
+        ("GET", f"{_SESSION_PATH}/add", blocks.show_new),
+        ("POST", f"{_SESSION_PATH}/add", blocks.add),
+        ("POST", f"{_SESSION_PATH}/add/check", blocks.check),
+        ("GET", f"{_BLOCK_PATH}/edit", blocks.show_edit),
+        ("POST", f"{_BLOCK_PATH}/edit", blocks.edit),
+        ("POST", f"{_BLOCK_PATH}/edit/check", blocks.check),
+        ("POST", f"{_BLOCK_PATH}/move", board.move),
+        ("POST", f"{_BLOCK_PATH}/delete", board.delete),
+        ("POST", f"{_BLOCK_PATH}/bring-back", board.restore),
+        ("GET", f"{_SESSION_PATH}/import", imports.show_form),
+        ("POST", f"{_SESSION_PATH}/import/files", imports.import_files),
+        ("POST", f"{_SESSION_PATH}/import/address", imports.import_source),
+        ("POST", f"{_SESSION_PATH}/import/folder", imports.import_folder),
+        ("POST", f"{_SESSION_PATH}/import/skills", imports.import_from_collection),
+        ("GET", f"{_SESSION_PATH}/import/{{review}}", imports.show_review),
+        ("POST", f"{_SESSION_PATH}/import/{{review}}", imports.confirm),
+        ("GET", f"{_SESSION_PATH}/keep", keep.show_saved_states),
+        ("POST", f"{_SESSION_PATH}/snapshots", keep.save_snapshot),
+        ("POST", f"{_SNAPSHOT_PATH}/restore", keep.restore_snapshot),
+        ("POST", f"{_SNAPSHOT_PATH}/delete", keep.delete_snapshot),
+        ("POST", f"{_SESSION_PATH}/template", keep.save_template),
+        ("POST", f"{_SESSION_PATH}/apply", keep.apply_template),
         ("GET", "/templates", keep.list_templates),
-        ("POST", f"{_TEMPLATE}/edit", keep.edit_template),
-        ("POST", f"{_TEMPLATE}/delete", keep.delete_template),
-        ("POST", f"{_TEMPLATE}/start", keep.start),
+        ("POST", f"{_TEMPLATE_PATH}/edit", keep.edit_template),
+        ("POST", f"{_TEMPLATE_PATH}/delete", keep.delete_template),
+        ("POST", f"{_TEMPLATE_PATH}/start", keep.start_session),
     )

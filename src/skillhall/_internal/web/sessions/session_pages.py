@@ -6,30 +6,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.web.page_request import Notice
-from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
+from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
 from skillhall._internal.web.sessions.page_base import (
-    DeskPages,
-    number_in,
-    session_address,
-    status_for,
-    told,
+    SessionPageBase,
+    optional_page_error,
+    page_status,
+    parse_number,
+    session_url,
 )
-from skillhall._internal.workspace import Budgets, Session, Zone
-from skillhall._internal.workspace.context import spend
+from skillhall._internal.workspace import Session, SessionBudgets, Zone
+from skillhall._internal.workspace.context import compute_spending
 from skillhall.errors import FieldRefused, SkillhallError, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.http.response import Answer
-    from skillhall._internal.web.page_request import Visit
-    from skillhall._internal.web.site import Problem
+    from skillhall._internal.http.response import ByteResponse
+    from skillhall._internal.web.page_request import PageRequest
+    from skillhall._internal.web.site import PageError
     from skillhall._internal.workspace import Template
     from skillhall._internal.workspace.context import Context, Spending
-    from skillhall._internal.workspace.sessions import Overview
+    from skillhall._internal.workspace.sessions import SessionOverview
 
-PAGE = 50  # sessions
-BUDGETS = ("permanent", "stable", "working", "total")
+PAGE_SIZE = 50  # sessions
+BUDGET_FIELDS = ("permanent", "stable", "working", "total")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SessionRow:
     """One session as the list shows it."""
 
     session: Session
-    blocks: int
+    block_count: int
     total: Spending
 
 
@@ -47,21 +47,21 @@ class SessionsPage(Page):
 
     rows: tuple[SessionRow, ...]
     templates: tuple[Template, ...]
-    following: str  # the address of the next page
+    next_url: str  # the address of the next page
     name: str
-    failed: str  # which form
-    problem: Problem | None
+    failed_form: str  # which form
+    problem: PageError | None
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPage(Page):
+class SessionSettingsPage(Page):
     """What can be said about one session."""
 
     session: Session
     name: str
     budgets: Mapping[str, str]
-    theirs: Session | None  # what somebody else made of it meanwhile
-    problem: Problem | None
+    current_session: Session | None  # what somebody else made of it meanwhile
+    problem: PageError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SessionDeletePage(Page):
     """The question before a session is removed."""
 
     session: Session
-    blocks: int
+    block_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,127 +79,140 @@ class ContextPage(Page):
     context: Context
 
 
-class SessionPages(DeskPages):
+class SessionPages(SessionPageBase):
     """The calls of these pages."""
 
-    def list_sessions(self, visit: Visit) -> Answer:
+    def list_sessions(self, request: PageRequest) -> ByteResponse:
         """All sessions."""
-        return self._list(visit)
+        return self._render_list(request)
 
-    def create(self, visit: Visit) -> Answer:
+    def create(self, request: PageRequest) -> ByteResponse:
         """A new session, empty or out of a template."""
-        name, template = visit.form.text("name"), visit.form.text("template")
+        name, template = request.form.text("name"), request.form.text("template")
         try:
-            desk = self._desk()
-            made = desk.templates.start(template, name) if template else desk.sessions.create(name)
+            desk = self._workspace()
+            made = (
+                desk.templates.create_session(template, name)
+                if template
+                else desk.sessions.create(name)
+            )
         except SkillhallError as error:
-            return self._list(visit, "new", error)
-        return redirect(session_address(made.id))
+            return self._render_list(request, "new", error)
+        return redirect(session_url(made.id))
 
-    def open(self, visit: Visit) -> Answer:
+    def import_session(self, request: PageRequest) -> ByteResponse:
         """A session out of an exported one."""
         try:
-            if not visit.form.files:
+            if not request.form.files:
                 raise FieldRefused("file", "no file was sent")
-            filename, data = visit.form.files[0]
-            made = self._desk().imports.open_session(data, filename)
+            filename, data = request.form.files[0]
+            made = self._workspace().importer.create_session(data, filename)
         except SkillhallError as error:
-            return self._list(visit, "open", error)
-        return self._site.done(session_address(made.id), Notice("opened", made.name))
+            return self._render_list(request, "open", error)
+        return self._site.redirect_with_notice(session_url(made.id), Notice("opened", made.name))
 
-    def show_settings(self, visit: Visit) -> Answer:
+    def show_settings(self, request: PageRequest) -> ByteResponse:
         """The name and the budgets of a session."""
-        session = self._desk().sessions.find(visit.names[1])
-        return _settings(visit, session)
+        session = self._workspace().sessions.find(request.path_parts[1])
+        return _render_settings(request, session)
 
-    def edit(self, visit: Visit) -> Answer:
+    def edit(self, request: PageRequest) -> ByteResponse:
         """Another name, or other budgets, unless somebody else changed them."""
-        form, desk = visit.form, self._desk()
-        session = desk.sessions.find(visit.names[1])
-        version = number_in(form.text("version"))
+        form, desk = request.form, self._workspace()
+        session = desk.sessions.find(request.path_parts[1])
+        version = parse_number(form.text("version"))
         try:
-            budgets = Budgets(*(_budget(form.text(one)) for one in BUDGETS))
+            budgets = SessionBudgets(*(_parse_budget(form.text(one)) for one in BUDGET_FIELDS))
             made = desk.sessions.edit(session.id, version, name=form.text("name"), budgets=budgets)
         except SkillhallError as error:
-            return _settings(visit, session, error)
-        return self._site.done(session_address(made.id), Notice("edited", made.name))
+            return _render_settings(request, session, error)
+        return self._site.redirect_with_notice(session_url(made.id), Notice("edited", made.name))
 
-    def copy(self, visit: Visit) -> Answer:
+    def duplicate(self, request: PageRequest) -> ByteResponse:
         """Another session with the same blocks."""
-        made = self._desk().sessions.duplicate(visit.names[1])
-        return self._site.done(session_address(made.id), Notice("copied", made.name))
+        made = self._workspace().sessions.duplicate(request.path_parts[1])
+        return self._site.redirect_with_notice(session_url(made.id), Notice("copied", made.name))
 
-    def ask_delete(self, visit: Visit) -> Answer:
+    def confirm_delete(self, request: PageRequest) -> ByteResponse:
         """The question before a session is removed."""
-        found = self._desk().sessions.overview(visit.names[1])
-        title = visit.texts("delete.title", name=found.session.name)
-        frame = frame_of(visit, title, "sessions")
-        return page_answer(
-            "session_delete.html", SessionDeletePage(frame, found.session, _blocks(found))
+        found = self._workspace().sessions.overview(request.path_parts[1])
+        title = request.translations("delete.title", name=found.session.name)
+        frame = build_frame(request, title, "sessions")
+        return render_page(
+            "session_delete.html", SessionDeletePage(frame, found.session, _count_blocks(found))
         )
 
-    def delete(self, visit: Visit) -> Answer:
+    def delete(self, request: PageRequest) -> ByteResponse:
         """Remove a session."""
-        desk = self._desk()
-        session = desk.sessions.find(visit.names[1])
-        desk.sessions.delete(session.id, number_in(visit.form.text("version")))
-        return self._site.done("/sessions", Notice("deleted", session.name))
+        desk = self._workspace()
+        session = desk.sessions.find(request.path_parts[1])
+        desk.sessions.delete(session.id, parse_number(request.form.text("version")))
+        return self._site.redirect_with_notice("/sessions", Notice("deleted", session.name))
 
-    def show_context(self, visit: Visit) -> Answer:
+    def show_context(self, request: PageRequest) -> ByteResponse:
         """What a model reads."""
-        context = self._desk().contexts.compile(visit.names[1])
-        frame = frame_of(visit, visit.texts("context.title"), "sessions")
-        return page_answer("context.html", ContextPage(frame, context))
+        context = self._workspace().contexts.compile(request.path_parts[1])
+        frame = build_frame(request, request.translations("context.title"), "sessions")
+        return render_page("context.html", ContextPage(frame, context))
 
-    def _list(self, visit: Visit, failed: str = "", error: SkillhallError | None = None) -> Answer:
-        desk = self._desk()
-        after = visit.query.get("after", "")
-        found = desk.sessions.list(after if after.isalnum() else "", PAGE + 1)
-        rows = [_row(desk.sessions.overview(one.id)) for one in found[:PAGE]]
+    def _render_list(
+        self, request: PageRequest, failed_form: str = "", error: SkillhallError | None = None
+    ) -> ByteResponse:
+        desk = self._workspace()
+        after = request.query.get("after", "")
+        found = desk.sessions.list(after if after.isalnum() else "", PAGE_SIZE + 1)
+        rows = [_build_row(desk.sessions.overview(one.id)) for one in found[:PAGE_SIZE]]
         rows.sort(key=lambda row: row.session.updated, reverse=True)
         page = SessionsPage(
-            frame_of(visit, visit.texts("sessions.title"), "sessions"),
+            build_frame(request, request.translations("sessions.title"), "sessions"),
             rows=tuple(rows),
             templates=tuple(desk.templates.list()),
-            following=f"/sessions?after={found[PAGE - 1].id}" if len(found) > PAGE else "",
-            name=visit.form.text("name"),
-            failed=failed,
-            problem=told(visit, error),
+            next_url=f"/sessions?after={found[PAGE_SIZE - 1].id}" if len(found) > PAGE_SIZE else "",
+            name=request.form.text("name"),
+            failed_form=failed_form,
+            problem=optional_page_error(request, error),
         )
-        return page_answer("sessions.html", page, status=status_for(error))
+        return render_page("sessions.html", page, status=page_status(error))
 
 
-def _row(found: Overview) -> SessionRow:
-    return SessionRow(found.session, _blocks(found), spend(found.session, found.sizes)[None])
+def _build_row(overview: SessionOverview) -> SessionRow:
+    return SessionRow(
+        overview.session,
+        _count_blocks(overview),
+        compute_spending(overview.session, overview.zone_sizes)[None],
+    )
 
 
-def _blocks(found: Overview) -> int:
-    return sum(size.blocks for size in found.sizes.values())
+def _count_blocks(overview: SessionOverview) -> int:
+    return sum(size.blocks for size in overview.zone_sizes.values())
 
 
-def _settings(visit: Visit, session: Session, error: SkillhallError | None = None) -> Answer:
+def _render_settings(
+    request: PageRequest, session: Session, error: SkillhallError | None = None
+) -> ByteResponse:
     current = error.current if isinstance(error, VersionConflict) else None
     theirs = current if isinstance(current, Session) else None
-    given = visit.form.fields
+    given = request.form.fields
     budgets = {
-        zone.lower(): "" if (own := session.budgets.of(zone)) is None else str(own) for zone in Zone
+        zone.lower(): "" if (own := session.budgets.for_zone(zone)) is None else str(own)
+        for zone in Zone
     }
     budgets["total"] = "" if session.budgets.total is None else str(session.budgets.total)
-    page = SessionPage(
-        frame_of(visit, visit.texts("session.title", name=session.name), "sessions"),
+    page = SessionSettingsPage(
+        build_frame(request, request.translations("session.title", name=session.name), "sessions"),
         session=theirs or session,
-        name=visit.form.text("name") if "name" in given else session.name,
-        budgets={one: given[one][0] if one in given else budgets[one] for one in BUDGETS},
-        theirs=theirs,
-        problem=told(visit, error),
+        name=request.form.text("name") if "name" in given else session.name,
+        budgets={one: given[one][0] if one in given else budgets[one] for one in BUDGET_FIELDS},
+        current_session=theirs,
+        problem=optional_page_error(request, error),
     )
-    return page_answer("session.html", page, status=status_for(error))
+    return render_page("session.html", page, status=page_status(error))
 
 
-def _budget(text: str) -> int | None:
+def _parse_budget(text: str) -> int | None:
     plain = text.strip().replace(",", "").replace(" ", "")
     if not plain:
         return None
-    if (number := number_in(plain)) < 0:
+    if (number := parse_number(plain)) < 0:
         raise FieldRefused("budgets", f"{text[:40]!r} is no number of tokens")
     return number

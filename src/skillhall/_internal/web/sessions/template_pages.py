@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.web.page_request import Notice
-from skillhall._internal.web.rendering import Page, frame_of, page_answer, redirect
-from skillhall._internal.web.sessions.board_pages import title_of
+from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
+from skillhall._internal.web.sessions.board_pages import block_title
 from skillhall._internal.web.sessions.page_base import (
-    DeskPages,
-    number_in,
-    session_address,
-    status_for,
-    told,
+    SessionPageBase,
+    optional_page_error,
+    page_status,
+    parse_number,
+    session_url,
 )
-from skillhall._internal.workspace.templates import Applying
+from skillhall._internal.workspace.templates import ApplyMode
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.http.response import Answer
-    from skillhall._internal.web.page_request import Visit
-    from skillhall._internal.web.site import Problem
-    from skillhall._internal.workspace import Block, Session, Snapshot, Template
+    from skillhall._internal.http.response import ByteResponse
+    from skillhall._internal.web.page_request import PageRequest
+    from skillhall._internal.web.site import PageError
+    from skillhall._internal.workspace import Block, Session, SessionSnapshot, Template
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class DeletedBlock:
     """A block that was deleted."""
 
     block: Block
@@ -36,17 +36,17 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepPage(Page):
+class SavedStatesPage(Page):
     """What is kept of one session, and what can be brought into it."""
 
     session: Session
-    snapshots: Sequence[Snapshot]
+    snapshots: Sequence[SessionSnapshot]
     templates: Sequence[Template]
-    gone: tuple[Gone, ...]
+    deleted_blocks: tuple[DeletedBlock, ...]
     name: str
     description: str
-    failed: str
-    problem: Problem | None
+    failed_form: str
+    problem: PageError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class TemplateRow:
     template: Template
     types: tuple[str, ...]  # of its blocks, in order
     tokens: int
-    problem: Problem | None
+    problem: PageError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,129 +66,158 @@ class TemplatesPage(Page):
     rows: tuple[TemplateRow, ...]
 
 
-class KeepPages(DeskPages):
+class TemplatePages(SessionPageBase):
     """The calls of these pages."""
 
-    def show(self, visit: Visit) -> Answer:
+    def show_saved_states(self, request: PageRequest) -> ByteResponse:
         """What is kept of a session."""
-        return self._keep(visit)
+        return self._render_saved_states(request)
 
-    def save_snapshot(self, visit: Visit) -> Answer:
+    def save_snapshot(self, request: PageRequest) -> ByteResponse:
         """The session as it is."""
         try:
-            made = self._desk().snapshots.save(visit.names[1], visit.form.text("name"))
+            made = self._workspace().snapshots.save(
+                request.path_parts[1], request.form.text("name")
+            )
         except SkillhallError as error:
-            return self._keep(visit, "snapshot", error)
-        return self._site.done(_keep_address(visit), Notice("kept", made.name))
+            return self._render_saved_states(request, "snapshot", error)
+        return self._site.redirect_with_notice(
+            _saved_states_url(request), Notice("kept", made.name)
+        )
 
-    def restore(self, visit: Visit) -> Answer:
+    def restore_snapshot(self, request: PageRequest) -> ByteResponse:
         """The session as it was."""
-        found = self._desk().snapshots.find(visit.names[1], visit.names[3]).snapshot
+        found = (
+            self._workspace().snapshots.find(request.path_parts[1], request.path_parts[3]).snapshot
+        )
         try:
-            self._desk().snapshots.restore(visit.names[1], found.id, _revision(visit))
+            self._workspace().snapshots.restore(
+                request.path_parts[1], found.id, _form_revision(request)
+            )
         except SkillhallError as error:
-            return self._keep(visit, "snapshots", error)
-        return self._site.done(session_address(visit.names[1]), Notice("restored", found.name))
+            return self._render_saved_states(request, "snapshots", error)
+        return self._site.redirect_with_notice(
+            session_url(request.path_parts[1]), Notice("restored", found.name)
+        )
 
-    def delete_snapshot(self, visit: Visit) -> Answer:
+    def delete_snapshot(self, request: PageRequest) -> ByteResponse:
         """Remove a snapshot."""
-        found = self._desk().snapshots.find(visit.names[1], visit.names[3]).snapshot
-        self._desk().snapshots.delete(visit.names[1], found.id)
-        return self._site.done(_keep_address(visit), Notice("deleted", found.name))
+        found = (
+            self._workspace().snapshots.find(request.path_parts[1], request.path_parts[3]).snapshot
+        )
+        self._workspace().snapshots.delete(request.path_parts[1], found.id)
+        return self._site.redirect_with_notice(
+            _saved_states_url(request), Notice("deleted", found.name)
+        )
 
-    def save_template(self, visit: Visit) -> Answer:
+    def save_template(self, request: PageRequest) -> ByteResponse:
         """A template out of the session's blocks, or those in place of a template's own."""
-        form, templates = visit.form, self._desk().templates
+        form, templates = request.form, self._workspace().templates
         try:
             if form.text("template"):
                 old = templates.find(form.text("template")).template
-                made = templates.edit(old.id, old.version, session=visit.names[1])
+                made = templates.edit(old.id, old.version, session=request.path_parts[1])
             else:
-                made = templates.save(visit.names[1], form.text("name"), form.text("description"))
+                made = templates.save(
+                    request.path_parts[1], form.text("name"), form.text("description")
+                )
         except SkillhallError as error:
-            return self._keep(visit, "template", error)
-        return self._site.done(_keep_address(visit), Notice("template_saved", made.name))
+            return self._render_saved_states(request, "template", error)
+        return self._site.redirect_with_notice(
+            _saved_states_url(request), Notice("template_saved", made.name)
+        )
 
-    def apply(self, visit: Visit) -> Answer:
+    def apply_template(self, request: PageRequest) -> ByteResponse:
         """A template's blocks, after those of the session or in place of them."""
-        templates, is_all = self._desk().templates, visit.form.text("how") == Applying.REPLACE
+        templates, is_all = (
+            self._workspace().templates,
+            request.form.text("how") == ApplyMode.REPLACE,
+        )
         try:
-            found = templates.find(visit.form.text("template")).template
-            how = Applying.REPLACE if is_all else Applying.APPEND
-            revision = _revision(visit) if is_all else None
-            templates.apply(visit.names[1], found.id, how, revision)
+            found = templates.find(request.form.text("template")).template
+            how = ApplyMode.REPLACE if is_all else ApplyMode.APPEND
+            revision = _form_revision(request) if is_all else None
+            templates.apply(request.path_parts[1], found.id, how, revision)
         except SkillhallError as error:
-            return self._keep(visit, "apply", error)
-        return self._site.done(session_address(visit.names[1]), Notice("applied", found.name))
+            return self._render_saved_states(request, "apply", error)
+        return self._site.redirect_with_notice(
+            session_url(request.path_parts[1]), Notice("applied", found.name)
+        )
 
-    def list_templates(self, visit: Visit) -> Answer:
+    def list_templates(self, request: PageRequest) -> ByteResponse:
         """All templates."""
-        return self._templates(visit)
+        return self._render_templates(request)
 
-    def edit_template(self, visit: Visit) -> Answer:
+    def edit_template(self, request: PageRequest) -> ByteResponse:
         """Another name or description."""
-        form = visit.form
+        form = request.form
         try:
-            self._desk().templates.edit(
-                visit.names[1],
-                number_in(form.text("version")),
+            self._workspace().templates.edit(
+                request.path_parts[1],
+                parse_number(form.text("version")),
                 name=form.text("name"),
                 description=form.text("description"),
             )
         except SkillhallError as error:
-            return self._templates(visit, error)
-        return self._site.done("/templates", Notice("edited", form.text("name")))
+            return self._render_templates(request, error)
+        return self._site.redirect_with_notice("/templates", Notice("edited", form.text("name")))
 
-    def delete_template(self, visit: Visit) -> Answer:
+    def delete_template(self, request: PageRequest) -> ByteResponse:
         """Remove a template."""
         try:
-            found = self._desk().templates.find(visit.names[1]).template
-            self._desk().templates.delete(found.id, number_in(visit.form.text("version")))
+            found = self._workspace().templates.find(request.path_parts[1]).template
+            self._workspace().templates.delete(found.id, parse_number(request.form.text("version")))
         except SkillhallError as error:
-            return self._templates(visit, error)
-        return self._site.done("/templates", Notice("deleted", found.name))
+            return self._render_templates(request, error)
+        return self._site.redirect_with_notice("/templates", Notice("deleted", found.name))
 
-    def start(self, visit: Visit) -> Answer:
+    def start_session(self, request: PageRequest) -> ByteResponse:
         """A new session with the template's blocks."""
-        templates = self._desk().templates
-        found = templates.find(visit.names[1]).template
-        made = templates.start(found.id, visit.form.text("name").strip() or found.name)
-        return redirect(session_address(made.id))
+        templates = self._workspace().templates
+        found = templates.find(request.path_parts[1]).template
+        made = templates.create_session(found.id, request.form.text("name").strip() or found.name)
+        return redirect(session_url(made.id))
 
-    def _keep(self, visit: Visit, failed: str = "", error: SkillhallError | None = None) -> Answer:
-        desk, identity = self._desk(), visit.names[1]
+    def _render_saved_states(
+        self, request: PageRequest, failed_form: str = "", error: SkillhallError | None = None
+    ) -> ByteResponse:
+        desk, identity = self._workspace(), request.path_parts[1]
         session = desk.sessions.find(identity)
-        page = KeepPage(
-            frame_of(visit, visit.texts("keep.title"), "sessions"),
+        page = SavedStatesPage(
+            build_frame(request, request.translations("keep.title"), "sessions"),
             session=session,
             snapshots=desk.snapshots.list(identity),
             templates=desk.templates.list(),
-            gone=tuple(Gone(one, title_of(one)[0]) for one in desk.blocks.deleted(identity)),
-            name=visit.form.text("name"),
-            description=visit.form.text("description"),
-            failed=failed,
-            problem=told(visit, error),
+            deleted_blocks=tuple(
+                DeletedBlock(one, block_title(one)[0]) for one in desk.blocks.list_deleted(identity)
+            ),
+            name=request.form.text("name"),
+            description=request.form.text("description"),
+            failed_form=failed_form,
+            problem=optional_page_error(request, error),
         )
-        return page_answer("keep.html", page, status=status_for(error))
+        return render_page("keep.html", page, status=page_status(error))
 
-    def _templates(self, visit: Visit, error: SkillhallError | None = None) -> Answer:
-        templates, problem = self._desk().templates, told(visit, error)
-        failed = visit.names[1] if len(visit.names) > 1 else ""
+    def _render_templates(
+        self, request: PageRequest, error: SkillhallError | None = None
+    ) -> ByteResponse:
+        templates, problem = self._workspace().templates, optional_page_error(request, error)
+        failed = request.path_parts[1] if len(request.path_parts) > 1 else ""
         rows = []
         for one in templates.list():
             contents = templates.find(one.id).contents
             tokens = sum(content.tokens for content in contents)
             kinds = tuple(content.type for content in contents)
             rows.append(TemplateRow(one, kinds, tokens, problem if one.id == failed else None))
-        frame = frame_of(visit, visit.texts("templates.title"), "sessions")
+        frame = build_frame(request, request.translations("templates.title"), "sessions")
         page = TemplatesPage(frame, tuple(rows))
-        return page_answer("templates.html", page, status=status_for(error))
+        return render_page("templates.html", page, status=page_status(error))
 
 
-def _keep_address(visit: Visit) -> str:
-    return f"{session_address(visit.names[1])}/keep"
+def _saved_states_url(request: PageRequest) -> str:
+    return f"{session_url(request.path_parts[1])}/keep"
 
 
-def _revision(visit: Visit) -> int:
+def _form_revision(request: PageRequest) -> int:
     """The session as the person saw it: what came since is not replaced unseen."""
-    return number_in(visit.form.text("revision"))
+    return parse_number(request.form.text("revision"))

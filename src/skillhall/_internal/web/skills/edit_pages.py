@@ -6,230 +6,255 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from skillhall._internal.http.errors import status_of
-from skillhall._internal.skill.edit import SkillText, edited, plain_lines, text_of
-from skillhall._internal.skill_store.draft import Draft, draft_of
-from skillhall._internal.skill_store.version_diff import compare_texts
+from skillhall._internal.http.errors import error_status
+from skillhall._internal.skill.edit import (
+    SkillText,
+    edit_skill_md,
+    normalize_newlines,
+    parse_skill_text,
+)
+from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
+from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.page_request import Notice
-from skillhall._internal.web.rendering import Page, frame_of, page_answer
-from skillhall._internal.web.site import Problem, problem_of
+from skillhall._internal.web.rendering import Page, build_frame, render_page
+from skillhall._internal.web.site import PageError, build_page_error
 from skillhall.errors import ChangedMeanwhile, Conflict, SkillhallError
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.response import Answer
+    from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.skill_store.version_diff import DiffLine
-    from skillhall._internal.web.page_request import Visit
+    from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
 
-_EMPTY = SkillText("", "", "")
+_EMPTY_TEXT = SkillText("", "", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class EditConflict:
     """Two versions of one skill: what stands there, and what somebody wrote meanwhile."""
 
-    theirs: str
-    mine: str
+    current_text: str
+    submitted_text: str
     lines: tuple[DiffLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class WritePage(Page):
+class SkillFormPage(Page):
     """The form of a skill, and what would come of it."""
 
     action: str
-    back: str
+    back_url: str
     id: str
     is_new: bool
     text: SkillText
     digest: str
-    draft: Draft | None
+    draft: SkillDraft | None
     listing: str  # the system prompt with this skill alone
-    problem: Problem | None
-    clash: Clash | None
+    problem: PageError | None
+    conflict: EditConflict | None
 
 
 @dataclass(frozen=True, slots=True)
-class DeletePage(Page):
+class SkillDeletePage(Page):
     """The question before a skill is removed."""
 
     id: str
-    files: int
+    file_count: int
     is_shadowed: bool  # a user skill that a system skill shadows
-    can_take_back: bool
+    can_undo: bool
 
 
-class ShapingPages:
+class SkillEditPages:
     """The calls of these pages."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._collection = site.collection
 
-    def show_new(self, visit: Visit) -> Answer:
+    def show_new(self, request: PageRequest) -> ByteResponse:
         """An empty form."""
-        return self._new_page(visit, "", _EMPTY)
+        return self._render_new(request, "", _EMPTY_TEXT)
 
-    def check_new(self, visit: Visit) -> Answer:
+    def check_new(self, request: PageRequest) -> ByteResponse:
         """The form with what would come of it; nothing is written."""
-        identity, text = visit.form.text("id"), _text(visit)
+        identity, text = request.form.text("id"), _read_form(request)
         is_blank = not (identity.strip() or text.name.strip())
-        made = None if is_blank else self._draft(identity or text.name, text)
-        return self._new_page(visit, identity, text, made)
+        made = None if is_blank else self._check_new_text(identity or text.name, text)
+        return self._render_new(request, identity, text, made)
 
-    def add(self, visit: Visit) -> Answer:
+    def add(self, request: PageRequest) -> ByteResponse:
         """Write a new skill."""
-        identity, text = visit.form.text("id"), _text(visit)
+        identity, text = request.form.text("id"), _read_form(request)
         wanted = identity.strip() or text.name
         try:
-            made = self._collection.local.add(wanted, *text)
+            made = self._collection.store.add(wanted, *text)
         except SkillhallError as error:
-            return self._new_page(visit, identity, text, self._draft(wanted, text), error)
-        return self._site.done(_address(made.id), Notice("added", made.id))
+            return self._render_new(
+                request, identity, text, self._check_new_text(wanted, text), error
+            )
+        return self._site.redirect_with_notice(_skill_url(made.id), Notice("added", made.id))
 
-    def show_edit(self, visit: Visit) -> Answer:
+    def show_edit(self, request: PageRequest) -> ByteResponse:
         """The form with a skill's own words."""
-        identity = visit.names[1]
-        self._collection.refuse_read_only(identity)
+        identity = request.path_parts[1]
+        self._collection.check_writable(identity)
         details = self._collection.details(identity)
-        return self._edit_page(visit, text_of(self._data(identity)), details.digest)
+        return self._render_edit(
+            request, parse_skill_text(self._read_skill_file(identity)), details.digest
+        )
 
-    def check_edit(self, visit: Visit) -> Answer:
+    def check_edit(self, request: PageRequest) -> ByteResponse:
         """The form with what would come of it; nothing is written."""
-        identity, text = visit.names[1], _text(visit)
-        self._collection.refuse_read_only(identity)
-        return self._edit_page(visit, text, visit.form.text("digest"), with_draft=True)
+        identity, text = request.path_parts[1], _read_form(request)
+        self._collection.check_writable(identity)
+        return self._render_edit(request, text, request.form.text("digest"), with_draft=True)
 
-    def edit(self, visit: Visit) -> Answer:
+    def edit(self, request: PageRequest) -> ByteResponse:
         """Change a skill, unless somebody else did since the form was opened."""
-        identity, text, digest = visit.names[1], _text(visit), visit.form.text("digest")
+        identity, text, digest = (
+            request.path_parts[1],
+            _read_form(request),
+            request.form.text("digest"),
+        )
         try:
             changed = self._collection.edit(identity, text, digest)
         except ChangedMeanwhile as error:
-            return self._clash_page(visit, text, error)
+            return self._render_conflict(request, text, error)
         except SkillhallError as error:
-            self._collection.refuse_read_only(identity)
-            return self._edit_page(visit, text, digest, error, with_draft=True)
-        return self._site.done(_address(identity), Notice("edited", identity, changed.change))
+            self._collection.check_writable(identity)
+            return self._render_edit(request, text, digest, error, with_draft=True)
+        return self._site.redirect_with_notice(
+            _skill_url(identity), Notice("edited", identity, changed.change_id)
+        )
 
-    def ask_delete(self, visit: Visit) -> Answer:
+    def confirm_delete(self, request: PageRequest) -> ByteResponse:
         """The question before a skill is removed."""
-        identity, is_shadowed = visit.names[1], visit.query.get("shadowed") == "true"
+        identity, is_shadowed = request.path_parts[1], request.query.get("shadowed") == "true"
         own = self._collection.shadowed_bundle(identity) if is_shadowed else None
         if own is None:
-            self._collection.refuse_read_only(identity)
+            self._collection.check_writable(identity)
         bundle = own or self._collection.bundle(identity)
-        page = DeletePage(
-            frame_of(visit, visit.texts("delete.title", name=identity), "skills"),
+        page = SkillDeletePage(
+            build_frame(request, request.translations("delete.title", name=identity), "skills"),
             identity,
             len(bundle.files),
             is_shadowed,
-            self._collection.changes.can_take_back(identity),
+            self._collection.changes.can_undo(identity),
         )
-        return page_answer("delete.html", page)
+        return render_page("delete.html", page)
 
-    def delete(self, visit: Visit) -> Answer:
+    def delete(self, request: PageRequest) -> ByteResponse:
         """Remove a skill."""
-        identity = visit.names[1]
-        shadowed = visit.form.text("shadowed") == "true"
+        identity = request.path_parts[1]
+        shadowed = request.form.text("shadowed") == "true"
         change = self._collection.delete(identity, shadowed=shadowed)
-        return self._site.done("/skills", Notice("deleted", identity, change))
+        return self._site.redirect_with_notice("/skills", Notice("deleted", identity, change))
 
-    def undo(self, visit: Visit) -> Answer:
+    def undo(self, request: PageRequest) -> ByteResponse:
         """Take a change back."""
-        undone = self._collection.changes.undo(visit.names[1])
+        undone = self._collection.changes.undo(request.path_parts[1])
         ids = ", ".join(undone.ids)
-        is_there = len(undone.ids) == 1 and undone.ids[0] in self._collection.show().skills
-        place = _address(undone.ids[0]) if is_there else "/skills"
-        return self._site.done(place, Notice("undone", ids))
+        is_there = len(undone.ids) == 1 and undone.ids[0] in self._collection.snapshot().skills
+        place = _skill_url(undone.ids[0]) if is_there else "/skills"
+        return self._site.redirect_with_notice(place, Notice("undone", ids))
 
-    def _new_page(
+    def _render_new(
         self,
-        visit: Visit,
+        request: PageRequest,
         identity: str,
         text: SkillText,
-        made: Draft | None = None,
+        draft: SkillDraft | None = None,
         error: SkillhallError | None = None,
-    ) -> Answer:
-        page = WritePage(
-            frame_of(visit, visit.texts("write.title_new"), "skills"),
+    ) -> ByteResponse:
+        page = SkillFormPage(
+            build_frame(request, request.translations("write.title_new"), "skills"),
             action="/skills/add",
-            back="/skills",
+            back_url="/skills",
             id=identity,
             is_new=True,
             text=text,
             digest="",
-            draft=made,
-            listing=self._listing(made),
-            problem=None if error is None else problem_of(visit, error),
-            clash=None,
+            draft=draft,
+            listing=self._render_listing(draft),
+            problem=None if error is None else build_page_error(request, error),
+            conflict=None,
         )
-        return page_answer("write.html", page, status=_status(error))
+        return render_page("write.html", page, status=_page_status(error))
 
-    def _edit_page(  # noqa: PLR0913 - what the form shows
+    def _render_edit(  # noqa: PLR0913 - what the form shows
         self,
-        visit: Visit,
+        request: PageRequest,
         text: SkillText,
         digest: str,
         error: SkillhallError | None = None,
         *,
         with_draft: bool = False,
-        clash: Clash | None = None,
-    ) -> Answer:
-        identity = visit.names[1]
-        made = self._edit_draft(identity, text) if with_draft else None
-        page = WritePage(
-            frame_of(visit, visit.texts("write.title_edit", name=identity), "skills"),
-            action=f"{_address(identity)}/edit",
-            back=_address(identity),
+        conflict: EditConflict | None = None,
+    ) -> ByteResponse:
+        identity = request.path_parts[1]
+        made = self._check_edited_text(identity, text) if with_draft else None
+        page = SkillFormPage(
+            build_frame(request, request.translations("write.title_edit", name=identity), "skills"),
+            action=f"{_skill_url(identity)}/edit",
+            back_url=_skill_url(identity),
             id=identity,
             is_new=False,
             text=text,
             digest=digest,
             draft=made,
-            listing=self._listing(made),
-            problem=None if error is None else problem_of(visit, error),
-            clash=clash,
+            listing=self._render_listing(made),
+            problem=None if error is None else build_page_error(request, error),
+            conflict=conflict,
         )
-        return page_answer("write.html", page, status=_status(error))
+        return render_page("write.html", page, status=_page_status(error))
 
-    def _clash_page(self, visit: Visit, text: SkillText, error: ChangedMeanwhile) -> Answer:
+    def _render_conflict(
+        self, request: PageRequest, text: SkillText, error: ChangedMeanwhile
+    ) -> ByteResponse:
         """Both versions; saving once more is a decision for one's own."""
-        data = self._data(visit.names[1])
-        theirs = plain_lines(data.decode("utf-8", "replace"))
+        data = self._read_skill_file(request.path_parts[1])
+        theirs = normalize_newlines(data.decode("utf-8", "replace"))
         try:
-            mine = plain_lines(edited(data, text).decode("utf-8", "replace"))
+            mine = normalize_newlines(edit_skill_md(data, text).decode("utf-8", "replace"))
         except SkillhallError:
             mine = text.body
-        clash = Clash(theirs, mine, compare_texts(theirs, mine))
-        return self._edit_page(visit, text, error.digest, error, with_draft=True, clash=clash)
+        clash = EditConflict(theirs, mine, diff_texts(theirs, mine))
+        return self._render_edit(
+            request, text, error.digest, error, with_draft=True, conflict=clash
+        )
 
-    def _listing(self, made: Draft | None) -> str:
-        item = made.item if made else None
-        return self._site.agent.text_about_draft(item) if item else ""
+    def _render_listing(self, draft: SkillDraft | None) -> str:
+        item = draft.skill if draft else None
+        return self._site.agent_skills.render_prompt_for_draft(item) if item else ""
 
-    def _draft(self, identity: str, text: SkillText) -> Draft:
+    def _check_new_text(self, identity: str, text: SkillText) -> SkillDraft:
         return self._collection.draft(identity, text)
 
-    def _edit_draft(self, identity: str, text: SkillText) -> Draft:
-        return draft_of(identity, lambda: edited(self._data(identity), text))
+    def _check_edited_text(self, identity: str, text: SkillText) -> SkillDraft:
+        return draft_skill_md(
+            identity, lambda: edit_skill_md(self._read_skill_file(identity), text)
+        )
 
-    def _data(self, identity: str) -> bytes:
+    def _read_skill_file(self, identity: str) -> bytes:
         return self._collection.read_file(identity, self._collection.find(identity).file)
 
 
-def _text(visit: Visit) -> SkillText:
-    form = visit.form
-    return SkillText(form.text("name"), form.text("description"), plain_lines(form.text("body")))
+def _read_form(request: PageRequest) -> SkillText:
+    form = request.form
+    return SkillText(
+        form.text("name"), form.text("description"), normalize_newlines(form.text("body"))
+    )
 
 
-def _address(identity: str) -> str:
+def _skill_url(identity: str) -> str:
     return f"/skill/{quote(identity, safe='')}"
 
 
-def _status(error: SkillhallError | None) -> int:
+def _page_status(error: SkillhallError | None) -> int:
     if error is None:
         return 200
     return (
-        409 if isinstance(error, ChangedMeanwhile | Conflict) else max(422, status_of(error).http)
+        409
+        if isinstance(error, ChangedMeanwhile | Conflict)
+        else max(422, error_status(error).http_status)
     )

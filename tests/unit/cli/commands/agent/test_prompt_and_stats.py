@@ -10,7 +10,7 @@ import pytest
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.cli.runner import run
-from skillhall._internal.render.prompt_plan import HOW_TO_USE
+from skillhall._internal.render.prompt_plan import USAGE_HINTS
 from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
 
@@ -48,7 +48,7 @@ def test_the_agent_of_the_folders_config_gets_exactly_its_text(cli: Cli, tmp_pat
     assert said.out.splitlines() == [
         "Be brief.",
         "",
-        HOW_TO_USE["load_skill"],
+        USAGE_HINTS["load_skill"],
         "",
         "<available_skills>",
         "  <skill>",
@@ -65,17 +65,17 @@ def test_prompt_prints_what_the_library_gives_with_the_same_count(cli: Cli, tmp_
         make_skill(tmp_path / "skills", f"skill-{number:02}")
     write_config(tmp_path, "budgets = { catalog = 200 }")
     skills = AgentSkills.from_config("coding", settings=make_settings(tmp_path))
-    plan = skills.current().plan
+    plan = skills.snapshot().plan
     data = cli("prompt", "--agent", "coding", "--json").data
-    assert (data["text"], data["tokens"]) == (skills.text(), plan.tokens)
-    assert cli("prompt", "--agent", "coding").out == f"{skills.text()}\n"
+    assert (data["text"], data["tokens"]) == (skills.system_prompt(), plan.tokens)
+    assert cli("prompt", "--agent", "coding").out == f"{skills.system_prompt()}\n"
     assert 190 <= plan.tokens <= 200
-    assert [one["shown"] for one in data["skills"]] == [one.shown.value for one in plan.shares]
+    assert [one["shown"] for one in data["skills"]] == [one.detail.value for one in plan.skills]
 
 
 def test_prompt_of_the_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
-    text = AgentSkills.of(settings=make_settings(tmp_path)).text()
+    text = AgentSkills.of(settings=make_settings(tmp_path)).system_prompt()
     assert cli("prompt", "--agent", "default").out == f"{text}\n"
 
 

@@ -1,25 +1,25 @@
 from typing import Any
 
 from skillhall._internal.cli.commands.author.report_formats import (
-    as_github,
-    as_sarif,
-    as_text,
-    coloured,
-    judged_results,
-    shown_path,
+    build_sarif,
+    format_github,
+    format_text,
+    shorten_path,
+    style_colored,
+    to_sarif_results,
 )
-from skillhall._internal.policy.effects import Effect, Judged
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.finding import Code, Finding
 
-FOUND = Judged(
+FOUND = JudgedFinding(
     Finding(Code.YAML_REPAIRED, "a: b, 100%", 3, "quote it", "/base/x, y/SKILL.md", "x"),
     Effect.REJECT,
 )
-NOTE = Judged(Finding(Code.ROOT_MISSING, "gone", path="/other"), Effect.WARN)
+NOTE = JudgedFinding(Finding(Code.ROOT_MISSING, "gone", path="/other"), Effect.WARN)
 
 
 def test_text_reads_like_a_compiler() -> None:
-    assert list(as_text([FOUND, NOTE], "/base")) == [
+    assert list(format_text([FOUND, NOTE], "/base")) == [
         "x, y/SKILL.md:3: reject[yaml-repaired]: a: b, 100%",
         "    hint: quote it",
         "/other: warn[root-missing]: gone",
@@ -27,26 +27,26 @@ def test_text_reads_like_a_compiler() -> None:
 
 
 def test_colours_wrap_only_the_effect_and_code() -> None:
-    line = next(as_text([FOUND], "/base", coloured))
+    line = next(format_text([FOUND], "/base", style_colored))
     assert line == "x, y/SKILL.md:3: \x1b[1;31mreject[yaml-repaired]\x1b[0m: a: b, 100%"
 
 
 def test_a_hostile_path_cannot_forge_a_line() -> None:
     finding = Finding(Code.BOM, "m\n::error::x", 1, path="/base/a\n\x1b[2J")
-    (line,) = as_text([Judged(finding, Effect.WARN)], "/base")
+    (line,) = format_text([JudgedFinding(finding, Effect.WARN)], "/base")
     assert line.isprintable()
-    (command,) = as_github([Judged(finding, Effect.WARN)], "/base")
+    (command,) = format_github([JudgedFinding(finding, Effect.WARN)], "/base")
     assert command.isprintable()
 
 
 def test_github_commands_are_escaped() -> None:
-    assert list(as_github([FOUND], "/base")) == [
+    assert list(format_github([FOUND], "/base")) == [
         "::error file=x%2C y/SKILL.md,line=3,title=yaml-repaired::a: b, 100%25 (hint: quote it)"
     ]
 
 
 def test_sarif_names_rules_levels_and_places() -> None:
-    log: Any = as_sarif(judged_results([FOUND, NOTE, FOUND]), "/base", "1.2")
+    log: Any = build_sarif(to_sarif_results([FOUND, NOTE, FOUND]), "/base", "1.2")
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [
@@ -68,6 +68,6 @@ def test_sarif_names_rules_levels_and_places() -> None:
 
 
 def test_a_path_is_relative_only_below_the_working_directory() -> None:
-    assert shown_path("/base/a", "/base") == "a"
-    assert shown_path("/base-2/a", "/base") == "/base-2/a"
-    assert shown_path("/a", "/") == "a"
+    assert shorten_path("/base/a", "/base") == "a"
+    assert shorten_path("/base-2/a", "/base") == "/base-2/a"
+    assert shorten_path("/a", "/") == "a"

@@ -10,17 +10,17 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from skillhall._internal.cli.checklist import Row, choose_rows
+from skillhall._internal.cli.checklist import ChecklistRow, select_rows
 from skillhall._internal.cli.runner import run
 from skillhall._internal.installer.lock import PROJECT_LOCK
-from tests.support.projects import Workbench, workbench
+from tests.support.projects import ProjectFixture, make_project
 
 PDF = ".agents/skills/pdf"
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
-    bench = workbench(tmp_path)
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectFixture:
+    bench = make_project(tmp_path)
     bench.skill("pdf", "one\ntwo\nthree\n")
     monkeypatch.chdir(bench.project)
     monkeypatch.setenv("SKILLHALL_DATA_DIR", bench.settings.data_directory)
@@ -40,7 +40,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_a_skill_goes_through_its_whole_life(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, added = answer(capsys, "add", "../source")
     assert (code, added["data"]["added"][0]["id"]) == (0, "pdf")
@@ -59,7 +59,7 @@ def test_a_skill_goes_through_its_whole_life(
 
 
 def test_a_conflict_has_its_exit_code_and_names_the_files(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
     edit(bench.project / PDF / "SKILL.md", "two", "MINE")
@@ -74,7 +74,7 @@ def test_a_conflict_has_its_exit_code_and_names_the_files(
 
 
 def test_a_source_that_agents_would_not_load_is_an_error(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
     bench.write("pdf/SKILL.md", "no frontmatter")
@@ -83,7 +83,7 @@ def test_a_source_that_agents_would_not_load_is_an_error(
 
 
 def test_a_missing_skill_gets_its_hint_on_a_line(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
     rmtree(bench.project / PDF)
@@ -93,7 +93,7 @@ def test_a_missing_skill_gets_its_hint_on_a_line(
 
 
 def test_what_was_edited_is_told_and_not_removed(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
     edit(bench.project / PDF / "SKILL.md", "two", "MINE")
@@ -104,14 +104,14 @@ def test_what_was_edited_is_told_and_not_removed(
     assert "--force" in capsys.readouterr().err
 
 
-def test_removing_asks_first(bench: Workbench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removing_asks_first(bench: ProjectFixture, capsys: pytest.CaptureFixture[str]) -> None:
     run(["add", "../source"])
     assert run(["remove", "pdf"]) == 2
     assert "--yes" in capsys.readouterr().err
     assert (bench.project / PDF).is_dir()
 
 
-def test_a_folder_of_its_own_goes_without_agents(bench: Workbench) -> None:
+def test_a_folder_of_its_own_goes_without_agents(bench: ProjectFixture) -> None:
     assert run(["add", "../source", "--dir", "skills", "--agent", "cursor"]) == 2
     assert run(["add", "../source", "--dir", "skills"]) == 0
     assert (bench.project / "skills/pdf/SKILL.md").is_file()
@@ -119,13 +119,13 @@ def test_a_folder_of_its_own_goes_without_agents(bench: Workbench) -> None:
 
 
 def test_an_unknown_agent_gets_the_nearest(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["add", "../source", "--agent", "claude-cod"]) == 4
     assert "claude-code" in capsys.readouterr().err
 
 
-def test_a_preview_adds_nothing(bench: Workbench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preview_adds_nothing(bench: ProjectFixture, capsys: pytest.CaptureFixture[str]) -> None:
     bench.skill("notes")
     assert run(["add", "../source", "--list"]) == 0
     assert "notes" in capsys.readouterr().out
@@ -133,7 +133,7 @@ def test_a_preview_adds_nothing(bench: Workbench, capsys: pytest.CaptureFixture[
 
 
 def test_add_list_json_lists_whatever_is_installed(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.skill("notes")
     before = answer(capsys, "add", "../source", "--list")
@@ -149,7 +149,7 @@ def test_add_list_json_lists_whatever_is_installed(
 
 
 def test_an_existing_folder_wins_over_a_repository_on_github(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.source.rename(bench.project / "acme")
     (bench.project / "acme/skills").mkdir()
@@ -162,7 +162,7 @@ def test_an_existing_folder_wins_over_a_repository_on_github(
 
 
 def test_a_folder_without_skills_says_how_to_mean_github(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (bench.project / "acme/skills").mkdir(parents=True)
     code, report = answer(capsys, "add", "acme/skills")
@@ -172,7 +172,7 @@ def test_a_folder_without_skills_says_how_to_mean_github(
 
 @pytest.mark.parametrize("command", ["verify", "outdated", "update"])
 def test_commands_that_need_a_lock_file_say_that_there_is_none(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], command: str
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     code, report = answer(capsys, command)
     assert (code, report["ok"], report["error"]["code"]) == (4, False, "not_found")
@@ -183,7 +183,7 @@ def test_commands_that_need_a_lock_file_say_that_there_is_none(
 
 
 def test_verify_with_an_empty_lock_file_has_nothing_to_complain_about(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (bench.source / "pdf").is_dir()
     assert answer(capsys, "add", "../source")[0] == 0
@@ -192,7 +192,7 @@ def test_verify_with_an_empty_lock_file_has_nothing_to_complain_about(
 
 
 def test_the_agents_are_listed_with_their_folders(
-    bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (bench.project / ".cursor").mkdir()
     agents = answer(capsys, "agents")[1]["data"]["agents"]
@@ -202,7 +202,11 @@ def test_the_agents_are_listed_with_their_folders(
     ).items()
 
 
-ROWS = [Row("pdf  Reads PDF files."), Row("notes  Takes notes."), Row("old", "is there already")]
+ROWS = [
+    ChecklistRow("pdf  Reads PDF files."),
+    ChecklistRow("notes  Takes notes."),
+    ChecklistRow("old", "is there already"),
+]
 
 
 @pytest.mark.parametrize(
@@ -211,11 +215,11 @@ ROWS = [Row("pdf  Reads PDF files."), Row("notes  Takes notes."), Row("old", "is
 def test_a_checklist_is_marked_with_the_keyboard(keys: str, marked: list[int]) -> None:
     with create_pipe_input() as pipe:
         pipe.send_text(keys)
-        assert choose_rows("Which?", ROWS, pipe, DummyOutput()) == marked
+        assert select_rows("Which?", ROWS, pipe, DummyOutput()) == marked
 
 
 def test_a_checklist_without_a_mark_adds_nothing() -> None:
     with create_pipe_input() as pipe:
         pipe.send_text("\r")
         with pytest.raises(click.Abort):
-            choose_rows("Which?", ROWS, pipe, DummyOutput())
+            select_rows("Which?", ROWS, pipe, DummyOutput())

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
-from skillhall._internal.cli.errors import CommandFailed, failure_of, tell_failure
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
+from skillhall._internal.cli.errors import CommandFailed, print_error_text, to_error_info
 from skillhall._internal.cli.options import config_option, json_option, roots_option
-from skillhall._internal.cli.param_types import ConfiguredAgent
-from skillhall._internal.cli.terminal import clean, is_attended, print_text, say
+from skillhall._internal.cli.param_types import ConfiguredAgentParam
+from skillhall._internal.cli.terminal import (
+    is_interactive,
+    print_message,
+    print_text,
+    sanitize_line,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,12 +26,12 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.chat import Chat
     from skillhall._internal.agents.chat.events import ChatEvent
 
-_HELP = "/skills lists skills, /NAME calls one, /new starts anew, /quit ends"
+_HELP_TEXT = "/skills lists skills, /NAME calls one, /new starts anew, /quit ends"
 
 
 @click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarise sales.csv'")
 @click.argument("message", required=False)
-@click.option("--agent", type=ConfiguredAgent(), metavar="ID", help="An agent of the config.")
+@click.option("--agent", type=ConfiguredAgentParam(), metavar="ID", help="An agent of the config.")
 @config_option
 @click.option("--model", metavar="PROVIDER:NAME", help="The model, whatever the config says.")
 @roots_option
@@ -45,95 +50,101 @@ def command(  # noqa: PLR0913 - one parameter for each option
     The model may be of any provider that Pydantic AI knows; its key stands in the environment, as
     the provider wants it. Skills that come, change or go are seen at the next message.
     """
-    from skillhall._internal.cli.agent_selection import agent_skills
+    from skillhall._internal.cli.agent_selection import open_agent_skills
 
     settings = read_settings()
-    skills = agent_skills(config, agent, roots, settings)
-    chat = _open(skills, model or skills.agent.model or settings.model)
+    skills = open_agent_skills(config, agent, roots, settings)
+    chat = _open_chat(skills, model or skills.agent.model or settings.model)
     if message is None and not as_json:
-        return _talk(chat)
-    return _ask_once(chat, _piped() if message is None else message, is_json=as_json)
+        return _run_interactive(chat)
+    return _send_once(chat, _read_piped_message() if message is None else message, as_json=as_json)
 
 
-def _piped() -> str:
-    if is_attended():
+def _read_piped_message() -> str:
+    if is_interactive():
         raise click.UsageError("with --json, give a MESSAGE", click.get_current_context())
     return sys.stdin.read()
 
 
-def _open(skills: AgentSkills, model: str) -> Chat:
+def _open_chat(skills: AgentSkills, model: str) -> Chat:
     if not model:
         raise CommandFailed(
             "usage",
             "no model is chosen",
             "name one with --model or SKILLHALL_MODEL: openai-chat:gpt-5, ollama:qwen3, …",
         )
-    from skillhall._internal.agents.chat import INSTALL, chat_class
+    from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
 
-    opened = chat_class()
+    opened = load_chat_class()
     if opened is None:
-        raise CommandFailed("usage", "the chat is not installed", INSTALL)
+        raise CommandFailed("usage", "the chat is not installed", INSTALL_COMMAND)
     return opened(skills, model)
 
 
-def _ask_once(chat: Chat, message: str, *, is_json: bool) -> int:
+def _send_once(chat: Chat, message: str, *, as_json: bool) -> int:
     import asyncio
 
     with asyncio.Runner() as runner:
-        events = runner.run(_answer(chat, message, is_silent=is_json))
-    if is_json:
-        from skillhall._internal.cli.commands.agent.chat_output import print_chat
+        events = runner.run(_send_message(chat, message, is_silent=as_json))
+    if as_json:
+        from skillhall._internal.cli.commands.agent.chat_output import print_chat_json
 
-        print_chat(chat, events)
+        print_chat_json(chat, events)
     return 0
 
 
-def _talk(chat: Chat) -> int:
+def _run_interactive(chat: Chat) -> int:
     """Answer one line after the other, until there is no more."""
     import asyncio
 
-    _greet(chat)
+    _print_greeting(chat)
     with asyncio.Runner() as runner:
-        for line in _lines():
+        for line in _read_lines():
             if line == "/quit":
                 break
             if line == "/new":
                 chat.reset()
             elif line == "/skills":
-                print_text("".join(f"/{clean(name)}\n" for name in chat.tools.callable_names()))
+                print_text(
+                    "".join(
+                        f"/{sanitize_line(name)}\n" for name in chat.tools.user_invocable_names()
+                    )
+                )
             elif line:
-                _answer_line(runner, chat, line)
+                _send_line(runner, chat, line)
     return 0
 
 
-def _answer_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
+def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
     """Answer; where a person sits, an error or Ctrl-C ends the answer and not the chat."""
     from skillhall.errors import SkillhallError
 
     caught: tuple[type[BaseException], ...] = (SkillhallError, KeyboardInterrupt)
     try:
-        runner.run(_answer(chat, line))
+        runner.run(_send_message(chat, line))
     except caught as error:
-        if not is_attended():
+        if not is_interactive():
             raise
         print_text("\n")
         if isinstance(error, SkillhallError):
-            tell_failure(failure_of(error))
+            print_error_text(to_error_info(error))
 
 
-def _greet(chat: Chat) -> None:
-    from skillhall._internal.cli.agent_selection import cut_of
+def _print_greeting(chat: Chat) -> None:
+    from skillhall._internal.cli.agent_selection import format_budget_cut
 
-    built = chat.skills.current()
-    count = counted(len(built.offer), "skill")
-    say(f"{count}, about {counted(built.plan.tokens, 'token')} each turn. {_HELP}.")
-    if cut := cut_of(built.plan):
-        say(cut)
+    built = chat.skills.snapshot()
+    count = format_count(len(built.skill_view), "skill")
+    print_message(
+        f"{count}, about {format_count(built.plan.tokens, 'token')} each turn. {_HELP_TEXT}."
+    )
+    if cut := format_budget_cut(built.plan):
+        print_message(cut)
 
 
-def _lines() -> Iterator[str]:
+def _read_lines() -> Iterator[str]:
     while True:
-        if is_attended():
+        if is_interactive():
             sys.stderr.write("> ")
             sys.stderr.flush()
         line = sys.stdin.readline()
@@ -142,12 +153,12 @@ def _lines() -> Iterator[str]:
         yield line.strip()
 
 
-async def _answer(chat: Chat, message: str, *, is_silent: bool = False) -> list[ChatEvent]:
-    from skillhall._internal.cli.commands.agent.chat_output import show
+async def _send_message(chat: Chat, message: str, *, is_silent: bool = False) -> list[ChatEvent]:
+    from skillhall._internal.cli.commands.agent.chat_output import print_event
 
     events = []
     async for event in chat.send(message):
         events.append(event)
         if not is_silent:
-            show(event)
+            print_event(event)
     return events

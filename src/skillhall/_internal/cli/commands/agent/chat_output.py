@@ -12,9 +12,9 @@ from skillhall._internal.agents.chat.events import (
     TextDelta,
     ToolFailed,
 )
-from skillhall._internal.cli.catalog_loader import counted
-from skillhall._internal.cli.json_output import print_report
-from skillhall._internal.cli.terminal import print_text, say
+from skillhall._internal.cli.catalog_loader import format_count
+from skillhall._internal.cli.json_output import print_json_report
+from skillhall._internal.cli.terminal import print_message, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,44 +23,47 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.events import ChatEvent
 
 
-def show(event: ChatEvent) -> None:
+def print_event(event: ChatEvent) -> None:
     """The answer goes to stdout as it comes, everything else to stderr."""
     if isinstance(event, TextDelta):
         print_text(event.text)
     elif isinstance(event, Done):
         print_text("\n")
         sys.stdout.flush()
-        asked = counted(event.requests, "request")
-        say(f"· {asked}, {event.input_tokens} tokens in, {event.output_tokens} out")
+        asked = format_count(event.requests, "request")
+        print_message(f"· {asked}, {event.input_tokens} tokens in, {event.output_tokens} out")
     else:
-        say(f"· {_told(event)}")
+        print_message(f"· {_describe_event(event)}")
     sys.stdout.flush()
 
 
-def _told(event: SkillLoaded | FileRead | ToolFailed) -> str:
+def _describe_event(event: SkillLoaded | FileRead | ToolFailed) -> str:
     if isinstance(event, SkillLoaded):
-        return f"loaded {event.skill} ({counted(event.tokens, 'token')})"
+        return f"loaded {event.skill} ({format_count(event.tokens, 'token')})"
     if isinstance(event, FileRead):
         path = f"{event.skill}/{event.path}" if event.skill else event.path
-        return f"read {path} ({counted(event.tokens, 'token')})"
+        return f"read {path} ({format_count(event.tokens, 'token')})"
     return f"{event.tool} answered: {event.message}"
 
 
-def print_chat(chat: Chat, events: Sequence[ChatEvent]) -> None:
+def print_chat_json(chat: Chat, events: Sequence[ChatEvent]) -> None:
     """One answer and how it came about, as JSON."""
     done = events[-1]
-    data: dict[str, object] = {"agent": chat.skills.agent.id, "events": [*_as_json(events)]}
+    data: dict[str, object] = {
+        "agent": chat.skills.agent.id,
+        "events": [*_serialize_events(events)],
+    }
     if isinstance(done, Done):
         counts = done.requests, done.input_tokens, done.output_tokens
         usage = dict(zip(("requests", "inputTokens", "outputTokens"), counts, strict=True))
         data |= {"answer": done.text, "usage": usage}
-    print_report("chat", data, chat.skills.findings)
+    print_json_report("chat", data, chat.skills.findings)
 
 
-def _as_json(events: Sequence[ChatEvent]) -> Iterator[dict[str, object]]:
+def _serialize_events(events: Sequence[ChatEvent]) -> Iterator[dict[str, object]]:
     for event in events:
         if isinstance(event, SkillLoaded):
-            by = "person" if event.by_person else "model"
+            by = "person" if event.by_user else "model"
             yield {"event": "loaded", "skill": event.skill, "tokens": event.tokens, "by": by}
         elif isinstance(event, FileRead):
             where = {"skill": event.skill} if event.skill else {}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import (
-    Search,
-    counted,
-    load,
+    SearchOptions,
+    format_count,
+    load_with_progress,
+    print_skipped_summary,
     read_settings,
-    tell_what_was_left_out,
 )
 from skillhall._internal.cli.options import (
     config_option,
@@ -19,15 +19,15 @@ from skillhall._internal.cli.options import (
     profile_option,
     search_options,
 )
-from skillhall._internal.cli.param_types import ConfiguredAgent
-from skillhall._internal.cli.terminal import print_text, say
+from skillhall._internal.cli.param_types import ConfiguredAgentParam
+from skillhall._internal.cli.terminal import print_message, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog, Skill
-    from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.render.inline import Inlined
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.render.inline import InlineSkill
 
 _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 
@@ -40,7 +40,7 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @config_option
 @click.option(
     "--agent",
-    type=ConfiguredAgent(),
+    type=ConfiguredAgentParam(),
     metavar="ID",
     help="Print the system prompt of this agent of the config, or of 'default'.",
 )
@@ -70,66 +70,72 @@ def command(  # noqa: PLR0913 - one parameter for each option
         return 0
     if config is not None or agent is not None:
         if roots:
-            raise _wrong("the roots of an agent stand in its config; give ROOT or --agent")
-        if form not in ("xml", "json") or any(map(_is_given, ("profile", "no_index", "depth"))):
+            raise _build_usage_error(
+                "the roots of an agent stand in its config; give ROOT or --agent"
+            )
+        if form not in ("xml", "json") or any(
+            map(_is_on_command_line, ("profile", "no_index", "depth"))
+        ):
             wrong = "--format, --profile, --no-index and --depth"
-            raise _wrong(f"{wrong} do not go with --agent or --config")
-        _print_instructions(config, agent, is_json=is_json, follow_links=follow_links)
+            raise _build_usage_error(f"{wrong} do not go with --agent or --config")
+        _print_instructions(config, agent, as_json=is_json, follow_links=follow_links)
         return 0
-    catalog = load(roots, profile, Search(depth, follow_links, no_index, bodies=True))
+    catalog = load_with_progress(
+        roots, profile, SearchOptions(depth, follow_links, no_index, read_bodies=True)
+    )
     if is_json:
         _print_json(catalog)
     elif text := _render(form, catalog):
         print_text(f"{text}\n")
-    tell_what_was_left_out(catalog, roots)
+    print_skipped_summary(catalog, roots)
     return 0
 
 
-def _is_given(parameter: str) -> bool:
+def _is_on_command_line(parameter: str) -> bool:
     source = click.get_current_context().get_parameter_source(parameter)
     return source is click.core.ParameterSource.COMMANDLINE
 
 
-def _wrong(message: str) -> click.UsageError:
+def _build_usage_error(message: str) -> click.UsageError:
     return click.UsageError(message, click.get_current_context())
 
 
 def _print_json(catalog: Catalog) -> None:
-    from skillhall._internal.cli.json_output import print_report
-    from skillhall._internal.render.json_manifest import as_json
+    from skillhall._internal.cli.json_output import print_json_report
+    from skillhall._internal.render.json_manifest import serialize_listing
     from skillhall._internal.render.listing import render_listing
 
-    data = {"skills": as_json(catalog.visible), "text": render_listing(catalog.visible)}
-    print_report("prompt", data, catalog.findings)
+    data = {"skills": serialize_listing(catalog.visible), "text": render_listing(catalog.visible)}
+    print_json_report("prompt", data, catalog.findings)
 
 
-def _render(form: str, catalog: Catalog) -> str:
+def _render(output_format: str, catalog: Catalog) -> str:
     from skillhall._internal.render.inline import render_instructions
     from skillhall._internal.render.listing import render_listing
     from skillhall._internal.render.local_listing import render_local
     from skillhall._internal.render.markdown import render_markdown
 
-    if form == "inline":
-        return render_instructions((), _bodies(catalog.visible, catalog))
-    if form == "markdown":
+    if output_format == "inline":
+        return render_instructions((), _read_bodies(catalog.visible, catalog))
+    if output_format == "markdown":
         return render_markdown(catalog.visible)
-    if form == "local":
+    if output_format == "local":
         return render_local(catalog.visible)
     return render_listing(catalog.visible)
 
 
-def _bodies(skills: Sequence[Skill], catalog: Catalog) -> Iterator[Inlined]:
-    from skillhall._internal.catalog.reader import read_body
-    from skillhall._internal.render.inline import Inlined
+def _read_bodies(skills: Sequence[Skill], catalog: Catalog) -> Iterator[InlineSkill]:
+    from skillhall._internal.catalog.reader import read_accepted_body
+    from skillhall._internal.render.inline import InlineSkill
     from skillhall.errors import SkillhallError
 
     for skill in skills:
         try:
-            body = read_body(skill, catalog.profile)
+            body = read_accepted_body(skill, catalog.profile)
         except SkillhallError as error:
-            say(f"warning: left out {skill.name!r}: {error}")
+            print_message(f"warning: left out {skill.name!r}: {error}")
         else:
-            yield Inlined(skill.name, skill.location, skill.directory, body)
+            yield InlineSkill(skill.name, skill.location, skill.directory, body)
 
 
 def _print_schema() -> None:
@@ -139,28 +145,28 @@ def _print_schema() -> None:
 
 
 def _print_instructions(
-    path: str | None, agent: str | None, *, is_json: bool, follow_links: bool
+    config_path: str | None, agent_id: str | None, *, as_json: bool, follow_links: bool
 ) -> None:
-    from skillhall._internal.cli.agent_selection import agent_skills, cut_of
+    from skillhall._internal.cli.agent_selection import format_budget_cut, open_agent_skills
 
-    skills = agent_skills(path, agent, (), read_settings(follow_links=follow_links))
-    text, built = skills.text(), skills.current()
-    if is_json:
-        from skillhall._internal.cli.agent_selection import built_as_json
-        from skillhall._internal.cli.json_output import print_report
+    skills = open_agent_skills(config_path, agent_id, (), read_settings(follow_links=follow_links))
+    text, built = skills.system_prompt(), skills.snapshot()
+    if as_json:
+        from skillhall._internal.cli.agent_selection import serialize_token_costs
+        from skillhall._internal.cli.json_output import print_json_report
 
-        data = {"agent": skills.agent.id, "text": text, **built_as_json(built)}
-        print_report("prompt", data, skills.findings)
+        data = {"agent": skills.agent.id, "text": text, **serialize_token_costs(built)}
+        print_json_report("prompt", data, skills.findings)
     elif text:
         print_text(f"{text}\n")
-    if cut := cut_of(built.plan):
-        say(f"{cut}; --json shows them")
-    _tell(skills.findings)
+    if cut := format_budget_cut(built.plan):
+        print_message(f"{cut}; --json shows them")
+    _print_finding_count(skills.findings)
 
 
-def _tell(findings: Sequence[Judged]) -> None:
+def _print_finding_count(findings: Sequence[JudgedFinding]) -> None:
     from skillhall._internal.policy.effects import Effect
 
     loud = sum(one.effect is not Effect.ACCEPT for one in findings)
     if loud:
-        say(f"{counted(loud, 'finding')}; --json shows them")
+        print_message(f"{format_count(loud, 'finding')}; --json shows them")

@@ -6,13 +6,13 @@ import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.param_types import ConfiguredAgent
-from skillhall._internal.cli.project_options import print_shelf_rows
-from skillhall._internal.cli.terminal import say
+from skillhall._internal.cli.param_types import ConfiguredAgentParam
+from skillhall._internal.cli.project_options import print_table_or_rows
+from skillhall._internal.cli.terminal import print_message
 
 
 @click.command("stats", epilog="Example: skillhall stats --agent coding")
-@click.option("--agent", type=ConfiguredAgent(), metavar="ID", help="What one agent did.")
+@click.option("--agent", type=ConfiguredAgentParam(), metavar="ID", help="What one agent did.")
 @json_option
 def command(*, agent: str | None, as_json: bool) -> int:
     """Show how often skills were offered, loaded and read, the most loaded first.
@@ -25,13 +25,13 @@ def command(*, agent: str | None, as_json: bool) -> int:
     if as_json:
         from dataclasses import asdict
 
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("stats", {"skills": [asdict(use) for use in uses]})
+        print_json_report("stats", {"skills": [asdict(use) for use in uses]})
         return 0
     if not uses:
-        say("nothing is noted yet")
+        print_message("nothing is noted yet")
         return 0
     rows = [(use.skill, use.loaded, use.read, use.offered, use.tokens, use.last) for use in uses]
-    print_shelf_rows(["skill", "loaded", "read", "offered", "tokens", "last used"], rows)
+    print_table_or_rows(["skill", "loaded", "read", "offered", "tokens", "last used"], rows)
     return 0

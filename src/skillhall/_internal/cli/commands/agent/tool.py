@@ -9,21 +9,21 @@ import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.errors import FAILED, CommandFailed
-from skillhall._internal.cli.options import json_option, run_directory_option, show_help
-from skillhall._internal.cli.param_types import ConfiguredAgent
-from skillhall._internal.cli.terminal import clean, print_text
+from skillhall._internal.cli.options import json_option, print_group_help, run_directory_option
+from skillhall._internal.cli.param_types import ConfiguredAgentParam
+from skillhall._internal.cli.terminal import print_text, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.agents.tool_protocol import Answer, Tool
+    from skillhall._internal.agents.tool_protocol import Tool, ToolResult
 
 _EPILOG = """Example: skillhall tool call ReadFile '{"path": "README.md"}'"""
 
 
 _agent_option = click.option(
     "--agent",
-    type=ConfiguredAgent(),
+    type=ConfiguredAgentParam(),
     metavar="ID",
     help="The tools of an agent of the folder's config, or of 'default', who needs none.",
 )
@@ -33,7 +33,7 @@ _agent_option = click.option(
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Call the tools that agents are given. 'list' and 'call' take --json."""
-    show_help(ctx)
+    print_group_help(ctx)
 
 
 @command.command("list", epilog="Example: skillhall tool list --json")
@@ -42,18 +42,18 @@ def command(ctx: click.Context) -> None:
 @json_option
 def list_tools(*, root: str, agent: str | None, as_json: bool) -> int:
     """List the tools of an agent that runs in a folder."""
-    tools = _tools(root, agent)
+    tools = _load_tools(root, agent)
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
         told = [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in tools.values()
         ]
-        print_report("tool list", {"tools": told})
+        print_json_report("tool list", {"tools": told})
     else:
         for tool in tools.values():
-            sys.stdout.write(f"{clean(tool.name)}\t{clean(tool.description)}\n")
+            sys.stdout.write(f"{sanitize_line(tool.name)}\t{sanitize_line(tool.description)}\n")
     return 0
 
 
@@ -68,37 +68,37 @@ def call_tool(*, name: str, arguments: str, root: str, agent: str | None, as_jso
 
     The exit code is 1 if the answer is an error; it is printed all the same.
     """
-    given = _read_arguments(arguments)
-    answer = _find(_tools(root, agent), name).answer(given)
+    given = _parse_arguments(arguments)
+    answer = _find_tool(_load_tools(root, agent), name).call(given)
     if as_json:
         _print_json(name, answer)
     else:
-        text = _text(answer)
+        text = _format_result(answer)
         print_text(text if text.endswith("\n") else f"{text}\n")
     return FAILED if answer.is_error else 0
 
 
-def _tools(root: str, agent: str | None) -> Mapping[str, Tool]:
+def _load_tools(root: str, agent: str | None) -> Mapping[str, Tool]:
     if agent is not None:
-        return _tools_of(root, agent)
+        return _load_agent_tools(root, agent)
     from skillhall._internal.api.compat.toolbox import tools_for
 
     return tools_for(root, read_settings())
 
 
-def _tools_of(root: str, agent: str) -> Mapping[str, Tool]:
+def _load_agent_tools(root: str, agent: str) -> Mapping[str, Tool]:
     """The tools that an agent is given in a chat or by an adapter."""
     from pathlib import Path
 
     from skillhall._internal.agents.agent_tools import AgentTools
-    from skillhall._internal.cli.agent_selection import agent_skills
+    from skillhall._internal.cli.agent_selection import open_agent_skills
 
     settings = read_settings()._replace(working_directory=str(Path(root).absolute()))
-    skills = agent_skills(None, agent, (), settings._replace(log_usage=False))
+    skills = open_agent_skills(None, agent, (), settings._replace(log_usage=False))
     return {tool.name: tool for tool in AgentTools(skills).tools()}
 
 
-def _find(tools: Mapping[str, Tool], name: str) -> Tool:
+def _find_tool(tools: Mapping[str, Tool], name: str) -> Tool:
     if name in tools:
         return tools[name]
     from difflib import get_close_matches
@@ -110,7 +110,7 @@ def _find(tools: Mapping[str, Tool], name: str) -> Tool:
     raise CommandFailed("not_found", f"there is no tool {name!r}", hint, "tool call")
 
 
-def _read_arguments(text: str) -> object:
+def _parse_arguments(text: str) -> object:
     import json
 
     try:
@@ -123,19 +123,19 @@ def _read_arguments(text: str) -> object:
         ) from None
 
 
-def _text(answer: Answer) -> str:
-    if isinstance(answer.content, str):
-        return answer.content
+def _format_result(result: ToolResult) -> str:
+    if isinstance(result.content, str):
+        return result.content
     import json
 
-    return json.dumps(answer.content, ensure_ascii=False, indent=2)
+    return json.dumps(result.content, ensure_ascii=False, indent=2)
 
 
-def _print_json(name: str, answer: Answer) -> None:
-    from skillhall._internal.cli.json_output import print_report
+def _print_json(name: str, result: ToolResult) -> None:
+    from skillhall._internal.cli.json_output import print_json_report
 
     error = None
-    if answer.is_error:
+    if result.is_error:
         error = {"code": "tool_error", "message": f"{name} answered with an error"}
-    data = {"tool": name, "answer": answer.content, "isError": answer.is_error}
-    print_report("tool call", data, error=error)
+    data = {"tool": name, "answer": result.content, "isError": result.is_error}
+    print_json_report("tool call", data, error=error)

@@ -8,7 +8,7 @@ import sys
 import click
 
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import clean, is_attended, say
+from skillhall._internal.cli.terminal import is_interactive, print_message, sanitize_line
 
 
 @click.command("init", epilog='Example: skillhall init pdf-tools --description "Reads PDF files."')
@@ -26,21 +26,23 @@ def command(
     as_json: bool,
 ) -> int:
     """Create the folder NAME with a SKILL.md that follows the specification."""
-    from skillhall._internal.authoring.scaffold import DESCRIPTION, create_skill
+    from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
 
     if name is None:
-        if no_input or as_json or not is_attended():
+        if no_input or as_json or not is_interactive():
             raise click.UsageError("missing argument 'NAME'", click.get_current_context())
         name = click.prompt("Name", err=True)
-        description = description or click.prompt("Description", default=DESCRIPTION, err=True)
+        description = description or click.prompt(
+            "Description", default=DEFAULT_DESCRIPTION, err=True
+        )
     place = os.path.abspath(os.path.expanduser(directory))  # noqa: PTH100, PTH111
-    created = create_skill(place, str(name), description or DESCRIPTION)
+    created = create_skill(place, str(name), description or DEFAULT_DESCRIPTION)
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
         data = {"name": created.name, "path": created.path, "location": created.location}
-        print_report("init", data)
+        print_json_report("init", data)
     else:
-        sys.stdout.write(f"{clean(created.location)}\n")
-        say(f"created; next: edit it, then run 'skillhall validate {created.path}'")
+        sys.stdout.write(f"{sanitize_line(created.location)}\n")
+        print_message(f"created; next: edit it, then run 'skillhall validate {created.path}'")
     return 0

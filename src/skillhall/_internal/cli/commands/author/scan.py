@@ -6,18 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
 from skillhall._internal.cli.options import search_options
-from skillhall._internal.cli.terminal import clean, print_lines, say
+from skillhall._internal.cli.terminal import print_lines, print_message, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.authoring.risk_report import Risk, Scanned, ScanReport
+    from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport
 
 _FORMATS = ["text", "json", "sarif"]
 # The level and the severity that code scanning shows for each tier.
-_SARIF = {"high": ("error", "8.0"), "medium": ("warning", "5.0"), "info": ("note", "2.0")}
+_SARIF_SEVERITIES = {
+    "high": ("error", "8.0"),
+    "medium": ("warning", "5.0"),
+    "info": ("note", "2.0"),
+}
 
 
 @click.command("scan", epilog="Example: skillhall scan .agents/skills")
@@ -45,85 +49,87 @@ def command(
     elif form == "sarif":
         _print_sarif(report, settings.working_directory)
     else:
-        print_lines(_lines(report, settings.working_directory))
-    say(_summary(report))
-    return 0 if report.clean else 1
+        print_lines(_format_report(report, settings.working_directory))
+    print_message(_format_summary(report))
+    return 0 if report.is_clean else 1
 
 
-def _lines(report: ScanReport, base: str) -> Iterator[str]:
-    from skillhall._internal.cli.commands.author.report_formats import shown_path
+def _format_report(report: ScanReport, working_directory: str) -> Iterator[str]:
+    from skillhall._internal.cli.commands.author.report_formats import shorten_path
 
-    for note in report.unread:
-        where = clean(shown_path(note.finding.path, base))
-        yield f"not scanned: {where}: {clean(note.finding.message)}"
+    for note in report.unscanned:
+        where = sanitize_line(shorten_path(note.finding.path, working_directory))
+        yield f"not scanned: {where}: {sanitize_line(note.finding.message)}"
     tier = ""
     for risk in report.risks:
         if risk.tier != tier:
             tier = risk.tier
             yield f"{tier}:"
-        yield from _risk_lines(risk, base)
+        yield from _format_risk(risk, working_directory)
 
 
-def _risk_lines(risk: Risk, base: str) -> Iterator[str]:
-    from skillhall._internal.cli.commands.author.report_formats import shown_path
+def _format_risk(risk: Risk, working_directory: str) -> Iterator[str]:
+    from skillhall._internal.cli.commands.author.report_formats import shorten_path
 
     found = risk.judged.finding
     line = f":{found.line}" if found.line is not None else ""
-    where = clean(shown_path(found.path, base)) + line
-    yield f"  {risk.id} {where}: {found.code}: {clean(found.message)}"
+    where = sanitize_line(shorten_path(found.path, working_directory)) + line
+    yield f"  {risk.id} {where}: {found.code}: {sanitize_line(found.message)}"
     if found.hint:
-        yield f"      hint: {clean(found.hint)}"
+        yield f"      hint: {sanitize_line(found.hint)}"
 
 
 def _print_json(report: ScanReport) -> None:
-    from skillhall._internal.cli.json_output import print_report
+    from skillhall._internal.cli.json_output import print_json_report
 
-    data: dict[str, object] = {"results": (_skill_as_json(skill) for skill in report.skills)}
-    data["summary"] = _counts(report)
+    data: dict[str, object] = {"results": (_serialize_skill(skill) for skill in report.skills)}
+    data["summary"] = _count_by_tier(report)
     error = None
-    if not report.clean:
-        error = {"code": "risky_content", "message": _summary(report)}
-    findings = (*report.unread, *(risk.judged for risk in report.risks))
-    print_report("scan", data, findings, error)
+    if not report.is_clean:
+        error = {"code": "risky_content", "message": _format_summary(report)}
+    findings = (*report.unscanned, *(risk.judged for risk in report.risks))
+    print_json_report("scan", data, findings, error)
 
 
-def _print_sarif(report: ScanReport, base: str) -> None:
+def _print_sarif(report: ScanReport, working_directory: str) -> None:
     from skillhall._internal.cli.commands.author.report_formats import (
         SarifResult,
-        as_sarif,
-        judged_results,
+        build_sarif,
+        to_sarif_results,
     )
-    from skillhall._internal.cli.json_output import print_json
+    from skillhall._internal.cli.json_output import print_json_value
     from skillhall._version import VERSION
 
     risks = [
-        SarifResult(risk.judged.finding, *_SARIF[risk.tier.value], fingerprint=risk.id)
+        SarifResult(risk.judged.finding, *_SARIF_SEVERITIES[risk.tier.value], fingerprint=risk.id)
         for risk in report.risks
     ]
-    print_json(as_sarif([*judged_results(report.unread), *risks], base, VERSION))
+    print_json_value(
+        build_sarif([*to_sarif_results(report.unscanned), *risks], working_directory, VERSION)
+    )
 
 
-def _skill_as_json(skill: Scanned) -> dict[str, object]:
+def _serialize_skill(skill: ScannedSkill) -> dict[str, object]:
     name = {"name": skill.name} if skill.name else {}
-    return {"path": skill.path, **name, "findings": [_risk_as_json(one) for one in skill.risks]}
+    return {"path": skill.path, **name, "findings": [_serialize_risk(one) for one in skill.risks]}
 
 
-def _risk_as_json(risk: Risk) -> dict[str, object]:
-    from skillhall._internal.cli.json_output import finding_as_json
+def _serialize_risk(risk: Risk) -> dict[str, object]:
+    from skillhall._internal.cli.json_output import serialize_finding
 
-    return {"id": risk.id, "tier": risk.tier.value, **finding_as_json(risk.judged)}
+    return {"id": risk.id, "tier": risk.tier.value, **serialize_finding(risk.judged)}
 
 
-def _counts(report: ScanReport) -> dict[str, int]:
+def _count_by_tier(report: ScanReport) -> dict[str, int]:
     from skillhall._internal.skill.risks.tiers import Tier
 
     tiers = [risk.tier for risk in report.risks]
     return {"skills": len(report.skills), **{tier.value: tiers.count(tier) for tier in Tier}}
 
 
-def _summary(report: ScanReport) -> str:
-    counts = _counts(report)
-    told = counted(counts.pop("skills"), "skill") + " scanned"
+def _format_summary(report: ScanReport) -> str:
+    counts = _count_by_tier(report)
+    told = format_count(counts.pop("skills"), "skill") + " scanned"
     found = ", ".join(f"{count} {tier}" for tier, count in counts.items() if count)
-    unread = f", {len(report.unread)} not scanned" if report.unread else ""
+    unread = f", {len(report.unscanned)} not scanned" if report.unscanned else ""
     return f"{told}: {found or 'nothing found'}{unread}"

@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
 from skillhall._internal.cli.options import profile_option, search_options
-from skillhall._internal.cli.terminal import clean, is_coloured, print_lines, print_text, say
+from skillhall._internal.cli.terminal import (
+    has_color,
+    print_lines,
+    print_message,
+    print_text,
+    sanitize_line,
+)
 from skillhall._internal.policy.effects import Effect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillhall._internal.authoring.fix import FixReport
-    from skillhall._internal.authoring.validate import Result, ValidationReport
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.authoring.validate import ValidationReport, ValidationResult
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.settings import Settings
 
@@ -53,13 +59,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """
     from skillhall._internal.authoring.validate import validate
     from skillhall._internal.cli.progress import scan_progress
-    from skillhall._internal.wiring.catalog import profile_named
+    from skillhall._internal.wiring.catalog import find_profile
 
     if dry_run and not is_fixing:
         raise click.UsageError("--dry-run goes with --fix", click.get_current_context())
     settings = read_settings(follow_links=follow_links)
-    chosen = profile_named(profile).searching(depth)
-    fixed = _fix(paths, chosen, settings, dry_run=dry_run) if is_fixing else None
+    chosen = find_profile(profile).with_depth(depth)
+    fixed = _fix_skills(paths, chosen, settings, dry_run=dry_run) if is_fixing else None
     with scan_progress() as progress:
         report = validate(paths, chosen, settings, progress)
     form = "json" if as_json else form
@@ -68,50 +74,54 @@ def command(  # noqa: PLR0913 - one parameter for each option
     else:
         shows_diff = dry_run and form == "text"
         if fixed is not None:
-            _tell_fixes(fixed, shows_diff=shows_diff)
+            _print_fixes(fixed, shows_diff=shows_diff)
         if not shows_diff:
-            _print(form, report, settings.working_directory, verbose=verbose)
-    say(_summary(report))
+            _print_findings(form, report, settings.working_directory, verbose=verbose)
+    print_message(_format_summary(report))
     return 0 if report.accepted else 1
 
 
-def _fix(
+def _fix_skills(
     paths: tuple[str, ...], profile: Profile, settings: Settings, *, dry_run: bool
 ) -> FixReport:
-    from skillhall._internal.authoring.fix import Writing, fix
+    from skillhall._internal.authoring.fix import WriteMode, fix
 
-    return fix(paths, profile, settings, Writing.SHOW_ONLY if dry_run else Writing.WRITE)
+    return fix(paths, profile, settings, WriteMode.DRY_RUN if dry_run else WriteMode.WRITE)
 
 
-def _tell_fixes(report: FixReport, *, shows_diff: bool) -> None:
-    for one in report.fixed:
+def _print_fixes(report: FixReport, *, shows_diff: bool) -> None:
+    for one in report.results:
         if shows_diff:
             print_text(one.diff)
         done = "fixed" if one.written else "not fixed" if one.problem else "would fix"
-        say(f"{done} {one.path}: {one.problem or '; '.join(one.changes)}")
+        print_message(f"{done} {one.path}: {one.problem or '; '.join(one.changes)}")
 
 
-def _print(form: str, report: ValidationReport, base: str, *, verbose: bool) -> None:
+def _print_findings(
+    output_format: str, report: ValidationReport, working_directory: str, *, verbose: bool
+) -> None:
     from skillhall._internal.cli.commands.author import report_formats as formats
-    from skillhall._internal.cli.json_output import print_json
+    from skillhall._internal.cli.json_output import print_json_value
     from skillhall._version import VERSION
 
     shown = [one for one in report.findings if verbose or one.effect is not Effect.ACCEPT]
-    if form == "sarif":
-        print_json(formats.as_sarif(formats.judged_results(shown), base, VERSION))
-    elif form == "github":
-        print_lines(formats.as_github(shown, base))
+    if output_format == "sarif":
+        print_json_value(
+            formats.build_sarif(formats.to_sarif_results(shown), working_directory, VERSION)
+        )
+    elif output_format == "github":
+        print_lines(formats.format_github(shown, working_directory))
     else:
-        style = formats.coloured if is_coloured(sys.stdout) else formats.plain
-        print_lines(formats.as_text(shown, base, style))
+        style = formats.style_colored if has_color(sys.stdout) else formats.style_plain
+        print_lines(formats.format_text(shown, working_directory, style))
 
 
 def _print_json(report: ValidationReport, fixed: FixReport | None) -> None:
-    from skillhall._internal.cli.json_output import print_report
+    from skillhall._internal.cli.json_output import print_json_report
 
     data: dict[str, object] = {"profile": report.profile}
-    data["results"] = (_result_as_json(result) for result in report.results)
-    data["summary"] = _counts(report)
+    data["results"] = (_serialize_result(result) for result in report.results)
+    data["summary"] = _count_results(report)
     if fixed is not None:
         data["fixed"] = [
             {
@@ -119,41 +129,41 @@ def _print_json(report: ValidationReport, fixed: FixReport | None) -> None:
                 "changes": list(one.changes),
                 "diff": one.diff,
                 "written": one.written,
-                **({"problem": clean(one.problem)} if one.problem else {}),
+                **({"problem": sanitize_line(one.problem)} if one.problem else {}),
             }
-            for one in fixed.fixed
+            for one in fixed.results
         ]
     error = None
     if not report.accepted:
-        error = {"code": "invalid_skill", "message": _summary(report)}
-    print_report("validate", data, report.findings, error)
+        error = {"code": "invalid_skill", "message": _format_summary(report)}
+    print_json_report("validate", data, report.findings, error)
 
 
-def _result_as_json(result: Result) -> dict[str, object]:
-    from skillhall._internal.cli.json_output import finding_as_json
+def _serialize_result(result: ValidationResult) -> dict[str, object]:
+    from skillhall._internal.cli.json_output import serialize_finding
 
     name = {"name": result.name} if result.name else {}
-    findings = [finding_as_json(one) for one in result.findings]
+    findings = [serialize_finding(one) for one in result.findings]
     return {"path": result.path, **name, "accepted": result.accepted, "findings": findings}
 
 
-def _counts(report: ValidationReport) -> dict[str, int]:
+def _count_results(report: ValidationReport) -> dict[str, int]:
     accepted = sum(result.accepted for result in report.results)
     return {
         "skills": len(report.results),
         "accepted": accepted,
         "rejected": len(report.results) - accepted,
-        "warnings": _count(report.findings, Effect.WARN),
+        "warnings": _count_effect(report.findings, Effect.WARN),
     }
 
 
-def _count(findings: Iterable[Judged], effect: Effect) -> int:
+def _count_effect(findings: Iterable[JudgedFinding], effect: Effect) -> int:
     return sum(one.effect is effect for one in findings)
 
 
-def _summary(report: ValidationReport) -> str:
-    counts = _counts(report)
-    told = f"{counted(counts['skills'], 'skill')}: {counts['accepted']} accepted"
+def _format_summary(report: ValidationReport) -> str:
+    counts = _count_results(report)
+    told = f"{format_count(counts['skills'], 'skill')}: {counts['accepted']} accepted"
     told += f", {counts['rejected']} rejected" if counts["rejected"] else ""
-    told += f", {counted(counts['warnings'], 'warning')}" if counts["warnings"] else ""
+    told += f", {format_count(counts['warnings'], 'warning')}" if counts["warnings"] else ""
     return f"{told} (profile {report.profile!r})"

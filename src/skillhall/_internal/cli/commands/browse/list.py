@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from skillhall._internal.cli.commands.browse.list_output import show_list
+from skillhall._internal.cli.commands.browse.list_output import print_list
 from skillhall._internal.cli.fast_list import ListRequest
 from skillhall._internal.cli.options import (
     json_option,
@@ -36,4 +36,4 @@ def command(  # noqa: PLR0913 - one parameter for each option
     Without --long only the start of each SKILL.md is read: enough for the frontmatter, not for a
     damaged body. In a pipe: name, description and location, separated by tabs.
     """
-    return show_list(ListRequest(roots, profile, as_json, long, no_index, depth, follow_links))
+    return print_list(ListRequest(roots, profile, as_json, long, no_index, depth, follow_links))

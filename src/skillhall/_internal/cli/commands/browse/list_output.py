@@ -5,8 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cli.catalog_loader import Search, load, tell_what_was_left_out
-from skillhall._internal.cli.terminal import is_decorated, print_rows, print_table, say
+from skillhall._internal.cli.catalog_loader import (
+    SearchOptions,
+    load_with_progress,
+    print_skipped_summary,
+)
+from skillhall._internal.cli.terminal import (
+    is_smart_terminal,
+    print_message,
+    print_rows,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,44 +24,52 @@ if TYPE_CHECKING:
     from skillhall._internal.cli.fast_list import ListRequest
     from skillhall._internal.cli.json_output import Json
 
-_TABLE_ROWS = 2000  # beyond that nobody reads along, and laying out a table takes seconds
+_MAX_TABLE_ROWS = 2000  # beyond that nobody reads along, and laying out a table takes seconds
 
 
-def show_list(request: ListRequest) -> int:
+def print_list(request: ListRequest) -> int:
     """Print the skills; the exit code is 0 even if some were left out."""
-    search = Search(request.depth, request.follow_links, request.no_index, bodies=request.long)
-    catalog = load(request.roots, request.profile, search)
+    search = SearchOptions(
+        request.depth, request.follow_links, request.no_index, read_bodies=request.long
+    )
+    catalog = load_with_progress(request.roots, request.profile, search)
     if request.as_json:
-        from skillhall._internal.cli.json_output import EncodedItems, print_report
+        from skillhall._internal.cli.json_output import EncodedItems, print_json_report
 
-        skills = EncodedItems(_encoded(catalog, long=request.long))
-        print_report("list", {"skills": skills}, catalog.findings)
+        skills = EncodedItems(_encode_skills(catalog, long=request.long))
+        print_json_report("list", {"skills": skills}, catalog.findings)
     else:
         _print_skills(catalog, long=request.long)
-    tell_what_was_left_out(catalog, request.roots)
+    print_skipped_summary(catalog, request.roots)
     return 0
 
 
 def _print_skills(catalog: Catalog, *, long: bool) -> None:
     if not len(catalog):
-        say("no skills found; 'skillhall path' shows where they are looked for")
+        print_message("no skills found; 'skillhall path' shows where they are looked for")
         return
-    if is_decorated(sys.stdout) and len(catalog) <= _TABLE_ROWS:
+    if is_smart_terminal(sys.stdout) and len(catalog) <= _MAX_TABLE_ROWS:
         headings = ["NAME", "DESCRIPTION", "SOURCE", *(["TOKENS", "FILES"] if long else [])]
-        rows = ((s.name, s.description, s.source, *_size(s, catalog, long=long)) for s in catalog)
+        rows = (
+            (s.name, s.description, s.source, *_measure_columns(s, catalog, long=long))
+            for s in catalog
+        )
         print_table(headings, rows)
         return
-    print_rows((s.name, s.description, s.location, *_size(s, catalog, long=long)) for s in catalog)
+    print_rows(
+        (s.name, s.description, s.location, *_measure_columns(s, catalog, long=long))
+        for s in catalog
+    )
 
 
-def _size(skill: Skill, catalog: Catalog, *, long: bool) -> Iterator[int]:
+def _measure_columns(skill: Skill, catalog: Catalog, *, long: bool) -> Iterator[int]:
     if long:
-        tokens, files = measure(skill, catalog)
+        tokens, files = measure_skill(skill, catalog)
         yield tokens
         yield len(files)
 
 
-def _encoded(catalog: Catalog, *, long: bool) -> Iterator[str]:
+def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
     """Each skill as JSON. Written out by hand: at 60,000 skills an encoder takes twice the time."""
     from json.encoder import encode_basestring as quoted
 
@@ -62,7 +79,7 @@ def _encoded(catalog: Catalog, *, long: bool) -> Iterator[str]:
     for skill in catalog:
         size = ""
         if long:
-            tokens, files = measure(skill, catalog)
+            tokens, files = measure_skill(skill, catalog)
             size = f', "tokens": {tokens}, "files": [{", ".join(map(quoted, files))}]'
         yield (
             f'{{"id": {quoted(skill.id)}, "name": {quoted(skill.name)}, '
@@ -71,7 +88,7 @@ def _encoded(catalog: Catalog, *, long: bool) -> Iterator[str]:
         )
 
 
-def skill_as_json(skill: Skill) -> dict[str, Json]:
+def serialize_skill(skill: Skill) -> dict[str, Json]:
     """The fields that every listing of skills gives to scripts."""
     return {
         "id": skill.id,
@@ -83,9 +100,9 @@ def skill_as_json(skill: Skill) -> dict[str, Json]:
     }
 
 
-def measure(skill: Skill, catalog: Catalog) -> tuple[int, list[str]]:
+def measure_skill(skill: Skill, catalog: Catalog) -> tuple[int, list[str]]:
     """About how many tokens the body costs, and the paths of the skill's other files."""
-    from skillhall._internal.catalog.reader import bundle_of, read_skill
+    from skillhall._internal.catalog.reader import open_skill_bundle, read_skill
     from skillhall._internal.skill.token_count import estimate_tokens
     from skillhall.errors import SkillhallError
 
@@ -93,7 +110,7 @@ def measure(skill: Skill, catalog: Catalog) -> tuple[int, list[str]]:
         tokens = estimate_tokens(read_skill(skill, catalog.profile).body)
         if skill.is_flat:
             return tokens, []
-        bundle = bundle_of(skill, catalog.profile.scan)
+        bundle = open_skill_bundle(skill, catalog.profile.scan_policy)
     except SkillhallError:
         # It vanished, or grew beyond the limit, since it was listed a moment ago.
         return 0, []

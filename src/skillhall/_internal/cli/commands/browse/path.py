@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.catalog_loader import load, read_settings
+from skillhall._internal.cli.catalog_loader import load_with_progress, read_settings
 from skillhall._internal.cli.options import json_option, profile_option
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog
 
 
-class _Place(NamedTuple):
+class _SearchedFolder(NamedTuple):
     path: str
     source: str
     exists: bool
@@ -31,38 +31,42 @@ def command(*, which: str | None, profile: str, as_json: bool) -> int:
 
     'path index' prints the folder of the index alone; it can be removed at any time.
     """
-    from skillhall._internal.wiring.catalog import index_directory
+    from skillhall._internal.wiring.catalog import get_head_cache_directory
 
-    index = index_directory(read_settings())
+    index = get_head_cache_directory(read_settings())
     if which == "index" and not (as_json):
         sys.stdout.write(f"{index}\n")
         return 0
-    places = _places(load((), profile))
+    places = _list_folders(load_with_progress((), profile))
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
         roots = [place._asdict() for place in places]
-        print_report("path", {"profile": profile, "roots": roots, "index": index})
+        print_json_report("path", {"profile": profile, "roots": roots, "index": index})
     else:
         _print_text(places, index)
     return 0
 
 
-def _places(catalog: Catalog) -> list[_Place]:
+def _list_folders(catalog: Catalog) -> list[_SearchedFolder]:
     found = [skill.root_number for skill in catalog]
     found += [lost.skill.root_number for lost in catalog.shadowed]
     return [
-        _Place(root.path, root.source, os.path.isdir(root.path), found.count(number))  # noqa: PTH112
+        _SearchedFolder(root.path, root.source, os.path.isdir(root.path), found.count(number))  # noqa: PTH112
         for number, root in enumerate(catalog.roots)
     ]
 
 
-def _print_text(places: list[_Place], index: str) -> None:
-    from skillhall._internal.cli.catalog_loader import counted
+def _print_text(folders: list[_SearchedFolder], index: str) -> None:
+    from skillhall._internal.cli.catalog_loader import format_count
     from skillhall._internal.cli.terminal import print_rows
 
     rows = [
-        (place.path, place.source, counted(place.skills, "skill") if place.exists else "missing")
-        for place in places
+        (
+            place.path,
+            place.source,
+            format_count(place.skills, "skill") if place.exists else "missing",
+        )
+        for place in folders
     ]
     print_rows([*rows, (index, "index", "exists" if os.path.isdir(index) else "missing")])  # noqa: PTH112

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.options import ProfileName, json_option
+from skillhall._internal.cli.options import ProfileParam, json_option
 
 if TYPE_CHECKING:
     from skillhall._internal.policy.profiles import Profile
 
 
 @click.command("profiles", epilog="Example: skillhall profiles lenient")
-@click.argument("name", required=False, type=ProfileName())
+@click.argument("name", required=False, type=ProfileParam())
 @json_option
 def command(*, name: str | None, as_json: bool) -> int:
     """Show every profile, or what the profile NAME makes of each finding."""
@@ -22,39 +22,41 @@ def command(*, name: str | None, as_json: bool) -> int:
 
     chosen = [PROFILES[name]] if name else [*PROFILES.values()]
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("profiles", {"profiles": [_as_json(profile) for profile in chosen]})
+        print_json_report(
+            "profiles", {"profiles": [_serialize_profile(profile) for profile in chosen]}
+        )
     elif name:
         _print_effects(chosen[0])
     else:
-        _print(("PROFILE", "SUMMARY"), [(one.name, one.summary) for one in chosen])
+        _print_columns(("PROFILE", "SUMMARY"), [(one.name, one.summary) for one in chosen])
     return 0
 
 
-def _as_json(profile: Profile) -> dict[str, object]:
+def _serialize_profile(profile: Profile) -> dict[str, object]:
     return {
         "name": profile.name,
         "summary": profile.summary,
         "roots": [{"path": path, "source": source} for path, source in profile.roots],
-        "effects": _effects(profile),
+        "effects": _serialize_effects(profile),
     }
 
 
-def _effects(profile: Profile) -> dict[str, str]:
+def _serialize_effects(profile: Profile) -> dict[str, str]:
     from skillhall._internal.skill.finding import Code
 
-    return {code.value: profile.load.effect(code).value for code in Code}
+    return {code.value: profile.load_policy.get_effect(code).value for code in Code}
 
 
 def _print_effects(profile: Profile) -> None:
-    _print(("FINDING", "EFFECT"), list(_effects(profile).items()))
+    _print_columns(("FINDING", "EFFECT"), list(_serialize_effects(profile).items()))
 
 
-def _print(headings: tuple[str, str], rows: list[tuple[str, str]]) -> None:
-    from skillhall._internal.cli.terminal import is_decorated, print_rows, print_table
+def _print_columns(headings: tuple[str, str], rows: list[tuple[str, str]]) -> None:
+    from skillhall._internal.cli.terminal import is_smart_terminal, print_rows, print_table
 
-    if is_decorated(sys.stdout):
+    if is_smart_terminal(sys.stdout):
         print_table(headings, rows)
     else:
         print_rows(rows)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import Search, find, load
+from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
 from skillhall._internal.cli.options import (
-    SkillName,
+    SkillNameParam,
     json_option,
     profile_option,
     roots_option,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("read", epilog="Example: skillhall read pdf-tools references/forms.md")
-@click.argument("name", type=SkillName())
+@click.argument("name", type=SkillNameParam())
 @click.argument("file", required=False)
 @roots_option
 @profile_option()
@@ -40,37 +40,37 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
     FILE is relative to the skill's folder and cannot leave it.
     """
-    catalog = load(roots, profile, Search(depth, follow_links))
-    skill = find(catalog, name)
+    catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
+    skill = find_skill(catalog, name)
     if file is None:
-        _print_activation(skill, catalog, is_json=as_json)
+        _print_activation(skill, catalog, as_json=as_json)
     else:
-        _print_file(skill, file, is_json=as_json)
+        _print_file(skill, file, as_json=as_json)
     return 0
 
 
-def _print_activation(skill: Skill, catalog: Catalog, *, is_json: bool) -> None:
+def _print_activation(skill: Skill, catalog: Catalog, *, as_json: bool) -> None:
     from skillhall._internal.catalog.reader import activate
     from skillhall._internal.cli.terminal import print_text
 
     text = activate(skill, catalog.profile)
-    if is_json:
-        from skillhall._internal.cli.json_output import print_report
+    if as_json:
+        from skillhall._internal.cli.json_output import print_json_report
 
         data = {"name": skill.name, "location": skill.location, "text": text}
-        print_report("read", data, skill.findings)
+        print_json_report("read", data, skill.findings)
     else:
         print_text(f"{text}\n")
 
 
-def _print_file(skill: Skill, file: str, *, is_json: bool) -> None:
+def _print_file(skill: Skill, file: str, *, as_json: bool) -> None:
     from skillhall._internal.catalog.reader import read_skill_file
-    from skillhall._internal.cli.file_output import content_as_json, print_content
+    from skillhall._internal.cli.file_output import print_content, serialize_content
 
     content = read_skill_file(skill, file)
-    if is_json:
-        from skillhall._internal.cli.json_output import print_report
+    if as_json:
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("read", {"name": skill.name, "path": file, **content_as_json(content)})
+        print_json_report("read", {"name": skill.name, "path": file, **serialize_content(content)})
     else:
         print_content(content, file)

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import Search, counted, load, tell_what_was_left_out
+from skillhall._internal.cli.catalog_loader import (
+    SearchOptions,
+    format_count,
+    load_with_progress,
+    print_skipped_summary,
+)
 from skillhall._internal.cli.errors import FAILED, OK
 from skillhall._internal.cli.options import (
     json_option,
@@ -15,11 +20,16 @@ from skillhall._internal.cli.options import (
     roots_option,
     search_options,
 )
-from skillhall._internal.cli.terminal import is_decorated, print_rows, print_table, say
+from skillhall._internal.cli.terminal import (
+    is_smart_terminal,
+    print_message,
+    print_rows,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.catalog.search.search_index import Hit, SearchIndex, SearchResult
+    from skillhall._internal.catalog.search.search_index import SearchHit, SearchIndex, SearchResult
 
 _SCORE_DIGITS = 4
 
@@ -50,48 +60,53 @@ def command(  # noqa: PLR0913 - one parameter for each option
     A name comes first, then names that begin so, then skills with all words, then with some.
     In a pipe: name, description and location, separated by tabs. Exit code 1: nothing found.
     """
-    catalog = load(roots, profile, Search(depth, follow_links, bodies=body))
-    index = _index(catalog, with_bodies=body)
+    catalog = load_with_progress(
+        roots, profile, SearchOptions(depth, follow_links, read_bodies=body)
+    )
+    index = _build_index(catalog, with_bodies=body)
     found = index.search(" ".join(words), limit)
     if as_json:
         _print_json(found, catalog)
     else:
         _print_text(found)
-    if index.unread:
-        say(f"warning: {counted(len(index.unread), 'skill')} could not be read whole")
-    tell_what_was_left_out(catalog, roots)
+    if index.unreadable_skills:
+        print_message(
+            f"warning: {format_count(len(index.unreadable_skills), 'skill')} could not be "
+            "read whole"
+        )
+    print_skipped_summary(catalog, roots)
     return OK if found.total else FAILED
 
 
-def _index(catalog: Catalog, *, with_bodies: bool) -> SearchIndex:
+def _build_index(catalog: Catalog, *, with_bodies: bool) -> SearchIndex:
     from skillhall._internal.catalog.reader import read_raw_body
     from skillhall._internal.catalog.search.search_index import SearchIndex
 
     return SearchIndex.build(catalog, read_raw_body if with_bodies else None)
 
 
-def _print_text(found: SearchResult) -> None:
-    skills = [hit.skill for hit in found.hits]
+def _print_text(result: SearchResult) -> None:
+    skills = [hit.skill for hit in result.hits]
     if not skills:
-        say("no skill was found")
-    elif is_decorated(sys.stdout):
-        rows = ((hit.skill.name, hit.snippet.text, hit.skill.source) for hit in found.hits)
+        print_message("no skill was found")
+    elif is_smart_terminal(sys.stdout):
+        rows = ((hit.skill.name, hit.snippet.text, hit.skill.source) for hit in result.hits)
         print_table(["NAME", "DESCRIPTION", "SOURCE"], rows)
     else:
         print_rows((skill.name, skill.description, skill.location) for skill in skills)
-    if found.has_more:
-        say(f"{len(skills)} of {found.total} shown; --limit shows more")
+    if result.has_more:
+        print_message(f"{len(skills)} of {result.total} shown; --limit shows more")
 
 
-def _print_json(found: SearchResult, catalog: Catalog) -> None:
-    from skillhall._internal.cli.json_output import print_report
+def _print_json(result: SearchResult, catalog: Catalog) -> None:
+    from skillhall._internal.cli.json_output import print_json_report
 
-    findings = [*catalog.notes, *(one for hit in found.hits for one in hit.skill.findings)]
-    data = {"hits": [_hit_as_json(hit) for hit in found.hits], "total": found.total}
-    print_report("search", data, findings)
+    findings = [*catalog.scan_findings, *(one for hit in result.hits for one in hit.skill.findings)]
+    data = {"hits": [_serialize_hit(hit) for hit in result.hits], "total": result.total}
+    print_json_report("search", data, findings)
 
 
-def _hit_as_json(hit: Hit) -> dict[str, object]:
+def _serialize_hit(hit: SearchHit) -> dict[str, object]:
     return {
         "name": hit.skill.name,
         "description": hit.skill.description,

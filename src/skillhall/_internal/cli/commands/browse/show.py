@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import Search, find, load
+from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
 from skillhall._internal.cli.options import (
-    SkillName,
+    SkillNameParam,
     json_option,
     profile_option,
     roots_option,
@@ -19,12 +19,12 @@ from skillhall._internal.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.authoring.validate import Examination
+    from skillhall._internal.authoring.validate import SkillExamination
     from skillhall._internal.catalog.catalog import Skill
 
 
 @click.command("show", epilog="Example: skillhall show pdf-tools")
-@click.argument("name", type=SkillName())
+@click.argument("name", type=SkillNameParam())
 @roots_option
 @profile_option()
 @search_options
@@ -41,8 +41,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """Show the frontmatter, the files, the size and every finding of the skill NAME."""
     from skillhall._internal.authoring.validate import examine_skill
 
-    catalog = load(roots, profile, Search(depth, follow_links))
-    skill = find(catalog, name)
+    catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
+    skill = find_skill(catalog, name)
     examination = examine_skill(skill, catalog.profile)
     if as_json:
         _print_json(skill, examination)
@@ -51,32 +51,36 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return 0
 
 
-def _print_json(skill: Skill, examination: Examination) -> None:
-    from skillhall._internal.cli.commands.browse.list_output import skill_as_json
-    from skillhall._internal.cli.json_output import print_report
-    from skillhall._internal.render.json_manifest import manifest
+def _print_json(skill: Skill, examination: SkillExamination) -> None:
+    from skillhall._internal.cli.commands.browse.list_output import serialize_skill
+    from skillhall._internal.cli.json_output import print_json_report
+    from skillhall._internal.render.json_manifest import build_manifest
     from skillhall._internal.skill.token_count import estimate_tokens
 
     data: dict[str, object] = {
-        **skill_as_json(skill),
+        **serialize_skill(skill),
         "hidden": skill.hidden,
         "frontmatter": examination.parsed.frontmatter.fields,
         "allowedTools": list(examination.parsed.frontmatter.allowed_tools),
         "tokens": estimate_tokens(examination.parsed.body),
         "lines": examination.parsed.body.count("\n") + 1,
-        "files": manifest(examination.bundle.files.values()),
+        "files": build_manifest(examination.bundle.files.values()),
     }
-    print_report("show", {"skill": data}, examination.findings)
+    print_json_report("show", {"skill": data}, examination.findings)
 
 
-def _print_text(skill: Skill, examination: Examination) -> None:
-    from skillhall._internal.cli.terminal import clean
+def _print_text(skill: Skill, examination: SkillExamination) -> None:
+    from skillhall._internal.cli.terminal import sanitize_line
 
-    for label, value in _lines(skill, examination):
-        sys.stdout.write(f"{label + ':':<15} {clean(value)}\n" if label else f"  {clean(value)}\n")
+    for label, value in _format_fields(skill, examination):
+        sys.stdout.write(
+            f"{label + ':':<15} {sanitize_line(value)}\n"
+            if label
+            else f"  {sanitize_line(value)}\n"
+        )
 
 
-def _lines(skill: Skill, examination: Examination) -> Iterator[tuple[str, str]]:
+def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
     from skillhall._internal.skill.token_count import estimate_tokens
 
     yield "name", skill.name
@@ -85,7 +89,7 @@ def _lines(skill: Skill, examination: Examination) -> Iterator[tuple[str, str]]:
     yield "source", f"{skill.source} ({skill.root.path})"
     for key, value in examination.parsed.frontmatter.fields.items():
         if key not in ("name", "description"):
-            yield key, _shown(value)
+            yield key, _format_value(value)
     if skill.hidden:
         yield "hidden", "yes, no model is told about it"
     body = examination.parsed.body
@@ -101,7 +105,7 @@ def _lines(skill: Skill, examination: Examination) -> Iterator[tuple[str, str]]:
         yield "", f"{effect}[{found.code}]: {line}{found.message}"
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, str):
         return value
     import json

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import Search, load
+from skillhall._internal.cli.catalog_loader import SearchOptions, load_with_progress
 from skillhall._internal.cli.options import (
-    SkillName,
+    SkillNameParam,
     json_option,
     profile_option,
     roots_option,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("why", epilog="Example: skillhall why pdf-tools")
-@click.argument("name", type=SkillName())
+@click.argument("name", type=SkillNameParam())
 @roots_option
 @profile_option()
 @search_options
@@ -38,20 +38,22 @@ def command(  # noqa: PLR0913 - one parameter for each option
     as_json: bool,
 ) -> int:
     """Explain which copy of the skill NAME is used, which rule said so, and what was left out."""
-    catalog = load(roots, profile, Search(depth, follow_links))
+    catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
     explanation = catalog.explain(name)
     if not (explanation.winners or explanation.shadowed or explanation.rejected):
         catalog.find(name)  # raises, with the nearest names
     if as_json:
         _print_json(explanation)
     else:
-        from skillhall._internal.cli.terminal import clean
+        from skillhall._internal.cli.terminal import sanitize_line
 
-        sys.stdout.writelines(f"{clean(line)}\n" for line in _lines(explanation))
+        sys.stdout.writelines(
+            f"{sanitize_line(line)}\n" for line in _format_explanation(explanation)
+        )
     return 0
 
 
-def _lines(explanation: Explanation) -> Iterator[str]:
+def _format_explanation(explanation: Explanation) -> Iterator[str]:
     name, profile = explanation.name, explanation.profile
     for skill in explanation.winners:
         yield f"used: {skill.location} ({skill.source})"
@@ -75,17 +77,17 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _print_json(explanation: Explanation) -> None:
-    from skillhall._internal.cli.commands.browse.list_output import skill_as_json
-    from skillhall._internal.cli.json_output import finding_as_json, print_report
+    from skillhall._internal.cli.commands.browse.list_output import serialize_skill
+    from skillhall._internal.cli.json_output import print_json_report, serialize_finding
 
     findings = [one for skill in explanation.winners for one in skill.findings]
     findings += [one for lost in explanation.rejected for one in lost.findings]
     data = {
         "name": explanation.name,
         "profile": explanation.profile,
-        "used": [skill_as_json(skill) for skill in explanation.winners],
+        "used": [serialize_skill(skill) for skill in explanation.winners],
         "shadowed": [
-            {**skill_as_json(lost.skill), "by": lost.winner.location, "rule": lost.rule}
+            {**serialize_skill(lost.skill), "by": lost.winner.location, "rule": lost.rule}
             for lost in explanation.shadowed
         ],
         "rejected": [
@@ -93,9 +95,9 @@ def _print_json(explanation: Explanation) -> None:
                 "id": lost.id,
                 "name": lost.name,
                 "location": lost.location,
-                "findings": [finding_as_json(one) for one in lost.findings],
+                "findings": [serialize_finding(one) for one in lost.findings],
             }
             for lost in explanation.rejected
         ],
     }
-    print_report("why", data, findings)
+    print_json_report("why", data, findings)

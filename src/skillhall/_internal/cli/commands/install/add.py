@@ -8,28 +8,32 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted
-from skillhall._internal.cli.errors import CONFLICT, REFUSED
+from skillhall._internal.cli.catalog_loader import format_count
+from skillhall._internal.cli.errors import CONFLICT, REJECTED
 from skillhall._internal.cli.options import follow_links_option, json_option
-from skillhall._internal.cli.param_types import CodingAgent
-from skillhall._internal.cli.project_options import global_option, open_shelf, print_shelf_rows
-from skillhall._internal.cli.terminal import clean, is_attended, say
+from skillhall._internal.cli.param_types import CodingAgentParam
+from skillhall._internal.cli.project_options import (
+    open_project,
+    print_table_or_rows,
+    user_scope_option,
+)
+from skillhall._internal.cli.terminal import is_interactive, print_message, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillhall._internal.installer.preflight import AddReport
-    from skillhall._internal.installer.project import Shelf
+    from skillhall._internal.installer.project import Project
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.wiring.sources import Opened
+    from skillhall._internal.wiring.sources import OpenedSource
 
-EVERY = "*"
+ALL_SKILLS = "*"
 
 
-class Wish(NamedTuple):
+class AddOptions(NamedTuple):
     """Where the skills should go, and how."""
 
-    shelf: Shelf
+    project: Project
     directory: str | None
     agents: tuple[str, ...]
     copy: bool
@@ -43,11 +47,11 @@ class Wish(NamedTuple):
     "--agent",
     "agents",
     multiple=True,
-    type=CodingAgent(),
+    type=CodingAgentParam(),
     metavar="AGENT",
     help="For this agent too; '*' is all that are used here.",
 )
-@global_option
+@user_scope_option
 @click.option(
     "--dir",
     "directory",
@@ -100,126 +104,138 @@ def command(  # noqa: PLR0913 - one parameter for each option
     skill is ever run.
     """  # noqa: D301 - click wants the character, not a backslash and a letter
     from skillhall._internal.cli.progress import transfer_progress
-    from skillhall._internal.wiring.sources import open_source, other_meaning
+    from skillhall._internal.wiring.sources import build_github_hint, open_source
 
     if directory is not None and (agents or is_user):
         raise click.UsageError(
             "--dir goes without --agent and --global", click.get_current_context()
         )
-    shelf = open_shelf(is_user=is_user, follow_links=follow_links)
-    wish = Wish(shelf, directory, agents, copy, overwrite)
+    shelf = open_project(is_user=is_user, follow_links=follow_links)
+    wish = AddOptions(shelf, directory, agents, copy, overwrite)
     with transfer_progress() as progress:
-        opened = open_source(source, wish.shelf.settings, progress)
+        opened = open_source(source, wish.project.settings, progress)
     if opened.stale:
-        say(f"warning: {opened.stale}")
-    note = other_meaning(source, opened.reference)
-    can_ask = not (yes or dry_run or as_json or is_listing) and is_attended()
-    bundles = _chosen(opened, names, is_all=yes or dry_run or is_listing, can_ask=can_ask)
+        print_message(f"warning: {opened.stale}")
+    note = build_github_hint(source, opened.reference)
+    can_ask = not (yes or dry_run or as_json or is_listing) and is_interactive()
+    bundles = _select_bundles(opened, names, take_all=yes or dry_run or is_listing, can_ask=can_ask)
     if is_listing:
-        _show_listing(opened, bundles, note, as_json=as_json)
+        _print_listing(opened, bundles, note, as_json=as_json)
         return 0
     if can_ask:
-        _confirm(_add(wish, opened, bundles, dry_run=True))
-    report = _add(wish, opened, bundles, dry_run=dry_run)
+        _confirm_findings(_add_skills(wish, opened, bundles, dry_run=True))
+    report = _add_skills(wish, opened, bundles, dry_run=dry_run)
     report.notes += [note] if note else []
     if as_json:
         _print_json(report)
     else:
-        _print_text(report, is_plan=dry_run, is_told=can_ask)
-    return _exit_code(report)
+        _print_text(report, is_dry_run=dry_run, has_printed_findings=can_ask)
+    return _compute_exit_code(report)
 
 
-def _chosen(
-    opened: Opened, names: tuple[str, ...], *, is_all: bool, can_ask: bool
+def _select_bundles(
+    opened: OpenedSource, names: tuple[str, ...], *, take_all: bool, can_ask: bool
 ) -> Sequence[Bundle]:
     """The bundles that the person wants: by name, all, or marked on a list."""
-    from skillhall._internal.installer.preflight import choose, name_of
+    from skillhall._internal.installer.preflight import read_bundle_name, select_bundles
 
-    if names and EVERY not in names:
-        return choose(opened.bundles, names)
-    if is_all or EVERY in names or len(opened.bundles) == 1:
+    if names and ALL_SKILLS not in names:
+        return select_bundles(opened.bundles, names)
+    if take_all or ALL_SKILLS in names or len(opened.bundles) == 1:
         return opened.bundles
     if can_ask:
-        return _marked(opened.bundles)
-    told = ", ".join(clean(name_of(bundle)) for bundle in opened.bundles)
+        return _ask_for_bundles(opened.bundles)
+    told = ", ".join(sanitize_line(read_bundle_name(bundle)) for bundle in opened.bundles)
     raise click.UsageError(
-        f"the source holds {counted(len(opened.bundles), 'skill')} ({told}); "
+        f"the source holds {format_count(len(opened.bundles), 'skill')} ({told}); "
         "name some with --skill, or take all with --yes",
         click.get_current_context(),
     )
 
 
-def _marked(bundles: Sequence[Bundle]) -> list[Bundle]:
-    from skillhall._internal.cli.checklist import Row, choose_rows
-    from skillhall._internal.installer.preflight import description_of, name_of
+def _ask_for_bundles(bundles: Sequence[Bundle]) -> list[Bundle]:
+    from skillhall._internal.cli.checklist import ChecklistRow, select_rows
+    from skillhall._internal.installer.preflight import read_bundle_description, read_bundle_name
 
-    rows = [Row(f"{name_of(bundle)}  {description_of(bundle)}") for bundle in bundles]
-    return [bundles[at] for at in choose_rows("Which skills?", rows)]
+    rows = [
+        ChecklistRow(f"{read_bundle_name(bundle)}  {read_bundle_description(bundle)}")
+        for bundle in bundles
+    ]
+    return [bundles[at] for at in select_rows("Which skills?", rows)]
 
 
-def _show_listing(opened: Opened, bundles: Sequence[Bundle], note: str, *, as_json: bool) -> None:
+def _print_listing(
+    opened: OpenedSource, bundles: Sequence[Bundle], note: str, *, as_json: bool
+) -> None:
     """Print what the source has, whatever is installed."""
     from skillhall._internal.installer.preflight import (
         AddReport,
-        description_of,
-        folder_of,
-        name_of,
-        prepare,
+        choose_folder_name,
+        preflight_bundles,
+        read_bundle_description,
+        read_bundle_name,
     )
 
     report = AddReport(notes=[note] if note else [])
-    prepare([opened.whole(bundle) for bundle in bundles], "", report)
+    preflight_bundles([opened.load_bundle(bundle) for bundle in bundles], "", report)
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
         skills = [
             {
-                "id": folder_of(one),
-                "name": name_of(one),
-                "description": description_of(one),
-                "path": opened.path_of(one),
+                "id": choose_folder_name(one),
+                "name": read_bundle_name(one),
+                "description": read_bundle_description(one),
+                "path": opened.get_bundle_path(one),
                 "files": len(one.files),
             }
             for one in bundles
         ]
         data = {"skills": skills, "added": [], "skipped": [], "notes": report.notes}
-        print_report("add", data, report.findings)
+        print_json_report("add", data, report.findings)
         return
-    _tell_findings(report)
+    _print_findings(report)
     if note:
-        say(f"note: {note}")
-    rows = [(clean(name_of(one)), clean(description_of(one))) for one in bundles]
-    print_shelf_rows(["skill", "description"], rows)
+        print_message(f"note: {note}")
+    rows = [
+        (sanitize_line(read_bundle_name(one)), sanitize_line(read_bundle_description(one)))
+        for one in bundles
+    ]
+    print_table_or_rows(["skill", "description"], rows)
 
 
-def _confirm(plan: AddReport) -> None:
+def _confirm_findings(plan: AddReport) -> None:
     """Show what was found before anything is written, and ask if there is something to think of."""
-    _tell_findings(plan)
+    _print_findings(plan)
     if plan.findings and plan.added:
         names = ", ".join(one.id for one in plan.added)
-        click.confirm(f"Add {clean(names)} all the same?", abort=True, err=True)
+        click.confirm(f"Add {sanitize_line(names)} all the same?", abort=True, err=True)
 
 
-def _add(wish: Wish, opened: Opened, bundles: Sequence[Bundle], *, dry_run: bool) -> AddReport:
+def _add_skills(
+    options: AddOptions, opened: OpenedSource, bundles: Sequence[Bundle], *, dry_run: bool
+) -> AddReport:
     from skillhall._internal.installer.install import install
-    from skillhall._internal.installer.preflight import add
-    from skillhall._internal.installer.targets import Placement, place_for_agents
+    from skillhall._internal.installer.preflight import add_to_folder
+    from skillhall._internal.installer.targets import InstallTargets, resolve_targets
 
-    shelf, overwrite = wish.shelf, wish.overwrite
-    if wish.directory is None:
-        placement = place_for_agents(shelf, wish.agents, copy=wish.copy)
+    shelf, overwrite = options.project, options.overwrite
+    if options.directory is None:
+        placement = resolve_targets(shelf, options.agents, copy=options.copy)
     else:
-        path = os.path.join(shelf.root, os.path.expanduser(wish.directory))  # noqa: PTH111, PTH118
+        path = os.path.join(shelf.root, os.path.expanduser(options.directory))  # noqa: PTH111, PTH118
         key = shelf.key(os.path.normpath(path))
         if key is None:  # a folder of somebody else's: filled, not kept
-            whole = [opened.whole(bundle) for bundle in bundles]
-            return add(whole, os.path.normpath(path), overwrite=overwrite, dry_run=dry_run)
-        placement = Placement(key)
+            whole = [opened.load_bundle(bundle) for bundle in bundles]
+            return add_to_folder(
+                whole, os.path.normpath(path), overwrite=overwrite, dry_run=dry_run
+            )
+        placement = InstallTargets(key)
     return install(shelf, opened, bundles, placement, overwrite=overwrite, dry_run=dry_run)
 
 
 def _print_json(report: AddReport) -> None:
-    from skillhall._internal.cli.json_output import print_report
+    from skillhall._internal.cli.json_output import print_json_report
 
     added = [
         {"id": one.id, "name": one.name, "path": one.path, "digest": one.digest}
@@ -227,40 +243,46 @@ def _print_json(report: AddReport) -> None:
     ]
     skipped = [{"id": one.id, "name": one.name, "reason": one.reason} for one in report.skipped]
     data = {"added": added, "skipped": skipped, "notes": report.notes}
-    print_report("add", data, report.findings, _error(report))
+    print_json_report("add", data, report.findings, _build_error(report))
 
 
-def _error(report: AddReport) -> dict[str, object] | None:
+def _build_error(report: AddReport) -> dict[str, object] | None:
     if not report.skipped:
         return None
     names = ", ".join(one.id for one in report.skipped)
-    if _exit_code(report) == CONFLICT:
+    if _compute_exit_code(report) == CONFLICT:
         return {"code": "conflict", "message": f"there already: {names}", "hint": "use --overwrite"}
     return {"code": "invalid_skill", "message": f"rejected: {names}"}
 
 
-def _tell_findings(report: AddReport) -> None:
+def _print_findings(report: AddReport) -> None:
     for judged in report.findings:
         found = judged.finding
-        say(f"{found.path}:{found.line or 1}: {judged.effect}[{found.code}]: {found.message}")
+        print_message(
+            f"{found.path}:{found.line or 1}: {judged.effect}[{found.code}]: {found.message}"
+        )
 
 
-def _print_text(report: AddReport, *, is_plan: bool, is_told: bool) -> None:
-    if not is_told:
-        _tell_findings(report)
+def _print_text(report: AddReport, *, is_dry_run: bool, has_printed_findings: bool) -> None:
+    if not has_printed_findings:
+        _print_findings(report)
     for addition in report.added:
-        sys.stdout.write(f"{clean(addition.path)}\n")
+        sys.stdout.write(f"{sanitize_line(addition.path)}\n")
     for note in report.notes:
-        say(f"note: {note}")
+        print_message(f"note: {note}")
     for skipped in report.skipped:
         why = "is there already; --overwrite replaces it"
-        say(f"not added: {skipped.id} {why if skipped.reason == 'exists' else 'is rejected'}")
-    verb = "would be added" if is_plan else "added"
-    say(f"{counted(len(report.added), 'skill')} {verb}, {len(report.skipped)} left out")
+        print_message(
+            f"not added: {skipped.id} {why if skipped.reason == 'exists' else 'is rejected'}"
+        )
+    verb = "would be added" if is_dry_run else "added"
+    print_message(
+        f"{format_count(len(report.added), 'skill')} {verb}, {len(report.skipped)} left out"
+    )
 
 
-def _exit_code(report: AddReport) -> int:
+def _compute_exit_code(report: AddReport) -> int:
     reasons = {one.reason for one in report.skipped}
     if "exists" in reasons:
         return CONFLICT
-    return REFUSED if reasons else 0
+    return REJECTED if reasons else 0

@@ -6,37 +6,38 @@ import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.project_options import print_shelf_rows
+from skillhall._internal.cli.project_options import print_table_or_rows
 
 
 @click.command("agents", epilog="Example: skillhall agents --json")
 @json_option
 def command(*, as_json: bool) -> int:
     """List the agents that skills can be added for, with their folders, and who is used here."""
-    from skillhall._internal.installer.agent_folders import AGENTS, detect
+    from skillhall._internal.installer.agent_folders import AGENTS, detect_agents
 
     settings = read_settings()
     used = {
-        agent.id for agent in detect(settings.home, settings.working_directory, settings.variables)
+        agent.id
+        for agent in detect_agents(settings.home, settings.working_directory, settings.variables)
     }
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
         agents = [
             {
                 "id": agent.id,
                 "label": agent.label,
-                "project": agent.project,
-                "user": agent.user,
+                "project": agent.project_folder,
+                "user": agent.user_folder,
                 "used": agent.id in used,
             }
             for agent in AGENTS.values()
         ]
-        print_report("agents", {"agents": agents})
+        print_json_report("agents", {"agents": agents})
         return 0
     rows = [
-        (agent.id, agent.project, agent.user, "used here" if agent.id in used else "")
+        (agent.id, agent.project_folder, agent.user_folder, "used here" if agent.id in used else "")
         for agent in AGENTS.values()
     ]
-    print_shelf_rows(["agent", "project folder", "user folder", ""], rows)
+    print_table_or_rows(["agent", "project folder", "user folder", ""], rows)
     return 0

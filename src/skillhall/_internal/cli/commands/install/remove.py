@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.param_types import InstalledSkill
-from skillhall._internal.cli.project_options import global_option, open_shelf
-from skillhall._internal.cli.terminal import clean, is_attended, print_lines
+from skillhall._internal.cli.param_types import InstalledSkillParam
+from skillhall._internal.cli.project_options import open_project, user_scope_option
+from skillhall._internal.cli.terminal import is_interactive, print_lines, sanitize_line
 
 
 @click.command("remove", epilog="Example: skillhall remove pdf --yes")
-@click.argument("names", nargs=-1, required=True, type=InstalledSkill(), metavar="NAME...")
-@global_option
+@click.argument("names", nargs=-1, required=True, type=InstalledSkillParam(), metavar="NAME...")
+@user_scope_option
 @click.option("-f", "--force", is_flag=True, help="Also if it was edited, or is in no lock.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
@@ -23,18 +23,18 @@ def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool, as
     """
     from skillhall._internal.installer.remove import remove
 
-    shelf = open_shelf(is_user=is_user)
+    shelf = open_project(is_user=is_user)
     if not yes:
-        if as_json or not is_attended():
+        if as_json or not is_interactive():
             raise click.UsageError(
                 "say --yes to remove without being asked", click.get_current_context()
             )
-        click.confirm(f"Remove {clean(', '.join(names))}?", abort=True, err=True)
+        click.confirm(f"Remove {sanitize_line(', '.join(names))}?", abort=True, err=True)
     keys = remove(shelf, names, force=force)
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("remove", {"removed": keys})
+        print_json_report("remove", {"removed": keys})
     else:
-        print_lines(clean(key) for key in keys)
+        print_lines(sanitize_line(key) for key in keys)
     return 0

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.param_types import ChangedSkill
-from skillhall._internal.cli.project_options import global_option, open_shelf, print_shelf_rows
-from skillhall._internal.cli.terminal import say
+from skillhall._internal.cli.param_types import RollbackSkillParam
+from skillhall._internal.cli.project_options import (
+    open_project,
+    print_table_or_rows,
+    user_scope_option,
+)
+from skillhall._internal.cli.terminal import print_message
 
 if TYPE_CHECKING:
-    from skillhall._internal.installer.rollback import Past
+    from skillhall._internal.installer.rollback import PastChange
 
 
 @click.command("rollback", epilog="Example: skillhall rollback pdf")
-@click.argument("name", required=False, type=ChangedSkill())
-@global_option
+@click.argument("name", required=False, type=RollbackSkillParam())
+@user_scope_option
 @click.option("-f", "--force", is_flag=True, help="Also if it was edited since.")
 @json_option
 def command(*, name: str | None, is_user: bool, force: bool, as_json: bool) -> int:
@@ -25,26 +29,30 @@ def command(*, name: str | None, is_user: bool, force: bool, as_json: bool) -> i
 
     Without NAME, the changes are listed that can be taken back, newest first.
     """
-    from skillhall._internal.installer.rollback import past_changes, undo
+    from skillhall._internal.installer.rollback import list_changes, roll_back
 
-    shelf = open_shelf(is_user=is_user)
-    changes = [undo(shelf, name, force=force)] if name else past_changes(shelf)
+    shelf = open_project(is_user=is_user)
+    changes = [roll_back(shelf, name, force=force)] if name else list_changes(shelf)
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("rollback", {"changes": [_fields(change) for change in changes]})
+        print_json_report(
+            "rollback", {"changes": [_serialize_change(change) for change in changes]}
+        )
     elif name:
-        say(f"taken back: {changes[0].verb} of {', '.join(changes[0].places)}, {changes[0].time}")
+        print_message(
+            f"taken back: {changes[0].verb} of {', '.join(changes[0].paths)}, {changes[0].time}"
+        )
     else:
-        rows = [(change.time, change.verb, ", ".join(change.places)) for change in changes]
-        print_shelf_rows(["time", "change", "skill"], rows)
+        rows = [(change.time, change.verb, ", ".join(change.paths)) for change in changes]
+        print_table_or_rows(["time", "change", "skill"], rows)
     return 0
 
 
-def _fields(change: Past) -> dict[str, object]:
+def _serialize_change(change: PastChange) -> dict[str, object]:
     return {
         "id": change.id,
         "change": change.verb,
         "time": change.time,
-        "paths": list(change.places),
+        "paths": list(change.paths),
     }

@@ -6,25 +6,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted
-from skillhall._internal.cli.commands.install.update_output import as_json as results_as_json
+from skillhall._internal.cli.catalog_loader import format_count
 from skillhall._internal.cli.commands.install.update_output import (
-    exit_code,
+    compute_exit_code,
+    print_details,
     print_results,
-    tell_details,
+)
+from skillhall._internal.cli.commands.install.update_output import (
+    print_results_json as results_as_json,
 )
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.param_types import InstalledSkill
-from skillhall._internal.cli.project_options import global_option, open_shelf
-from skillhall._internal.cli.terminal import say
+from skillhall._internal.cli.param_types import InstalledSkillParam
+from skillhall._internal.cli.project_options import open_project, user_scope_option
+from skillhall._internal.cli.terminal import print_message
 
 if TYPE_CHECKING:
-    from skillhall._internal.installer.update import Take
+    from skillhall._internal.installer.update import ConflictChoice
 
 
 @click.command("update", epilog="Example: skillhall update pdf --conflicts theirs")
-@click.argument("names", nargs=-1, type=InstalledSkill(), metavar="[NAME]...")
-@global_option
+@click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
+@user_scope_option
 @click.option(
     "--conflicts",
     "take",
@@ -44,7 +46,7 @@ def command(
     *,
     names: tuple[str, ...],
     is_user: bool,
-    take: Take | None,
+    take: ConflictChoice | None,
     is_check: bool,
     as_json: bool,
 ) -> int:
@@ -55,18 +57,20 @@ def command(
     'skillhall rollback NAME' takes an update back.
     """
     from skillhall._internal.cli.progress import transfer_progress
-    from skillhall._internal.installer.update import outdated, update
+    from skillhall._internal.installer.update import find_outdated, update
 
-    shelf = open_shelf(is_user=is_user)
+    shelf = open_project(is_user=is_user)
     with transfer_progress() as progress:
         if is_check:
-            results = outdated(shelf, names, progress)
+            results = find_outdated(shelf, names, progress)
         else:
-            results = update(shelf, names, take=take, progress=progress)
+            results = update(shelf, names, conflicts=take, progress=progress)
     if as_json:
         results_as_json("update", results)
     else:
         print_results(results)
-        tell_details(results)
-        say(f"{counted(sum(one.status == 'updated' for one in results), 'skill')} updated")
-    return exit_code(results)
+        print_details(results)
+        print_message(
+            f"{format_count(sum(one.status == 'updated' for one in results), 'skill')} updated"
+        )
+    return compute_exit_code(results)

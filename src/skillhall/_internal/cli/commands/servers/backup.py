@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
-from skillhall._internal.cli.commands.session.lookup import missing_package
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
+from skillhall._internal.cli.commands.session.lookup import to_missing_package_error
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import say
+from skillhall._internal.cli.terminal import print_message
 
 
 @click.command("backup", epilog="Example: skillhall backup sessions.backup")
@@ -26,11 +26,13 @@ def command(*, file: Path, overwrite: bool, as_json: bool) -> int:
 
         report = make_backup(read_settings(), str(file), overwrite=overwrite)
     except ModuleNotFoundError as error:
-        raise missing_package(error) from None
+        raise to_missing_package_error(error) from None
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("backup", {"path": str(file), "rows": report.rows, "version": report.version})
+        print_json_report(
+            "backup", {"path": str(file), "rows": report.rows, "version": report.version}
+        )
     else:
-        say(f"{counted(report.rows, 'row')} written")
+        print_message(f"{format_count(report.rows, 'row')} written")
     return 0

@@ -7,24 +7,32 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted
-from skillhall._internal.cli.errors import CommandFailed, failure_of
+from skillhall._internal.cli.catalog_loader import format_count
+from skillhall._internal.cli.errors import CommandFailed, to_error_info
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.param_types import CodingAgent
-from skillhall._internal.cli.project_options import global_option, open_shelf, tell_failures
-from skillhall._internal.cli.server_options import asked_options, open_server, server_option
-from skillhall._internal.cli.terminal import clean, say
+from skillhall._internal.cli.param_types import CodingAgentParam
+from skillhall._internal.cli.project_options import open_project, print_errors, user_scope_option
+from skillhall._internal.cli.server_options import (
+    open_server,
+    server_option,
+    source_selector_options,
+)
+from skillhall._internal.cli.terminal import print_message, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillhall._internal.cli.errors import Failure
-    from skillhall._internal.installer.project import Shelf
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.cli.errors import ErrorInfo
+    from skillhall._internal.installer.project import Project
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.prompts.generate.claude_hook import HookReport
-    from skillhall._internal.prompts.generate.writer import Done, GenerateReport, Target
+    from skillhall._internal.prompts.generate.writer import (
+        GeneratedResult,
+        GenerateReport,
+        GenerateTarget,
+    )
 
-_HOOKS = {
+_HOOK_MESSAGES = {
     "added": "Claude Code generates at every start now",
     "updated": "the hook was brought up to date",
     "unchanged": "nothing to change",
@@ -32,25 +40,25 @@ _HOOKS = {
 }
 
 
-class Words(NamedTuple):
+class GenerateArguments(NamedTuple):
     """What the command was told that a hook must repeat."""
 
     agents: tuple[str, ...]
     path: str | None
     is_user: bool
     server: str
-    asked: Mapping[str, str]
+    source_selector: Mapping[str, str]
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     force: bool
 
-    def repeated(self) -> Iterator[str]:
+    def to_argv(self) -> Iterator[str]:
         """The options again, each word by itself."""
         yield from (f"--agent={agent}" for agent in self.agents)
         yield from (f"--path={self.path}",) if self.path is not None else ()
         yield from ("--global",) if self.is_user else ()
         yield from (f"--server={self.server}",) if self.server else ()
-        for name, text in self.asked.items():
+        for name, text in self.source_selector.items():
             if text:
                 yield f"--{'prompt-path' if name == 'path' else name}={text}"
         yield from (f"--include={pattern}" for pattern in self.include)
@@ -64,14 +72,14 @@ class Words(NamedTuple):
     "--agent",
     "agents",
     multiple=True,
-    type=CodingAgent(),
+    type=CodingAgentParam(),
     metavar="AGENT",
     help="For this agent; '*' is all that are used here, as without any.",
 )
 @click.option("--path", metavar="DIR", help="The folder of skills, instead of an agent's.")
-@global_option
+@user_scope_option
 @server_option
-@asked_options
+@source_selector_options
 @click.option(
     "--include", multiple=True, metavar="GLOB", help="Only prompts with such a name; repeatable."
 )
@@ -111,47 +119,53 @@ def command(  # noqa: PLR0913 - one parameter for each option
     0 all the same. If the server fails to give a prompt, the others are written and the exit code
     tells the reason. The server's token comes from SKILLHALL_SERVER_TOKEN.
     """
-    words = Words(agents, path, is_user, server, asked, include, exclude, force)
-    shelf = open_shelf(is_user=is_user)
+    words = GenerateArguments(agents, path, is_user, server, asked, include, exclude, force)
+    shelf = open_project(is_user=is_user)
     if hook is not None:
-        _show_hook(_change_hook(shelf, words, hook), is_json=as_json)
+        _print_hook(_change_hook(shelf, words, hook), as_json=as_json)
         return 0
     report = _generate(shelf, words, dry_run=dry_run)
-    failures = [(one.prompt, failure_of(one.error)) for one in report.failed]
+    failures = [(one.prompt, to_error_info(one.error)) for one in report.failed]
     if as_json:
         _print_json(report, failures)
     else:
-        _print_text(report, is_plan=dry_run, is_silent=as_hook)
-        tell_failures(failures)
+        _print_text(report, is_dry_run=dry_run, is_silent=as_hook)
+        print_errors(failures)
     return max((failure.exit_code for _, failure in failures), default=0)
 
 
-def _generate(shelf: Shelf, words: Words, *, dry_run: bool) -> GenerateReport:
+def _generate(project: Project, arguments: GenerateArguments, *, dry_run: bool) -> GenerateReport:
     from skillhall._internal.cli.progress import transfer_progress
-    from skillhall._internal.prompts.generate.convert import Wanted, fetch_skills
-    from skillhall._internal.prompts.generate.prompt_server import origin_of
-    from skillhall._internal.prompts.generate.writer import GenerateReport, Wish, generate
+    from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
+    from skillhall._internal.prompts.generate.prompt_server import build_origin
+    from skillhall._internal.prompts.generate.writer import (
+        GenerateOptions,
+        GenerateReport,
+        generate,
+    )
 
-    targets = _targets(shelf, words)
-    server = open_server(words.server, words.asked)
+    targets = _find_targets(project, arguments)
+    server = open_server(arguments.server, arguments.source_selector)
     with transfer_progress() as progress:
-        batch = fetch_skills(server, Wanted(words.include, words.exclude), progress)
-    wish = Wish(origin_of(server), words.force, dry_run)
+        batch = fetch_prompt_skills(
+            server, PromptFilter(arguments.include, arguments.exclude), progress
+        )
+    wish = GenerateOptions(build_origin(server), arguments.force, dry_run)
     report = GenerateReport(findings=batch.findings, failed=batch.failed)
     for target in targets:
-        report.add(generate(batch, target, wish))
+        report.merge(generate(batch, target, wish))
     return report
 
 
-def _targets(shelf: Shelf, words: Words) -> Sequence[Target]:
+def _find_targets(project: Project, arguments: GenerateArguments) -> Sequence[GenerateTarget]:
     """The folders to write into; whoever names none is told which are taken."""
-    from skillhall._internal.prompts.generate.writer import Target, targets_for
+    from skillhall._internal.prompts.generate.writer import GenerateTarget, find_targets
     from skillhall.errors import AgentHasNoPlace
 
-    if words.path is not None:
-        return [Target.at(shelf, words.path)]
+    if arguments.path is not None:
+        return [GenerateTarget.from_path(project, arguments.path)]
     try:
-        found = targets_for(shelf, words.agents)
+        found = find_targets(project, arguments.agents)
     except AgentHasNoPlace as error:
         error.hint = "name the folder with --path, or generate without --global"
         raise
@@ -162,70 +176,76 @@ def _targets(shelf: Shelf, words: Words) -> Sequence[Target]:
             "name one with --agent, as in '--agent claude-code', or a folder with --path",
             "generate",
         )
-    if not words.agents:
-        say(f"for the agents that are used here: {', '.join(found.agents)}")
+    if not arguments.agents:
+        print_message(f"for the agents that are used here: {', '.join(found.agents)}")
     return found.targets
 
 
-def _change_hook(shelf: Shelf, words: Words, hook: str) -> HookReport:
+def _change_hook(project: Project, arguments: GenerateArguments, action: str) -> HookReport:
     from skillhall._internal.prompts.generate.claude_hook import install_hook, remove_hook
 
-    if hook == "remove":
-        return remove_hook(shelf, words.agents)
-    open_server(words.server, words.asked)  # a hook with a mistake in it would fail at every start
-    return install_hook(shelf, list(words.repeated()), words.agents)
+    if action == "remove":
+        return remove_hook(project, arguments.agents)
+    open_server(
+        arguments.server, arguments.source_selector
+    )  # a hook with a mistake in it would fail at every start
+    return install_hook(project, list(arguments.to_argv()), arguments.agents)
 
 
-def _show_hook(report: HookReport, *, is_json: bool) -> None:
-    if is_json:
-        from skillhall._internal.cli.json_output import print_report
+def _print_hook(report: HookReport, *, as_json: bool) -> None:
+    if as_json:
+        from skillhall._internal.cli.json_output import print_json_report
 
         told = {"path": report.path, "change": report.change, "command": report.command}
-        print_report("generate", {"hook": {**told, "backup": report.backup}})
+        print_json_report("generate", {"hook": {**told, "backup": report.backup}})
         return
-    sys.stdout.write(f"{clean(report.path)}\n")
-    say(_HOOKS[report.change])
+    sys.stdout.write(f"{sanitize_line(report.path)}\n")
+    print_message(_HOOK_MESSAGES[report.change])
     if report.backup:
-        say(f"the settings as they were: {report.backup}")
+        print_message(f"the settings as they were: {report.backup}")
 
 
-def _print_json(report: GenerateReport, failures: Sequence[tuple[str, Failure]]) -> None:
-    from skillhall._internal.cli.json_output import print_report
+def _print_json(report: GenerateReport, errors: Sequence[tuple[str, ErrorInfo]]) -> None:
+    from skillhall._internal.cli.json_output import print_json_report
 
     data = {
-        "written": _as_json(report.written),
-        "unchanged": _as_json(report.unchanged),
+        "written": _serialize_generated(report.written),
+        "unchanged": _serialize_generated(report.unchanged),
         "removed": [{"name": one.name, "path": one.path} for one in report.removed],
-        "left": [{"name": one.name, "path": one.path, "reason": one.reason} for one in report.left],
-        "failed": [{"name": name, **failure.as_json()} for name, failure in failures],
+        "left": [
+            {"name": one.name, "path": one.path, "reason": one.reason} for one in report.skipped
+        ],
+        "failed": [{"name": name, **failure.serialize()} for name, failure in errors],
     }
-    error = failures[0][1].as_json() if failures else None
-    print_report("generate", data, report.findings, error)
+    error = errors[0][1].serialize() if errors else None
+    print_json_report("generate", data, report.findings, error)
 
 
-def _as_json(done: Sequence[Done]) -> list[dict[str, object]]:
-    return [{"name": one.name, "path": one.path, "executables": [*one.programs]} for one in done]
+def _serialize_generated(results: Sequence[GeneratedResult]) -> list[dict[str, object]]:
+    return [
+        {"name": one.name, "path": one.path, "executables": [*one.executables]} for one in results
+    ]
 
 
-def _print_text(report: GenerateReport, *, is_plan: bool, is_silent: bool) -> None:
+def _print_text(report: GenerateReport, *, is_dry_run: bool, is_silent: bool) -> None:
     for judged in report.findings:
-        say(_worded(judged))
+        print_message(_format_finding(judged))
     for one in report.written:
         if not is_silent:
-            sys.stdout.write(f"{clean(one.path)}\n")
-        for program in one.programs:
-            say(f"executable: {one.path}/{program}")
+            sys.stdout.write(f"{sanitize_line(one.path)}\n")
+        for program in one.executables:
+            print_message(f"executable: {one.path}/{program}")
     for one in report.removed:
-        say(f"{'would be removed' if is_plan else 'removed'}: {one.path}")
-    verb = "would be written" if is_plan else "written"
-    say(
-        f"{counted(len(report.written), 'skill')} {verb}, {len(report.unchanged)} up to date, "
-        f"{len(report.removed)} removed, {len(report.left)} left alone"
+        print_message(f"{'would be removed' if is_dry_run else 'removed'}: {one.path}")
+    verb = "would be written" if is_dry_run else "written"
+    print_message(
+        f"{format_count(len(report.written), 'skill')} {verb}, {len(report.unchanged)} up to date, "
+        f"{len(report.removed)} removed, {len(report.skipped)} left alone"
         f"{f', {len(report.failed)} failed' if report.failed else ''}"
     )
 
 
-def _worded(judged: Judged) -> str:
+def _format_finding(judged: JudgedFinding) -> str:
     found = judged.finding
     where = f"{found.path}: " if found.path else ""
     hint = f" ({found.hint})" if found.hint else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import (
     json_option,
@@ -14,15 +14,15 @@ from skillhall._internal.cli.options import (
     profile_option,
     search_options,
 )
-from skillhall._internal.cli.terminal import clean, say
+from skillhall._internal.cli.terminal import print_message, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillhall._internal.catalog.skill_view import FolderOffering
-    from skillhall._internal.policy.effects import Judged
+    from skillhall._internal.catalog.skill_view import FolderSkillProvider
+    from skillhall._internal.policy.effects import JudgedFinding
 
-_EXTRA = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
+_EXTRA_PACKAGES = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
 
 
 @click.command("mcp", epilog="Example: claude mcp add skills -- skillhall mcp ~/skills")
@@ -47,55 +47,57 @@ def command(  # noqa: PLR0913 - one parameter for each option
     A client starts this command and speaks to it by stdin and stdout; it ends when its stdin does.
     With --check, and with --json, it shows what a client would find instead.
     """
-    from skillhall._internal.wiring.catalog import profile_named
-    from skillhall._internal.wiring.skill_provider import open_folders
+    from skillhall._internal.wiring.catalog import find_profile
+    from skillhall._internal.wiring.skill_provider import open_folder_provider
 
     settings = read_settings(no_index=no_index, follow_links=follow_links)
-    offering = open_folders(roots, profile_named(profile).searching(depth), settings)
+    offering = open_folder_provider(roots, find_profile(profile).with_depth(depth), settings)
     if check or as_json:
-        return _show(offering, as_json=as_json)
+        return _print_skills(offering, as_json=as_json)
     return _serve(offering)
 
 
-def _serve(offering: FolderOffering) -> int:
+def _serve(provider: FolderSkillProvider) -> int:
     import gc
 
     try:
         from skillhall._internal.mcp.server import SkillServer
         from skillhall._internal.mcp.stdio import log_to_stderr, serve_stdio
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
+        if (error.name or "").partition(".")[0] not in _EXTRA_PACKAGES:
             raise
         raise CommandFailed(
             "usage", "MCP is not installed", "pip install 'skillhall[mcp]'"
         ) from None
     gc.enable()  # a server lives long enough to make garbage
     log_to_stderr()
-    offer = offering.offer()
+    offer = provider.current_view()
     left_out = len(offer.findings)
-    more = f", {counted(left_out, 'finding')}: see 'skillhall mcp --check'" if left_out else ""
-    say(f"serving {counted(len(offer), 'skill')} by stdin and stdout{more}")
-    serve_stdio(SkillServer(offering))
+    more = f", {format_count(left_out, 'finding')}: see 'skillhall mcp --check'" if left_out else ""
+    print_message(f"serving {format_count(len(offer), 'skill')} by stdin and stdout{more}")
+    serve_stdio(SkillServer(provider))
     return 0
 
 
-def _show(offering: FolderOffering, *, as_json: bool) -> int:
-    from skillhall._internal.catalog.manifests import published
+def _print_skills(provider: FolderSkillProvider, *, as_json: bool) -> int:
+    from skillhall._internal.catalog.manifests import list_published
 
-    rows = published(offering.offer())
-    findings = [*offering.offer().findings, *(one for row in rows for one in row.findings)]
+    rows = list_published(provider.current_view())
+    findings = [*provider.current_view().findings, *(one for row in rows for one in row.findings)]
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
         skills = [{"name": row.name, "uri": row.uri, "listed": row.is_listed} for row in rows]
-        print_report("mcp", {"skills": skills}, findings)
+        print_json_report("mcp", {"skills": skills}, findings)
         return 0
     for row in rows:
-        click.echo(f"{clean(row.name)}\t{row.uri}\t{'listed' if row.is_listed else 'not listed'}")
-    _tell(findings)
+        click.echo(
+            f"{sanitize_line(row.name)}\t{row.uri}\t{'listed' if row.is_listed else 'not listed'}"
+        )
+    _print_findings(findings)
     return 0
 
 
-def _tell(findings: Iterable[Judged]) -> None:
+def _print_findings(findings: Iterable[JudgedFinding]) -> None:
     for finding, effect in findings:
-        say(clean(f"{effect}: {finding.path}: {finding.message}"))
+        print_message(sanitize_line(f"{effect}: {finding.path}: {finding.message}"))

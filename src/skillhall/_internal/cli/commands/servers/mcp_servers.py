@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
-from skillhall._internal.cli.options import json_option, show_help
-from skillhall._internal.cli.terminal import clean, print_rows, say
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
+from skillhall._internal.cli.options import json_option, print_group_help
+from skillhall._internal.cli.terminal import print_message, print_rows, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.wiring.sources import McpServer, ServedSkill
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.wiring.sources import McpServer, McpSkill
 
 SKILL_MD = "SKILL.md"
 
@@ -29,7 +29,7 @@ def command(ctx: click.Context) -> None:
 
     'skillhall add mcp:LABEL/SKILL' copies one of them to you.
     """
-    show_help(ctx)
+    print_group_help(ctx)
 
 
 @command.command("list", epilog="Example: skillhall mcp-servers list")
@@ -40,10 +40,10 @@ def list_servers(*, as_json: bool) -> int:
 
     servers = [one for _, one in sorted(read_servers(read_settings()).items())]
     if as_json:
-        _print_json("list", {"servers": [_as_json(one) for one in servers]})
+        _print_json("list", {"servers": [_serialize_server(one) for one in servers]})
         return 0
-    print_rows((one.label, one.place) for one in servers)
-    say(counted(len(servers), "server"))
+    print_rows((one.label, one.endpoint) for one in servers)
+    print_message(format_count(len(servers), "server"))
     return 0
 
 
@@ -86,9 +86,12 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
     server = parse_server(label, words, token_variable, variables, settings.working_directory)
     note_server(settings, server, overwrite=overwrite)
     if as_json:
-        _print_json("add", {"server": _as_json(server)})
+        _print_json("add", {"server": _serialize_server(server)})
     else:
-        say(f"{label} is {clean(server.place)}; 'skillhall mcp-servers skills {label}' asks it")
+        print_message(
+            f"{label} is {sanitize_line(server.endpoint)}; 'skillhall mcp-servers skills "
+            f"{label}' asks it"
+        )
     return 0
 
 
@@ -103,7 +106,7 @@ def remove_server(*, label: str, as_json: bool) -> int:
     if as_json:
         _print_json("remove", {"label": label})
     else:
-        say(f"{clean(label)} is forgotten")
+        print_message(f"{sanitize_line(label)} is forgotten")
     return 0
 
 
@@ -112,19 +115,21 @@ def remove_server(*, label: str, as_json: bool) -> int:
 @json_option
 def list_skills(*, label: str, as_json: bool) -> int:
     """List the skills that a server offers; none of their files is fetched."""
-    from skillhall._internal.wiring.sources import open_served
+    from skillhall._internal.wiring.sources import open_mcp_source
 
-    with open_served(label, read_settings()) as served:
+    with open_mcp_source(label, read_settings()) as served:
         skills = served.list()
     findings = [one for skill in skills for one in skill.findings]
     if as_json:
-        _print_json("skills", {"skills": [_skill_as_json(one) for one in skills]}, findings)
+        _print_json("skills", {"skills": [_serialize_skill(one) for one in skills]}, findings)
         return 0
     print_rows((one.name, one.description, one.entry.uri) for one in skills if one.is_usable)
     sys.stdout.flush()
     for found, effect in findings:
-        say(f"{found.path or label}: {effect}[{found.code}]: {found.message}")
-    say(f"{counted(len(skills), 'skill')} of {label}; it may have more that it does not list")
+        print_message(f"{found.path or label}: {effect}[{found.code}]: {found.message}")
+    print_message(
+        f"{format_count(len(skills), 'skill')} of {label}; it may have more that it does not list"
+    )
     return 0
 
 
@@ -139,26 +144,26 @@ def read_skill(*, label: str, skill: str, path: str, activate: bool, as_json: bo
 
     SKILL is a URI, a path or a name. Each file is checked against what the server announced.
     """
-    from skillhall._internal.cli.file_output import content_as_json, print_content
-    from skillhall._internal.wiring.sources import open_served
+    from skillhall._internal.cli.file_output import print_content, serialize_content
+    from skillhall._internal.wiring.sources import open_mcp_source
 
-    with open_served(label, read_settings()) as served:
-        found = served.find(_with_own_file(skill))
+    with open_mcp_source(label, read_settings()) as served:
+        found = served.find(_to_skill_md_uri(skill))
         data = served.activate(found).encode() if activate else served.read(found, path)
     if as_json:
-        told = {**_skill_as_json(found), "path": path, **content_as_json(data)}
+        told = {**_serialize_skill(found), "path": path, **serialize_content(data)}
         _print_json("read", told, found.findings)
     else:
         print_content(data + b"\n" if activate else data, path)
     return 0
 
 
-def _with_own_file(skill: str) -> str:
+def _to_skill_md_uri(skill: str) -> str:
     """A URI of a skill's folder, as that of its SKILL.md."""
     return f"{skill}/{SKILL_MD}" if "://" in skill and not skill.endswith(SKILL_MD) else skill
 
 
-def _as_json(server: McpServer) -> dict[str, object]:
+def _serialize_server(server: McpServer) -> dict[str, object]:
     return {
         "label": server.label,
         "url": server.url,
@@ -168,7 +173,7 @@ def _as_json(server: McpServer) -> dict[str, object]:
     }
 
 
-def _skill_as_json(skill: ServedSkill) -> dict[str, object]:
+def _serialize_skill(skill: McpSkill) -> dict[str, object]:
     return {
         "name": skill.name,
         "description": skill.description,
@@ -182,7 +187,9 @@ def _skill_as_json(skill: ServedSkill) -> dict[str, object]:
     }
 
 
-def _print_json(name: str, data: Mapping[str, object], findings: Sequence[Judged] = ()) -> None:
-    from skillhall._internal.cli.json_output import print_report
+def _print_json(
+    subcommand: str, data: Mapping[str, object], findings: Sequence[JudgedFinding] = ()
+) -> None:
+    from skillhall._internal.cli.json_output import print_json_report
 
-    print_report(f"mcp-servers {name}", data, findings)
+    print_json_report(f"mcp-servers {subcommand}", data, findings)

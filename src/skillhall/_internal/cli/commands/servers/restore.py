@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
-from skillhall._internal.cli.commands.session.lookup import missing_package
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
+from skillhall._internal.cli.commands.session.lookup import to_missing_package_error
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import say
+from skillhall._internal.cli.terminal import print_message
 
 
 @click.command("restore", epilog="Example: skillhall restore sessions.backup")
@@ -26,11 +26,11 @@ def command(*, file: Path, overwrite: bool, as_json: bool) -> int:
 
         report = restore_backup(read_settings(), file.read_bytes(), overwrite=overwrite)
     except ModuleNotFoundError as error:
-        raise missing_package(error) from None
+        raise to_missing_package_error(error) from None
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("restore", {"rows": report.rows, "version": report.version})
+        print_json_report("restore", {"rows": report.rows, "version": report.version})
     else:
-        say(f"{counted(report.rows, 'row')} brought back")
+        print_message(f"{format_count(report.rows, 'row')} brought back")
     return 0

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import counted, read_settings
+from skillhall._internal.cli.catalog_loader import format_count, read_settings
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import clean, say
+from skillhall._internal.cli.terminal import print_message, sanitize_line
 from skillhall._internal.prompts.prompt_model import BUILT_IN
 from skillhall.errors import without_credentials
 
 if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
-    from skillhall._internal.wiring.database import Shared
+    from skillhall._internal.wiring.database import DatabaseServices
 
-_EXTRA = frozenset(
+_EXTRA_PACKAGES = frozenset(
     {
         "fastapi",
         "uvicorn",
@@ -86,43 +86,43 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return _serve(settings, "DEBUG" if verbose else "INFO", as_json=as_json)
 
 
-def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
+def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
     import gc
 
     try:
         from skillhall._internal.asgi import Services, listen, log_to_stderr, serve
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
+        if (error.name or "").partition(".")[0] not in _EXTRA_PACKAGES:
             raise
         raise CommandFailed(
             "usage", "the server is not installed", "pip install 'skillhall[server]'"
         ) from None
-    from skillhall._internal.wiring.database import open_shared
-    from skillhall._internal.wiring.prompts import open_counter
+    from skillhall._internal.wiring.database import open_database_services
+    from skillhall._internal.wiring.prompts import open_prompt_service
     from skillhall._internal.wiring.server_skills import open_collection
-    from skillhall._internal.wiring.workspace import workspace_door
+    from skillhall._internal.wiring.workspace import open_lazy_workspace
 
     listening = listen(settings.server)
     gc.enable()  # a server lives long enough to make garbage
-    release_warnings = log_to_stderr(level)
-    shared = open_shared(settings)
-    counter = open_counter(settings, shared=shared)
-    url = _url(listening.getsockname())
-    door = workspace_door(settings, shared)
+    release_warnings = log_to_stderr(log_level)
+    shared = open_database_services(settings)
+    counter = open_prompt_service(settings, services=shared)
+    url = _format_url(listening.getsockname())
+    door = open_lazy_workspace(settings, shared)
     services = Services(
         counter,
         open_collection(settings, counter, shared),
         door,
-        tokens=shared.ring,
-        database=shared.database.problem if settings.database_url else None,
+        accepted_tokens=shared.token_cache,
+        check_database=shared.database.find_problem if settings.database_url else None,
     )
 
     def started() -> None:
-        _tell(url, settings, as_json=as_json)
+        _print_started(url, settings, as_json=as_json)
         release_warnings()
 
     try:
-        _warn(shared)
+        _print_warnings(shared)
         serve(services, settings, listening, started)
     finally:
         counter.close()
@@ -131,30 +131,37 @@ def _serve(settings: Settings, level: str, *, as_json: bool) -> int:
     return 0
 
 
-def _warn(shared: Shared) -> None:
+def _print_warnings(database_services: DatabaseServices) -> None:
     """Tell what is not served: what needs a database that is down, and skills of one machine."""
-    if problem := shared.database.problem():
-        say(clean(f"warning: {problem}; what needs it is served once it can be used"))
-    if shared.skills is not None and (mine := shared.skills.left_out()):
-        say(f"warning: .agents/skills holds {counted(len(mine), 'skill')}, not served from there")
-        say("hint: 'skillhall local share' copies them into the database")
+    if problem := database_services.database.find_problem():
+        print_message(
+            sanitize_line(f"warning: {problem}; what needs it is served once it can be used")
+        )
+    if database_services.skill_store is not None and (
+        mine := database_services.skill_store.list_unshared_ids()
+    ):
+        print_message(
+            f"warning: .agents/skills holds {format_count(len(mine), 'skill')}, not served "
+            "from there"
+        )
+        print_message("hint: 'skillhall local share' copies them into the database")
 
 
-def _url(address: tuple[str, int]) -> str:
+def _format_url(address: tuple[str, int]) -> str:
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     return f"http://{host}:{address[1]}"
 
 
-def _tell(url: str, settings: Settings, *, as_json: bool) -> None:
+def _print_started(url: str, settings: Settings, *, as_json: bool) -> None:
     """Where it is served, what, and to whom: a line for people, an object for scripts."""
     source = without_credentials(settings.prompts.repo) or BUILT_IN
     has_token = settings.server.auth_token is not None
     if as_json:
-        from skillhall._internal.cli.json_output import print_report
+        from skillhall._internal.cli.json_output import print_json_report
 
-        print_report("serve", {"url": url, "source": source, "token": has_token})
+        print_json_report("serve", {"url": url, "source": source, "token": has_token})
         sys.stdout.flush()
         return
     what = "the built-in prompts" if source == BUILT_IN else source
     who = "a bearer token is needed" if has_token else "no token, this machine only"
-    say(clean(f"{url} serves {what} ({who})"))
+    print_message(sanitize_line(f"{url} serves {what} ({who})"))

@@ -9,20 +9,20 @@ import click
 
 from skillhall._internal.cli.commands.session.lookup import (
     find_session,
-    opened_workspace,
+    open_configured_workspace,
     print_ids,
-    print_json,
+    print_session_json,
 )
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import is_attended, print_rows, say
-from skillhall._internal.workspace.serializers import block_data, session_data
+from skillhall._internal.cli.terminal import is_interactive, print_message, print_rows
+from skillhall._internal.workspace.serializers import serialize_block, serialize_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillhall._internal.policy.effects import Judged
-    from skillhall._internal.workspace.importer import Imported, Wish
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.workspace.importer import ImportOptions, ImportResult
     from skillhall._internal.workspace.workspace import Workspace
 
 
@@ -45,52 +45,68 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     as_json: bool,
 ) -> int:
     """Import the skills in SOURCE as blocks: a folder, a file, a repository or a web address."""
-    from skillhall._internal.workspace.importer import SameName, Wish
-    from skillhall._internal.workspace.validation import checked_zone
+    from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
+    from skillhall._internal.workspace.validation import parse_zone
 
     if replace and keep:
         raise click.UsageError("--replace goes without --keep", click.get_current_context())
-    same = SameName.REPLACE if replace else SameName.KEEP if keep else SameName.REFUSE
-    wish = Wish(None if zone is None else checked_zone(zone), same, names)
-    with opened_workspace() as desk:
+    same = (
+        ImportConflict.REPLACE
+        if replace
+        else ImportConflict.KEEP
+        if keep
+        else ImportConflict.REFUSE
+    )
+    wish = ImportOptions(None if zone is None else parse_zone(zone), same, names)
+    with open_configured_workspace() as desk:
         found = find_session(desk, session)
-        done = _imported(desk, found.id, source, wish, can_ask=not as_json and is_attended())
+        done = _import_or_confirm(
+            desk, found.id, source, wish, can_ask=not as_json and is_interactive()
+        )
     if as_json:
         skipped = [{"id": one.id, "reasons": one.reasons} for one in done.skipped]
         data = {
-            "blocks": [*map(block_data, done.blocks)],
+            "blocks": [*map(serialize_block, done.blocks)],
             "replaced": [*done.replaced],
             "skipped": skipped,
         }
-        print_json("import", data, done.findings)
+        print_session_json("import", data, done.findings)
         return 0
     print_ids(block.id for block in done.blocks)
-    _tell(done.findings)
+    _print_findings(done.findings)
     return 0
 
 
-def _imported(desk: Workspace, session: str, source: str, wish: Wish, *, can_ask: bool) -> Imported:
+def _import_or_confirm(
+    workspace: Workspace, session: str, source: str, options: ImportOptions, *, can_ask: bool
+) -> ImportResult:
     """The import; a person is asked before a block is replaced."""
-    from skillhall._internal.workspace.importer import SameName
+    from skillhall._internal.workspace.importer import ImportConflict
     from skillhall.errors import Conflict
 
     try:
-        return _import(desk, session, source, wish)
+        return _import_source(workspace, session, source, options)
     except Conflict as error:
-        if not can_ask or wish.same is not SameName.REFUSE:
+        if not can_ask or options.on_conflict is not ImportConflict.REFUSE:
             error.hint = "use --replace, or --keep for both"
             raise
         click.confirm(f"{error.path} is there already. Replace it?", abort=True, err=True)
-    return _import(desk, session, source, wish._replace(same=SameName.REPLACE))
+    return _import_source(
+        workspace, session, source, options._replace(on_conflict=ImportConflict.REPLACE)
+    )
 
 
-def _import(desk: Workspace, session: str, source: str, wish: Wish) -> Imported:
-    from skillhall._internal.workspace.skill_blocks import LOCAL
+def _import_source(
+    workspace: Workspace, session: str, source: str, options: ImportOptions
+) -> ImportResult:
+    from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE
 
     path = Path(source)
     if path.suffix.lower() == ".md" and path.is_file():
-        return desk.imports.import_upload(session, path.read_bytes(), path.name, wish, LOCAL)
-    return desk.imports.import_source(session, source, wish)
+        return workspace.importer.import_upload(
+            session, path.read_bytes(), path.name, options, LOCAL_SOURCE
+        )
+    return workspace.importer.import_source(session, source, options)
 
 
 @click.command("scan", epilog="Example: SKILLHALL_FOLDER_SCAN=on skillhall session scan")
@@ -98,8 +114,8 @@ def _import(desk: Workspace, session: str, source: str, wish: Wish) -> Imported:
 @json_option
 def scan(*, folder: str, as_json: bool) -> int:
     """List the skills in FOLDER, ~/.claude/skills if it is not given, that can be imported."""
-    with opened_workspace() as desk:
-        found = desk.imports.look_folder(folder)
+    with open_configured_workspace() as desk:
+        found = desk.importer.scan_folder(folder)
     findings = (*found.findings, *(one for row in found.candidates for one in row.findings))
     if as_json:
         rows = [
@@ -112,10 +128,10 @@ def scan(*, folder: str, as_json: bool) -> int:
             }
             for one in found.candidates
         ]
-        print_json("scan", {"folder": found.folder, "skills": rows}, findings)
+        print_session_json("scan", {"folder": found.folder, "skills": rows}, findings)
         return 0
     print_rows((one.id, one.name, f"≈{one.tokens}", one.description) for one in found.candidates)
-    _tell(findings)
+    _print_findings(findings)
     return 0
 
 
@@ -126,14 +142,14 @@ def scan(*, folder: str, as_json: bool) -> int:
 @json_option
 def export(*, session: str, file: Path | None, overwrite: bool, as_json: bool) -> int:
     """Write SESSION as a skill folder into the zip file FILE; 'open' makes it a session again."""
-    from skillhall._internal.workspace.export import export_session, write_file
+    from skillhall._internal.workspace.export import export_session, write_output_file
 
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         name, data = export_session(desk.contexts.compile(find_session(desk, session).id))
     goal = file or Path(name)
-    write_file(str(goal), data, overwrite=overwrite)
+    write_output_file(str(goal), data, overwrite=overwrite)
     if as_json:
-        print_json("export", {"path": str(goal), "bytes": len(data)})
+        print_session_json("export", {"path": str(goal), "bytes": len(data)})
     else:
         print_ids([str(goal)])
     return 0
@@ -147,18 +163,18 @@ def open_(*, file: Path, name: str | None, as_json: bool) -> int:
     """Make a session out of the exported one in FILE."""
     if not file.is_file():
         raise CommandFailed("not_found", f"there is no file {file.name!r}")
-    with opened_workspace() as desk:
-        made = desk.imports.open_session(file.read_bytes(), file.name, name)
+    with open_configured_workspace() as desk:
+        made = desk.importer.create_session(file.read_bytes(), file.name, name)
     if as_json:
-        print_json("open", {"session": session_data(made)})
+        print_session_json("open", {"session": serialize_session(made)})
     else:
         print_ids([made.id])
     return 0
 
 
-def _tell(findings: Iterable[Judged]) -> None:
+def _print_findings(findings: Iterable[JudgedFinding]) -> None:
     for found, effect in findings:
-        say(f"{found.path}:{found.line or 1}: {effect}[{found.code}]: {found.message}")
+        print_message(f"{found.path}:{found.line or 1}: {effect}[{found.code}]: {found.message}")
 
 
 FILE_COMMANDS = (import_, scan, export, open_)

@@ -9,18 +9,18 @@ import click
 from skillhall._internal.cli.commands.session.blocks import BLOCK_COMMANDS
 from skillhall._internal.cli.commands.session.files import FILE_COMMANDS
 from skillhall._internal.cli.commands.session.lookup import (
-    all_sessions,
-    block_row,
     confirm,
     find_session,
-    opened_workspace,
+    format_block_row,
+    iter_sessions,
+    open_configured_workspace,
     print_ids,
-    print_json,
+    print_session_json,
 )
 from skillhall._internal.cli.commands.session.templates import TEMPLATE_COMMANDS
-from skillhall._internal.cli.options import json_option, show_help
-from skillhall._internal.cli.terminal import print_rows, print_text, say
-from skillhall._internal.workspace.serializers import block_data, session_data
+from skillhall._internal.cli.options import json_option, print_group_help
+from skillhall._internal.cli.terminal import print_message, print_rows, print_text
+from skillhall._internal.workspace.serializers import serialize_block, serialize_session
 
 
 @click.group("session", invoke_without_command=True, epilog="Example: skillhall session list")
@@ -30,17 +30,17 @@ def command(ctx: click.Context) -> None:
 
     SESSION is a name or an id, BLOCK an id, its end, or the name of a skill.
     """
-    show_help(ctx)
+    print_group_help(ctx)
 
 
 @command.command("list", epilog="Example: skillhall session list --json")
 @json_option
 def list_sessions(*, as_json: bool) -> int:
     """List the sessions."""
-    with opened_workspace() as desk:
-        found = [*all_sessions(desk)]
+    with open_configured_workspace() as desk:
+        found = [*iter_sessions(desk)]
     if as_json:
-        print_json("list", {"sessions": [session_data(one) for one in found]})
+        print_session_json("list", {"sessions": [serialize_session(one) for one in found]})
     else:
         print_rows((one.id, one.name, one.updated) for one in found)
     return 0
@@ -51,21 +51,21 @@ def list_sessions(*, as_json: bool) -> int:
 @click.option("--template", metavar="TEMPLATE", help="Start with the blocks of this template.")
 @click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="For all zones together.")
 @json_option
-def new(*, name: str, template: str | None, budget: int | None, as_json: bool) -> int:
+def create(*, name: str, template: str | None, budget: int | None, as_json: bool) -> int:
     """Make the session NAME."""
-    from skillhall._internal.workspace import Budgets
+    from skillhall._internal.workspace import SessionBudgets
 
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         if template is None:
-            made = desk.sessions.create(name, Budgets(total=budget))
+            made = desk.sessions.create(name, SessionBudgets(total=budget))
         else:
-            made = desk.templates.start(template, name)
+            made = desk.templates.create_session(template, name)
             if budget is not None:
                 made = desk.sessions.edit(
-                    made.id, made.version, name=None, budgets=Budgets(total=budget)
+                    made.id, made.version, name=None, budgets=SessionBudgets(total=budget)
                 )
     if as_json:
-        print_json("new", {"session": session_data(made)})
+        print_session_json("new", {"session": serialize_session(made)})
     else:
         print_ids([made.id])
     return 0
@@ -79,22 +79,22 @@ def new(*, name: str, template: str | None, budget: int | None, as_json: bool) -
 @json_option
 def show(*, session: str, kind: str | None, zone: str | None, text: str, as_json: bool) -> int:
     """Show the blocks of SESSION in order; token counts are estimates."""
-    from skillhall._internal.workspace.blocks import Filter
-    from skillhall._internal.workspace.validation import checked_type, checked_zone
+    from skillhall._internal.workspace.blocks import BlockFilter
+    from skillhall._internal.workspace.validation import parse_zone, validate_block_type
 
-    wanted = Filter(
-        None if zone is None else checked_zone(zone),
-        None if kind is None else checked_type(kind),
+    wanted = BlockFilter(
+        None if zone is None else parse_zone(zone),
+        None if kind is None else validate_block_type(kind),
         text,
     )
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         found = find_session(desk, session)
         blocks = desk.blocks.list(found.id, wanted)
     if as_json:
-        data = {"session": session_data(found), "blocks": [*map(block_data, blocks)]}
-        print_json("show", data)
+        data = {"session": serialize_session(found), "blocks": [*map(serialize_block, blocks)]}
+        print_session_json("show", data)
     else:
-        print_rows(map(block_row, blocks))
+        print_rows(map(format_block_row, blocks))
     return 0
 
 
@@ -104,11 +104,11 @@ def show(*, session: str, kind: str | None, zone: str | None, text: str, as_json
 @json_option
 def rename(*, session: str, name: str, as_json: bool) -> int:
     """Call SESSION NAME."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         found = find_session(desk, session)
         made = desk.sessions.edit(found.id, found.version, name=name, budgets=None)
     if as_json:
-        print_json("rename", {"session": session_data(made)})
+        print_session_json("rename", {"session": serialize_session(made)})
     return 0
 
 
@@ -118,10 +118,10 @@ def rename(*, session: str, name: str, as_json: bool) -> int:
 @json_option
 def copy(*, session: str, name: str | None, as_json: bool) -> int:
     """Make another session with the blocks of SESSION."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         made = desk.sessions.duplicate(find_session(desk, session).id, name)
     if as_json:
-        print_json("copy", {"session": session_data(made)})
+        print_session_json("copy", {"session": serialize_session(made)})
     else:
         print_ids([made.id])
     return 0
@@ -133,15 +133,15 @@ def copy(*, session: str, name: str | None, as_json: bool) -> int:
 @json_option
 def delete(*, session: str, yes: bool, as_json: bool) -> int:
     """Remove SESSION with its blocks and snapshots; nothing brings it back."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         found = find_session(desk, session)
         if not yes:
             confirm(f"Delete the session {found.name!r} with all its blocks?", can_ask=not as_json)
         desk.sessions.delete(found.id, found.version)
     if as_json:
-        print_json("delete", {"deleted": found.id})
+        print_session_json("delete", {"deleted": found.id})
     else:
-        say(f"deleted {found.name}")
+        print_message(f"deleted {found.name}")
     return 0
 
 
@@ -150,7 +150,7 @@ def delete(*, session: str, yes: bool, as_json: bool) -> int:
 @json_option
 def context(*, session: str, as_json: bool) -> int:
     """Print what a model reads of SESSION: PERMANENT, then STABLE, then WORKING."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         compiled = desk.contexts.compile(find_session(desk, session).id)
     zones = [(one.zone.value, one.spending) for one in compiled.zones]
     rows = [*zones, ("total", compiled.total)]
@@ -160,13 +160,15 @@ def context(*, session: str, as_json: bool) -> int:
             for name, cost in rows
         ]
         data = {"text": compiled.text, "spending": told, "tokensAreEstimates": True}
-        print_json("context", data)
+        print_session_json("context", data)
         return 0
     print_text(compiled.text)
     sys.stdout.flush()
     for name, cost in rows:
         limit = "" if cost.budget is None else f" of {cost.budget}"
-        say(f"{name}: ≈{cost.tokens}{limit} tokens{', over budget' if cost.is_over else ''}")
+        print_message(
+            f"{name}: ≈{cost.tokens}{limit} tokens{', over budget' if cost.is_over else ''}"
+        )
     return 0
 
 

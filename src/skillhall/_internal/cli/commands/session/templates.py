@@ -8,33 +8,35 @@ import click
 
 from skillhall._internal.cli.commands.session.lookup import (
     find_session,
-    opened_workspace,
+    open_configured_workspace,
     print_ids,
-    print_json,
+    print_session_json,
 )
-from skillhall._internal.cli.options import json_option, show_help
-from skillhall._internal.cli.terminal import print_rows, say
-from skillhall._internal.workspace.serializers import session_data
+from skillhall._internal.cli.options import json_option, print_group_help
+from skillhall._internal.cli.terminal import print_message, print_rows
+from skillhall._internal.workspace.serializers import serialize_session
 
 if TYPE_CHECKING:
-    from skillhall._internal.workspace import Snapshot, Template
+    from skillhall._internal.workspace import SessionSnapshot, Template
 
 
 @click.group("template", invoke_without_command=True)
 @click.pass_context
 def template(ctx: click.Context) -> None:
     """Keep templates: arrangements of blocks that start sessions."""
-    show_help(ctx)
+    print_group_help(ctx)
 
 
 @template.command("list", epilog="Example: skillhall session template list")
 @json_option
 def list_templates(*, as_json: bool) -> int:
     """List the templates."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         found = desk.templates.list()
     if as_json:
-        print_json("template list", {"templates": [_template_json(one) for one in found]})
+        print_session_json(
+            "template list", {"templates": [_serialize_template(one) for one in found]}
+        )
     else:
         print_rows((one.id, one.name, one.description) for one in found)
     return 0
@@ -48,7 +50,7 @@ def list_templates(*, as_json: bool) -> int:
 @json_option
 def save_template(*, session: str, name: str, description: str, update: bool, as_json: bool) -> int:
     """Save the blocks of SESSION as the template NAME."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         source = find_session(desk, session).id
         if update:
             old = desk.templates.find(name).template
@@ -58,7 +60,7 @@ def save_template(*, session: str, name: str, description: str, update: bool, as
         else:
             made = desk.templates.save(source, name, description)
     if as_json:
-        print_json("template save", {"template": _template_json(made)})
+        print_session_json("template save", {"template": _serialize_template(made)})
     else:
         print_ids([made.id])
     return 0
@@ -69,19 +71,25 @@ def save_template(*, session: str, name: str, description: str, update: bool, as
 @click.argument("session")
 @click.option("--replace", is_flag=True, help="In place of the blocks that are there.")
 @json_option
-def apply(*, template_name: str, session: str, replace: bool, as_json: bool) -> int:
+def apply_template(*, template_name: str, session: str, replace: bool, as_json: bool) -> int:
     """Put the blocks of TEMPLATE into SESSION, after its own unless they are replaced."""
-    from skillhall._internal.workspace.templates import Applying
+    from skillhall._internal.workspace.templates import ApplyMode
 
-    how = Applying.REPLACE if replace else Applying.APPEND
-    with opened_workspace() as desk:
+    how = ApplyMode.REPLACE if replace else ApplyMode.APPEND
+    with open_configured_workspace() as desk:
         done = desk.templates.apply(find_session(desk, session).id, template_name, how)
     before = None if done.before is None else done.before.id
     if as_json:
-        data = {"session": session_data(done.session), "blocks": done.blocks, "before": before}
-        print_json("template apply", data)
+        data = {
+            "session": serialize_session(done.session),
+            "blocks": done.block_count,
+            "before": before,
+        }
+        print_session_json("template apply", data)
     elif before:
-        say(f"the blocks before are kept: skillhall session restore {done.session.id} {before}")
+        print_message(
+            f"the blocks before are kept: skillhall session restore {done.session.id} {before}"
+        )
     return 0
 
 
@@ -90,11 +98,11 @@ def apply(*, template_name: str, session: str, replace: bool, as_json: bool) -> 
 @json_option
 def delete_template(*, template_name: str, as_json: bool) -> int:
     """Remove TEMPLATE; sessions that it started stay."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         old = desk.templates.find(template_name).template
         desk.templates.delete(old.id, old.version)
     if as_json:
-        print_json("template delete", {"deleted": old.id})
+        print_session_json("template delete", {"deleted": old.id})
     return 0
 
 
@@ -104,11 +112,11 @@ def delete_template(*, template_name: str, as_json: bool) -> int:
 @json_option
 def snapshot(*, session: str, name: str | None, as_json: bool) -> int:
     """Save SESSION as it is under NAME; without a name, list what is saved."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         found = find_session(desk, session).id
         saved = [desk.snapshots.save(found, name)] if name else desk.snapshots.list(found)
     if as_json:
-        print_json("snapshot", {"snapshots": [_snapshot_json(one) for one in saved]})
+        print_session_json("snapshot", {"snapshots": [_serialize_snapshot(one) for one in saved]})
     elif name:
         print_ids(one.id for one in saved)
     else:
@@ -122,19 +130,24 @@ def snapshot(*, session: str, name: str | None, as_json: bool) -> int:
 @json_option
 def restore(*, session: str, snapshot_name: str, as_json: bool) -> int:
     """Bring SESSION back to SNAPSHOT, an id or a name; as it is, it becomes a snapshot too."""
-    with opened_workspace() as desk:
+    with open_configured_workspace() as desk:
         found = find_session(desk, session).id
         known = {one.name: one.id for one in reversed(desk.snapshots.list(found))}
         done = desk.snapshots.restore(found, known.get(snapshot_name, snapshot_name))
     if as_json:
-        data = {"session": session_data(done.session), "before": _snapshot_json(done.before)}
-        print_json("restore", data)
+        data = {
+            "session": serialize_session(done.session),
+            "before": _serialize_snapshot(done.before),
+        }
+        print_session_json("restore", data)
     else:
-        say(f"the session before is kept: skillhall session restore {found} {done.before.id}")
+        print_message(
+            f"the session before is kept: skillhall session restore {found} {done.before.id}"
+        )
     return 0
 
 
-def _template_json(one: Template) -> dict[str, object]:
+def _serialize_template(one: Template) -> dict[str, object]:
     return {
         "id": one.id,
         "name": one.name,
@@ -143,7 +156,7 @@ def _template_json(one: Template) -> dict[str, object]:
     }
 
 
-def _snapshot_json(one: Snapshot) -> dict[str, object]:
+def _serialize_snapshot(one: SessionSnapshot) -> dict[str, object]:
     return {
         "id": one.id,
         "name": one.name,
