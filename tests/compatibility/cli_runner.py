@@ -102,8 +102,10 @@ class Shell:
             self._repository.show(self._repository.second)
             return {"push": self._repository.second}
         if isinstance(step, Show):
-            text = (self._world.root / step.path).read_bytes().decode("utf-8")
-            return {"file": step.path, "lines": self._normalizer.text(text).split("\n")}
+            path = self._world.root / step.path
+            text = path.read_bytes().decode("utf-8") if path.exists() else None
+            lines = self._normalizer.text(text).split("\n") if text is not None else None
+            return {"file": step.path, "lines": lines}
         return {"tree": step.path, "entries": self._tree(step.path)}
 
     def _command(self, step: Run) -> dict[str, Any]:

@@ -77,6 +77,12 @@ ADDING: tuple[Step, ...] = (
     Tree("project"),
     Show("project/skillhall-lock.json"),
     Show("project/skills-lock.json"),
+    # A project that only `npx skills` has worked in.
+    Remove("project/.agents"),
+    Remove("project/skillhall-lock.json"),
+    Run("install --json"),
+    Show("project/skillhall-lock.json"),
+    Show("project/skills-lock.json"),
     Run("add {world}/skills/csv-report --json -g"),
     Run("add {repository}/skills/alpha --json -g -a claude-code"),
     Tree("home"),
@@ -121,13 +127,6 @@ UPDATING: tuple[Step, ...] = (
     Run("install --frozen --json"),
     Tree("project"),
     Show("project/skillhall-lock.json"),
-    # A project that only `npx skills` has worked in.
-    Remove("project/.agents"),
-    Remove("project/.claude"),
-    Remove("project/skillhall-lock.json"),
-    Run("install --json"),
-    Show("project/skillhall-lock.json"),
-    Show("project/skills-lock.json"),
 )
 LOCAL: tuple[Step, ...] = (
     Run("local list --json --root {world}/run"),
