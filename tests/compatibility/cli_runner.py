@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.compatibility.compare import keyed
 from tests.compatibility.normalize import Normalizer, prose
-from tests.compatibility.program import run
+from tests.compatibility.program import Launcher
 from tests.compatibility.world import Repository, World
 
 
@@ -72,11 +72,13 @@ class Shell:
     def __init__(
         self,
         world: World,
+        launcher: Launcher,
         normalizer: Normalizer,
         values: Mapping[str, str],
         repository: Repository | None = None,
     ) -> None:
         self._world = world
+        self._launcher = launcher
         self._normalizer = normalizer
         self._values = {"world": str(world.root), **values}
         self._repository = repository
@@ -110,7 +112,7 @@ class Shell:
 
     def _command(self, step: Run) -> dict[str, Any]:
         arguments = [*step.arguments.split(), *step.more]
-        done = run(self._world, *map(self._filled, arguments), stdin=step.stdin)
+        done = self._launcher.run(*map(self._filled, arguments), stdin=step.stdin)
         recorded: dict[str, Any] = {"command": arguments, "exit": done.exit}
         text = done.stdout.decode("utf-8")
         if step.output == "json":

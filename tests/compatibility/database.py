@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.compatibility.cli_runner import Run, Shell, Step
-from tests.compatibility.program import run
+from tests.compatibility.program import launcher, run
 from tests.compatibility.world import World
 
 SQL, BACKUP = "database.sql", "database.backup.jsonl"
@@ -56,9 +56,10 @@ def schema(world: World) -> dict[str, Any]:
 
 def write_old(world: World, fresh: World, folder: Path) -> None:
     """Write a database and a backup with this version, for later versions to read."""
-    for command in _WRITE:
-        done = run(world, *command.replace("{world}", str(world.root)).split())
-        assert done.exit == 0, done.stderr
+    with launcher(world) as commands:
+        for command in _WRITE:
+            done = commands.run(*command.replace("{world}", str(world.root)).split())
+            assert done.exit == 0, done.stderr
     with closing(sqlite3.connect(_file(world))) as connection:
         text = "\n".join(connection.iterdump()).replace(str(world.root), "/world")
     (folder / SQL).write_text(f"{text}\n", encoding="utf-8")

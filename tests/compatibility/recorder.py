@@ -17,7 +17,7 @@ from tests.compatibility import cli_scenarios, database, help_pages, mcp_scenari
 from tests.compatibility.cli_runner import Shell
 from tests.compatibility.normalize import Normalizer
 from tests.compatibility.openapi import operations
-from tests.compatibility.program import Server, run, serve, stdio_client
+from tests.compatibility.program import Server, launcher, serve, stdio_client
 from tests.compatibility.rest_runner import Recorder
 from tests.compatibility.world import REPOSITORY, Repository, World, git_server
 
@@ -75,7 +75,9 @@ def record_servers(folder: Path) -> Documents:
         documents: Documents = {"rest-open-server": recorder.run(rest_scenarios.OPEN_SERVER)}
         values = {"server": f"http://127.0.0.1:{server.port}", "python": sys.executable}
         normalizer.names[sys.executable] = "python"
-        documents["cli-servers"] = Shell(world, normalizer, values).run(cli_scenarios.SERVERS)
+        with launcher(world) as commands:
+            shell = Shell(world, commands, normalizer, values)
+            documents["cli-servers"] = shell.run(cli_scenarios.SERVERS)
     return documents
 
 
@@ -90,8 +92,8 @@ def record_commands(topic: str, folder: Path) -> Documents:
     """The commands of one topic."""
     world = World(folder)
     world.variables = {"SKILLHALL_FOLDER_SCAN": "on"}
-    with _with_repository(world) as (url, repository):
-        shell = Shell(world, _normalizer(world), {"repository": url}, repository)
+    with _with_repository(world) as (url, repository), launcher(world) as commands:
+        shell = Shell(world, commands, _normalizer(world), {"repository": url}, repository)
         return {topic: shell.run(cli_scenarios.TOPICS[topic])}
 
 
@@ -100,25 +102,28 @@ def record_options(folder: Path) -> Documents:
     world = World(folder)
     pages: dict[str, Any] = {}
     waiting: list[tuple[str, ...]] = [()]
-    while waiting:
-        command = waiting.pop()
-        done = run(world, *command, "--help")
-        assert done.exit == 0, done.stderr
-        page = done.stdout.decode("utf-8")
-        pages[" ".join(command)] = help_pages.interface(page)
-        waiting += [(*command, name) for name in help_pages.subcommands(page)]
+    with launcher(world) as commands:
+        while waiting:
+            command = waiting.pop()
+            done = commands.run(*command, "--help")
+            assert done.exit == 0, done.stderr
+            page = done.stdout.decode("utf-8")
+            pages[" ".join(command)] = help_pages.interface(page)
+            waiting += [(*command, name) for name in help_pages.subcommands(page)]
     return {"cli-options": dict(sorted(pages.items()))}
 
 
 def record_database(folder: Path) -> Documents:
     """The schema, and what this version reads in the database of an earlier one."""
-    worlds = [World(folder / name) for name in ("new", "old", "backup")]
-    shells = [Shell(world, _normalizer(world), {}) for world in worlds]
-    return {
-        "database-schema": database.schema(worlds[0]),
-        "database-old": database.read_old(shells[1], worlds[1], RECORDINGS),
-        "database-backup": database.read_old_backup(shells[2], worlds[2], RECORDINGS),
-    }
+    new, old, restored = (World(folder / name) for name in ("new", "old", "restored"))
+    documents: Documents = {"database-schema": database.schema(new)}
+    with launcher(old) as commands:
+        shell = Shell(old, commands, _normalizer(old), {})
+        documents["database-old"] = database.read_old(shell, old, RECORDINGS)
+    with launcher(restored) as commands:
+        shell = Shell(restored, commands, _normalizer(restored), {})
+        documents["database-backup"] = database.read_old_backup(shell, restored, RECORDINGS)
+    return documents
 
 
 SURFACES: dict[str, Callable[[Path], Documents]] = {

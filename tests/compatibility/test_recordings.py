@@ -3,13 +3,16 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.compatibility.compare import differences
+from tests.compatibility.program import launcher, run
 from tests.compatibility.recorder import RECORDINGS, SURFACES, load
+from tests.compatibility.world import World
 
 REQUEST = ("name", "request", "command", "edit", "remove", "push", "file", "tree")
 
@@ -40,6 +43,7 @@ def asked(step: dict[str, Any]) -> str:
     return json.dumps({key: step[key] for key in REQUEST if key in step}, ensure_ascii=False)
 
 
+@cache
 def rest_steps() -> list[dict[str, Any]]:
     names = [path.stem for path in RECORDINGS.glob("rest-*.json") if path.stem != "rest-openapi"]
     return [step for name in names for step in load(name)]
@@ -78,6 +82,17 @@ def test_every_command_is_recorded() -> None:
         if name not in groups and not any(one.startswith(name) for one in used)
     ]
     assert missing == ["serve"]  # the servers of the REST recordings
+
+
+@pytest.mark.parametrize(
+    "command", ["list --json {}/skills", "session list --json", "show nothing", "list --wrong"]
+)
+def test_launcher_runs_a_command_as_python_does(command: str, tmp_path: Path) -> None:
+    world = World(tmp_path / "world")
+    arguments = command.format(world.root).split()
+    with launcher(world) as commands:
+        launched = [commands.run(*arguments) for _ in range(2)]
+    assert launched == [run(world, *arguments)] * 2
 
 
 def test_further_keys_are_compatible() -> None:
