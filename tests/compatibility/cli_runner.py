@@ -51,7 +51,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Show:
-    """A file that a command wrote, line by line."""
+    """A file that a command wrote, line by line; `*` in its path matches any name."""
 
     path: str
 
@@ -104,10 +104,7 @@ class Shell:
             self._repository.show(self._repository.second)
             return {"push": self._repository.second}
         if isinstance(step, Show):
-            path = self._world.root / step.path
-            text = path.read_bytes().decode("utf-8") if path.exists() else None
-            lines = self._normalizer.text(text).split("\n") if text is not None else None
-            return {"file": step.path, "lines": lines}
+            return {"file": step.path, "lines": self._lines(step.path)}
         return {"tree": step.path, "entries": self._tree(step.path)}
 
     def _command(self, step: Run) -> dict[str, Any]:
@@ -143,6 +140,10 @@ class Shell:
         for name, value in self._values.items():
             text = text.replace(f"{{{name}}}", value)
         return text
+
+    def _lines(self, pattern: str) -> list[str]:
+        [path] = self._world.root.glob(pattern)
+        return self._normalizer.text(path.read_bytes().decode("utf-8")).split("\n")
 
     def _tree(self, folder: str) -> dict[str, str]:
         top = self._world.root / folder

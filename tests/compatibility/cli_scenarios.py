@@ -73,6 +73,8 @@ ADDING: tuple[Step, ...] = (
     Run("add {world}/skills/csv-report --json --dir {world}/elsewhere"),
     Run("rollback --json"),
     Run("remove pdf-tools --json --yes"),
+    Show("data/history/*/00000003-*.json"),
+    Tree("data/contents"),
     Run("rollback pdf-tools --json"),
     Tree("project"),
     Show("project/skillhall-lock.json"),
@@ -128,6 +130,11 @@ UPDATING: tuple[Step, ...] = (
     Tree("project"),
     Show("project/skillhall-lock.json"),
 )
+_USAGE = """\
+{"at": "2026-01-02T03:04:05+00:00", "agent": "a", "event": "offered", "tokens": 9, "skills": ["x"]}
+{"at": "2026-01-02T03:04:06+00:00", "agent": "a", "event": "loaded", "tokens": 5, "skills": ["x"]}
+{"at": "2026-01-02T03:04:07+00:00", "agent": "b", "event": "read", "tokens": 2, "skills": ["x"]}
+"""
 LOCAL: tuple[Step, ...] = (
     Run("local list --json --root {world}/run"),
     Run(
@@ -163,6 +170,8 @@ LOCAL: tuple[Step, ...] = (
     Run("tool call ReadFile --root {world}/run", more=('{"path": "x.md"}',), output="lines"),
     Run("tool call Nothing --json --root {world}/run", more=("{}",)),
     Run("local setup --json --root {world}/home"),
+    Run("stats --json"),
+    Edit("data/usage/usage.jsonl", _USAGE),
     Run("stats --json"),
     Run("chat --json Hello"),
 )
@@ -236,6 +245,8 @@ SERVERS: tuple[Step, ...] = (
     Run("generate --json --server {server} --source team --include greet --path {world}/out"),
     Run("generate --json --server {server} --source team --include greet --path {world}/out"),
     Tree("out"),
+    Show("out/.skillhall-generated.json"),
+    Show("out/greet/SKILL.md"),
     Run("mcp-servers list --json"),
     Run("mcp-servers add acme --json -- {python} -m skillhall mcp {world}/skills"),
     Run("mcp-servers add web https://mcp.example/mcp --json --token-variable ACME_TOKEN"),

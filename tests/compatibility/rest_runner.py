@@ -87,6 +87,7 @@ class Call:
     save: Mapping[str, str] = field(default_factory=dict)
     prose: frozenset[str] = frozenset()
     kind: str = ""  # "stream" reads the first event, "announce" sends no body
+    times: int = 1  # how often it is sent; the last response is recorded
 
     @property
     def content_type(self) -> str:
@@ -121,6 +122,8 @@ class Recorder:
         for name, place in call.save.items():
             self._save(name, _found(response, place))
         request: dict[str, Any] = {"method": call.method, "path": call.path}
+        if call.times > 1:
+            request["times"] = call.times
         if call.headers:
             request["headers"] = dict(call.headers)
         if call.body is not None:
@@ -137,6 +140,8 @@ class Recorder:
         data = self._data(call)
         if data is not None:
             headers.setdefault("Content-Type", call.content_type)
+        for _ in range(call.times - 1):
+            self._server.request(call.method, path, data, headers)
         return self._server.request(call.method, path, data, headers)
 
     def _data(self, call: Call) -> bytes | None:

@@ -641,6 +641,12 @@ MCP = (
     Call("other media type", "POST", "/mcp", _rpc("ping"), {**_MODERN, "Accept": "text/html"}),
 )
 
+_WRONG_TOKEN = {"Authorization": "Bearer wrong"}
+LIMITS = (
+    Call("wrong token, too often", "GET", f"{_API}/tools", headers=_WRONG_TOKEN, times=31),
+    Call("right token", "GET", f"{_API}/tools"),
+)
+
 # Of a server without a token and without a repository.
 OPEN_SERVER = (
     Call("other site, change", "POST", f"{_API}/skills", _NEW_SKILL, _ELSEWHERE),
@@ -673,4 +679,5 @@ TOPICS = {
     "rest-webhooks": WEBHOOKS,
     "rest-errors": ERRORS,
     "mcp-http": MCP,
+    "rest-limits": LIMITS,  # the last one: wrong tokens get another status from then on
 }

@@ -60,7 +60,7 @@ def test_every_operation_is_recorded(operation: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "status", [200, 201, 202, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 421, 422, 428]
+    "status", [200, 201, 202, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 421, 422, 428, 429]
 )
 def test_every_status_is_recorded(status: int) -> None:
     assert status in {step["response"]["status"] for step in rest_steps()}
