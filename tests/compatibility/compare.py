@@ -29,5 +29,15 @@ def keyed(value: Any, path: str, key: str) -> None:  # noqa: ANN401 - JSON
     """Replace a list in a document by an object, so that items may be added to it."""
     *parents, last = path.split(".")
     for name in parents:
-        value = value[name]
-    value[last] = {item[key]: item for item in value[last]}
+        value = value.get(name, {})
+    if last in value:
+        value[last] = {item.get(key, ""): item for item in value[last]}
+
+
+def found(value: Any, path: str) -> str:  # noqa: ANN401 - JSON
+    """Return the text at a dotted path of a document, or an empty one."""
+    for key in path.split("."):
+        if not isinstance(value, dict) or key not in value:
+            return ""
+        value = value[key]
+    return str(value)

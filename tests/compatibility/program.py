@@ -108,8 +108,9 @@ def _started(world: World, *command: str) -> Iterator[subprocess.Popen[bytes]]:
 class Server:
     """A running `skillhall serve`."""
 
-    def __init__(self, port: int, token: str) -> None:
-        self.port = port
+    def __init__(self, announcement: dict[str, Any], token: str) -> None:
+        self.announcement = announcement  # what it prints when it is ready
+        self.port = int(announcement["data"]["url"].rpartition(":")[2])
         self._token = token
 
     def request(
@@ -166,8 +167,7 @@ def serve(world: World, *arguments: str) -> Iterator[Server]:
         line = running.stdout.readline()
         if not line:
             raise AssertionError((world.root / "stderr.log").read_text(encoding="utf-8"))
-        port = int(json.loads(line)["data"]["url"].rpartition(":")[2])
-        yield Server(port, world.variables.get("SKILLHALL_AUTH_TOKEN", ""))
+        yield Server(json.loads(line), world.variables.get("SKILLHALL_AUTH_TOKEN", ""))
 
 
 class StdioClient:

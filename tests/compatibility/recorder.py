@@ -72,7 +72,11 @@ def record_servers(folder: Path) -> Documents:
     normalizer = _normalizer(world)
     with serve(world, "--run-dir", str(world.root / "run")) as server:
         recorder = Recorder(server, normalizer, {"world": str(world.root)})
-        documents: Documents = {"rest-open-server": recorder.run(rest_scenarios.OPEN_SERVER)}
+        announcement = normalizer.value(server.announcement)
+        documents: Documents = {
+            "rest-open-server": recorder.run(rest_scenarios.OPEN_SERVER),
+            "cli-serve": [{"command": ["serve", "--json"], "json": announcement}],
+        }
         values = {"server": f"http://127.0.0.1:{server.port}", "python": sys.executable}
         normalizer.names[sys.executable] = "python"
         with launcher(world) as commands:

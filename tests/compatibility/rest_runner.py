@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.compatibility.compare import found
 from tests.compatibility.normalize import TEXT, Normalizer, etag
 from tests.compatibility.program import Response, Server
 
@@ -120,7 +121,7 @@ class Recorder:
     def _step(self, call: Call) -> dict[str, Any]:
         response = self._send(call)
         for name, place in call.save.items():
-            self._save(name, _found(response, place))
+            self._save(name, _found(response, place) or f"no-{name}")
         request: dict[str, Any] = {"method": call.method, "path": call.path}
         if call.times > 1:
             request["times"] = call.times
@@ -218,9 +219,7 @@ def metrics(text: str) -> dict[str, list[str]]:
 
 
 def _found(response: Response, place: str) -> str:
+    """The value at a place of a response; nothing if it is not there any more."""
     if place.startswith("header "):
-        return response.headers[place.removeprefix("header ")]
-    value = json.loads(response.body)
-    for key in place.split("."):
-        value = value[int(key)] if key.isdigit() else value[key]
-    return str(value)
+        return response.headers.get(place.removeprefix("header "), "")
+    return found(json.loads(response.body), place)
