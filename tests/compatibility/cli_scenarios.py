@@ -260,6 +260,7 @@ SERVERS: tuple[Step, ...] = (
     Run("mcp-servers remove web --json"),
     Run("mcp-servers remove web --json"),
 )
+UNAUTHORIZED: tuple[Step, ...] = (Run("prompts list --json --server {server}"),)
 TOPICS = {
     "cli-reading": READING,
     "cli-checking": CHECKING,

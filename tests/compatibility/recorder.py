@@ -51,10 +51,20 @@ def record_rest(folder: Path) -> Documents:
         with serve(world, *arguments) as server:
             values = {"world": str(world.root), "repository": url}
             recorder = Recorder(server, _normalizer(world), values)
+            documents = _unauthorized(world, server)
             topics = rest_scenarios.TOPICS.items()
-            documents: Documents = {name: recorder.run(calls) for name, calls in topics}
+            documents |= {name: recorder.run(calls) for name, calls in topics}
             documents["rest-openapi"] = _openapi(server)
     return documents
+
+
+def _unauthorized(world: World, server: Server) -> Documents:
+    """A command whose token the server does not accept."""
+    world.variables |= {"SKILLHALL_SERVER_TOKEN": "wrong"}
+    with launcher(world) as commands:
+        values = {"server": f"http://127.0.0.1:{server.port}"}
+        shell = Shell(world, commands, _normalizer(world), values)
+        return {"cli-unauthorized": shell.run(cli_scenarios.UNAUTHORIZED)}
 
 
 def _openapi(server: Server) -> Documents:
