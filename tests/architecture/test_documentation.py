@@ -73,7 +73,7 @@ def test_type_checkers_and_the_interpreter_see_the_same_public_names() -> None:
     tree = ast.parse((ROOT / "src/skillhall/__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {
-        alias.name
+        alias.asname or alias.name
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names

@@ -219,7 +219,7 @@ def test_without_the_extra_the_page_says_what_to_install(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "skillhall._internal.web.playground.playground_pages.chat_class", lambda: None
+        "skillhall._internal.web.playground.playground_pages.load_chat_class", lambda: None
     )
     reply = say(start())
     assert reply.status == 503

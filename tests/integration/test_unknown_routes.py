@@ -46,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, paths: set[str]) -> Iterato
     ):
         services = Services(counter, open_collection(settings, counter), door)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("skillhall._internal.asgi.framework", noted)
+            patch.setattr("skillhall._internal.asgi.build_fastapi_app", noted)
             with run_server(settings=settings, services=services) as one:
                 yield one
 

@@ -26,7 +26,7 @@ def looked(clock: Clock, seconds: float, **options: float) -> AdaptiveCache[int]
 
 def test_a_value_is_kept_for_some_times_as_long_as_the_look_took() -> None:
     clock = Clock()
-    lately = looked(clock, 2.0, share=10.0)
+    lately = looked(clock, 2.0, ttl_factor=10.0)
     told = [lately.fresh_value, lately.get()]
     clock.now += 19.9
     told += [lately.fresh_value, lately.get()]
@@ -36,7 +36,7 @@ def test_a_value_is_kept_for_some_times_as_long_as_the_look_took() -> None:
 
 def test_a_value_can_be_kept_for_a_time_in_any_case() -> None:
     clock = Clock()
-    lately = looked(clock, 0.0, share=10.0, least=3.0)
+    lately = looked(clock, 0.0, ttl_factor=10.0, min_ttl=3.0)
     assert lately.get() == 1
     clock.now += 2.9
     assert lately.get() == 1
@@ -45,7 +45,7 @@ def test_a_value_can_be_kept_for_a_time_in_any_case() -> None:
 
 
 def test_without_a_share_every_call_looks() -> None:
-    lately = looked(Clock(), 1.0, share=0.0)
+    lately = looked(Clock(), 1.0, ttl_factor=0.0)
     assert [lately.get(), lately.get(), lately.refresh()] == [1, 2, 3]
 
 

@@ -520,7 +520,9 @@ def test_a_bug_in_a_command_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatc
     def break_down(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("skillhall._internal.cli.commands.browse.list_output.load", break_down)
+    monkeypatch.setattr(
+        "skillhall._internal.cli.commands.browse.list_output.load_with_progress", break_down
+    )
     assert cli("list") == 1
     assert cli.err.startswith("error: internal error (ZeroDivisionError)")
 
@@ -529,7 +531,9 @@ def test_interrupting_is_quiet(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Non
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skillhall._internal.cli.commands.browse.list_output.load", interrupt)
+    monkeypatch.setattr(
+        "skillhall._internal.cli.commands.browse.list_output.load_with_progress", interrupt
+    )
     assert cli("list") == 130
     assert cli.err == ""
 

@@ -37,9 +37,11 @@ def test_a_translation_is_translated(language: str) -> None:
 def test_templates_ask_only_for_texts_that_exist_and_for_all_of_them() -> None:
     sources = [*FOLDER.glob("templates/*.html"), *FOLDER.rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    asked = set(re.findall(r"""(?:\bt|texts)\(["']([a-z_]+\.[a-z_]+)["'][,)]""", code))
+    asked = set(re.findall(r"""(?:\bt|translations)\(["']([a-z_]+\.[a-z_]+)["'][,)]""", code))
     families = set(
-        re.findall(r"""(?:\bt\(["']|texts\(f["'])([a-z_]+\.(?:about_)?)(?:["'] ~|\{)""", code)
+        re.findall(
+            r"""(?:\bt\(["']|translations\(f["'])([a-z_]+\.(?:about_)?)(?:["'] ~|\{)""", code
+        )
     )
     known = {".".join(key.split(".")[:2]) for key in ENGLISH}
     assert asked <= known

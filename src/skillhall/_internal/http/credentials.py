@@ -35,7 +35,7 @@ class AcceptedTokens(Protocol):
     def find(self, token: bytes) -> Token | None:
         """The accepted token with this text."""
 
-    def get(self, identity: str) -> Token | None:
+    def find_by_id(self, identity: str) -> Token | None:
         """The accepted token with this id."""
 
     def subscribe(self, listener: Callable[[], None]) -> None:
@@ -110,7 +110,7 @@ class Credentials:
         )
         if not expiry.isascii() or not expiry.isdigit() or int(expiry[:12]) < self._now():
             return None
-        credential = Credential(self._tokens.get(identity)) if identity else Credential()
+        credential = Credential(self._tokens.find_by_id(identity)) if identity else Credential()
         if identity and credential.token is None:
             return None
         wanted = self._sign(expiry, nonce, credential)
@@ -120,7 +120,7 @@ class Credentials:
     def is_valid(self, credential: Credential) -> bool:
         """Whether the credential would still be accepted."""
         token = credential.token
-        return token is None or self._tokens.get(token.id) == token
+        return token is None or self._tokens.find_by_id(token.id) == token
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` when credentials may have become invalid, in any thread."""

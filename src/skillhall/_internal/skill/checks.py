@@ -192,7 +192,8 @@ def _check_compatibility(front: Frontmatter, line: int) -> Iterator[Finding]:
     elif len(text) > MAX_COMPATIBILITY_LENGTH:
         yield Finding(
             Code.COMPATIBILITY_TOO_LONG,
-            f"'compatibility' has {len(text)} characters; at most {MAX_COMPATIBILITY_LENGTH} are allowed",
+            f"'compatibility' has {len(text)} characters; "
+            f"at most {MAX_COMPATIBILITY_LENGTH} are allowed",
             line,
             "keep the requirements, move the rest into the body",
         )

@@ -212,11 +212,11 @@ def test_an_empty_catalog_has_no_hits(index: SearchIndex) -> None:
 def test_an_interpreter_without_sqlite_scans_plainly(module: str) -> None:
     script = (
         f"import sys; sys.modules[{module!r}] = None\n"
-        "from skillhall._internal.catalog.search.search_index import best_engine\n"
-        "print(best_engine().__name__)"
+        "from skillhall._internal.catalog.search.search_index import choose_engine\n"
+        "print(choose_engine().__name__)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert done.stdout.split() == [b"PlainScan"]
+    assert done.stdout.split() == [b"LinearScanEngine"]
 
 
 def test_an_sqlite_without_full_text_search_is_noticed() -> None:
@@ -227,11 +227,11 @@ def test_an_sqlite_without_full_text_search_is_noticed() -> None:
         "        return super().execute(sql.replace('fts5', 'no_such_module'), *values)\n"
         "connect = sqlite3.connect\n"
         "sqlite3.connect = lambda *a, **k: connect(*a, factory=Poor, **k)\n"
-        "from skillhall._internal.catalog.search.search_index import best_engine\n"
-        "print(best_engine().__name__)"
+        "from skillhall._internal.catalog.search.search_index import choose_engine\n"
+        "print(choose_engine().__name__)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert done.stdout.split() == [b"PlainScan"]
+    assert done.stdout.split() == [b"LinearScanEngine"]
 
 
 def test_a_name_that_folds_to_nothing_is_found_before_a_blank_one() -> None:

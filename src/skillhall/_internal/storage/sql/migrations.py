@@ -35,8 +35,7 @@ def _m1_sessions(connection: Connection) -> None:
     _execute(
         connection,
         f"""CREATE TABLE sessions (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
-         {_BUDGET_COLUMNS},
-            version BIGINT NOT NULL, revision BIGINT NOT NULL,
+            {_BUDGET_COLUMNS}, version BIGINT NOT NULL, revision BIGINT NOT NULL,
             created_at TEXT NOT NULL, updated_at TEXT NOT NULL)""",
         f"""CREATE TABLE blocks (id TEXT PRIMARY KEY NOT NULL, {_SESSION_COLUMN},
             position {key} NOT NULL, {_CONTENT_COLUMNS}, version BIGINT NOT NULL,
@@ -62,10 +61,9 @@ def _m2_templates_and_snapshots(connection: Connection) -> None:
         "CREATE UNIQUE INDEX templates_name ON templates (name)",
         f"""CREATE TABLE template_blocks (
             template_id TEXT NOT NULL REFERENCES templates (id) ON DELETE CASCADE,
-            ordinal BIGINT NOT NULL, {_CONTENT_COLUMNS}, PRIMARY KEY (template_id,
-ordinal))""",
-        f"""CREATE TABLE snapshots (id TEXT PRIMARY KEY NOT NULL, {_SESSION_COLUMN}, name TEXT NOT NULL,
-            {_BUDGET_COLUMNS}, revision BIGINT NOT NULL, automatic BIGINT NOT NULL,
+            ordinal BIGINT NOT NULL, {_CONTENT_COLUMNS}, PRIMARY KEY (template_id, ordinal))""",
+        f"""CREATE TABLE snapshots (id TEXT PRIMARY KEY NOT NULL, {_SESSION_COLUMN},
+            name TEXT NOT NULL, {_BUDGET_COLUMNS}, revision BIGINT NOT NULL, automatic BIGINT NOT NULL,
             created_at TEXT NOT NULL)""",
         "CREATE INDEX snapshots_session ON snapshots (session_id, revision)",
         f"""CREATE TABLE snapshot_blocks (
