@@ -61,7 +61,8 @@ def _m2_templates_and_snapshots(connection: Connection) -> None:
         "CREATE UNIQUE INDEX templates_name ON templates (name)",
         f"""CREATE TABLE template_blocks (
             template_id TEXT NOT NULL REFERENCES templates (id) ON DELETE CASCADE,
-            ordinal BIGINT NOT NULL, {_CONTENT_COLUMNS}, PRIMARY KEY (template_id, ordinal))""",
+            ordinal BIGINT NOT NULL, {_CONTENT_COLUMNS},
+            PRIMARY KEY (template_id, ordinal))""",
         f"""CREATE TABLE snapshots (id TEXT PRIMARY KEY NOT NULL, {_SESSION_COLUMN},
             name TEXT NOT NULL, {_BUDGET_COLUMNS}, revision BIGINT NOT NULL, automatic BIGINT NOT NULL,
             created_at TEXT NOT NULL)""",
