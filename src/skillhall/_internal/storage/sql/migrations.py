@@ -64,8 +64,8 @@ def _m2_templates_and_snapshots(connection: Connection) -> None:
             ordinal BIGINT NOT NULL, {_CONTENT_COLUMNS},
             PRIMARY KEY (template_id, ordinal))""",
         f"""CREATE TABLE snapshots (id TEXT PRIMARY KEY NOT NULL, {_SESSION_COLUMN},
-            name TEXT NOT NULL, {_BUDGET_COLUMNS}, revision BIGINT NOT NULL, automatic BIGINT NOT NULL,
-            created_at TEXT NOT NULL)""",
+            name TEXT NOT NULL, {_BUDGET_COLUMNS}, revision BIGINT NOT NULL,
+            automatic BIGINT NOT NULL, created_at TEXT NOT NULL)""",
         "CREATE INDEX snapshots_session ON snapshots (session_id, revision)",
         f"""CREATE TABLE snapshot_blocks (
             snapshot_id TEXT NOT NULL REFERENCES snapshots (id) ON DELETE CASCADE,
