@@ -24,9 +24,9 @@ from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.sources.git.source import GitAccess, read_git
 from skillhall._internal.sources.ref import GitRef
 url, cache, *names = sys.argv[1:]
-access = GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8"))
+access = GitAccess(cache, AddressPolicy.from_cidrs("127.0.0.0/8"))
 for name in names:
-    [bundle] = read_git(GitRef(url, name), access, text=url).bundles
+    [bundle] = read_git(GitRef(url, name), access, source_text=url).bundles
     assert bundle.files["SKILL.md"].read()
 """
 

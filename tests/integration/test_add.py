@@ -212,11 +212,11 @@ def test_several_skills_are_not_added_unasked(
 
 EIGHT = """
 import sys
-from skillhall._internal.installer.preflight import add
+from skillhall._internal.installer.preflight import add_to_folder
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.settings import Settings
 for _ in range(5):
-    add(open_source(sys.argv[1], Settings("/", "/nowhere")).bundles, sys.argv[2], overwrite=True)
+    add_to_folder(open_source(sys.argv[1], Settings("/", "/nowhere")).bundles, sys.argv[2], overwrite=True)
 """
 
 

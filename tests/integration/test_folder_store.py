@@ -16,8 +16,8 @@ from tests.support.trees import DEADLINE, run_in_background
 ADD = """
 import sys
 from skillhall.errors import Conflict
-from skillhall._internal.skill_store.folder_store import LocalSkills
-local = LocalSkills(sys.argv[1])
+from skillhall._internal.skill_store.folder_store import FolderStore
+local = FolderStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):

@@ -496,9 +496,9 @@ def test_a_skill_without_a_description_has_the_same_frontmatter_warm_and_cold(
 HUNG = """
 import sys
 import time
-from skillhall._internal.catalog.head_cache import HeadIndex
+from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.skill.parsed import KeyCase
-print(len(HeadIndex(sys.argv[1]).known(sys.argv[2], KeyCase.EXACT)))
+print(len(HeadCache(sys.argv[1]).load(sys.argv[2], KeyCase.EXACT)))
 """
 
 

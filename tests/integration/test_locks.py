@@ -12,24 +12,24 @@ from skillhall._internal.installer.npx_lock import get_project_lock_path, read_n
 DEADLINE = 120  # seconds; a process that takes longer hangs
 OURS = """
 import sys
-from skillhall._internal.installer.lock import LockEntry, changing_lock, set_digest
-new = LockEntry("a/b", "", "", set_digest(()), ())
+from skillhall._internal.installer.lock import LockEntry, compute_files_digest, edit_lock
+new = LockEntry("a/b", "", "", compute_files_digest(()), ())
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
-    with changing_lock(sys.argv[1]) as edit:
+    with edit_lock(sys.argv[1]) as edit:
         edit.entries[f"skills/{sys.argv[2]}-{number}"] = new
 """
 THEIRS = """
 import sys
 from datetime import UTC, datetime
-from skillhall._internal.installer.npx_lock import ForeignEntry, project_place, upsert
-place = project_place(sys.argv[1])
+from skillhall._internal.installer.npx_lock import NpxEntry, get_project_lock_path, upsert_entries
+lock_path = get_project_lock_path(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
-    new = ForeignEntry(f"skills/{sys.argv[2]}-{number}", "a/b", "github")
-    assert upsert(place, [new], datetime.now(UTC), create=True).written
+    new = NpxEntry(f"skills/{sys.argv[2]}-{number}", "a/b", "github")
+    assert upsert_entries(lock_path, [new], datetime.now(UTC), create=True).is_written
 """
 
 

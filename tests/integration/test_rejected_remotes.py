@@ -105,7 +105,7 @@ def test_a_page_in_place_of_a_skill_is_refused(
         sandbox.check_rejected(command, [site.url("/SKILL.md")], "invalid_skill")
 
 
-@pytest.mark.parametrize("route", [never_respond, lambda talk: talk.drip(GREETING + HONEST, 0.1)])
+@pytest.mark.parametrize("route", [never_respond, lambda talk: talk.send_slowly(GREETING + HONEST, 0.1)])
 def test_a_host_that_takes_too_long_is_given_up(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # The counter of the process keeps its prompts in memory; everything else is the real command.
 SERVE = """
 import sys
-from skillhall._internal import wiring
+from skillhall._internal.wiring import prompts
 from skillhall._internal.cli.runner import run
-from tests.support.prompt_services import MemoryCounter, make_prompt
-wiring.open_counter = lambda settings, **_: MemoryCounter(
+from tests.support.prompt_services import MemoryPromptService, make_prompt
+prompts.open_prompt_service = lambda settings, **_: MemoryPromptService(
     [make_prompt()], source=settings.prompts.repo or "built-in", commit=settings.prompts.branch
 )
 sys.exit(run(["serve", *sys.argv[1:]]))

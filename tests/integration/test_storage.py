@@ -18,14 +18,16 @@ SCOPE = "/home/ada/project"
 START = """
 import os, sys
 from skillhall._internal.storage.content_store import ContentStore
-from skillhall._internal.storage.history import Change, Entry, Held, History
+from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 folder, number = sys.argv[1], int(sys.argv[2])
 DATA = b"text" * 5000
 def keep():
-    ContentStore(folder).keep(DATA)
+    ContentStore(folder).put(DATA)
 def record(name="new"):
-    held = {"SKILL.md": Held("0" * 64, False)}
-    History(folder, "/home/ada/project").record(Change(name, "add", "", {"x": Entry(None, held)}))
+    held = {"SKILL.md": HistoryFile("0" * 64, False)}
+    History(folder, "/home/ada/project").record(
+        HistoryChange(name, "add", "", {"x": HistoryEntry(None, held)})
+    )
 """
 KILLED = """
 seen = 0

@@ -211,7 +211,7 @@ def _fetch_all(
     """
     pool = ThreadPoolExecutor(MAX_PARALLEL_REQUESTS, "prompts")
     try:
-        answers = pool.map(lambda choice: _fetch_prompt(server, choice.listed), choices)
+        answers = pool.map(lambda choice: _fetch_prompt(server, choice.prompt), choices)
         yield from zip(choices, answers, strict=True)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
