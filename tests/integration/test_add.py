@@ -216,7 +216,8 @@ from skillhall._internal.installer.preflight import add_to_folder
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.settings import Settings
 for _ in range(5):
-    add_to_folder(open_source(sys.argv[1], Settings("/", "/nowhere")).bundles, sys.argv[2], overwrite=True)
+    opened = open_source(sys.argv[1], Settings("/", "/nowhere"))
+    add_to_folder(opened.bundles, sys.argv[2], overwrite=True)
 """
 
 

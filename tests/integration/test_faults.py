@@ -6,7 +6,7 @@ from tests.support.fault_injection import run_faults
 
 CASES = [
     *("Add", "Replace", "Update", "Remove", "Rollback"),
-    *("Plain", "LocalImport", "LocalReplace", "LocalDelete", "Setup"),
+    *("AddWithoutLock", "LocalImport", "LocalReplace", "LocalDelete", "InstallSystemSkills"),
 ]
 
 

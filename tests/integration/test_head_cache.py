@@ -433,10 +433,10 @@ WRITER = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from tests.support.trees import load, warm
+from tests.support.trees import build_head_cache, load
 root, cache, number = Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
 for turn in range(12):
-    warm(cache, root)
+    build_head_cache(cache, root)
     new = root / f"writer-{number}" / "new"
     new.write_text(f"---\\nname: writer-{number}\\ndescription: Turn {turn}.\\n---\\n")
     new.rename(new.with_name("SKILL.md"))

@@ -24,7 +24,7 @@ from tests.support.mcp_servers import (
     plain_skill,
 )
 
-PROGRAM = Path(__file__).parents[1] / "support/mcp_sdk.py"
+PROGRAM = Path(__file__).parents[1] / "support/mcp_sdk_server.py"
 
 
 @pytest.fixture(scope="module")

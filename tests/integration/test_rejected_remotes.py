@@ -105,7 +105,9 @@ def test_a_page_in_place_of_a_skill_is_refused(
         sandbox.check_rejected(command, [site.url("/SKILL.md")], "invalid_skill")
 
 
-@pytest.mark.parametrize("route", [never_respond, lambda talk: talk.send_slowly(GREETING + HONEST, 0.1)])
+@pytest.mark.parametrize(
+    "route", [never_respond, lambda talk: talk.send_slowly(GREETING + HONEST, 0.1)]
+)
 def test_a_host_that_takes_too_long_is_given_up(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +120,9 @@ def test_a_host_that_takes_too_long_is_given_up(
 def test_a_body_without_end_is_given_up(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "LIMITS", replace(DEFAULT_ARCHIVE_LIMITS, total=1_000_000))
+    monkeypatch.setattr(
+        intake, "DEFAULT_ARCHIVE_LIMITS", replace(DEFAULT_ARCHIVE_LIMITS, total=1_000_000)
+    )
     site.routes["/x.zip"] = route
     sandbox.check_rejected(ADD, [site.url("/x.zip")], "too_large")
 

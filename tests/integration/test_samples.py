@@ -29,7 +29,8 @@ ANSWER = "Here is the report."
 DEADLINE = 300
 # What a reader of the guides has already: a chat model for LangChain.
 MODEL = (
-    "from tests.support.framework_agents.langchain import OpenAIWire\nmodel = OpenAIWire(url='')\n"
+    "from tests.support.framework_agents.langchain import OpenAIChatModel\n"
+    "model = OpenAIChatModel(url='')\n"
 )
 
 

@@ -123,7 +123,7 @@ def test_every_error_of_sessions_has_our_form_and_a_status_that_we_know(
             for status, answer in operation["responses"].items():
                 if status >= "400":
                     form = answer["content"]["application/json"]["schema"]
-                    assert form == {"$ref": "#/components/schemas/ErrorAnswer"}
+                    assert form == {"$ref": "#/components/schemas/ErrorResponse"}
                     assert status in known
 
 

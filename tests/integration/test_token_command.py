@@ -55,7 +55,9 @@ def test_without_the_packages_for_it_the_database_says_how_to_get_them(
     sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [
-        name for name in sys.modules if name.startswith("skillhall._internal.storage.sql")
+        name
+        for name in sys.modules
+        if name.startswith(("skillhall._internal.storage.sql", "skillhall._internal.wiring"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)

@@ -111,12 +111,12 @@ class _Consistent:
 
 
 class Overwrite(_Consistent):
-    def work(self, folder: Path) -> None:
+    def run(self, folder: Path) -> None:
         make_project(folder).add("claude-code", overwrite=True)
 
 
 class Remove(_Consistent):
-    def work(self, folder: Path) -> None:
+    def run(self, folder: Path) -> None:
         remove(make_project(folder).installer_project, ["pdf"])
 
 

@@ -30,7 +30,7 @@ class MemoryTokens:
     def find(self, token: bytes) -> StoredToken | None:
         return next((one for one in self._tokens if one.digest == sha256_hex(token)), None)
 
-    def get(self, identity: str) -> StoredToken | None:
+    def find_by_id(self, identity: str) -> StoredToken | None:
         return next((one for one in self._tokens if one.id == identity), None)
 
     def subscribe(self, listener: Callable[[], None]) -> None:

@@ -2,13 +2,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.selection import (
-    Globs,
-    Selection,
-    is_visible_to_models,
-    matches_glob,
-    select_skills,
-)
+from skillhall._internal.policy.selection import Globs, Selection, matches_glob, select_skills
+from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.yaml.values import YamlValue

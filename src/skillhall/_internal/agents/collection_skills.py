@@ -21,7 +21,7 @@ from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import AGENTS_FOLDER
 from skillhall._internal.policy.requirements import check_requirements
-from skillhall._internal.policy.selection import is_visible_to_models
+from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.prompt_plan import plan_prompt
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall._internal.skill_store.input_checks import USER

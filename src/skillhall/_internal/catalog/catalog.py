@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
-from skillhall._internal.policy.selection import is_visible_to_models
+from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.sources.folder.candidate_codec import decode_frontmatter
 from skillhall.errors import SkillNotFound
 

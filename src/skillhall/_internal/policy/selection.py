@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from skillhall._internal.skill.finding import Code, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class SelectableSkill(Protocol):
@@ -131,19 +131,3 @@ def _find_unmatched_patterns(
         for pattern in dict.fromkeys(patterns)
         if not any(matches_glob(pattern, skill.name) for skill in skills)
     ]
-
-
-AnySkill = TypeVar("AnySkill")
-
-
-def is_visible_to_models(skill: object) -> bool:
-    """Whether prompts, listings and tools for a model may name the skill.
-
-    It may, unless its `hidden` is true.
-    """
-    return not getattr(skill, "hidden", False)
-
-
-def filter_visible(skills: Iterable[AnySkill]) -> Iterator[AnySkill]:
-    """The skills that models may see, in their order."""
-    return filter(is_visible_to_models, skills)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from skillhall._internal.policy.selection import filter_visible
+from skillhall._internal.policy.visibility import filter_visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

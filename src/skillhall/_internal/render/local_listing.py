@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from skillhall._internal.policy.selection import filter_visible
+from skillhall._internal.policy.visibility import filter_visible
 from skillhall._internal.render.escape import to_single_line
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.selection import filter_visible
+from skillhall._internal.policy.visibility import filter_visible
 from skillhall._internal.render.escape import to_single_line
 
 if TYPE_CHECKING:

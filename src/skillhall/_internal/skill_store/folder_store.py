@@ -12,7 +12,7 @@ from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import EntryKind
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
-from skillhall._internal.policy.selection import is_visible_to_models
+from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.local_listing import render_local
 from skillhall._internal.skill.bundle import Bundle, RelativePath
 from skillhall._internal.skill.frontmatter import is_skill_md

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILLS_MODULE
-from skillhall._internal.policy.selection import is_visible_to_models
+from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
 from skillhall._internal.skill.parser import parse_skill

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from skillhall._internal.net.connection import Timeout
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.selection import is_visible_to_models
+from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.activation import render_activation
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, sha256_hex

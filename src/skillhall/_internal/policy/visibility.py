@@ -1,0 +1,26 @@
+"""Which skills models may see.
+
+A module of its own: every listing needs it, and `selection` imports more than a listing needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SkillT = TypeVar("SkillT")
+
+
+def is_visible_to_models(skill: object) -> bool:
+    """Whether prompts, listings and tools for a model may name the skill.
+
+    It may, unless its `hidden` is true.
+    """
+    return not getattr(skill, "hidden", False)
+
+
+def filter_visible(skills: Iterable[SkillT]) -> Iterator[SkillT]:
+    """The skills that models may see, in their order."""
+    return filter(is_visible_to_models, skills)
