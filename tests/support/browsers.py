@@ -122,7 +122,7 @@ class Visitor:
     def leave(self) -> None:
         """Close everything; nothing may have gone wrong."""
         self.context.close()
-        assert self.faults == []
+        assert not self.faults, "\n".join(self.faults)
 
     def barriers(self) -> list[str]:
         """What keeps people out of the page, at every width, light and dark.
