@@ -1,0 +1,1 @@
+"""Recorded requests and responses, replayed to prove that interfaces stay compatible."""
