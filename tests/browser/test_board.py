@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import HOSTILE
 from tests.support.boards import Board, card, carry, grab, order, sent
-from tests.support.browsers import Hall, Visitor
+from tests.support.browsers import Hall, Visitor, expect_requests, hold_first
 
 
 @pytest.fixture
@@ -203,6 +203,15 @@ def test_a_block_is_written_with_a_preview_that_shows_how_it_reads(
     page.get_by_role("button", name="Add to the board").click()
     expect(order(page, "permanent")).to_have_text(["Rule", "Tone"])
     expect(page.get_by_role("link", name="Tone")).to_be_focused()
+
+
+def test_a_slow_preview_ends_with_the_last_text(visitor: Visitor, board: Board) -> None:
+    page = visitor.go(f"{board.path}/add")
+    hold_first(page, re.compile("/check$"), until=2)
+    for number, text in enumerate(("First", "Second"), 1):
+        page.get_by_label("Text (Markdown)").fill(text)
+        expect_requests(page, number)
+    expect(page.get_by_role("region", name="Preview")).to_contain_text("Second")
 
 
 def test_without_scripts_a_block_is_written_on_a_page(plain_visitor: Visitor, board: Board) -> None:

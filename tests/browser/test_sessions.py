@@ -1,6 +1,7 @@
 """Sessions in a browser: the list, imports, templates, snapshots, the context, exports."""
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -8,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.archives import zip_of
 from tests.support.boards import Board
-from tests.support.browsers import Hall, Visitor
+from tests.support.browsers import Hall, Visitor, expect_requests, hold_first
 from tests.support.skills import make_skill, make_skill_md
 
 
@@ -156,6 +157,18 @@ def test_skills_of_the_server_and_of_a_folder_come_in(
     page.get_by_label("Folder").fill(f"~/{board.id}")
     page.get_by_role("button", name="Scan").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "at-home-too"])
+
+
+def test_a_slow_search_for_skills_to_import_ends_with_the_last_text(
+    visitor: Visitor, board: Board
+) -> None:
+    page = visitor.go(f"{board.path}/import")
+    hold_first(page, re.compile(r"/import\?q="), until=3)
+    for number, text in enumerate(("s", "sh", "pdf"), 1):
+        page.get_by_role("searchbox").fill(text)
+        expect_requests(page, number)
+    expect(page.get_by_role("checkbox", name="shipped")).to_have_count(0)
+    expect(page.get_by_role("checkbox", name="pdf-tools")).to_be_visible()
 
 
 def test_what_is_refused_is_told_beside_its_field(either: Visitor, board: Board) -> None:

@@ -187,10 +187,10 @@ class _Line:
         except SourceUnavailable as error:
             self._failure = error  # an older copy may do
 
-    def store(self, folder: str) -> Store:
-        """A repository on our disk that is filled over this line."""
+    def store(self, folder: str, lock: int | None = None) -> Store:
+        """A repository on our disk that is filled over this line, and the lock on it."""
         size, progress = self.access.limits.size, self.access.progress
-        return Store(folder, self.endpoint.authority, self.text, self.until, size, progress)
+        return Store(folder, self.endpoint.authority, self.text, self.until, size, progress, lock)
 
     def ask(self, question: Callable[[Remote], T]) -> T:
         """What the repository answers, at its new place if it has moved.
@@ -294,7 +294,7 @@ class _Reading:
         seen = self.cache.seen(ref)
         if seen is not None and self.asked <= seen.when <= time.time() and self.cache.exists:
             return seen.commit  # somebody else asked while we waited for them
-        store = self.line.store(self.cache.repository)
+        store = self.line.store(self.cache.repository, self.cache.lock)
         if not self.cache.exists or store.size() > self.line.access.limits.size:
             return self._afresh(ref)
         try:
@@ -309,7 +309,7 @@ class _Reading:
     def _afresh(self, ref: str) -> str:
         """The commit of a ref, fetched into a copy that is new."""
         with self.cache.renewed() as folder:
-            store = self.line.store(folder)
+            store = self.line.store(folder, self.cache.lock)
             question = partial(store.fetch, ref=ref, name=file_name(ref))
             store.make(is_long=is_commit(ref) and len(ref) == _LONG)
             try:
@@ -335,7 +335,7 @@ class _Reading:
 
     def _read(self, reading: GitRef, commit: str) -> _Found:
         """The skills of a commit. Raises: Damaged, GitFailed, and as `read_git` does."""
-        store = self.line.store(self.cache.repository)
+        store = self.line.store(self.cache.repository, self.cache.lock)
         entries = store.tree(commit)
         drafts, findings = self.choose(entries, reading.path)
         sizes = self._sizes(store, reading.ref, {entry.id for entry in files_of(drafts)})

@@ -6,6 +6,9 @@
 <cache>/git/<key>/new               one that is being made; swept if it was left behind
 <cache>/git/<key>/seen/<ref>        the commit that the ref had when it was last read in full
 ```
+
+Git inherits the lock. If its reader is killed, git runs on for a while, and the next reader waits
+for it: no two of them ever write to the same copy, and a lock file of git's own is a leftover.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ class Cache:
     """The copy of one repository, while we hold its lock."""
 
     folder: str
+    lock: int  # its descriptor, for git to inherit
 
     @property
     def repository(self) -> str:
@@ -126,9 +130,10 @@ def opened_cache(base: str, key: str, until: float) -> Iterator[Cache]:
 
     Raises: TimeoutError if others use it for too long, OSError.
     """
-    cache = Cache(os.path.join(base, "git", key))
+    folder = os.path.join(base, "git", key)
     try:
-        with _locked(cache.folder, until):
+        with _locked(folder, until) as lock:
+            cache = Cache(folder, lock)
             cache.sweep()
             try:
                 yield cache
@@ -138,10 +143,10 @@ def opened_cache(base: str, key: str, until: float) -> Iterator[Cache]:
             finally:
                 if not cache.exists:
                     # Whoever waits for this lock notices that it is gone, and asks again.
-                    _remove(cache.folder)
+                    _remove(folder)
     finally:
         with contextlib.suppress(OSError):  # others keep copies there
-            os.rmdir(os.path.dirname(cache.folder))
+            os.rmdir(os.path.dirname(folder))
 
 
 def discard_copy(base: str, key: str) -> None:
@@ -153,7 +158,7 @@ def discard_copy(base: str, key: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: str, until: float) -> Iterator[None]:
+def _locked(folder: str, until: float) -> Iterator[int]:
     path = os.path.join(folder, "lock")
     while True:
         try:
@@ -164,7 +169,7 @@ def _locked(folder: str, until: float) -> Iterator[None]:
         try:
             _wait(descriptor, until)
             if _is_still(descriptor, path):
-                yield
+                yield descriptor
                 return
         finally:
             os.close(descriptor)

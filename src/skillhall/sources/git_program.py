@@ -114,6 +114,7 @@ class Options:
     environment: Mapping[str, str] | None = None
     given: bytes | None = None  # on standard input
     progress: Progress | None = None
+    lock: int | None = None  # a locked descriptor: it stays locked until git has ended, too
 
 
 def has_git() -> bool:
@@ -157,7 +158,8 @@ def run_git(
     ]
     command = [program, f"--git-dir={repository}", "--no-pager", *configuration, *arguments]
     with _standard_input(options.given) as given:
-        process = _start(command, _environment(program, options.environment or {}), given)
+        environment = _environment(program, options.environment or {})
+        process = _start(command, environment, given, options.lock)
         try:
             return _Watch(process, bounds, options.progress).follow()
         finally:
@@ -186,8 +188,9 @@ def _standard_input(data: bytes | None) -> Iterator[IO[bytes] | int]:
 
 
 def _start(
-    command: list[str], environment: dict[str, str], given: IO[bytes] | int
+    command: list[str], environment: dict[str, str], given: IO[bytes] | int, lock: int | None
 ) -> subprocess.Popen[bytes]:
+    inherited = () if lock is None or sys.platform == "win32" else (lock,)
     try:
         return subprocess.Popen(  # noqa: S603 - no shell; what comes from outside was checked
             command,
@@ -197,6 +200,7 @@ def _start(
             stderr=subprocess.PIPE,
             cwd=os.path.dirname(command[0]),  # a folder that is no repository of anyone's
             start_new_session=True,
+            pass_fds=inherited,
         )
     except OSError:
         raise NoGit from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillhall.errors import SourceTimedOut, SourceUnavailable, TooLarge
@@ -57,6 +57,7 @@ class Store:
     until: float  # on the monotonic clock, for what needs the network
     limit: int  # bytes that may come
     progress: Progress | None = None
+    lock: int | None = None  # the descriptor of the lock on the folder
 
     def make(self, *, is_long: bool = False) -> None:
         """Start anew, empty; ids are long in repositories that use SHA-256. Raises: OSError."""
@@ -159,7 +160,7 @@ class Store:
 
     def _run(self, words: Sequence[str], bounds: Bounds, options: Options) -> Ran:
         try:
-            return run_git(self.folder, words, bounds, options)
+            return run_git(self.folder, words, bounds, replace(options, lock=self.lock))
         except OutOfTime:
             raise SourceTimedOut(self.host, "it takes too long") from None
         except OutOfBounds:
