@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import HOSTILE
-from tests.support.browsers import BrowserSession, ServeProcess
+from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
 from tests.support.session_boards import (
     SessionBoard,
     card,
@@ -218,6 +218,17 @@ def test_a_block_is_written_with_a_preview_that_shows_how_it_reads(
     page.get_by_role("button", name="Add to the board").click()
     expect(zone_titles(page, "permanent")).to_have_text(["Rule", "Tone"])
     expect(page.get_by_role("link", name="Tone")).to_be_focused()
+
+
+def test_a_slow_preview_ends_with_the_last_text(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(f"{board.path}/add")
+    hold_first(page, re.compile("/check$"), until=2)
+    for number, text in enumerate(("First", "Second"), 1):
+        page.get_by_label("Text (Markdown)").fill(text)
+        expect_requests(page, number)
+    expect(page.get_by_role("region", name="Preview")).to_contain_text("Second")
 
 
 def test_without_scripts_a_block_is_written_on_a_page(

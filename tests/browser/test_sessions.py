@@ -1,13 +1,14 @@
 """Sessions in a browser: the list, imports, templates, snapshots, the context, exports."""
 
 import io
+import re
 import zipfile
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.archives import zip_of
-from tests.support.browsers import BrowserSession, ServeProcess
+from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
 from tests.support.session_boards import SessionBoard
 from tests.support.skills import make_skill, make_skill_md
 
@@ -162,6 +163,18 @@ def test_skills_of_the_server_and_of_a_folder_come_in(
     page.get_by_label("Folder").fill(f"~/{board.id}")
     page.get_by_role("button", name="Scan").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "at-home-too"])
+
+
+def test_a_slow_search_for_skills_to_import_ends_with_the_last_text(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(f"{board.path}/import")
+    hold_first(page, re.compile(r"/import\?q="), until=3)
+    for number, text in enumerate(("s", "sh", "pdf"), 1):
+        page.get_by_role("searchbox").fill(text)
+        expect_requests(page, number)
+    expect(page.get_by_role("checkbox", name="shipped")).to_have_count(0)
+    expect(page.get_by_role("checkbox", name="pdf-tools")).to_be_visible()
 
 
 def test_what_is_refused_is_told_beside_its_field(

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.archives import zip_of
-from tests.support.browsers import BrowserSession, ServeProcess
+from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
 from tests.support.skills import make_skill, make_skill_md
 
 
@@ -38,6 +38,19 @@ def test_a_skill_is_written_in_a_form_that_checks_it_meanwhile(
     page.get_by_role("button", name="Add skill").click()
     expect(page.get_by_role("status").first).to_contain_text("Added")
     assert (hall.user_skills / "weekly-report/SKILL.md").exists()
+
+
+def test_typing_during_a_check_checks_the_last_text_without_an_error(
+    visitor: BrowserSession,
+) -> None:
+    page = visitor.open_page("/skills/add")
+    hold_first(page, re.compile("/check$"), until=2)
+    page.get_by_label("Name", exact=True).fill("slow-check")
+    expect_requests(page, 1)
+    page.get_by_label("Description").fill("Typed later.")
+    expect_requests(page, 2)
+    assert visitor.problems == []
+    expect(page.get_by_role("region", name="Preview")).to_contain_text("Typed later.")
 
 
 def test_an_id_that_is_taken_is_told_beside_the_form(either: BrowserSession) -> None:

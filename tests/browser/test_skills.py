@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browsers import BrowserSession, ServeProcess
+from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
 from tests.support.skills import make_skill, make_skill_md
 
 PAGES = [
@@ -70,6 +70,17 @@ def test_the_search_answers_while_one_types(visitor: BrowserSession) -> None:
     expect(page.get_by_role("link", name="shipped")).to_have_count(0)
     expect(page.get_by_role("link", name="pdf-tools")).to_be_visible()
     expect(page).to_have_url(re.compile(r"q=pdf"))
+
+
+def test_a_slow_search_ends_with_the_last_text(visitor: BrowserSession) -> None:
+    page = visitor.open_page("/skills")
+    hold_first(page, re.compile(r"/skills\?q="), until=3)
+    for number, text in enumerate(("s", "sh", "pdf"), 1):
+        page.get_by_role("searchbox").fill(text)
+        expect_requests(page, number)
+    expect(page).to_have_url(re.compile(r"q=pdf"))
+    expect(page.get_by_role("link", name="shipped")).to_have_count(0)
+    expect(page.get_by_role("link", name="pdf-tools")).to_be_visible()
 
 
 def test_a_search_without_scripts_is_a_form(plain_visitor: BrowserSession) -> None:

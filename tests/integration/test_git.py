@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -647,6 +648,26 @@ def test_a_copy_whose_files_alone_are_damaged_is_made_anew(
     assert len(site.requests) == ONE_READING + 3 + ONE_READING
 
 
+LOCKS = ("HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "refs/skillhall/*.lock")
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_leftover_lock_of_git_does_not_stop_the_next_reader(
+    site: GitServer, access: GitAccess, served: GitRepo, lock: str
+) -> None:
+    read(site, access)
+    [repository] = Path(access.cache_directory).glob("git/*/repository")
+    [ref] = (repository / "refs/skillhall").iterdir()
+    left = repository / lock.replace("*", ref.name)
+    left.write_bytes(b"")
+    before = repository.stat().st_ino
+    commit = served.commit(FILES)
+    found = read(site, access)
+    assert (found.commit, found.stale) == (commit, "")
+    assert repository.stat().st_ino == before  # not fetched again from the start
+    assert not left.exists()
+
+
 def test_what_an_interrupted_run_left_is_swept(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     [entry] = Path(access.cache_directory).glob("git/*")
@@ -753,15 +774,69 @@ read_git(GitRef(url), GitAccess(cache, AddressPolicy.from_cidrs("127.0.0.0/8")),
 """
 
 
-def test_a_killed_reader_is_no_burden_to_the_next(site: GitServer, access: GitAccess) -> None:
-    site.release_event = threading.Event()
+@contextmanager
+def killed_reader(site: GitServer, access: GitAccess, path: str = "") -> Iterator[None]:
+    """A reader that is killed with SIGKILL at the end of the block; its git runs on."""
     given = json.dumps([site.url("acme/skills.git"), access.cache_directory])
-    reader = subprocess.Popen([sys.executable, "-c", KILLED, given])
-    assert site.is_waiting.wait(120)
-    reader.send_signal(signal.SIGKILL)
-    reader.wait(120)
+    variables = {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
+    reader = subprocess.Popen([sys.executable, "-c", KILLED, given], env=variables)
+    try:
+        yield
+    finally:
+        reader.send_signal(signal.SIGKILL)
+        reader.wait(120)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_killed_reader_is_no_burden_to_the_next(
+    site: GitServer, access: GitAccess, is_known: bool
+) -> None:
+    if is_known:
+        read(site, access)
+    site.release_event = threading.Event()
+    with killed_reader(site, access):
+        assert site.is_waiting.wait(120)
+    hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
+    with pytest.raises(SourceTimedOut, match="others are reading it"):
+        read(site, hasty)
     site.release_event.set()
-    assert len(read(site, access).bundles) == 2
+    found = read(site, access)
+    assert (len(found.bundles), found.stale) == (2, "")
+
+
+# It locks the repository whenever there is one, as a fetch does for a moment.
+LOCKING = """#!/bin/sh
+for word; do
+    case $word in
+    --git-dir=*) lock=${word#*=}/shallow.lock ;;
+    fetch) : > %(folder)s/locked
+        while test ! -e %(folder)s/end; do (: > "$lock"); sleep 0.01; done 2> /dev/null
+        rm -f "$lock"
+        exit 1 ;;
+    esac
+done
+exec %(git)s "$@"
+"""
+
+
+def test_the_git_of_a_killed_reader_does_not_lock_out_the_next(
+    site: GitServer, access: GitAccess, tmp_path: Path
+) -> None:
+    folder = tmp_path / "locking"
+    folder.mkdir()
+    git = shutil.which("git")
+    (folder / "git").write_text(LOCKING % {"folder": folder, "git": git}, encoding="utf-8")
+    (folder / "git").chmod(0o755)
+    moment = threading.Event()
+    with killed_reader(site, access, str(folder)):
+        assert any((folder / "locked").exists() or moment.wait(0.02) for _ in range(6000))
+    end = threading.Timer(1, (folder / "end").touch)
+    end.start()
+    try:
+        assert len(read(site, access).bundles) == 2
+        assert (folder / "end").exists()
+    finally:
+        end.join()
 
 
 def test_readers_at_the_same_time_ask_once(site: GitServer, access: GitAccess) -> None:

@@ -73,6 +73,6 @@ def test_the_sdk_offers_no_skills_to_those_who_speak_an_older_protocol(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A protocol that the server does not know ends in the handshake of the older ones.
-    monkeypatch.setattr(mcp_client, "MODERN", "2099-01-01")
+    monkeypatch.setattr(mcp_client, "CURRENT_PROTOCOL", "2099-01-01")
     with pytest.raises(SkillsNotServed), open_mcp_source(LABEL, settings):
         pass

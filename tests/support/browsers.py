@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    Route,
+    expect,
+)
 
 from tests.support.chromium import find_chromium
 
@@ -36,10 +44,31 @@ _AXE_SCRIPT = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) 
   ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((one) => one.html)}`),
   ...(document.documentElement.scrollWidth > innerWidth ? ["it scrolls sideways"] : []),
 ])"""
+# Hidden elements make requests without a person: they poll.
+_COUNT = """() => document.addEventListener("htmx:config:request", ({ target }) => {
+  const { dataset } = document.body;
+  if (!target.hidden) dataset.requests = Number(dataset.requests ?? 0) + 1;
+})"""
 # A page that answers 4xx makes the browser say so; that is no fault of the page.
 _EXPECTED_CONSOLE_ERROR = re.compile(
     r"Failed to load resource: the server responded with a status of 4\d\d"
 )
+
+
+def hold_first(page: Page, url: re.Pattern[str], *, until: int) -> None:
+    """Hold the first request to a URL until the page has made so many."""
+
+    def answer(route: Route) -> None:
+        expect_requests(page, until)
+        route.continue_()
+
+    page.evaluate(_COUNT)
+    page.route(url, answer, times=1)
+
+
+def expect_requests(page: Page, number: int) -> None:
+    """Wait until so many requests were made, sent or queued, since `hold_first`."""
+    expect(page.locator("body")).to_have_attribute("data-requests", str(number))
 
 
 def launch(playwright: Playwright) -> Browser:
@@ -124,7 +153,8 @@ class BrowserSession:
     def close(self) -> None:
         """Close everything; nothing may have gone wrong."""
         self.context.close()
-        assert self.problems == []
+        assert not self.problems, "
+".join(self.problems)
 
     def find_accessibility_problems(self) -> list[str]:
         """What keeps people out of the page, at every width, light and dark.

@@ -77,6 +77,13 @@ def test_ssh_goes_to_the_address_and_trusts_the_name() -> None:
     assert "SSH_AUTH_SOCK" not in remote.build_environment()
 
 
+def test_ssh_ends_by_itself_when_the_host_is_silent() -> None:
+    remote = open_remote(parse_endpoint("git@git.example:x.git"), access(), UNTIL)
+    command = remote.environment()["GIT_SSH_COMMAND"].split()
+    for option in ("ConnectTimeout=30", "ServerAliveInterval=15", "ServerAliveCountMax=2"):
+        assert f"-o{option}" in command
+
+
 def test_copies_are_kept_apart_by_address_and_token() -> None:
     one, two = parse_endpoint("https://git.example/x.git"), parse_endpoint("https://git.example/y")
     keys = {

@@ -6,6 +6,9 @@
 <cache>/git/<key>/new               one that is being made; swept if it was left behind
 <cache>/git/<key>/seen/<ref>        the commit that the ref had when it was last read in full
 ```
+
+Git inherits the lock. If its reader is killed, git runs on for a while, and the next reader waits
+for it: no two of them ever write to the same copy, and a lock file of git's own is a leftover.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ class CachedClone:
     """The copy of one repository, while we hold its lock."""
 
     folder: str
+    lock: int  # its descriptor, for git to inherit
 
     @property
     def repository_path(self) -> str:
@@ -129,9 +133,10 @@ def lock_clone(cache_directory: str, key: str, deadline: float) -> Iterator[Cach
 
     Raises: TimeoutError if others use it for too long, OSError.
     """
-    cache = CachedClone(os.path.join(cache_directory, "git", key))
+    folder = os.path.join(cache_directory, "git", key)
     try:
-        with _lock_folder(cache.folder, deadline):
+        with _lock_folder(folder, deadline) as lock:
+            cache = CachedClone(folder, lock)
             cache.remove_leftovers()
             try:
                 yield cache
@@ -141,10 +146,10 @@ def lock_clone(cache_directory: str, key: str, deadline: float) -> Iterator[Cach
             finally:
                 if not cache.exists:
                     # Whoever waits for this lock notices that it is gone, and asks again.
-                    _remove_tree(cache.folder)
+                    _remove_tree(folder)
     finally:
         with contextlib.suppress(OSError):  # others keep copies there
-            os.rmdir(os.path.dirname(cache.folder))
+            os.rmdir(os.path.dirname(folder))
 
 
 def delete_clone(cache_directory: str, key: str) -> None:
@@ -156,7 +161,7 @@ def delete_clone(cache_directory: str, key: str) -> None:
 
 
 @contextlib.contextmanager
-def _lock_folder(folder: str, deadline: float) -> Iterator[None]:
+def _lock_folder(folder: str, deadline: float) -> Iterator[int]:
     path = os.path.join(folder, "lock")
     while True:
         try:
@@ -167,7 +172,7 @@ def _lock_folder(folder: str, deadline: float) -> Iterator[None]:
         try:
             _acquire_lock(descriptor, deadline)
             if _is_lock_current(descriptor, path):
-                yield
+                yield descriptor
                 return
         finally:
             os.close(descriptor)

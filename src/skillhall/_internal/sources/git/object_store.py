@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillhall._internal.sources.commit_tree import TreeEntry
@@ -59,6 +59,7 @@ class ObjectStore:
     deadline: float  # on the monotonic clock, for what needs the network
     max_bytes: int  # bytes that may come
     progress: GitProgress | None = None
+    lock: int | None = None  # the descriptor of the lock on the folder
 
     def create(self, *, use_sha256: bool = False) -> None:
         """Start anew, empty; ids are long in repositories that use SHA-256. Raises: OSError."""
@@ -181,7 +182,7 @@ class ObjectStore:
         self, arguments: Sequence[str], limits: GitRunLimits, options: GitRunOptions
     ) -> GitResult:
         try:
-            return run_git(self.folder, arguments, limits, options)
+            return run_git(self.folder, arguments, limits, replace(options, lock=self.lock))
         except GitTimedOut:
             raise SourceTimedOut(self.host, "it takes too long") from None
         except GitLimitExceeded:

@@ -117,6 +117,7 @@ class GitRunOptions:
     environment: Mapping[str, str] | None = None
     stdin: bytes | None = None  # on standard input
     progress: GitProgress | None = None
+    lock: int | None = None  # a locked descriptor: it stays locked until git has ended, too
 
 
 def is_git_available() -> bool:
@@ -160,7 +161,8 @@ def run_git(
     ]
     command = [program, f"--git-dir={repository}", "--no-pager", *configuration, *arguments]
     with _open_stdin(options.stdin) as given:
-        process = _start(command, _build_environment(program, options.environment or {}), given)
+        environment = _build_environment(program, options.environment or {})
+        process = _start(command, environment, given, options.lock)
         try:
             return _ProcessMonitor(process, limits, options.progress).run_to_end()
         finally:
@@ -189,8 +191,9 @@ def _open_stdin(data: bytes | None) -> Iterator[IO[bytes] | int]:
 
 
 def _start(
-    command: list[str], environment: dict[str, str], stdin: IO[bytes] | int
+    command: list[str], environment: dict[str, str], stdin: IO[bytes] | int, lock: int | None
 ) -> subprocess.Popen[bytes]:
+    inherited = () if lock is None or sys.platform == "win32" else (lock,)
     try:
         return subprocess.Popen(  # noqa: S603 - no shell; what comes from outside was checked
             command,
@@ -200,6 +203,7 @@ def _start(
             stderr=subprocess.PIPE,
             cwd=os.path.dirname(command[0]),  # a folder that is no repository of anyone's
             start_new_session=True,
+            pass_fds=inherited,
         )
     except OSError:
         raise GitNotAvailable from None

@@ -169,6 +169,10 @@ def _build_ssh_command(remote: Remote) -> list[str]:
         "ClearAllForwardings": "yes",
         "PermitLocalCommand": "no",
         "ControlMaster": "no",  # one that stays would outlive us
+        # A silent host ends it after 30 seconds, also if its starter was killed: git has our lock.
+        "ConnectTimeout": "30",
+        "ServerAliveInterval": "15",
+        "ServerAliveCountMax": "2",
     }
     return ["ssh", *(f"-o{name}={value}" for name, value in options.items())]
 

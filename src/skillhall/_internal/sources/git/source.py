@@ -203,11 +203,11 @@ class _RepositoryClient:
         except SourceUnavailable as error:
             self._lookup_error = error  # an older copy may do
 
-    def open_store(self, folder: str) -> ObjectStore:
-        """A repository on our disk that is filled over this line."""
+    def open_store(self, folder: str, lock: int | None = None) -> ObjectStore:
+        """A repository on our disk that is filled over this line, and the lock on it."""
         size, progress = self.access.limits.max_bytes, self.access.progress
         return ObjectStore(
-            folder, self.endpoint.authority, self.source_text, self.deadline, size, progress
+            folder, self.endpoint.authority, self.source_text, self.deadline, size, progress, lock
         )
 
     def call_remote(self, operation: Callable[[Remote], T]) -> T:
@@ -318,7 +318,7 @@ class _CachedRepositoryReader:
             and self.cache.exists
         ):
             return seen.commit  # somebody else asked while we waited for them
-        store = self.client.open_store(self.cache.repository_path)
+        store = self.client.open_store(self.cache.repository_path, self.cache.lock)
         if not self.cache.exists or store.measure_size() > self.client.access.limits.max_bytes:
             return self._fetch_into_new_clone(ref)
         try:
@@ -337,7 +337,7 @@ class _CachedRepositoryReader:
     def _fetch_into_new_clone(self, ref: str) -> str:
         """The commit of a ref, fetched into a copy that is new."""
         with self.cache.replace_clone() as folder:
-            store = self.client.open_store(folder)
+            store = self.client.open_store(folder, self.cache.lock)
             question = partial(store.fetch_commit, ref=ref, ref_name=ref_file_name(ref))
             store.create(use_sha256=is_commit_id(ref) and len(ref) == _SHA256_LENGTH)
             try:
@@ -365,7 +365,7 @@ class _CachedRepositoryReader:
 
     def _read_commit(self, ref: GitRef, commit: str) -> _CommitFiles:
         """The skills of a commit. Raises: Damaged, GitFailed, and as `read_git` does."""
-        store = self.client.open_store(self.cache.repository_path)
+        store = self.client.open_store(self.cache.repository_path, self.cache.lock)
         entries = store.list_tree(commit)
         drafts, findings = self.select(entries, ref.path)
         sizes = self._fetch_sizes(store, ref.ref, {entry.id for entry in iterate_files(drafts)})
