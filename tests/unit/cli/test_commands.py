@@ -222,7 +222,7 @@ def test_validate_reads_like_a_compiler(cli: Cli, skills: Path) -> None:
         "skills/Loud/SKILL.md:2: reject[name-uppercase]: the name 'Loud' is not lower case",
         "    hint: write 'loud'",
         (
-            "skills/broken/SKILL.md:1: reject[no-frontmatter]: there is no frontmatter: "
+            "skills/broken/SKILL.md:1: reject[no-frontmatter]: no frontmatter: "
             "the first line is not '---'"
         ),
         "    hint: start the file with '---', 'name: …', 'description: …', '---'",
