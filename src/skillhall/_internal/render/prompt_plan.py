@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 MIN_DESCRIPTION_LENGTH = 24  # characters; less would add nothing to the name
 # How to use a listed skill; the first tool that the agent has is used.
 USAGE_HINTS = {
-    tool: f"Before a task that matches the description of a skill below, call {tool} with {arguments}, "
+    tool: f"Before a task that matches the description of a skill below, call {tool} with {args}, "
     "then follow its instructions."
-    for tool, arguments in (
+    for tool, args in (
         ("load_skill", "its name"),
         ("read_skill_file", "its name and the path SKILL.md"),
         ("ReadFile", "its location"),

@@ -79,7 +79,7 @@ def explain_invalid_value(text: str) -> str | None:
 def build_repaired_finding(invalid_values: Sequence[InvalidValue]) -> Finding:
     """Build the finding for fields that were read as plain text."""
     reasons = dict.fromkeys(explain_invalid_value(value.text) for value in invalid_values)
-    reason = next(iter(reasons)) if len(reasons) == 1 else "is not valid YAML"
+    reason = next(iter(reasons)) if len(reasons) == 1 else "are not valid YAML"
     names = ", ".join(repr(value.key) for value in invalid_values)
     return Finding(
         Code.YAML_REPAIRED,
