@@ -10,7 +10,7 @@ from skillhall._internal.policy.effects import (
     JudgedFinding,
     LoadPolicy,
 )
-from skillhall._internal.skill.make_finding import Code, Finding
+from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
 
 

@@ -58,7 +58,7 @@ def test_skill_with_met_requirements_has_no_finding(metadata: str) -> None:
     ],
 )
 def test_unmet_requirement_is_reported_with_reason(metadata: str, reason: str) -> None:
-    assert check_message(metadata) == f"'pdf' is not available: {check_message}"
+    assert check_message(metadata) == f"'pdf' is not available: {reason}"
 
 
 def test_skill_without_metadata_has_no_requirements() -> None:

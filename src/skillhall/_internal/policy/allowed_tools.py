@@ -1,4 +1,4 @@
-"""Rules of `allowed-tools`. The field only pre-approves, unless a host enforces it."""
+"""Rules of `allowed-tools`, which pre-approve tools; a host may enforce them."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class LoadPolicy(NamedTuple):
         warn: Iterable[Code] = (),
         accept: Iterable[Code] = (),
     ) -> LoadPolicy:
-        """Build a policy from the defaults and sets of codes; `reject` wins over the others."""
+        """Build a policy from the defaults and sets of codes; the strictest set wins."""
         # Later sets win. Risks come last, so that no profile can reject a skill for one.
         effects = dict.fromkeys(WARNED_BY_DEFAULT, Effect.WARN) | dict.fromkeys(
             ACCEPTED_BY_DEFAULT, Effect.ACCEPT

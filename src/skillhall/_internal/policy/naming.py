@@ -1,4 +1,4 @@
-"""Name policies: the name and description of a skill. Its id is always the folder's."""
+"""Name policies: name and description of a skill. Its id is always the folder."""
 
 from __future__ import annotations
 

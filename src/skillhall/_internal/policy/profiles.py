@@ -1,4 +1,4 @@
-"""Profiles: the rules of each founding design as data. No code checks which one runs."""
+"""Profiles: the rules of the founding designs and the specification, as data."""
 
 from __future__ import annotations
 

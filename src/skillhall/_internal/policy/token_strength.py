@@ -24,7 +24,7 @@ def is_weak_token(token: str) -> bool:
 
 
 def estimate_entropy_bits(token: str) -> float:
-    """Estimate an upper bound for the entropy of a token that a person may have chosen."""
+    """Estimate an upper bound for the entropy of a token chosen by a person."""
     text = _remove_repetition(_COMMON.sub("#", token.lower()))
     varied = text[:1] + "".join(
         later for earlier, later in pairwise(text) if not _is_adjacent(earlier, later)

@@ -1,1 +1,1 @@
-"""Text for models and scripts, rendered from skills. Pure: reads and decides nothing."""
+"""Text for models and scripts, rendered from skills. Pure."""

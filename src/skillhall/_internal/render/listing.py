@@ -28,7 +28,7 @@ class ListingEntry(Protocol):
 
 
 def render_listing(entries: Iterable[ListingEntry]) -> str:
-    """Render entries or a catalog in order, without hidden skills; "" if none are left."""
+    """Render entries or a catalog in order, without hidden skills; "" if empty."""
     elements = [render_listing_entry(entry) for entry in filter_visible(entries)]
     if not elements:
         return ""

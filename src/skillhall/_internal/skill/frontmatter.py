@@ -78,7 +78,7 @@ def is_frontmatter_complete(data: bytes) -> bool:
 
 
 def _find_closing_fence(data: bytes, start: int) -> re.Match[bytes] | None:
-    """Return the first line after `start` that is a fence; values may contain "---" too."""
+    """Return the first fence after `start`: a line, since values may contain "---"."""
     at = data.find(b"---", start)
     while at >= 0:
         if data[at - 1] in b"\r\n":

@@ -91,21 +91,21 @@ def test_duplicate_key_is_reported_and_last_value_is_used() -> None:
         ("d: a: b\ne: " + "[" * 30 + "]" * 30 + "\n", Code.YAML_DEPTH),
     ],
 )
-def test_what_is_refused_for_good_is_not_repaired(block: str, code: Code) -> None:
+def test_unrepairable_field_is_rejected(block: str, code: Code) -> None:
     with pytest.raises(YamlReadError) as caught:
         repair(block)
     assert caught.value.finding.code is code
 
 
 @pytest.mark.parametrize("block", ["[a\nb: c\n", "- a: 'b\n", "  a: 'b\n", "'a\n"])
-def test_a_block_without_top_level_lines_cannot_be_repaired(block: str) -> None:
+def test_block_without_top_level_fields_is_rejected(block: str) -> None:
     with pytest.raises(YamlReadError) as caught:
         repair(block)
     assert caught.value.finding.code is Code.YAML_INVALID
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_entries_are_located_whatever_ends_their_lines(end: str) -> None:
+def test_entries_are_located_with_any_line_break(end: str) -> None:
     block = end.join(["a: b: c", "d: |", "e", "# f", "g:", ""])
     spans = {
         key: block[start:stop] for key, (start, _, stop) in locate_fields_leniently(block).items()

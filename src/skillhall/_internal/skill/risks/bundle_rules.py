@@ -1,4 +1,4 @@
-"""Facts about the files of a bundle: one finding per kind, with the first few names."""
+"""Facts about the files of a bundle: one finding per kind, with a few names."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class _FileHits:
 
 
 def _build_info_findings(files: list[_FileHits]) -> Iterator[Finding]:
-    """Yield one finding per code of tier info: the first hit, and the number of others."""
+    """Yield one finding per code of tier info: the first hit and a count of others."""
     firsts: dict[Code, tuple[RuleHit, str]] = {}
     counts: dict[Code, int] = {}
     for file in files:

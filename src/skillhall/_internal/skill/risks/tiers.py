@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tier(StrEnum):
-    """Severity of a risk: high before every import, medium in details, info on request."""
+    """Severity of a risk. High is shown before imports, info only on request."""
 
     HIGH = "high"
     MEDIUM = "medium"

@@ -1,4 +1,4 @@
-"""Rules for invisible characters: hidden text, and single ones that no script needs.
+"""Rules for invisible characters: hidden text, and strays that no script needs.
 
 Legitimate uses are never reported: emoji sequences, flags, ideographic variants, and the joiners
 and marks of Arabic, Persian, Hebrew, Indic and South-East Asian scripts.

@@ -73,7 +73,7 @@ def read_typed_yaml(block: str) -> dict[str, JsonValue]:
 
 
 def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
-    """Locate each top-level field: key start, key end, value end. Raises: YamlReadError."""
+    """Locate each field: key start, key end, value end. Raises: YamlReadError."""
     reject_hostile_characters(block.replace("\r", ""))
     root: Any = _compose(block)
     if root is None:
