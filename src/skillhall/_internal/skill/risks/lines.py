@@ -132,7 +132,7 @@ class ScannedText:
         """Build the hit for a match; a mention has a code of its own."""
         number = self.find_line_number(match.start)
         if is_mention:
-            description = f"mentioned, not used, {rule.description}"
+            description = f"{rule.description} (mentioned, not used)"
             return RuleHit(Code.QUOTED_RISK, description, number, match.excerpt)
         return RuleHit(rule.code, rule.description, number, match.excerpt)
 

@@ -160,6 +160,7 @@ class MentionDetector:
         the reader should run them.
         """
         self._check_count += 1
+        # Over the limit, every match counts as a use.
         if self._check_count > _MAX_CHECKS:
             return False
         if not self._is_markdown:
