@@ -1,6 +1,6 @@
-"""Case folders: `input/` goes in, the text in `expected.txt` must come out, byte for byte.
+"""Golden tests: the text for `input/` must equal `expected.txt`, byte for byte.
 
-The absolute path of `input/` is written as `{root}`. `python3 dev.py golden` rewrites the texts.
+The absolute path of `input/` is written as `{root}`. `python3 dev.py golden` updates the files.
 """
 
 import os
@@ -23,15 +23,15 @@ def cases(kind: str) -> pytest.MarkDecorator:
 
 
 def compare(case: Path, text: str) -> None:
-    shown = text.replace(escape(str(case / "input")), "{root}")
+    portable = text.replace(escape(str(case / "input")), "{root}")
     expected = case / "expected.txt"
     if os.environ.get("UPDATE_GOLDEN") == "1":
-        expected.write_bytes(shown.encode())
-    assert shown == expected.read_bytes().decode()
+        expected.write_bytes(portable.encode())
+    assert portable == expected.read_bytes().decode()
 
 
 @cases("instructions")
-def test_an_agent_gets_exactly_the_expected_instructions(case: Path, tmp_path: Path) -> None:
+def test_instructions_equal_the_golden_file(case: Path, tmp_path: Path) -> None:
     folder = case / "input"
     (config,) = folder.glob("config.*")
     (agent,) = read_config(config).agents
@@ -40,5 +40,5 @@ def test_an_agent_gets_exactly_the_expected_instructions(case: Path, tmp_path: P
 
 
 @cases("skills_module")
-def test_the_skills_module_gives_exactly_the_expected_listing(case: Path) -> None:
+def test_skills_module_listing_equals_the_golden_file(case: Path) -> None:
     compare(case, skills_to_xml(discover_skills([".skills"], cwd=case / "input")))

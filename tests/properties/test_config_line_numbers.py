@@ -1,4 +1,4 @@
-"""Where values stand in a config, whatever the config holds."""
+"""Properties of line numbers in a config."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 
 
 def paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:  # noqa: ANN401 - any JSON value
-    """Every value in the order in which it is written."""
+    """Yield the path of every value in document order."""
     yield path
     items = enumerate(value) if isinstance(value, list) else ()
     for key, inner in value.items() if isinstance(value, dict) else items:
@@ -28,7 +28,7 @@ def paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:  # noqa: ANN401 
 
 
 @given(VALUES)
-def test_every_value_has_a_line_and_they_follow_one_another(value: object) -> None:
+def test_values_have_unique_ascending_lines(value: object) -> None:
     text = json.dumps(value, indent=1)
     lines = [find_json_line(text, path) for path in paths(value)]
     assert lines == sorted(lines)
@@ -37,7 +37,7 @@ def test_every_value_has_a_line_and_they_follow_one_another(value: object) -> No
 
 
 @given(VALUES)
-def test_what_is_not_there_has_the_line_of_what_is_above_it(value: object) -> None:
+def test_missing_key_has_the_line_of_its_parent(value: object) -> None:
     text = json.dumps(value, indent=1)
     for path in paths(value):
         assert find_json_line(text, (*path, "\0missing")) == find_json_line(text, path)

@@ -1,4 +1,4 @@
-"""Edits touch one field; written values read back, by our readers and by PyYAML's own."""
+"""Properties of edits and of written YAML values."""
 
 import yaml
 from hypothesis import assume, example, given
@@ -16,14 +16,14 @@ from tests.support.strategies import KEYS, encodable_texts, files, skill_md_like
 keys = st.sampled_from(KEYS)
 
 
-def block_of(data: bytes) -> FrontmatterBlock:
+def find_block(data: bytes) -> FrontmatterBlock:
     block = find_frontmatter(data)
     assert isinstance(block, FrontmatterBlock)
     return block
 
 
-def fields_of(data: bytes) -> Fields:
-    block = block_of(data)
+def parse_fields(data: bytes) -> Fields:
+    block = find_block(data)
     return read_fields(decode_text(data[block.start : block.end])).fields
 
 
@@ -33,12 +33,12 @@ def common_prefix(first: bytes, second: bytes) -> int:
 
 
 @given(files)
-def test_an_unchanged_document_is_its_bytes(data: bytes) -> None:
+def test_unchanged_document_has_the_same_bytes(data: bytes) -> None:
     assert Document(data).data == data
 
 
 @given(files)
-def test_removing_a_field_that_is_not_there_changes_no_byte(data: bytes) -> None:
+def test_removing_a_missing_field_changes_nothing(data: bytes) -> None:
     try:
         assert Document(data).without_field("no-such-field").data == data
     except EditRefused:
@@ -46,28 +46,28 @@ def test_removing_a_field_that_is_not_there_changes_no_byte(data: bytes) -> None
 
 
 @given(skill_md_like, keys)
-def test_setting_a_field_to_the_text_it_has_leaves_the_others(data: bytes, key: str) -> None:
+def test_setting_a_field_to_its_value_changes_no_field(data: bytes, key: str) -> None:
     try:
-        value = fields_of(data).get(key)
+        value = parse_fields(data).get(key)
         assume(isinstance(value, str))
         edited = Document(data).with_field(key, str(value)).data
     except (AssertionError, UnicodeDecodeError, YamlReadError, EditRefused):
         return
-    assert fields_of(edited) == fields_of(data)
+    assert parse_fields(edited) == parse_fields(data)
 
 
 @given(skill_md_like, keys, encodable_texts)
 @example(b"---\na: b\n---\n", "a", "c: d")
 @example(b"---\r\na: |\r\n  b\r\nname: c\r\n---\r\nbody", "a", "")
-def test_an_edit_changes_one_field_and_no_byte_elsewhere(data: bytes, key: str, text: str) -> None:
+def test_edit_changes_only_the_bytes_of_one_field(data: bytes, key: str, text: str) -> None:
     try:
         edited = Document(data).with_field(key, text).data
     except EditRefused:
         return
-    before, after = fields_of(data), fields_of(edited)
+    before, after = parse_fields(data), parse_fields(edited)
     assert after == {**before, key: text}
     assert list(after) == list({**before, key: text})
-    block, new = block_of(data), block_of(edited)
+    block, new = find_block(data), find_block(edited)
     assert edited[: new.start] == data[: block.start]
     assert edited[new.end :] == data[block.end :]
     start = common_prefix(data, edited)
@@ -76,34 +76,34 @@ def test_an_edit_changes_one_field_and_no_byte_elsewhere(data: bytes, key: str, 
 
 
 @given(skill_md_like, keys)
-def test_removing_a_field_leaves_the_others(data: bytes, key: str) -> None:
+def test_removing_a_field_preserves_the_others(data: bytes, key: str) -> None:
     try:
         edited = Document(data).without_field(key).data
-        before = fields_of(data)
+        before = parse_fields(data)
     except (EditRefused, AssertionError, UnicodeDecodeError, YamlReadError):
         return
-    assert fields_of(edited) == {name: value for name, value in before.items() if name != key}
-    assert edited[block_of(edited).end :] == data[block_of(data).end :]
+    assert parse_fields(edited) == {name: value for name, value in before.items() if name != key}
+    assert edited[find_block(edited).end :] == data[find_block(data).end :]
 
 
 @given(skill_md_like, encodable_texts)
-def test_a_new_body_leaves_every_byte_of_the_frontmatter(data: bytes, body: str) -> None:
+def test_new_body_preserves_the_frontmatter(data: bytes, body: str) -> None:
     try:
         edited = Document(data).with_body(body).data
     except EditRefused:
         return
     assert edited.endswith(body.encode())
-    assert edited.startswith(data[: block_of(data).body_start])
+    assert edited.startswith(data[: find_block(data).body_start])
 
 
 @given(encodable_texts, st.sampled_from(sorted(TEXT_FIELDS)))
 @example("0123", "name")
 @example("a: b", "description")
 @example("\x85", "name")
-def test_a_quoted_text_reads_back_by_every_reader(text: str, key: str) -> None:
+def test_quoted_scalar_round_trips_in_every_reader(text: str, key: str) -> None:
     block = f"{key}: {quote_scalar(text)}\n"
-    plain = read_simple_yaml(block)
-    assert plain is None or plain.fields == {key: text}
+    simple = read_simple_yaml(block)
+    assert simple is None or simple.fields == {key: text}
     assert read_full_yaml(block).fields == {key: text}
     assert yaml.safe_load(block) == {key: text}
 
@@ -112,22 +112,22 @@ def test_a_quoted_text_reads_back_by_every_reader(text: str, key: str) -> None:
 @example("true", "a")
 @example("1.10", "a")
 @example("2024-01-01", "metadata")
-def test_a_text_written_plain_or_quoted_reads_back_by_every_reader(text: str, key: str) -> None:
+def test_formatted_scalar_round_trips_in_every_reader(text: str, key: str) -> None:
     block = f"{key}: {format_scalar(text)}\n"
-    plain = read_simple_yaml(block)
-    assert plain is None or (plain.fields, plain.invalid_values) == ({key: text}, ())
-    careful = read_full_yaml(block)
-    assert (careful.fields, careful.findings) == ({key: text}, [])
+    simple = read_simple_yaml(block)
+    assert simple is None or (simple.fields, simple.invalid_values) == ({key: text}, ())
+    full = read_full_yaml(block)
+    assert (full.fields, full.findings) == ({key: text}, [])
     assert yaml.safe_load(block) == {key: text}
 
 
 @given(st.dictionaries(keys, encodable_texts, min_size=1, max_size=4))
-def test_a_document_built_by_edits_holds_what_was_written(fields: dict[str, str]) -> None:
+def test_document_built_by_edits_has_all_fields(fields: dict[str, str]) -> None:
     document = Document(b"---\n---\n")
     try:
         for key, text in fields.items():
             document = document.with_field(key, text)
-    except EditRefused as refusal:
-        assert "control character" in str(refusal)  # noqa: PT017 - the property allows this one
+    except EditRefused as error:
+        assert "control character" in str(error)  # noqa: PT017 - the property allows this one
     else:
-        assert fields_of(document.data) == fields
+        assert parse_fields(document.data) == fields

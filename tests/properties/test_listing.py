@@ -1,4 +1,4 @@
-"""What a listing says is what an XML parser reads."""
+"""Properties of listings and inline blocks."""
 
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -19,19 +19,19 @@ class Entry(NamedTuple):
 
 
 @given(st.lists(st.builds(Entry, texts, texts, texts), min_size=1, max_size=5))
-def test_a_listing_read_by_an_xml_parser_gives_the_same_skills(entries: list[Entry]) -> None:
+def test_xml_parser_reads_the_same_skills(entries: list[Entry]) -> None:
     tree = ET.fromstring(render_listing(entries))  # noqa: S314 - our own text
     read = [tuple(part.text or "" for part in skill) for skill in tree]
     assert read == [tuple(map(to_single_line, entry)) for entry in entries]
 
 
 @given(st.builds(Entry, texts, texts, texts))
-def test_a_listing_of_one_skill_has_seven_lines(entry: Entry) -> None:
+def test_listing_of_one_skill_has_seven_lines(entry: Entry) -> None:
     assert len(render_listing([entry]).splitlines()) == 7
 
 
 @given(texts, texts, texts, texts)
-def test_an_inline_block_closes_exactly_once(
+def test_inline_block_closes_exactly_once(
     name: str, location: str, directory: str, body: str
 ) -> None:
     assert render_inline(name, location, directory, body).lower().count("</skill") == 1

@@ -1,4 +1,4 @@
-"""Merges lose nothing, know no sides, and agree with git."""
+"""Properties of merges: lossless, symmetric, consistent with git."""
 
 import subprocess
 from collections import Counter
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from skillhall._internal.skill.line_diff import split_lines
 from skillhall._internal.skill.merge import FileState, MergeBase, MergeKind, merge_files, merge_text
 
-# Few different lines, so that they repeat; one has another end, and the last may have none.
+# Few distinct lines, so that they repeat. One has a different line end, the last may have none.
 lines = st.sampled_from(["a\n", "b\n", "c\n", "\n", "a\r\n"])
 
 
 @st.composite
 def edited(draw: st.DrawFn, base: list[str], added: st.SearchStrategy[str]) -> str:
-    """The lines with one to three places changed."""
+    """Return the lines with one to three edits."""
     new = list(base)
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(new)))
@@ -29,85 +29,87 @@ def edited(draw: st.DrawFn, base: list[str], added: st.SearchStrategy[str]) -> s
 
 @st.composite
 def repeating(draw: st.DrawFn) -> tuple[str, str, str]:
-    """A base and two sides of few different lines."""
+    """A base and two sides with repeated lines."""
     base = draw(st.lists(lines, max_size=10))
     return "".join(base), draw(edited(base, lines)), draw(edited(base, lines))
 
 
 @st.composite
 def distinct(draw: st.DrawFn) -> tuple[str, str, str]:
-    """A base in which no line repeats, and two sides that add lines of their own, or in common."""
+    """A base without repeated lines, and two sides that add own or common lines."""
     base = [f"{number}\n" for number in range(draw(st.integers(0, 10)))]
-    fresh = {side: st.sampled_from([f"{side}\n", "both\n"]) for side in ("mine", "theirs")}
-    mine, theirs = (draw(edited(base, added)) for added in fresh.values())
-    return "".join(base), mine, theirs
+    fresh = {side: st.sampled_from([f"{side}\n", "both\n"]) for side in ("local", "upstream")}
+    local, upstream = (draw(edited(base, added)) for added in fresh.values())
+    return "".join(base), local, upstream
 
 
 texts = st.one_of(repeating(), distinct())
 
 
-def git_merge(base: str, mine: str, theirs: str, folder: Path) -> str | None:
-    """What `git merge-file` makes of it; `None` for a conflict."""
-    for name, text in (("base", base), ("mine", mine), ("theirs", theirs)):
+def git_merge(base: str, local: str, upstream: str, folder: Path) -> str | None:
+    """Return the result of `git merge-file`; `None` for a conflict."""
+    for name, text in (("base", base), ("local", local), ("upstream", upstream)):
         (folder / name).write_bytes(text.encode())
-    command = ["git", "merge-file", "-p", "mine", "base", "theirs"]
-    ended = subprocess.run(command, cwd=folder, check=False, capture_output=True)
-    assert ended.returncode < 128, ended.stderr
-    return ended.stdout.decode() if ended.returncode == 0 else None
+    command = ["git", "merge-file", "-p", "local", "base", "upstream"]
+    process = subprocess.run(command, cwd=folder, check=False, capture_output=True)
+    assert process.returncode < 128, process.stderr
+    return process.stdout.decode() if process.returncode == 0 else None
 
 
 @given(sides=distinct())
-def test_where_no_line_repeats_git_merges_the_same(
+def test_merge_of_distinct_lines_equals_git(
     sides: tuple[str, str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     assert merge_text(*sides) == git_merge(*sides, tmp_path_factory.mktemp("git"))
 
 
-def test_where_lines_repeat_nothing_is_merged_that_git_leaves_to_a_person(tmp_path: Path) -> None:
-    # Git may see a change in another place than we do; these cases show that it is rare.
-    chance = Random(1)  # noqa: S311 - the same cases in every run
+def test_merge_of_repeated_lines_equals_git_or_conflicts(tmp_path: Path) -> None:
+    # Git may place a change elsewhere. In these cases it does not.
+    random = Random(1)  # noqa: S311 - the same cases in every run
     for _ in range(200):
-        base = chance.choices("abcde", k=chance.randrange(12))
-        sides = ["".join(f"{line}\n" for line in one) for one in (base, *_edits(base, chance))]
+        base = random.choices("abcde", k=random.randrange(12))
+        sides = ["".join(f"{line}\n" for line in side) for side in (base, *_edits(base, random))]
         merged = merge_text(sides[0], sides[1], sides[2])
         if merged is not None:
             assert merged == git_merge(sides[0], sides[1], sides[2], tmp_path)
 
 
-def _edits(base: list[str], chance: Random) -> Iterator[list[str]]:
+def _edits(base: list[str], random: Random) -> Iterator[list[str]]:
     for _ in range(2):
         side = list(base)
-        for _ in range(chance.randint(1, 3)):
-            start = chance.randint(0, len(side))
-            side[start : start + chance.randrange(3)] = chance.choices(
-                "abcde", k=chance.randrange(3)
+        for _ in range(random.randint(1, 3)):
+            start = random.randint(0, len(side))
+            side[start : start + random.randrange(3)] = random.choices(
+                "abcde", k=random.randrange(3)
             )
         yield side
 
 
 @given(texts)
-def test_a_side_that_changed_nothing_takes_the_other_one(sides: tuple[str, str, str]) -> None:
-    base, mine, theirs = sides
-    assert merge_text(base, base, theirs) == theirs
-    assert merge_text(base, mine, base) == mine
-    assert merge_text(base, mine, mine) == mine
+def test_unchanged_side_takes_the_other(sides: tuple[str, str, str]) -> None:
+    base, local, upstream = sides
+    assert merge_text(base, base, upstream) == upstream
+    assert merge_text(base, local, base) == local
+    assert merge_text(base, local, local) == local
 
 
 @given(texts)
-def test_a_merge_knows_no_sides(sides: tuple[str, str, str]) -> None:
-    base, mine, theirs = sides
-    assert merge_text(base, mine, theirs) == merge_text(base, theirs, mine)
+def test_merge_is_symmetric(sides: tuple[str, str, str]) -> None:
+    base, local, upstream = sides
+    assert merge_text(base, local, upstream) == merge_text(base, upstream, local)
 
 
 @given(texts)
 @example(("a\nb", "a\nb\nc", "A\nx\na\nb"))
-def test_no_added_line_vanishes_in_a_merge(sides: tuple[str, str, str]) -> None:
+def test_merge_preserves_added_lines(sides: tuple[str, str, str]) -> None:
     merged = merge_text(*sides)
     assume(merged is not None)
     assert merged is not None
-    before, here, there, after = (Counter(split_lines(text)) for text in (*sides, merged))
-    for line in (here | there).keys() - before.keys():
-        assert after[line] >= max(here[line], there[line])
+    before, local_counts, upstream_counts, after = (
+        Counter(split_lines(text)) for text in (*sides, merged)
+    )
+    for line in (local_counts | upstream_counts).keys() - before.keys():
+        assert after[line] >= max(local_counts[line], upstream_counts[line])
 
 
 contents = st.sampled_from([b"a\nb\nc\n", b"A\nb\nc\n", b"a\nb\nC\n", b"\0", b"\xff"])
@@ -117,20 +119,20 @@ trees = st.dictionaries(paths, states, max_size=4)
 
 
 @given(trees, trees, trees, st.booleans())
-def test_files_that_only_a_person_changed_stay_and_every_path_has_an_outcome(
+def test_merged_files_match_their_outcomes(
     base: dict[str, FileState],
-    mine: dict[str, FileState],
-    theirs: dict[str, FileState],
+    local: dict[str, FileState],
+    upstream: dict[str, FileState],
     has_bytes: bool,
 ) -> None:
-    known = {path: MergeBase.from_file_state(one) for path, one in base.items()}
+    bases = {path: MergeBase.from_file_state(state) for path, state in base.items()}
     if not has_bytes:
-        known = {path: one._replace(data=None) for path, one in known.items()}
-    merged = merge_files(known, mine, theirs)
-    assert [one.path for one in merged.outcomes] == sorted({*base, *mine, *theirs})
+        bases = {path: state._replace(data=None) for path, state in bases.items()}
+    merged = merge_files(bases, local, upstream)
+    assert [outcome.path for outcome in merged.outcomes] == sorted({*base, *local, *upstream})
     for path, kind, _, _ in merged.outcomes:
         if kind in (MergeKind.CONFLICT, MergeKind.KEPT_LOCAL, MergeKind.UNCHANGED, MergeKind.SAME):
-            assert merged.files.get(path) == mine.get(path)
+            assert merged.files.get(path) == local.get(path)
         if kind in (
             MergeKind.TAKEN_UPSTREAM,
             MergeKind.ADDED,
@@ -138,18 +140,18 @@ def test_files_that_only_a_person_changed_stay_and_every_path_has_an_outcome(
             MergeKind.UNCHANGED,
             MergeKind.SAME,
         ):
-            assert merged.files.get(path) == theirs.get(path)
+            assert merged.files.get(path) == upstream.get(path)
         if kind in (MergeKind.TAKEN_UPSTREAM, MergeKind.ADDED, MergeKind.REMOVED):
-            assert mine.get(path) == base.get(path)
+            assert local.get(path) == base.get(path)
 
 
 @given(trees, trees)
-def test_files_that_nobody_touched_become_those_of_upstream(
-    base: dict[str, FileState], theirs: dict[str, FileState]
+def test_unchanged_files_become_the_upstream_files(
+    base: dict[str, FileState], upstream: dict[str, FileState]
 ) -> None:
     merged = merge_files(
-        {path: MergeBase.from_file_state(one) for path, one in base.items()}, base, theirs
+        {path: MergeBase.from_file_state(state) for path, state in base.items()}, base, upstream
     )
-    clashing = {one.path for one in merged.conflicts}
-    assert merged.files == {path: one for path, one in theirs.items() if path not in clashing}
+    clashing = {outcome.path for outcome in merged.conflicts}
+    assert merged.files == {path: state for path, state in upstream.items() if path not in clashing}
     assert not clashing & base.keys()

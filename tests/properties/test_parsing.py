@@ -1,4 +1,4 @@
-"""Whatever the bytes: an answer, and the same answer from the head as from the whole file."""
+"""Properties of parsing: never raises, and partial data gives the same result."""
 
 import pytest
 from hypothesis import example, given
@@ -31,17 +31,17 @@ def assert_well_formed(findings: tuple[Finding, ...], data: bytes) -> None:
 @example(b"", None, KeyCase.EXACT)
 @example(b"---\n---", "a", KeyCase.ANY)
 @example(b"---\n" + b"[" * MAX_FRONTMATTER_BYTES, "a", KeyCase.EXACT)
-def test_parsing_a_file_never_raises(data: bytes, folder: str | None, keys: KeyCase) -> None:
-    parsed = parse_skill(data, folder, keys)
+def test_parse_skill_never_raises(data: bytes, folder: str | None, key_case: KeyCase) -> None:
+    parsed = parse_skill(data, folder, key_case)
     assert_well_formed(parsed.findings, data)
     assert "\r" not in parsed.body
 
 
 @given(files, folders, key_cases, st.booleans())
-def test_parsing_a_head_never_raises(
-    data: bytes, folder: str | None, keys: KeyCase, complete: bool
+def test_parse_frontmatter_never_raises(
+    data: bytes, folder: str | None, key_case: KeyCase, complete: bool
 ) -> None:
-    head = parse_frontmatter(data, folder, keys, complete=complete)
+    head = parse_frontmatter(data, folder, key_case, complete=complete)
     if head is None:
         assert not complete
     else:
@@ -49,43 +49,43 @@ def test_parsing_a_head_never_raises(
 
 
 @given(skill_md_like, folders, key_cases)
-def test_the_head_of_a_readable_file_says_what_the_file_says(
-    data: bytes, folder: str | None, keys: KeyCase
+def test_both_parsers_agree_on_readable_files(
+    data: bytes, folder: str | None, key_case: KeyCase
 ) -> None:
-    parsed, head = parse_skill(data, folder, keys), parse_frontmatter(data, folder, keys)
+    parsed, head = parse_skill(data, folder, key_case), parse_frontmatter(data, folder, key_case)
     if {Code.NUL_BYTE, Code.NOT_UTF8}.isdisjoint(finding.code for finding in parsed.findings):
         assert parsed.frontmatter == head.frontmatter
         assert parsed.findings[: len(head.findings)] == head.findings
 
 
 @given(skill_md_like, any_bytes, folders, key_cases, st.data())
-def test_a_head_cut_after_the_closing_fence_is_enough(
-    data: bytes, more: bytes, folder: str | None, keys: KeyCase, choice: st.DataObject
+def test_data_up_to_the_closing_fence_is_enough(
+    data: bytes, more: bytes, folder: str | None, key_case: KeyCase, choice: st.DataObject
 ) -> None:
-    whole = data + more
-    block = find_frontmatter(whole)
+    complete_data = data + more
+    block = find_frontmatter(complete_data)
     if not isinstance(block, FrontmatterBlock):
         return
-    cut = choice.draw(st.integers(block.body_start, len(whole)))
-    head = parse_frontmatter(whole[:cut], folder, keys, complete=False)
-    assert head in (None, parse_frontmatter(whole, folder, keys))
+    cut = choice.draw(st.integers(block.body_start, len(complete_data)))
+    head = parse_frontmatter(complete_data[:cut], folder, key_case, complete=False)
+    assert head in (None, parse_frontmatter(complete_data, folder, key_case))
     if cut > block.body_start:
         assert isinstance(head, ParsedFrontmatter)
-        assert is_frontmatter_complete(whole[:cut])
+        assert is_frontmatter_complete(complete_data[:cut])
 
 
 @given(skill_md_like, folders, key_cases, st.integers(0, 200))
-def test_a_head_cut_inside_the_block_asks_for_more_or_says_the_same(
-    data: bytes, folder: str | None, keys: KeyCase, cut: int
+def test_data_cut_inside_the_block_needs_more(
+    data: bytes, folder: str | None, key_case: KeyCase, cut: int
 ) -> None:
     block = find_frontmatter(data)
     if isinstance(block, FrontmatterBlock) and block.start <= cut < block.end:
-        assert parse_frontmatter(data[:cut], folder, keys, complete=False) is None
+        assert parse_frontmatter(data[:cut], folder, key_case, complete=False) is None
         assert not is_frontmatter_complete(data[:cut])
 
 
 @given(st.text(max_size=200))
-def test_the_body_is_the_text_behind_the_fence(text: str) -> None:
+def test_body_is_the_text_after_the_fence(text: str) -> None:
     data = b"---\nname: a\ndescription: b\n---\n" + text.encode("utf-8", "replace")
     parsed = parse_skill(data, "a")
     if "\0" in text:
@@ -95,7 +95,7 @@ def test_the_body_is_the_text_behind_the_fence(text: str) -> None:
         assert parsed.body == expected.strip()
 
 
-@pytest.mark.parametrize("keys", list(KeyCase))
+@pytest.mark.parametrize("key_case", list(KeyCase))
 @given(data=skill_md_like)
-def test_parsing_twice_gives_the_same(data: bytes, keys: KeyCase) -> None:
-    assert parse_skill(data, "a", keys) == parse_skill(data, "a", keys)
+def test_parsing_is_deterministic(data: bytes, key_case: KeyCase) -> None:
+    assert parse_skill(data, "a", key_case) == parse_skill(data, "a", key_case)

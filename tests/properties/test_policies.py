@@ -1,4 +1,4 @@
-"""What holds between profiles, for precedence, globs and paths, whatever comes in."""
+"""Properties of profiles, precedence, globs and paths."""
 
 import ntpath
 import posixpath
@@ -52,16 +52,16 @@ policies = st.builds(
 
 
 @given(valid_skills)
-def test_a_skill_that_follows_every_rule_is_accepted_by_the_specification(
+def test_specification_accepts_valid_skills(
     skill: ValidSkill,
 ) -> None:
-    found = parse_skill(skill.data, skill.folder).findings
-    assert SPECIFICATION.load_policy.accepts(found)
+    parsed = parse_skill(skill.data, skill.folder)
+    assert SPECIFICATION.load_policy.accepts(parsed.findings)
 
 
 @pytest.mark.parametrize("name", LOOSER)
 @given(skill=st.one_of(valid_skills, st.builds(ValidSkill, skill_md_like, st.just("a"))))
-def test_what_the_specification_accepts_every_looser_profile_accepts(
+def test_looser_profiles_accept_what_the_specification_accepts(
     skill: ValidSkill, name: str
 ) -> None:
     profile = PROFILES[name]
@@ -72,46 +72,46 @@ def test_what_the_specification_accepts_every_looser_profile_accepts(
 
 
 @pytest.mark.parametrize("name", LOOSER)
-@given(found=st.lists(findings))
-def test_no_looser_profile_rejects_findings_that_the_specification_accepts(
-    found: list[Finding], name: str
+@given(any_findings=st.lists(findings))
+def test_looser_profiles_accept_findings_the_specification_accepts(
+    any_findings: list[Finding], name: str
 ) -> None:
-    if SPECIFICATION.load_policy.accepts(found):
-        unreserved = [one for one in found if one.code is not Code.NAME_RESERVED]
+    if SPECIFICATION.load_policy.accepts(any_findings):
+        unreserved = [finding for finding in any_findings if finding.code is not Code.NAME_RESERVED]
         assert PROFILES[name].load_policy.accepts(unreserved)
 
 
 @given(skills, policies)
-def test_precedence_is_idempotent_and_loses_nothing(
-    given_skills: list[Skill], policy: PrecedencePolicy
+def test_precedence_is_idempotent_and_lossless(
+    all_skills: list[Skill], policy: PrecedencePolicy
 ) -> None:
-    kept, shadowed, found = resolve_duplicates(given_skills, policy)
-    assert len(kept) + len(shadowed) == len(given_skills)
-    assert all(policy.get_key(one.skill) == policy.get_key(one.winner) for one in shadowed)
-    assert len(found) >= len(shadowed)
-    again, shadowed_again, _ = resolve_duplicates(kept, policy)
-    assert (again, shadowed_again) == (kept, [])
+    used, shadowed, reported = resolve_duplicates(all_skills, policy)
+    assert len(used) + len(shadowed) == len(all_skills)
+    assert all(policy.get_key(loser.skill) == policy.get_key(loser.winner) for loser in shadowed)
+    assert len(reported) >= len(shadowed)
+    again, shadowed_again, _ = resolve_duplicates(used, policy)
+    assert (again, shadowed_again) == (used, [])
 
 
 @given(skills, st.lists(names | st.just("*")), st.lists(names | st.just("?")))
 def test_no_skill_is_both_listed_and_inlined(
-    given_skills: list[Skill], available: list[str], inline: list[str]
+    all_skills: list[Skill], available: list[str], inline: list[str]
 ) -> None:
-    selection = select_skills(given_skills, Globs(tuple(available), tuple(inline)))
-    chosen = [id(skill) for skill in (*selection.listed, *selection.inlined)]
-    assert set(chosen) <= {id(skill) for skill in given_skills}
+    selection = select_skills(all_skills, Globs(tuple(available), tuple(inline)))
+    selected = [id(skill) for skill in (*selection.listed, *selection.inlined)]
+    assert set(selected) <= {id(skill) for skill in all_skills}
     assert {id(skill) for skill in selection.listed}.isdisjoint(map(id, selection.inlined))
 
 
 @given(any_text)
-def test_a_name_without_wildcards_matches_itself_alone(text: str) -> None:
+def test_pattern_without_wildcards_matches_only_itself(text: str) -> None:
     literal = text.replace("*", "").replace("?", "")
     assert matches_glob(literal, literal)
     assert not matches_glob(literal, literal + "x")
     assert matches_glob("*", text)
 
 
-PIECES = [
+SEGMENTS = [
     "..",
     ".",
     "...",
@@ -130,8 +130,8 @@ PIECES = [
 ]
 paths = st.one_of(
     any_text,
-    st.lists(st.sampled_from(PIECES), max_size=6).map("/".join),
-    st.lists(st.sampled_from(PIECES), max_size=6).map("\\".join),
+    st.lists(st.sampled_from(SEGMENTS), max_size=6).map("/".join),
+    st.lists(st.sampled_from(SEGMENTS), max_size=6).map("\\".join),
     st.text("./\\ :~ac", max_size=12),
 )
 
@@ -140,7 +140,7 @@ paths = st.one_of(
 @example("a/../../b")
 @example("C:..\\x")
 @example("\\\\?\\C:\\x")
-def test_no_text_makes_a_relative_path_that_leaves_its_root(text: str) -> None:
+def test_relative_path_never_leaves_its_root(text: str) -> None:
     try:
         path = RelativePath.parse(text)
     except UnsafePath:

@@ -1,4 +1,4 @@
-"""Searching holds for any text and any catalog."""
+"""Properties of search for any text and any catalog."""
 
 import pytest
 from hypothesis import given
@@ -32,73 +32,75 @@ phrases = st.one_of(st.lists(words, max_size=4).map(" ".join), texts)
 skills = st.lists(
     st.builds(make_catalog_skill, phrases, phrases, hidden=st.booleans()),
     max_size=6,
-).map(lambda found: [one._replace(folder=f"f{number}") for number, one in enumerate(found)])
+).map(lambda unnamed: [skill._replace(folder=f"f{number}") for number, skill in enumerate(unnamed)])
 queries = st.one_of(phrases, any_text, st.text('"*():^-+{}~ ANDORTabx', max_size=12))
 engines = pytest.mark.parametrize("engine", ENGINES)
 Kind = type[FtsEngine | LinearScanEngine]
 
 
-def build(found: list[Skill], engine: Kind) -> SearchIndex:
-    return SearchIndex.build(make_catalog(found), lambda skill: skill.description[::-1], engine)
+def build(catalog_skills: list[Skill], engine: Kind) -> SearchIndex:
+    return SearchIndex.build(
+        make_catalog(catalog_skills), lambda skill: skill.description[::-1], engine
+    )
 
 
-def found_by(index: SearchIndex, text: str) -> list[Skill]:
+def search_skills(index: SearchIndex, text: str) -> list[Skill]:
     return [hit.skill for hit in index.search(text, 100).hits]
 
 
 @engines
 @given(skills, queries)
-def test_no_text_raises_and_no_skill_is_told_twice(
-    engine: Kind, given_skills: list[Skill], text: str
+def test_search_never_raises_and_has_no_duplicate_hits(
+    engine: Kind, catalog_skills: list[Skill], text: str
 ) -> None:
-    found = build(given_skills, engine).search(text, 100)
-    places = [hit.skill.folder for hit in found.hits]
-    assert len(set(places)) == len(places) == found.total
-    for hit in found.hits:
-        shown, marks = hit.snippet
-        assert all(0 <= start < end <= len(shown) for start, end in marks)
+    result = build(catalog_skills, engine).search(text, 100)
+    folders = [hit.skill.folder for hit in result.hits]
+    assert len(set(folders)) == len(folders) == result.total
+    for hit in result.hits:
+        snippet, marks = hit.snippet
+        assert all(0 <= start < end <= len(snippet) for start, end in marks)
 
 
 @engines
 @given(skills, queries)
-def test_a_hit_matches_by_itself_whatever_else_the_catalog_holds(
-    engine: Kind, given_skills: list[Skill], text: str
+def test_hit_is_independent_of_other_skills(
+    engine: Kind, catalog_skills: list[Skill], text: str
 ) -> None:
-    for skill in found_by(build(given_skills, engine), text):
-        assert found_by(build([skill], engine), text) == [skill]
+    for skill in search_skills(build(catalog_skills, engine), text):
+        assert search_skills(build([skill], engine), text) == [skill]
 
 
 @engines
 @given(skills, queries.filter(lambda text: text.strip()))
-def test_a_skill_of_that_very_name_comes_first(
-    engine: Kind, given_skills: list[Skill], text: str
+def test_skill_with_the_exact_name_is_first(
+    engine: Kind, catalog_skills: list[Skill], text: str
 ) -> None:
     name = text.strip()
-    index = build([*given_skills, make_catalog_skill(name, "", "new")], engine)
+    index = build([*catalog_skills, make_catalog_skill(name, "", "new")], engine)
     assert index.search(name).hits[0].skill.name.strip() == name
 
 
 @engines
 @given(st.data(), skills, queries)
-def test_the_answer_does_not_depend_on_the_order_of_the_catalog(
-    engine: Kind, data: st.DataObject, given_skills: list[Skill], text: str
+def test_result_is_independent_of_catalog_order(
+    engine: Kind, data: st.DataObject, catalog_skills: list[Skill], text: str
 ) -> None:
-    other = data.draw(st.permutations(given_skills))
-    assert build(given_skills, engine).search(text) == build(list(other), engine).search(text)
+    other = data.draw(st.permutations(catalog_skills))
+    assert build(catalog_skills, engine).search(text) == build(list(other), engine).search(text)
 
 
 @engines
 @given(skills, queries, st.integers(1, 4), st.booleans())
-def test_pages_together_are_the_whole_answer(
-    engine: Kind, given_skills: list[Skill], text: str, limit: int, for_models: bool
+def test_pages_add_up_to_the_complete_result(
+    engine: Kind, catalog_skills: list[Skill], text: str, limit: int, for_models: bool
 ) -> None:
-    index = build(given_skills, engine)
-    whole = index.search(text, 100, for_models=for_models)
+    index = build(catalog_skills, engine)
+    complete = index.search(text, 100, for_models=for_models)
     pages = [
         index.search(text, limit, offset, for_models=for_models)
-        for offset in range(0, whole.total + 1, limit)
+        for offset in range(0, complete.total + 1, limit)
     ]
-    assert tuple(hit for page in pages for hit in page.hits) == whole.hits
+    assert tuple(hit for page in pages for hit in page.hits) == complete.hits
     assert [page.has_more for page in pages if page.hits][:-1] == [True] * (
-        len([page for page in pages if page.hits]) - 1 if whole.total else 0
+        len([page for page in pages if page.hits]) - 1 if complete.total else 0
     )

@@ -8,8 +8,8 @@ from skillhall._internal.workspace.validation import build_content
 from tests.support.memory_store import MemoryStore
 from tests.support.workspaces import make_workspace
 
-KEPT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-TEXTS = st.text(KEPT, max_size=40)
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+TEXTS = st.text(CHARACTERS, max_size=40)
 NAMES = st.text(st.characters(categories=["L", "N", "S"]), min_size=1, max_size=20)
 BUDGETS = st.none() | st.integers(0, 10_000)
 
@@ -26,15 +26,15 @@ def contents(draw: st.DrawFn) -> BlockContent:
     st.builds(SessionBudgets, BUDGETS, BUDGETS, BUDGETS, BUDGETS),
     st.lists(contents(), max_size=6),
 )
-def test_an_exported_session_is_the_same_session_and_the_same_bytes(
-    name: str, budgets: SessionBudgets, given_contents: list[BlockContent]
+def test_exported_session_round_trips(
+    name: str, budgets: SessionBudgets, block_contents: list[BlockContent]
 ) -> None:
     workspace = make_workspace(MemoryStore())
-    first = workspace.sessions.create(name, budgets, given_contents)
-    out = export_session(workspace.contexts.compile(first.id))
-    again = workspace.importer.create_session(out.data, out.name)
-    assert (again.name, again.budgets) == (first.name, first.budgets)
-    assert [one.content for one in workspace.blocks.list(again.id)] == [
-        one.content for one in workspace.blocks.list(first.id)
+    original = workspace.sessions.create(name, budgets, block_contents)
+    exported = export_session(workspace.contexts.compile(original.id))
+    imported = workspace.importer.create_session(exported.data, exported.name)
+    assert (imported.name, imported.budgets) == (original.name, original.budgets)
+    assert [block.content for block in workspace.blocks.list(imported.id)] == [
+        block.content for block in workspace.blocks.list(original.id)
     ]
-    assert export_session(workspace.contexts.compile(again.id)) == out
+    assert export_session(workspace.contexts.compile(imported.id)) == exported

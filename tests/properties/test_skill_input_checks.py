@@ -1,4 +1,4 @@
-"""Local skills: what is written reads back, and no path leads to what an agent may not read."""
+"""Properties of new local skills and of the files that agents may read."""
 
 import tempfile
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from skillhall.errors import SkillhallError
 from tests.support.skills import make_skill
 from tests.support.strategies import any_text
 
-# Printable text, and what YAML, Markdown and people trip over.
+# Printable text, and strings with a meaning in YAML or Markdown.
 _printable = st.characters(categories=("L", "M", "N", "P", "S", "Zs"))
 _tricky = st.sampled_from(
     ["- a", "a: b", "#", "'", '"', "---", "null", "0123", "[a", "{a", "|", ">", "\\", "🙂", " x "]
@@ -30,7 +30,7 @@ _descriptions = st.lists(
 
 
 @given(_names.filter(str.strip), _descriptions.filter(str.strip), any_text)
-def test_a_new_skill_reads_back_as_it_was_given(name: str, description: str, body: str) -> None:
+def test_new_skill_round_trips(name: str, description: str, body: str) -> None:
     try:
         prepared = prepare_new_skill("pdf", name, description, body)
     except SkillhallError:
@@ -46,7 +46,7 @@ def test_a_new_skill_reads_back_as_it_was_given(name: str, description: str, bod
 
 
 @given(any_text, any_text)
-def test_whatever_a_form_sends_is_written_as_meant_or_refused(name: str, description: str) -> None:
+def test_any_input_round_trips_or_is_rejected(name: str, description: str) -> None:
     try:
         prepared = prepare_new_skill("pdf", name, description, "")
     except SkillhallError:
@@ -56,7 +56,7 @@ def test_whatever_a_form_sends_is_written_as_meant_or_refused(name: str, descrip
 
 
 @given(any_text)
-def test_an_id_is_one_safe_name_or_refused(text: str) -> None:
+def test_skill_id_is_one_safe_name_or_rejected(text: str) -> None:
     try:
         identity = parse_skill_id(text)
     except SkillhallError:
@@ -66,12 +66,12 @@ def test_an_id_is_one_safe_name_or_refused(text: str) -> None:
     assert parse_skill_id(identity) == identity
 
 
-HIDDEN = "Nobody should read this."
+PRIVATE = "This text is private."
 
 
 @pytest.fixture(scope="module")
 def tools() -> Iterator[ReadTools]:
-    """A run directory with secrets beside it and in every place that is not for agents."""
+    """A run directory with secrets next to it and in every private path."""
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
         run = top / "run"
@@ -83,7 +83,7 @@ def tools() -> Iterator[ReadTools]:
             *("run/cache/a.md", "run/.skillhall/a.md", "run/key.pem", "run/sub/skillhall.db.md"),
         ):
             (top / path).parent.mkdir(parents=True, exist_ok=True)
-            (top / path).write_text(HIDDEN, encoding="utf-8")
+            (top / path).write_text(PRIVATE, encoding="utf-8")
         (run / "a.md").write_text("open", encoding="utf-8")
         links = {"out": "..", "up.md": "../secret.md", "g": ".git", "e.md": ".env.json", "l": "sub"}
         links |= {"c": "cache", "k.md": "key.pem", "here": ".", "sub/up": "..", "abs": str(top)}
@@ -109,7 +109,7 @@ _paths = st.one_of(
 
 
 @given(_paths)
-def test_no_path_leads_to_a_secret(tools: ReadTools, path: str) -> None:
-    answer = tools.read_file(path)
-    assert HIDDEN not in answer
-    assert answer == "open" or answer.startswith(("Error: ", "---\nname: pdf\n"))
+def test_no_path_reads_a_secret(tools: ReadTools, path: str) -> None:
+    result = tools.read_file(path)
+    assert PRIVATE not in result
+    assert result == "open" or result.startswith(("Error: ", "---\nname: pdf\n"))

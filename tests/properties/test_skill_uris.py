@@ -1,4 +1,4 @@
-"""No text of a server makes a path that leaves its skill."""
+"""Properties of URIs and entries of MCP servers: no path leaves its skill."""
 
 import posixpath
 
@@ -24,18 +24,18 @@ PDF = SkillUri.parse("skill://pdf/SKILL.md")
 @example("../../etc/passwd")
 @example("%2e%2e/%2e%2e/etc/passwd")
 @example("a/%2e%2e%2f%2e%2e/b")
-def test_no_file_of_a_skill_lies_outside_it(text: str) -> None:
+def test_file_uri_never_leaves_the_skill(text: str) -> None:
     try:
         path = PDF.to_relative_path(f"skill://pdf/{text}")
     except UnsafePath:
         return
     assert RelativePath.parse(path.text) == path
-    whole = posixpath.normpath(posixpath.join("/skills/pdf", path.text))
-    assert whole == f"/skills/pdf/{path.text}"
+    absolute = posixpath.normpath(posixpath.join("/skills/pdf", path.text))
+    assert absolute == f"/skills/pdf/{path.text}"
 
 
 @given(TEXTS)
-def test_a_uri_is_refused_or_names_a_skill(text: str) -> None:
+def test_uri_is_rejected_or_names_a_skill(text: str) -> None:
     try:
         uri = SkillUri.parse(text)
     except UnsafePath:
@@ -46,7 +46,7 @@ def test_a_uri_is_refused_or_names_a_skill(text: str) -> None:
 
 
 @given(st.fixed_dictionaries({"uri": TEXTS, "frontmatter": JSON, "resources": JSON}) | JSON)
-def test_reading_an_entry_never_raises_and_always_says_what_is_wrong(value: object) -> None:
+def test_invalid_entry_has_findings_and_never_raises(value: object) -> None:
     entry = parse_entry(value)
     assert entry.findings
     assert entry.files == ()

@@ -1,4 +1,4 @@
-"""The fast reader, the careful one and the repair see the same document, or the fast one doubts."""
+"""Properties of YAML readers: the fast reader agrees with the others or returns `None`."""
 
 import contextlib
 
@@ -20,38 +20,38 @@ from tests.support.strategies import (
 )
 
 
-def in_order(value: YamlValue) -> object:
-    """`value` in a form that is equal only if types and the order of keys are equal too."""
+def with_types_and_order(value: YamlValue) -> object:
+    """Convert `value` so that types and the order of keys matter for equality."""
     if isinstance(value, dict):
-        return {"map": [(key, in_order(item)) for key, item in value.items()]}
+        return {"map": [(key, with_types_and_order(item)) for key, item in value.items()]}
     if isinstance(value, list):
-        return [in_order(item) for item in value]
+        return [with_types_and_order(item) for item in value]
     return type(value), value
 
 
-def assert_the_careful_reader_agrees(block: str, plain: SimpleYamlResult) -> None:
-    careful = read_full_yaml(block)
-    assert in_order(careful.fields) == in_order(plain.fields)
-    assert careful.findings == list(plain.findings)
+def assert_full_reader_agrees(block: str, simple: SimpleYamlResult) -> None:
+    full = read_full_yaml(block)
+    assert with_types_and_order(full.fields) == with_types_and_order(simple.fields)
+    assert full.findings == list(simple.findings)
 
 
-def assert_the_repair_agrees(block: str, plain: SimpleYamlResult) -> None:
-    with pytest.raises(YamlReadError) as refusal:
+def assert_repair_agrees(block: str, simple: SimpleYamlResult) -> None:
+    with pytest.raises(YamlReadError) as error:
         read_full_yaml(block)
-    assert refusal.value.is_repairable
-    mended = repair_yaml(block, refusal.value)
-    assert in_order(mended.fields) == in_order(plain.fields)
-    assert mended.findings == [build_repaired_finding(plain.invalid_values), *plain.findings]
+    assert error.value.is_repairable
+    repaired = repair_yaml(block, error.value)
+    assert with_types_and_order(repaired.fields) == with_types_and_order(simple.fields)
+    assert repaired.findings == [build_repaired_finding(simple.invalid_values), *simple.findings]
 
 
 def assert_readers_agree(block: str) -> None:
-    plain = read_simple_yaml(block)
-    if plain is None:
+    simple = read_simple_yaml(block)
+    if simple is None:
         return
-    if plain.invalid_values:
-        assert_the_repair_agrees(block, plain)
+    if simple.invalid_values:
+        assert_repair_agrees(block, simple)
     else:
-        assert_the_careful_reader_agrees(block, plain)
+        assert_full_reader_agrees(block, simple)
 
 
 @given(tidy_blocks)
@@ -72,7 +72,7 @@ def test_readers_agree_on_blocks_with_one_odd_line(block: str) -> None:
 
 
 @given(disturbed_blocks)
-def test_readers_agree_on_blocks_with_a_slip_of_the_pen(block: str) -> None:
+def test_readers_agree_on_blocks_with_a_typo(block: str) -> None:
     assert_readers_agree(block)
 
 
@@ -82,13 +82,13 @@ def test_readers_agree_on_blocks_of_unrelated_lines(block: str) -> None:
 
 
 @given(yaml_blocks)
-def test_reading_fields_gives_fields_or_a_refusal(block: str) -> None:
+def test_read_fields_returns_fields_or_raises_read_error(block: str) -> None:
     with contextlib.suppress(YamlReadError):
         assert all(isinstance(key, str) for key in read_fields(block).fields)
 
 
 @given(yaml_blocks)
-def test_every_field_that_is_read_is_also_located(block: str) -> None:
+def test_every_read_field_is_located(block: str) -> None:
     try:
         fields = read_full_yaml(block).fields
     except YamlReadError:
@@ -99,12 +99,12 @@ def test_every_field_that_is_read_is_also_located(block: str) -> None:
 
 
 @given(yaml_blocks)
-def test_every_field_that_is_repaired_is_also_located(block: str) -> None:
+def test_every_repaired_field_is_located(block: str) -> None:
     try:
         read_full_yaml(block)
-    except YamlReadError as refusal:
+    except YamlReadError as error:
         try:
-            fields = repair_yaml(block, refusal).fields
+            fields = repair_yaml(block, error).fields
         except YamlReadError:
             return
         assert locate_fields_leniently(block).keys() == fields.keys()

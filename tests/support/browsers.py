@@ -153,8 +153,7 @@ class BrowserSession:
     def close(self) -> None:
         """Close everything; nothing may have gone wrong."""
         self.context.close()
-        assert not self.problems, "
-".join(self.problems)
+        assert not self.problems, "\n".join(self.problems)
 
     def find_accessibility_problems(self) -> list[str]:
         """What keeps people out of the page, at every width, light and dark.

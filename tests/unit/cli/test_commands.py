@@ -132,7 +132,7 @@ def test_a_root_that_is_missing_is_told_in_full(cli: Cli, tmp_path: Path) -> Non
 def test_show_tells_everything_about_a_skill(cli: Cli, skills: Path) -> None:
     assert cli("show", "Loud", "--root", "skills") == 0
     assert "name:           Loud\n" in cli.out
-    assert "  warn[name-uppercase]: line 2: the name 'Loud' is not lower case\n" in cli.out
+    assert "  warn[name-uppercase]: line 2: the name 'Loud' is not lowercase\n" in cli.out
 
 
 def test_show_as_json_has_files_tokens_and_frontmatter(cli: Cli, skills: Path) -> None:
@@ -219,10 +219,10 @@ def test_a_body_that_cannot_be_read_is_refused(cli: Cli, tmp_path: Path) -> None
 def test_validate_reads_like_a_compiler(cli: Cli, skills: Path) -> None:
     assert cli("validate", "skills") == 1
     assert cli.out.splitlines() == [
-        "skills/Loud/SKILL.md:2: reject[name-uppercase]: the name 'Loud' is not lower case",
+        "skills/Loud/SKILL.md:2: reject[name-uppercase]: the name 'Loud' is not lowercase",
         "    hint: write 'loud'",
         (
-            "skills/broken/SKILL.md:1: reject[no-frontmatter]: there is no frontmatter: "
+            "skills/broken/SKILL.md:1: reject[no-frontmatter]: no frontmatter: "
             "the first line is not '---'"
         ),
         "    hint: start the file with '---', 'name: …', 'description: …', '---'",

@@ -169,7 +169,7 @@ def test_a_wrong_field_is_refused_by_its_name(changes: Mapping[str, object], pro
     [
         ({"path": "../../.bashrc"}, "path is no path to write to: it leaves its folder"),
         ({"path": "C:\\x"}, "path is no path to write to"),
-        ({"path": "a\x1b[31m"}, "path is no path to write to: it holds control characters"),
+        ({"path": "a\x1b[31m"}, "path is no path to write to: it contains control characters"),
         ({"sha256": "g" * 64}, "sha256 is not of its form"),
         ({"size": -1}, "size is not a whole number"),
         ({"size": True}, "size is not a whole number"),

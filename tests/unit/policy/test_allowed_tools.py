@@ -15,7 +15,7 @@ from skillhall._internal.policy.allowed_tools import is_tool_allowed
         ("mcp__files__*", "mcp__files__read", ""),
     ],
 )
-def test_a_rule_allows_what_it_names(rule: str, tool: str, argument: str) -> None:
+def test_rule_allows_matching_calls(rule: str, tool: str, argument: str) -> None:
     assert is_tool_allowed(["Other", rule], tool, argument)
 
 
@@ -32,5 +32,5 @@ def test_a_rule_allows_what_it_names(rule: str, tool: str, argument: str) -> Non
         ("", "Bash", ""),
     ],
 )
-def test_and_nothing_else(rule: str, tool: str, argument: str) -> None:
+def test_rule_does_not_allow_other_calls(rule: str, tool: str, argument: str) -> None:
     assert not is_tool_allowed([rule], tool, argument)

@@ -5,16 +5,16 @@ from skillhall._internal.policy.naming import (
 )
 
 
-def test_the_frontmatter_alone_names_a_skill() -> None:
+def test_frontmatter_only_ignores_the_folder() -> None:
     assert use_frontmatter_only("", "", "folder") == ("", "")
     assert use_frontmatter_only("n", "d", "folder") == ("n", "d")
 
 
-def test_the_folder_stands_in_for_a_missing_name() -> None:
+def test_folder_replaces_a_missing_name() -> None:
     assert fill_name_from_folder("", "", "folder") == ("folder", "")
     assert fill_name_from_folder("n", "d", "folder") == ("n", "d")
 
 
-def test_the_folder_stands_in_for_a_blank_description() -> None:
+def test_folder_replaces_a_blank_description() -> None:
     assert fill_description_from_folder("n", " ", "folder") == ("n", "folder")
     assert fill_description_from_folder("n", "d", "folder") == ("n", "d")

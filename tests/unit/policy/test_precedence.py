@@ -11,7 +11,9 @@ from skillhall._internal.policy.precedence import (
 from skillhall._internal.skill.finding import Code
 
 PAIRS = [("a", 0), ("b", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 2), ("c", 2)]
-ALL_KEPT = PrecedencePolicy(in_root=DuplicatePolicy.KEEP_ALL, across_roots=DuplicatePolicy.KEEP_ALL)
+KEEP_ALL_POLICY = PrecedencePolicy(
+    in_root=DuplicatePolicy.KEEP_ALL, across_roots=DuplicatePolicy.KEEP_ALL
+)
 
 
 @dataclass(frozen=True)
@@ -23,17 +25,19 @@ class Skill:
     location: str = "/somewhere/SKILL.md"
 
 
-def test_different_names_are_all_kept_in_order() -> None:
+def test_unique_names_are_all_used_in_order() -> None:
     skills = [Skill("b"), Skill("a"), Skill("c", 1)]
     assert resolve_duplicates(skills, PrecedencePolicy()) == (skills, [], [])
 
 
-def test_the_first_of_a_name_wins_and_the_other_is_told() -> None:
+def test_first_duplicate_wins_and_the_other_is_reported() -> None:
     first, second = Skill("a", location="/1"), Skill("a", 1, location="/2")
-    kept, shadowed, findings = resolve_duplicates([first, second], PrecedencePolicy())
-    assert kept == [first]
-    assert [(one.skill, one.winner) for one in shadowed] == [(second, first)]
-    assert [(one.code, one.path, one.skill) for one in findings] == [(Code.SHADOWED, "/2", "a")]
+    used, shadowed, findings = resolve_duplicates([first, second], PrecedencePolicy())
+    assert used == [first]
+    assert [(loser.skill, loser.winner) for loser in shadowed] == [(second, first)]
+    assert [(finding.code, finding.path, finding.skill) for finding in findings] == [
+        (Code.SHADOWED, "/2", "a")
+    ]
     assert findings[0].message == "'a' is shadowed by /1 (the earlier root wins)"
 
 
@@ -50,46 +54,46 @@ def test_the_first_of_a_name_wins_and_the_other_is_told() -> None:
         ),
     ],
 )
-def test_the_rule_that_decided_is_named(winner: Skill, skill: Skill, rule: str) -> None:
+def test_shadowed_skill_has_the_rule(winner: Skill, skill: Skill, rule: str) -> None:
     _, (shadowed,), (finding,) = resolve_duplicates([winner, skill], PrecedencePolicy())
     assert shadowed.rule == rule
     assert rule in finding.message
 
 
-def test_all_of_a_name_are_kept_where_that_is_the_rule() -> None:
+def test_keep_all_uses_every_duplicate() -> None:
     skills = [Skill("a", location="/1"), Skill("a", location="/2"), Skill("a", 1, location="/3")]
-    kept, shadowed, findings = resolve_duplicates(skills, ALL_KEPT)
-    assert (kept, shadowed) == (skills, [])
-    assert [(one.code, one.path) for one in findings] == [
+    used, shadowed, findings = resolve_duplicates(skills, KEEP_ALL_POLICY)
+    assert (used, shadowed) == (skills, [])
+    assert [(finding.code, finding.path) for finding in findings] == [
         (Code.SAME_NAME, "/2"),
         (Code.SAME_NAME, "/3"),
     ]
-    assert findings[0].message == "'a' is also at /1; both are kept"
+    assert findings[0].message == "'a' is also at /1; both are loaded"
 
 
-def test_the_rules_for_one_root_and_for_several_differ() -> None:
+def test_rules_in_root_and_across_roots_are_independent() -> None:
     policy = PrecedencePolicy(across_roots=DuplicatePolicy.KEEP_ALL)
     first, same_root, other_root = Skill("a"), Skill("a", location="/2"), Skill("a", 1)
-    kept, shadowed, _ = resolve_duplicates([first, same_root, other_root], policy)
-    assert kept == [first, other_root]
-    assert [one.skill for one in shadowed] == [same_root]
+    used, shadowed, _ = resolve_duplicates([first, same_root, other_root], policy)
+    assert used == [first, other_root]
+    assert [loser.skill for loser in shadowed] == [same_root]
 
 
-def test_skills_may_be_the_same_by_id_and_not_by_name() -> None:
+def test_identity_may_be_the_id_instead_of_the_name() -> None:
     policy = PrecedencePolicy(identity=Identity.ID)
     first, same_name, same_id = Skill("a", id="1"), Skill("a", id="2"), Skill("b", id="1")
-    kept, shadowed, _ = resolve_duplicates([first, same_name, same_id], policy)
-    assert kept == [first, same_name]
-    assert [one.skill for one in shadowed] == [same_id]
+    used, shadowed, _ = resolve_duplicates([first, same_name, same_id], policy)
+    assert used == [first, same_name]
+    assert [loser.skill for loser in shadowed] == [same_id]
 
 
 @pytest.mark.parametrize("in_root", list(DuplicatePolicy))
 @pytest.mark.parametrize("across_roots", list(DuplicatePolicy))
-def test_settling_twice_changes_nothing_more(
+def test_resolving_duplicates_is_idempotent(
     in_root: DuplicatePolicy, across_roots: DuplicatePolicy
 ) -> None:
     policy = PrecedencePolicy(in_root=in_root, across_roots=across_roots)
     skills = [Skill(name, root, location=f"/{n}") for n, (name, root) in enumerate(PAIRS)]
-    kept, _, _ = resolve_duplicates(skills, policy)
-    again, shadowed, _ = resolve_duplicates(kept, policy)
-    assert (again, shadowed) == (kept, [])
+    used, _, _ = resolve_duplicates(skills, policy)
+    again, shadowed, _ = resolve_duplicates(used, policy)
+    assert (again, shadowed) == (used, [])

@@ -1,4 +1,4 @@
-"""Row by row against the table of profiles: what each of them makes of each situation."""
+"""Tests of every profile against the table of expected effects."""
 
 import pytest
 
@@ -24,8 +24,8 @@ ORDER = (
 )
 REJECT, WARN, ACCEPT = Effect.REJECT, Effect.WARN, Effect.ACCEPT
 
-# A situation, the folder, and what the profiles make of it, in the order above.
-SITUATIONS: dict[str, tuple[bytes, str | None, str]] = {
+# The file, its folder, and the expected effects in the order above.
+CASES_BY_NAME: dict[str, tuple[bytes, str | None, str]] = {
     "good": (make_skill_md("pdf"), "pdf", "OK OK OK OK OK OK OK OK"),
     "name missing": (make_skill_md(None), "pdf", "NO NO WRN OK NO WRN NO NO"),
     "name missing in a flat file": (make_skill_md(None), None, "NO NO WRN NO NO WRN NO NO"),
@@ -100,8 +100,8 @@ SITUATIONS: dict[str, tuple[bytes, str | None, str]] = {
 EFFECTS = {"OK": ACCEPT, "WRN": WARN, "NO": REJECT}
 
 
-def effect_of(profile: Profile, data: bytes, folder: str | None) -> Effect:
-    """The gravest effect that the profile finds."""
+def strictest_effect(profile: Profile, data: bytes, folder: str | None) -> Effect:
+    """Return the strictest effect of the findings."""
     findings = parse_skill(data, folder, profile.key_case).findings
     effects = {judged.effect for judged in profile.load_policy.judge(findings)}
     assert profile.load_policy.accepts(findings) is (REJECT not in effects)
@@ -109,25 +109,25 @@ def effect_of(profile: Profile, data: bytes, folder: str | None) -> Effect:
 
 
 CASES = [
-    pytest.param(name, data, folder, EFFECTS[word], id=f"{name}-{situation}")
-    for situation, (data, folder, row) in SITUATIONS.items()
-    for name, word in zip(ORDER, row.split(), strict=True)
+    pytest.param(name, data, folder, EFFECTS[effect], id=f"{name}-{case}")
+    for case, (data, folder, row) in CASES_BY_NAME.items()
+    for name, effect in zip(ORDER, row.split(), strict=True)
 ]
 
 
-def test_the_table_speaks_of_every_profile() -> None:
+def test_table_has_every_profile() -> None:
     assert tuple(PROFILES) == ORDER
 
 
 @pytest.mark.parametrize(("name", "data", "folder", "expected"), CASES)
-def test_a_situation_has_the_effect_of_the_table(
+def test_effect_matches_the_table(
     name: str, data: bytes, folder: str | None, expected: Effect
 ) -> None:
-    assert effect_of(PROFILES[name], data, folder) is expected
+    assert strictest_effect(PROFILES[name], data, folder) is expected
 
 
 @pytest.mark.parametrize("name", [name for name in ORDER if name != "skills-ref"])
-def test_whatever_a_profile_rejects_the_specification_rejects_too(name: str) -> None:
+def test_specification_rejects_what_other_profiles_reject(name: str) -> None:
     specification = PROFILES["specification"].load_policy
     rejected = {code for code in Code if PROFILES[name].load_policy.get_effect(code) is REJECT}
     also = {code for code in Code if specification.get_effect(code) is REJECT}
@@ -135,12 +135,12 @@ def test_whatever_a_profile_rejects_the_specification_rejects_too(name: str) -> 
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
-def test_routes_are_reserved_for_the_prompt_repository_alone(profile: Profile) -> None:
+def test_only_prompt_repository_reserves_names(profile: Profile) -> None:
     is_server = profile.name == "prompt-repository"
     assert profile.reserved_names == ({"refresh", "sources"} if is_server else set())
 
 
-def test_a_reserved_name_is_refused_where_names_are_reserved() -> None:
+def test_prompt_repository_rejects_reserved_names() -> None:
     assert PROFILES["prompt-repository"].load_policy.get_effect(Code.NAME_RESERVED) is REJECT
 
 
@@ -154,11 +154,11 @@ def test_a_reserved_name_is_refused_where_names_are_reserved() -> None:
         ("instruction-skills", []),
     ],
 )
-def test_roots_stand_in_order_of_precedence(name: str, roots: list[str]) -> None:
+def test_roots_are_in_order_of_precedence(name: str, roots: list[str]) -> None:
     assert [folder for folder, _ in PROFILES[name].roots] == roots
 
 
-def test_local_skills_are_of_the_system_or_of_the_user() -> None:
+def test_local_skills_have_system_and_user_roots() -> None:
     assert [source for _, source in PROFILES["local-skills"].roots] == ["system", "user"]
 
 
@@ -175,9 +175,7 @@ def test_local_skills_are_of_the_system_or_of_the_user() -> None:
         ("skills-module", 1, False, False),
     ],
 )
-def test_a_scan_goes_as_deep_as_the_table_says(
-    name: str, depth: int, flat: bool, inside: bool
-) -> None:
+def test_scan_depth_matches_the_table(name: str, depth: int, flat: bool, inside: bool) -> None:
     scan = PROFILES[name].scan_policy
     assert (scan.max_depth, scan.include_flat_files, scan.search_inside_skills) == (
         depth,
@@ -199,7 +197,7 @@ def test_a_scan_goes_as_deep_as_the_table_says(
         ("skills-module", LinkPolicy.DO_NOT_FOLLOW),
     ],
 )
-def test_links_are_followed_where_the_table_says(name: str, links: LinkPolicy) -> None:
+def test_link_policy_matches_the_table(name: str, links: LinkPolicy) -> None:
     assert PROFILES[name].scan_policy.link_policy is links
 
 
@@ -214,28 +212,26 @@ def test_links_are_followed_where_the_table_says(name: str, links: LinkPolicy) -
         ("skills-module", True, False),
     ],
 )
-def test_hidden_folders_and_node_modules_are_skipped_where_the_table_says(
-    name: str, hidden: bool, modules: bool
-) -> None:
+def test_skipped_folders_match_the_table(name: str, hidden: bool, modules: bool) -> None:
     scan = PROFILES[name].scan_policy
     assert (scan.reason_to_skip(".x") is not None) is hidden
     assert (scan.reason_to_skip("node_modules") is not None) is modules
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
-@pytest.mark.parametrize("litter", [".git", "__MACOSX", ".DS_Store", "._SKILL.md"])
-def test_litter_is_never_part_of_a_skill(profile: Profile, litter: str) -> None:
-    assert profile.scan_policy.reason_to_skip(litter) == "never part of a skill"
+@pytest.mark.parametrize("name", [".git", "__MACOSX", ".DS_Store", "._SKILL.md"])
+def test_always_skipped_names_are_never_part_of_a_skill(profile: Profile, name: str) -> None:
+    assert profile.scan_policy.reason_to_skip(name) == "never part of a skill"
 
 
-def test_bundles_keep_hidden_files_in_the_skills_module_alone() -> None:
-    keeping = [
+def test_only_skills_module_includes_hidden_files() -> None:
+    including = [
         name for name, profile in PROFILES.items() if profile.scan_policy.include_hidden_files
     ]
-    assert keeping == ["skills-module"]
+    assert including == ["skills-module"]
 
 
-def test_keys_of_any_case_count_in_two_profiles() -> None:
+def test_two_profiles_accept_keys_in_any_case() -> None:
     any_case = [name for name, profile in PROFILES.items() if profile.key_case is KeyCase.ANY]
     assert any_case == ["local-skills", "skill-import"]
 
@@ -250,16 +246,18 @@ def test_keys_of_any_case_count_in_two_profiles() -> None:
         ("skills-module", DuplicatePolicy.FIRST_WINS, DuplicatePolicy.FIRST_WINS),
     ],
 )
-def test_equal_names_are_settled_as_the_table_says(
+def test_duplicate_policy_matches_the_table(
     name: str, in_root: DuplicatePolicy, across_roots: DuplicatePolicy
 ) -> None:
     precedence = PROFILES[name].precedence_policy
     assert (precedence.in_root, precedence.across_roots) == (in_root, across_roots)
 
 
-def test_local_skills_are_known_by_their_folder() -> None:
+def test_only_local_skills_are_identified_by_folder() -> None:
     by_id = [
-        name for name, one in PROFILES.items() if one.precedence_policy.identity is Identity.ID
+        name
+        for name, profile in PROFILES.items()
+        if profile.precedence_policy.identity is Identity.ID
     ]
     assert by_id == ["local-skills"]
 
@@ -277,17 +275,17 @@ def test_local_skills_are_known_by_their_folder() -> None:
         ("skills-module", ("", "d"), ("n", "")),
     ],
 )
-def test_what_is_missing_is_replaced_as_the_table_says(
+def test_name_policy_matches_the_table(
     name: str, nameless: tuple[str, str], undescribed: tuple[str, str]
 ) -> None:
-    label = PROFILES[name].name_policy
-    assert label("", "d", "folder") == nameless
-    assert label("n", "", "folder") == undescribed
-    assert label("n", "d", "folder") == ("n", "d")
+    name_policy = PROFILES[name].name_policy
+    assert name_policy("", "d", "folder") == nameless
+    assert name_policy("n", "", "folder") == undescribed
+    assert name_policy("n", "d", "folder") == ("n", "d")
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_no_profile_rejects_for_what_the_scan_finds(profile: Profile) -> None:
+def test_no_profile_rejects_risks(profile: Profile) -> None:
     for code, tier in TIERS.items():
         expected = Effect.ACCEPT if tier is Tier.INFO else Effect.WARN
         assert profile.load_policy.get_effect(code) is expected

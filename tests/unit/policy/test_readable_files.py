@@ -8,13 +8,13 @@ from skillhall._internal.policy.readable_files import (
 )
 
 
-def test_extensions_are_listed_once_in_lower_case_with_a_dot() -> None:
+def test_extensions_are_unique_lowercase_with_dot() -> None:
     assert normalize_extensions([".md", "SQL", " .Md"]) == (".md", ".sql")
     assert normalize_extensions(".rst") == (".rst",)
 
 
 @pytest.mark.parametrize("text", ["", ".", "tar.gz", "a/b", "a b", "a\\b"])
-def test_what_is_no_extension_is_refused(text: str) -> None:
+def test_invalid_extension_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not a file extension such as"):
         normalize_extensions([text])
 
@@ -48,7 +48,7 @@ def test_what_is_no_extension_is_refused(text: str) -> None:
         "skillhall\u200d.toml",
     ],
 )
-def test_hidden_entries_and_our_own_files_are_private(path: str) -> None:
+def test_hidden_and_skillhall_files_are_private(path: str) -> None:
     assert is_private_path(path.split("/"))
 
 
@@ -66,7 +66,7 @@ def test_hidden_entries_and_our_own_files_are_private(path: str) -> None:
         "draft~.md",
     ],
 )
-def test_ordinary_files_are_not(path: str) -> None:
+def test_other_files_are_not_private(path: str) -> None:
     assert not is_private_path(path.split("/"))
 
 
@@ -84,5 +84,5 @@ def test_ordinary_files_are_not(path: str) -> None:
         ("a.mdx", False),
     ],
 )
-def test_the_last_ending_counts(path: str, expected: bool) -> None:
+def test_only_the_last_extension_counts(path: str, expected: bool) -> None:
     assert has_extension(path, DEFAULT_EXTENSIONS) is expected

@@ -8,7 +8,7 @@ from tests.support.skills import make_skill_md
 
 
 @dataclass(frozen=True)
-class Machine:
+class FakeHost:
     platform: str = "linux"
 
     def has_program(self, name: str) -> bool:
@@ -18,10 +18,10 @@ class Machine:
         return name == "HOME"
 
 
-def reason(metadata: str) -> str | None:
+def check_message(metadata: str) -> str | None:
     parsed = parse_skill(make_skill_md("pdf", metadata=metadata), "pdf")
-    found = check_requirements(parsed.frontmatter, Machine())
-    return found.message if found else None
+    finding = check_requirements(parsed.frontmatter, FakeHost())
+    return finding.message if finding else None
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def reason(metadata: str) -> str | None:
         "{openclaw: {requires: [svn], os: }}",
     ],
 )
-def test_a_skill_that_finds_what_it_needs_is_offered(metadata: str) -> None:
-    assert reason(metadata) is None
+def test_skill_with_met_requirements_has_no_finding(metadata: str) -> None:
+    assert check_message(metadata) is None
 
 
 @pytest.mark.parametrize(
-    ("metadata", "why"),
+    ("metadata", "reason"),
     [
         ("{openclaw: {requires: {bins: [svn]}}}", "the program 'svn' is not installed"),
         ("{clawdbot: {requires: {bins: svn}}}", "the program 'svn' is not installed"),
@@ -50,18 +50,18 @@ def test_a_skill_that_finds_what_it_needs_is_offered(metadata: str) -> None:
             "{openclaw: {requires: {anyBins: [svn, hg]}}}",
             "none of the programs 'svn', 'hg' is installed",
         ),
-        ("{openclaw: {os: [macos]}}", "it is made for darwin"),
+        ("{openclaw: {os: [macos]}}", "it requires darwin"),
         (
             "{openclaw: {os: win32, requires: {bins: [svn]}}}",
-            "it is made for win32, the program 'svn' is not installed",
+            "it requires win32, the program 'svn' is not installed",
         ),
     ],
 )
-def test_a_skill_that_misses_something_is_not_and_says_why(metadata: str, why: str) -> None:
-    assert reason(metadata) == f"'pdf' is not offered: {why}"
+def test_unmet_requirement_is_reported_with_reason(metadata: str, reason: str) -> None:
+    assert check_message(metadata) == f"'pdf' is not available: {reason}"
 
 
-def test_a_skill_without_metadata_needs_nothing() -> None:
+def test_skill_without_metadata_has_no_requirements() -> None:
     assert (
-        check_requirements(parse_skill(make_skill_md("pdf"), "pdf").frontmatter, Machine()) is None
+        check_requirements(parse_skill(make_skill_md("pdf"), "pdf").frontmatter, FakeHost()) is None
     )

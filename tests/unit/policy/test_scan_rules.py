@@ -22,21 +22,21 @@ from skillhall._internal.policy.scan_rules import (
         ("_pdf", None),
     ],
 )
-def test_an_entry_is_passed_over_for_a_reason(name: str, reason: str | None) -> None:
+def test_skipped_entry_has_a_reason(name: str, reason: str | None) -> None:
     assert ScanPolicy(skip_names=GENERATED_FOLDERS).reason_to_skip(name) == reason
 
 
-def test_hidden_entries_are_kept_where_that_is_asked() -> None:
+def test_hidden_entries_can_be_included() -> None:
     policy = ScanPolicy(skip_hidden=False)
     assert policy.reason_to_skip(".hidden") is None
     assert policy.reason_to_skip(".git") == "never part of a skill"
 
 
-def test_litter_starts_with_a_dot_or_an_underscore() -> None:
+def test_always_skipped_names_start_with_dot_or_underscore() -> None:
     assert {name[0] for name in ALWAYS_SKIPPED} == {".", "_"}
 
 
-def test_a_folder_without_a_skill_is_a_place_to_look_into_once_the_search_goes_deeper() -> None:
+def test_deeper_scan_allows_folders_without_a_skill() -> None:
     assert ScanPolicy().with_depth(1).empty_folders is EmptyFolderPolicy.REJECT
     assert ScanPolicy().with_depth(2).empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
 
@@ -57,7 +57,7 @@ def test_a_folder_without_a_skill_is_a_place_to_look_into_once_the_search_goes_d
         (".skillhall-0123456789abcdef", "skills", False),
     ],
 )
-def test_hidden_groups_of_skills_are_searched_in_collections(
+def test_hidden_groups_are_searched_only_in_repositories(
     name: str, parent: str, is_group: bool
 ) -> None:
     assert ScanPolicy(search_as_repository=True).is_hidden_group(name, parent) is is_group
@@ -78,5 +78,5 @@ def test_hidden_groups_of_skills_are_searched_in_collections(
         ("", 0),
     ],
 )
-def test_the_folders_of_agents_are_known_by_their_shape(path: str, depth: int) -> None:
+def test_install_folders_of_agents_are_recognized(path: str, depth: int) -> None:
     assert installed_prefix_length(path.split("/")) == depth

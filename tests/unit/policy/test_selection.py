@@ -10,13 +10,13 @@ from skillhall._internal.skill.yaml.values import YamlValue
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedSkill:
     name: str
     location: str = "/a/SKILL.md"
 
 
-def chosen(globs: Globs, *names: str) -> tuple[list[str], list[str], list[Code]]:
-    selection = select_skills([Named(name) for name in names], globs)
+def select(globs: Globs, *names: str) -> tuple[list[str], list[str], list[Code]]:
+    selection = select_skills([NamedSkill(name) for name in names], globs)
     return (
         [skill.name for skill in selection.listed],
         [skill.name for skill in selection.inlined],
@@ -55,51 +55,52 @@ def test_stars_and_question_marks_are_the_only_wildcards(
     assert matches_glob(pattern, name) is matched
 
 
-def test_a_run_of_stars_is_not_slow() -> None:
+def test_run_of_stars_is_fast() -> None:
     assert not matches_glob("*" * 5000 + "b", "a" * 1000)
 
 
-def test_everything_is_listed_when_nothing_is_said() -> None:
-    assert chosen(Globs(), "a", "b") == (["a", "b"], [], [])
+def test_everything_is_listed_by_default() -> None:
+    assert select(Globs(), "a", "b") == (["a", "b"], [], [])
 
 
-def test_nothing_is_listed_when_only_inline_is_given() -> None:
-    assert chosen(Globs(inline=("a",)), "a", "b") == ([], ["a"], [])
+def test_nothing_is_listed_with_only_inline_patterns() -> None:
+    assert select(Globs(inline=("a",)), "a", "b") == ([], ["a"], [])
 
 
 @pytest.mark.parametrize("globs", [Globs((), None), Globs((), ()), Globs(None, ())])
-def test_an_empty_list_selects_nothing(globs: Globs) -> None:
-    assert chosen(globs, "a") == ([], [], [])
+def test_empty_pattern_list_selects_nothing(globs: Globs) -> None:
+    assert select(globs, "a") == ([], [], [])
 
 
 def test_inline_wins_over_available_with_a_finding() -> None:
-    listed, inlined, codes = chosen(Globs(("*",), ("b",)), "a", "b", "c")
+    listed, inlined, codes = select(Globs(("*",), ("b",)), "a", "b", "c")
     assert (listed, inlined, codes) == (["a", "c"], ["b"], [Code.INLINE_WINS])
 
 
-def test_a_pattern_that_matches_nothing_is_found_once() -> None:
-    _, _, codes = chosen(Globs(("x", "x", "a"), ("x", "y*")), "a")
+def test_unmatched_pattern_is_reported_once() -> None:
+    _, _, codes = select(Globs(("x", "x", "a"), ("x", "y*")), "a")
     assert codes == [Code.PATTERN_UNMATCHED, Code.PATTERN_UNMATCHED]
 
 
-def test_the_default_pattern_is_no_finding_in_an_empty_source() -> None:
+def test_default_pattern_has_no_finding_in_empty_source() -> None:
     assert select_skills([], Globs()) == Selection()
 
 
-def test_skills_stay_in_their_order_whatever_the_order_of_patterns() -> None:
-    assert chosen(Globs(("b", "a")), "a", "b")[0] == ["a", "b"]
+def test_order_of_skills_is_independent_of_patterns() -> None:
+    assert select(Globs(("b", "a")), "a", "b")[0] == ["a", "b"]
 
 
-def test_skills_of_one_name_are_all_selected() -> None:
-    assert chosen(Globs(None, ("a",)), "a", "a")[1] == ["a", "a"]
+def test_duplicate_names_are_all_selected() -> None:
+    assert select(Globs(None, ("a",)), "a", "a")[1] == ["a", "a"]
 
 
-@pytest.mark.parametrize(("value", "shown"), [(True, False), ("true", False), (False, True)])
-def test_a_skill_that_disables_model_invocation_is_not_shown(value: YamlValue, shown: bool) -> None:
+@pytest.mark.parametrize(("value", "visible"), [(True, False), ("true", False), (False, True)])
+def test_skill_that_disables_model_invocation_is_hidden(value: YamlValue, visible: bool) -> None:
     assert (
-        is_visible_to_models(Frontmatter.from_fields({"disable-model-invocation": value})) is shown
+        is_visible_to_models(Frontmatter.from_fields({"disable-model-invocation": value}))
+        is visible
     )
 
 
-def test_a_skill_is_shown_unless_it_says_otherwise() -> None:
+def test_skill_is_visible_by_default() -> None:
     assert is_visible_to_models(Frontmatter.from_fields({"name": "a"}))

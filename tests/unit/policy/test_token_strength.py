@@ -1,4 +1,4 @@
-"""Which tokens are too easy to guess."""
+"""Tests of weak tokens."""
 
 import secrets
 import string
@@ -27,12 +27,12 @@ from skillhall._internal.policy.token_strength import is_weak_token
         "                    ",
     ],
 )
-def test_trivial_tokens_are_recognised(token: str) -> None:
+def test_weak_token_is_detected(token: str) -> None:
     assert is_weak_token(token)
 
 
 @pytest.mark.parametrize("size", [16, 24, 32])
-def test_random_tokens_are_accepted(size: int) -> None:
+def test_random_token_is_accepted(size: int) -> None:
     for _ in range(50):
         assert not is_weak_token(secrets.token_urlsafe(size))
         assert not is_weak_token(secrets.token_hex(size))
@@ -40,5 +40,5 @@ def test_random_tokens_are_accepted(size: int) -> None:
     assert not is_weak_token(letters)
 
 
-def test_a_passphrase_is_accepted() -> None:
+def test_passphrase_is_accepted() -> None:
     assert not is_weak_token("correct-horse-battery-staple")

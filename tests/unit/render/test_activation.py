@@ -1,7 +1,7 @@
 from skillhall._internal.render.activation import MAX_RESOURCES, render_activation
 
 
-def test_an_activation_holds_body_directory_and_resources() -> None:
+def test_activation_contains_body_directory_and_resources() -> None:
     text = render_activation("pdf", "/skills/pdf", "# PDF\n", ["scripts/read.py", "a&b.md"])
     assert text == (
         '<skill_content name="pdf">\n'
@@ -18,21 +18,21 @@ def test_an_activation_holds_body_directory_and_resources() -> None:
     )
 
 
-def test_a_skill_without_other_files_names_none() -> None:
+def test_skill_without_other_files_has_no_resources() -> None:
     assert "<skill_resources>" not in render_activation("pdf", "/skills/pdf", "body")
 
 
-def test_a_long_list_of_files_is_cut_and_says_so() -> None:
+def test_long_resource_list_is_cut_and_counted() -> None:
     text = render_activation("pdf", "/s", "body", [f"{n}.md" for n in range(MAX_RESOURCES + 3)])
     assert text.count("<file>") == MAX_RESOURCES
     assert "  (3 more files are not listed here)\n</skill_resources>" in text
 
 
-def test_one_file_more_is_told_in_the_singular() -> None:
+def test_one_unlisted_file_is_singular() -> None:
     text = render_activation("pdf", "/s", "body", ["a.md"] * (MAX_RESOURCES + 1))
     assert "(1 more file is not listed here)" in text
 
 
-def test_a_body_cannot_close_the_activation() -> None:
+def test_body_cannot_close_the_activation() -> None:
     text = render_activation("pdf", "/s", "x</Skill_Content>y</skill>")
     assert "x&lt;/Skill_Content>y</skill>" in text

@@ -11,7 +11,7 @@ class Entry(NamedTuple):
     location: str
 
 
-def test_a_manifest_tells_path_size_digest_and_executable() -> None:
+def test_manifest_has_path_size_digest_and_executable() -> None:
     file = SkillFile(RelativePath.parse("run.sh"), 4, executable=True, read=lambda: b"true")
     digest = hashlib.sha256(b"true").hexdigest()
     assert build_manifest([file]) == [
@@ -19,7 +19,7 @@ def test_a_manifest_tells_path_size_digest_and_executable() -> None:
     ]
 
 
-def test_a_listing_as_values_escapes_nothing() -> None:
+def test_serialized_listing_is_not_escaped() -> None:
     assert serialize_listing([Entry("a&b", "c\nd", "/<e>")]) == [
         {"name": "a&b", "description": "c\nd", "location": "/<e>"}
     ]

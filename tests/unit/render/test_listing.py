@@ -27,44 +27,44 @@ Read it.
 INLINED = InlineSkill("pdf", "/skills/pdf/SKILL.md", "/skills/pdf", "\nRead it.\n")
 
 
-def test_a_listing_has_one_line_for_each_element() -> None:
+def test_listing_has_one_line_per_element() -> None:
     assert render_listing([Entry()]) == LISTING
 
 
-def test_no_entries_give_no_listing() -> None:
+def test_empty_listing_is_empty_text() -> None:
     assert render_listing([]) == ""
 
 
-def test_entries_keep_their_order() -> None:
+def test_listing_preserves_order() -> None:
     text = render_listing([Entry("b"), Entry("a")])
     assert text.index("<name>b</name>") < text.index("<name>a</name>")
 
 
-def test_every_field_of_a_listing_is_escaped() -> None:
+def test_every_listing_field_is_escaped() -> None:
     text = render_listing([Entry("<n>", '"d"\n</skill>', "/a&b/'c'/SKILL.md")])
     assert "<name>&lt;n&gt;</name>" in text
     assert "<description>&quot;d&quot; &lt;/skill&gt;</description>" in text
     assert "<location>/a&amp;b/&apos;c&apos;/SKILL.md</location>" in text
 
 
-def test_an_inline_block_names_its_folder_and_holds_the_trimmed_body() -> None:
+def test_inline_block_has_folder_and_trimmed_body() -> None:
     assert render_inline(*INLINED) == INLINE
 
 
-def test_a_folder_named_like_a_closing_tag_cannot_close_the_block() -> None:
+def test_folder_name_cannot_close_the_block() -> None:
     text = render_inline('a"b', "/</skill>/SKILL.md", "/</skill>", "body")
     assert text.count("</skill>") == 1
     assert text.startswith('<skill name="a&quot;b" location="/&lt;/skill&gt;/SKILL.md">\n')
 
 
-def test_the_listing_comes_first_and_blank_lines_separate() -> None:
+def test_listing_precedes_inline_blocks() -> None:
     text = render_instructions([Entry()], [INLINED, INLINED])
     assert text == f"{LISTING}\n\n{INLINE}\n\n{INLINE}"
 
 
-def test_inline_blocks_alone_start_without_a_blank_line() -> None:
+def test_inline_blocks_without_listing_have_no_leading_blank_line() -> None:
     assert render_instructions([], [INLINED]) == INLINE
 
 
-def test_nothing_selected_gives_no_text() -> None:
+def test_empty_selection_is_empty_text() -> None:
     assert render_instructions([], []) == ""

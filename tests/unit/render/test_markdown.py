@@ -11,27 +11,27 @@ class Entry(NamedTuple):
     location: str = "/skills/pdf/SKILL.md"
 
 
-def test_a_skill_is_one_list_item() -> None:
+def test_skill_is_one_list_item() -> None:
     text = render_markdown([Entry(), Entry("csv", "Lists.", "/c/SKILL.md")])
     assert text == (
         "- **pdf**: Reads PDF files. (`/skills/pdf/SKILL.md`)\n- **csv**: Lists. (`/c/SKILL.md`)"
     )
 
 
-def test_no_skills_give_no_list() -> None:
+def test_list_without_skills_is_empty() -> None:
     assert render_markdown([]) == ""
 
 
-@pytest.mark.parametrize("sign", list("\\`*_~[]<>&|"))
-def test_a_sign_of_markdown_in_a_name_is_shown_as_it_is(sign: str) -> None:
-    assert render_markdown([Entry(f"a{sign}b")]).startswith(f"- **a\\{sign}b**: ")
+@pytest.mark.parametrize("character", list("\\`*_~[]<>&|"))
+def test_markdown_character_in_name_is_escaped(character: str) -> None:
+    assert render_markdown([Entry(f"a{character}b")]).startswith(f"- **a\\{character}b**: ")
 
 
-def test_a_line_break_in_a_description_cannot_start_another_item() -> None:
+def test_line_break_in_description_cannot_start_an_item() -> None:
     text = render_markdown([Entry(description="One.\n- **fake**: Two.")])
     assert text.startswith("- **pdf**: One. - \\*\\*fake\\*\\*: Two.")
     assert "\n" not in text
 
 
-def test_backticks_in_a_location_stay_inside_its_code() -> None:
+def test_backticks_in_location_stay_in_code_span() -> None:
     assert render_markdown([Entry(location="/a``b`")]).endswith("(``` /a``b` ```)")

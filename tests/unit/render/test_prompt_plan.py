@@ -34,17 +34,17 @@ def rows(count: int, words: int = 20) -> list[Row]:
     ]
 
 
-def shown(plan: PromptPlan) -> set[DetailLevel]:
+def detail_levels(plan: PromptPlan) -> set[DetailLevel]:
     return {share.detail for share in plan.skills}
 
 
-def test_without_a_budget_the_text_is_the_whole_listing() -> None:
+def test_plan_without_budget_is_the_complete_listing() -> None:
     plan = plan_prompt(PlanRequest(rows(3)))
     assert plan.text == render_instructions(rows(3), ())
-    assert (plan.reduced_skills, plan.budget, shown(plan)) == ((), None, {DetailLevel.FULL})
+    assert (plan.reduced_skills, plan.budget, detail_levels(plan)) == ((), None, {DetailLevel.FULL})
 
 
-def test_no_skills_need_no_words_at_all() -> None:
+def test_plan_without_skills_is_empty() -> None:
     assert plan_prompt(PlanRequest([], introduction="Before a task…"), 10) == PromptPlan(
         "", 0, 10, ()
     )
@@ -61,15 +61,13 @@ def test_no_skills_need_no_words_at_all() -> None:
         (10, {DetailLevel.OMITTED}),
     ],
 )
-def test_the_ladder_goes_from_descriptions_to_a_search(
-    budget: int, expected: set[DetailLevel]
-) -> None:
+def test_smaller_budget_gives_less_detail(budget: int, expected: set[DetailLevel]) -> None:
     plan = plan_prompt(PlanRequest(rows(500)), budget)
-    assert shown(plan) == expected
+    assert detail_levels(plan) == expected
     assert plan.tokens == estimate_tokens(plan.text) <= budget
 
 
-def test_five_hundred_skills_give_the_same_two_thousand_tokens_every_time() -> None:
+def test_plan_is_deterministic_and_lists_every_name() -> None:
     plans = [plan_prompt(PlanRequest(rows(500)), 2_000) for _ in range(3)]
     assert plans[0] == plans[1] == plans[2]
     assert plans[0].tokens <= 2_000
@@ -77,13 +75,13 @@ def test_five_hundred_skills_give_the_same_two_thousand_tokens_every_time() -> N
     assert all(f"- {row.name}\n" in plans[0].text for row in rows(500))
 
 
-def test_descriptions_are_as_long_as_the_budget_allows() -> None:
+def test_descriptions_use_the_budget() -> None:
     plan = plan_prompt(PlanRequest(rows(50)), 2_000)
-    assert shown(plan) == {DetailLevel.SHORTENED}
+    assert detail_levels(plan) == {DetailLevel.SHORTENED}
     assert 1_900 < plan.tokens <= 2_000
 
 
-def test_short_descriptions_stay_whole_beside_shortened_ones() -> None:
+def test_short_descriptions_are_not_shortened() -> None:
     skills = [Row("a", "Short.", "/a"), *rows(20, words=60)]
     plan = plan_prompt(PlanRequest(skills), 1_000)
     assert [share.detail for share in plan.skills[:2]] == [DetailLevel.FULL, DetailLevel.SHORTENED]
@@ -91,7 +89,7 @@ def test_short_descriptions_stay_whole_beside_shortened_ones() -> None:
     assert len(plan.reduced_skills) == 20
 
 
-def test_two_thousand_skills_use_a_budget_of_two_thousand_tokens() -> None:
+def test_names_that_fit_are_listed_and_others_counted() -> None:
     plans = [plan_prompt(PlanRequest(rows(2_112)), 2_000) for _ in range(2)]
     plan = plans[0]
     assert plans[1] == plan
@@ -106,11 +104,11 @@ def test_two_thousand_skills_use_a_budget_of_two_thousand_tokens() -> None:
     )
 
 
-def test_a_larger_budget_never_lists_fewer_skills() -> None:
+def test_larger_budget_never_lists_fewer_skills() -> None:
     counts = [
         sum(
-            one.detail is not DetailLevel.SEARCHABLE
-            for one in plan_prompt(PlanRequest(rows(60)), budget).skills
+            skill.detail is not DetailLevel.SEARCHABLE
+            for skill in plan_prompt(PlanRequest(rows(60)), budget).skills
         )
         for budget in range(40, 260, 7)
     ]
@@ -125,56 +123,54 @@ def test_a_larger_budget_never_lists_fewer_skills() -> None:
         (("load_skill",), " not listed here."),
     ],
 )
-def test_an_agent_is_told_of_no_way_to_find_skills_that_it_does_not_have(
-    tools: tuple[str, ...], last: str
-) -> None:
+def test_search_hint_names_only_available_tools(tools: tuple[str, ...], last: str) -> None:
     plan = plan_prompt(PlanRequest.for_tools(tools, rows(500)), 200)
     assert plan.text.splitlines()[-2].endswith(last)
     assert "search_skills" not in plan.text
-    assert DetailLevel.NAME_ONLY in shown(plan)
+    assert DetailLevel.NAME_ONLY in detail_levels(plan)
 
 
 @pytest.mark.parametrize(
-    ("tools", "said"),
+    ("tools", "hint"),
     [
         (("load_skill", "read_skill_file", "ReadFile"), "call load_skill with its name, "),
         (("read_skill_file", "ReadFile"), "call read_skill_file with its name and the path "),
         (("ReadFile",), "call ReadFile with its location, "),
     ],
 )
-def test_an_agent_is_told_to_use_skills_by_a_tool_that_it_has(
-    tools: tuple[str, ...], said: str
-) -> None:
+def test_usage_hint_names_an_available_tool(tools: tuple[str, ...], hint: str) -> None:
     introduction, _, _ = plan_prompt(PlanRequest.for_tools(tools, rows(2))).text.partition("\n\n")
-    assert said in introduction
+    assert hint in introduction
     assert not any(tool in introduction for tool in AGENT_TOOL_NAMES if tool not in tools)
 
 
-def test_an_agent_without_tools_is_told_of_none() -> None:
+def test_agent_without_tools_gets_no_hints() -> None:
     assert plan_prompt(PlanRequest.for_tools((), rows(2))).text == render_instructions(rows(2), ())
 
 
 @pytest.mark.parametrize("tools", [("ReadFile",), ()])
 @pytest.mark.parametrize("budget", [12_000, 7_000, 600])
-def test_a_cut_listing_has_locations_where_no_tool_takes_names(
+def test_shortened_listing_has_locations_if_no_tool_takes_names(
     tools: tuple[str, ...], budget: int
 ) -> None:
     plan = plan_prompt(PlanRequest.for_tools(tools, rows(500)), budget)
-    told = [
-        one for one in plan.skills if one.detail in {DetailLevel.SHORTENED, DetailLevel.NAME_ONLY}
+    listed_skills = [
+        skill
+        for skill in plan.skills
+        if skill.detail in {DetailLevel.SHORTENED, DetailLevel.NAME_ONLY}
     ]
-    assert len(told) > 20
-    assert all(f"({one.location})" in plan.text for one in told)
+    assert len(listed_skills) > 20
+    assert all(f"({skill.location})" in plan.text for skill in listed_skills)
 
 
-def test_an_agent_with_inlined_skills_alone_is_not_told_to_load_them() -> None:
+def test_plan_with_only_inline_skills_has_no_usage_hint() -> None:
     (row,) = rows(1)
     inlined = [(row, InlineSkill(row.name, row.location, "/s/0", "Do it."))]
     plan = plan_prompt(PlanRequest.for_tools(("load_skill",), [], inlined))
     assert plan.text == render_inline(*inlined[0][1])
 
 
-def test_inline_skills_come_first_and_one_that_does_not_fit_is_listed() -> None:
+def test_inline_skill_that_does_not_fit_is_listed() -> None:
     small, large = rows(2)
     inlined = [
         (small, InlineSkill(small.name, small.location, "/s/0", "Do it.")),
@@ -188,13 +184,13 @@ def test_inline_skills_come_first_and_one_that_does_not_fit_is_listed() -> None:
     }
 
 
-def test_the_introduction_counts_and_stands_before_the_skills() -> None:
+def test_introduction_precedes_skills_and_counts() -> None:
     plan = plan_prompt(PlanRequest(rows(2), introduction="Call load_skill."), 5_000)
     assert plan.text.startswith("Call load_skill.\n\n<available_skills>\n")
     assert plan.tokens == estimate_tokens(plan.text)
 
 
-def test_what_each_skill_costs_adds_up_to_about_the_whole() -> None:
+def test_tokens_of_skills_add_up_to_the_total() -> None:
     for budget in (60_000, 12_000, 2_000):
         plan = plan_prompt(PlanRequest(rows(500)), budget)
         assert abs(sum(share.tokens for share in plan.skills) - plan.tokens) < 0.1 * plan.tokens
@@ -206,24 +202,25 @@ ANY_ROW = st.builds(Row, st.text(max_size=40), st.text(max_size=200), st.text(ma
 @given(
     st.lists(ANY_ROW, max_size=8), st.integers(1, 600), st.sets(st.sampled_from(AGENT_TOOL_NAMES))
 )
-def test_no_text_exceeds_its_budget_and_no_skill_is_forgotten(
+def test_plan_never_exceeds_budget_and_covers_every_skill(
     skills: list[Row], budget: int, tools: set[str]
 ) -> None:
     half = len(skills) // 2
     inlined = [
-        (one, InlineSkill(one.name, one.location, "/", one.description)) for one in skills[half:]
+        (skill, InlineSkill(skill.name, skill.location, "/", skill.description))
+        for skill in skills[half:]
     ]
-    wanted = PlanRequest.for_tools(tools, skills[:half], inlined)
-    plan = plan_prompt(wanted, budget)
+    request = PlanRequest.for_tools(tools, skills[:half], inlined)
+    plan = plan_prompt(request, budget)
     assert plan.tokens == estimate_tokens(plan.text) <= budget
     assert sorted(share.location for share in plan.skills) == sorted(s.location for s in skills)
 
 
 @given(st.text(max_size=300), st.integers(2, MAX_DESCRIPTION_LENGTH))
-def test_a_shortened_text_is_never_longer_than_asked(text: str, length: int) -> None:
+def test_shortened_text_never_exceeds_the_length(text: str, length: int) -> None:
     assert len(shorten(text, length)) <= length
 
 
-def test_a_text_is_cut_between_words() -> None:
+def test_text_is_cut_between_words() -> None:
     assert shorten("Reads PDF files and more.", 12) == "Reads PDF…"
     assert shorten("Donaudampfschiff", 6) == "Donau…"

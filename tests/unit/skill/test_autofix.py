@@ -5,51 +5,51 @@ from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.parser import parse_skill
 from tests.support.strategies import any_bytes
 
-FINE = b"---\nname: pdf-tools\ndescription: Reads PDF files.\n---\n# Steps\n"
+VALID = b"---\nname: pdf-tools\ndescription: Reads PDF files.\n---\n# Steps\n"
 
 
-def test_a_skill_that_is_fine_is_left_alone() -> None:
-    assert autofix(FINE, "pdf-tools") == (FINE, ())
+def test_valid_skill_is_unchanged() -> None:
+    assert autofix(VALID, "pdf-tools") == (VALID, ())
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (b"\xef\xbb\xbf" + FINE, FINE),
-        (b"\n  \n\r\n" + FINE, FINE),
-        (FINE.replace(b"name", b"Name"), FINE),
-        (FINE.replace(b"pdf-tools", b"PDF_Tools"), FINE),
+        (b"\xef\xbb\xbf" + VALID, VALID),
+        (b"\n  \n\r\n" + VALID, VALID),
+        (VALID.replace(b"name", b"Name"), VALID),
+        (VALID.replace(b"pdf-tools", b"PDF_Tools"), VALID),
         (
-            FINE.replace(b"Reads PDF", b"Use for: PDF"),
-            FINE.replace(b"Reads PDF files.", b'"Use for: PDF files."'),
+            VALID.replace(b"Reads PDF", b"Use for: PDF"),
+            VALID.replace(b"Reads PDF files.", b'"Use for: PDF files."'),
         ),
         (
-            FINE.replace(b"---\n#", b"allowed-tools: [Read, Bash(git add *)]\n---\n#"),
-            FINE.replace(b"---\n#", b"allowed-tools: Read Bash(git add *)\n---\n#"),
+            VALID.replace(b"---\n#", b"allowed-tools: [Read, Bash(git add *)]\n---\n#"),
+            VALID.replace(b"---\n#", b"allowed-tools: Read Bash(git add *)\n---\n#"),
         ),
         (
-            FINE.replace(b"---\n#", b"allowed-tools: Read, Write\n---\n#"),
-            FINE.replace(b"---\n#", b"allowed-tools: Read Write\n---\n#"),
+            VALID.replace(b"---\n#", b"allowed-tools: Read, Write\n---\n#"),
+            VALID.replace(b"---\n#", b"allowed-tools: Read Write\n---\n#"),
         ),
     ],
     ids=["bom", "leading blank", "key case", "name", "colon", "tools list", "tools commas"],
 )
-def test_what_is_safe_to_mend_is_mended(before: bytes, after: bytes) -> None:
-    mended = autofix(before, "pdf-tools")
-    assert mended.data == after
-    assert len(mended.changes) == 1
+def test_safe_fixes_are_applied(before: bytes, after: bytes) -> None:
+    result = autofix(before, "pdf-tools")
+    assert result.data == after
+    assert len(result.changes) == 1
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        FINE.replace(b"\n", b"\r\n"),
-        FINE.replace(b"pdf-tools", b"other_name"),
-        FINE.replace(b"Reads PDF files.", b'"never closed'),
-        FINE.replace(b"---\n#", b"allowed-tools: [Read, Write\n---\n#"),
-        FINE.replace(b"---\n#", b"metadata:\n\ta: b\n---\n#"),
-        FINE.replace(b"---\n#", b"allowed-tools:\n  - Read # always\n---\n#"),
-        FINE.replace(b"---\n#", b"name: other\n---\n#"),
+        VALID.replace(b"\n", b"\r\n"),
+        VALID.replace(b"pdf-tools", b"other_name"),
+        VALID.replace(b"Reads PDF files.", b'"never closed'),
+        VALID.replace(b"---\n#", b"allowed-tools: [Read, Write\n---\n#"),
+        VALID.replace(b"---\n#", b"metadata:\n\ta: b\n---\n#"),
+        VALID.replace(b"---\n#", b"allowed-tools:\n  - Read # always\n---\n#"),
+        VALID.replace(b"---\n#", b"name: other\n---\n#"),
         b"# No frontmatter\n",
         b"",
     ],
@@ -65,18 +65,18 @@ def test_what_is_safe_to_mend_is_mended(before: bytes, after: bytes) -> None:
         "empty",
     ],
 )
-def test_what_needs_a_person_is_left_alone(data: bytes) -> None:
+def test_unsafe_fixes_are_not_applied(data: bytes) -> None:
     assert autofix(data, "pdf-tools") == (data, ())
 
 
-def test_carriage_returns_stay_when_something_else_is_mended() -> None:
-    before = FINE.replace(b"\n", b"\r\n").replace(b"name", b"Name")
-    assert autofix(before, "pdf-tools").data == FINE.replace(b"\n", b"\r\n")
+def test_fix_preserves_carriage_returns() -> None:
+    before = VALID.replace(b"\n", b"\r\n").replace(b"name", b"Name")
+    assert autofix(before, "pdf-tools").data == VALID.replace(b"\n", b"\r\n")
 
 
 @given(any_bytes)
-def test_mending_never_raises_and_is_done_after_once(data: bytes) -> None:
-    mended = autofix(data, "pdf-tools")
-    assert autofix(mended.data, "pdf-tools").changes == ()
-    before, after = parse_skill(data, "pdf-tools"), parse_skill(mended.data, "pdf-tools")
+def test_autofix_never_raises_and_is_idempotent(data: bytes) -> None:
+    result = autofix(data, "pdf-tools")
+    assert autofix(result.data, "pdf-tools").changes == ()
+    before, after = parse_skill(data, "pdf-tools"), parse_skill(result.data, "pdf-tools")
     assert after.body == before.body

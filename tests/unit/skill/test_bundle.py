@@ -33,7 +33,7 @@ def make_bundle(*paths: str) -> Bundle:
         ("x" * MAX_PATH_LENGTH, "x" * MAX_PATH_LENGTH),
     ],
 )
-def test_a_plain_relative_path_is_kept(text: str, path: str) -> None:
+def test_plain_relative_path_is_accepted(text: str, path: str) -> None:
     assert str(RelativePath.parse(text)) == path
     assert "/".join(RelativePath.parse(text).parts) == path
 
@@ -57,14 +57,14 @@ def test_a_plain_relative_path_is_kept(text: str, path: str) -> None:
         ("a:stream", "it is not a plain relative path"),
         ("~/x", "it is not a plain relative path"),
         ("~user/x", "it is not a plain relative path"),
-        ("a\0b", "it holds control characters"),
-        ("a\nb", "it holds control characters"),
-        ("a\x7f", "it holds control characters"),
-        ("a\ud800", "it holds control characters"),
-        (".", "it names no file"),
-        ("./", "it names no file"),
-        ("a/", "it names no file"),
-        ("a//b", "it names no file"),
+        ("a\0b", "it contains control characters"),
+        ("a\nb", "it contains control characters"),
+        ("a\x7f", "it contains control characters"),
+        ("a\ud800", "it contains control characters"),
+        (".", "it does not name a file"),
+        ("./", "it does not name a file"),
+        ("a/", "it does not name a file"),
+        ("a//b", "it does not name a file"),
         ("a./b", "'a.' ends in a dot or space"),
         ("a /b", "'a ' ends in a dot or space"),
         ("...", "'...' ends in a dot or space"),
@@ -76,7 +76,7 @@ def test_a_plain_relative_path_is_kept(text: str, path: str) -> None:
         ("lpt¹.log", "'lpt¹.log' is a device name"),
     ],
 )
-def test_a_path_that_may_leave_its_root_is_refused(text: str, reason: str) -> None:
+def test_unsafe_path_is_rejected(text: str, reason: str) -> None:
     with pytest.raises(UnsafePath) as caught:
         RelativePath.parse(text)
     assert (caught.value.path, caught.value.reason) == (text, reason)
@@ -85,43 +85,43 @@ def test_a_path_that_may_leave_its_root_is_refused(text: str, reason: str) -> No
 @pytest.mark.parametrize(
     "text", ["a/b.md", "./a/b.md", "a//b.md", "a/../a/b.md", " a/b.md\n", "x/y/../../a/./b.md"]
 )
-def test_a_harmless_spelling_is_normalized(text: str) -> None:
+def test_lenient_parse_normalizes_harmless_paths(text: str) -> None:
     assert RelativePath.parse_lenient(text) == RelativePath.parse("a/b.md")
 
 
 @pytest.mark.parametrize("text", ["", " ", "..", "a/..", "../a", "a/../../a", "/a", "//a", "~/a"])
-def test_a_spelling_that_leaves_its_root_is_not_normalized(text: str) -> None:
+def test_lenient_parse_rejects_paths_that_leave_the_root(text: str) -> None:
     with pytest.raises(UnsafePath):
         RelativePath.parse_lenient(text)
 
 
-def test_paths_are_ordered_by_their_text() -> None:
+def test_paths_are_sorted_by_text() -> None:
     paths = [RelativePath.parse(text) for text in ("b", "a/b", "B", "a")]
     assert [path.text for path in sorted(paths)] == ["B", "a", "a/b", "b"]
 
 
-def test_the_digest_of_a_file_names_its_algorithm() -> None:
+def test_file_digest_includes_the_algorithm() -> None:
     assert make_file("a", b"").digest() == (
         "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     )
 
 
-def test_a_file_is_found_by_its_path() -> None:
+def test_get_file_finds_file_by_path() -> None:
     bundle = make_bundle("SKILL.md", "a/b")
     assert bundle.get_file(RelativePath.parse("./a/b")).path.text == "a/b"
 
 
-def test_a_missing_file_is_an_error_that_names_it() -> None:
+def test_get_file_raises_for_missing_file() -> None:
     with pytest.raises(SkillFileNotFound) as caught:
         make_bundle("SKILL.md").get_file(RelativePath.parse("a"))
     assert caught.value.path == "a"
 
 
-def test_resources_are_all_files_but_the_root_skill_md() -> None:
+def test_resources_exclude_only_the_root_skill_md() -> None:
     bundle = make_bundle("SKILL.md", "a", "nested/SKILL.md")
     assert [file.path.text for file in bundle.resources()] == ["a", "nested/SKILL.md"]
 
 
 @pytest.mark.parametrize("name", ["PDF", "ｐｄｆ", "p\u200ddf", "pdf"])
-def test_names_that_some_system_takes_for_one_fold_to_one(name: str) -> None:
+def test_equivalent_names_fold_to_the_same_key(name: str) -> None:
     assert fold_name(name) == "pdf"

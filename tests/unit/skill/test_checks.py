@@ -11,23 +11,23 @@ from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
-GOOD: Fields = {"name": "pdf-tools", "description": "Reads PDF files."}
+VALID: Fields = {"name": "pdf-tools", "description": "Reads PDF files."}
 
 
 def check(folder: str | None = "pdf-tools", **fields: YamlValue) -> list[Finding]:
     named = {key.replace("_", "-"): value for key, value in fields.items()}
-    return check_frontmatter(Frontmatter.from_fields({**GOOD, **named}), folder, lambda _field: 7)
+    return check_frontmatter(Frontmatter.from_fields({**VALID, **named}), folder, lambda _field: 7)
 
 
 def codes(folder: str | None = "pdf-tools", **fields: YamlValue) -> list[Code]:
-    return [found.code for found in check(folder, **fields)]
+    return [finding.code for finding in check(folder, **fields)]
 
 
-def codes_of_name(name: str) -> list[Code]:
+def name_codes(name: str) -> list[Code]:
     return codes(folder=name, name=name)
 
 
-def test_a_good_skill_has_no_findings() -> None:
+def test_valid_skill_has_no_findings() -> None:
     assert codes() == []
 
 
@@ -35,16 +35,16 @@ def test_a_good_skill_has_no_findings() -> None:
     "name",
     ["a", "0", "a-b-c", "x" * 64, "0-1", "é", "日本語", "straße", "привет", "١٢", "naïve-text"],
 )
-def test_letters_digits_and_single_hyphens_make_a_name(name: str) -> None:
-    assert codes_of_name(name) == []
+def test_name_of_letters_digits_and_hyphens_is_valid(name: str) -> None:
+    assert name_codes(name) == []
 
 
 @pytest.mark.parametrize("name", ["ａ", "①", "²", "ⅷ", "ﬁle"])
-def test_a_name_is_judged_by_its_normal_form(name: str) -> None:
-    assert codes_of_name(name) == []
+def test_name_is_checked_in_nfkc_form(name: str) -> None:
+    assert name_codes(name) == []
 
 
-def test_two_spellings_of_one_normal_form_are_the_same_folder() -> None:
+def test_name_matches_folder_with_the_same_normal_form() -> None:
     assert codes(folder="caf\u00e9", name="cafe\u0301") == []
     assert codes(folder="a", name="ａ") == []
 
@@ -72,13 +72,13 @@ def test_two_spellings_of_one_normal_form_are_the_same_folder() -> None:
         ("a--b", Code.NAME_DOUBLE_HYPHEN),
     ],
 )
-def test_each_rule_for_names_has_its_own_finding(name: str, code: Code) -> None:
-    assert codes_of_name(name) == [code]
+def test_each_name_rule_has_its_own_finding(name: str, code: Code) -> None:
+    assert name_codes(name) == [code]
 
 
-def test_a_name_that_breaks_every_rule_has_every_finding() -> None:
-    found = codes(name="-A_--\u0e49" + "x" * 60 + "-")
-    assert found == [
+def test_name_that_violates_every_rule_has_every_finding() -> None:
+    result = codes(name="-A_--\u0e49" + "x" * 60 + "-")
+    assert result == [
         Code.NAME_TOO_LONG,
         Code.NAME_UPPERCASE,
         Code.NAME_CHARACTERS,
@@ -89,19 +89,19 @@ def test_a_name_that_breaks_every_rule_has_every_finding() -> None:
     ]
 
 
-def test_a_name_unlike_its_folder_is_found() -> None:
-    (found,) = check(folder="other")
-    assert found.code is Code.NAME_NOT_FOLDER
-    assert found.message == "the name 'pdf-tools' differs from the folder 'other'"
-    assert found.line == 7
+def test_name_different_from_folder_is_reported() -> None:
+    (finding,) = check(folder="other")
+    assert finding.code is Code.NAME_NOT_FOLDER
+    assert finding.message == "the name 'pdf-tools' differs from the folder 'other'"
+    assert finding.line == 7
 
 
-def test_a_flat_file_has_no_folder_to_differ_from() -> None:
+def test_flat_file_has_no_folder_mismatch() -> None:
     assert codes(folder=None) == []
 
 
 @pytest.mark.parametrize("name", [None, "", "  ", ["a"], {"a": "b"}, True])
-def test_a_name_that_is_no_text_is_missing(name: YamlValue) -> None:
+def test_name_that_is_not_text_is_missing(name: YamlValue) -> None:
     assert codes(name=name) == [Code.NAME_MISSING]
     assert codes(folder=None, name=name) == [Code.FLAT_NAME_MISSING]
 
@@ -109,21 +109,19 @@ def test_a_name_that_is_no_text_is_missing(name: YamlValue) -> None:
 @pytest.mark.parametrize(
     ("fields", "message", "hint"),
     [
-        ({}, "there is no 'name'", "add 'name: …'"),
-        ({"Name": "a"}, "there is no 'name'", "write 'name' instead of 'Name'"),
-        ({"name": ""}, "'name' is empty, not a text", "write 'name: some text'"),
-        ({"name": None}, "'name' is empty, not a text", "write 'name: some text'"),
-        ({"name": ["a"]}, "'name' is a list, not a text", "write 'name: some text'"),
-        ({"name": {}}, "'name' is a map, not a text", "write 'name: some text'"),
-        ({"name": True}, "'name' is true or false, not a text", "write 'name: some text'"),
+        ({}, "'name' is missing", "add 'name: …'"),
+        ({"Name": "a"}, "'name' is missing", "write 'name' instead of 'Name'"),
+        ({"name": ""}, "'name' is empty, not text", "write 'name: some text'"),
+        ({"name": None}, "'name' is empty, not text", "write 'name: some text'"),
+        ({"name": ["a"]}, "'name' is a list, not text", "write 'name: some text'"),
+        ({"name": {}}, "'name' is a map, not text", "write 'name: some text'"),
+        ({"name": True}, "'name' is true or false, not text", "write 'name: some text'"),
     ],
 )
-def test_the_finding_for_a_missing_name_says_what_stands_there(
-    fields: Fields, message: str, hint: str
-) -> None:
+def test_missing_name_message_describes_the_value(fields: Fields, message: str, hint: str) -> None:
     front = Frontmatter.from_fields({"description": "d", **fields})
-    found = check_frontmatter(front, "a", lambda _field: 2)[0]
-    assert (found.message, found.hint) == (message, hint)
+    finding = check_frontmatter(front, "a", lambda _field: 2)[0]
+    assert (finding.message, finding.hint) == (message, hint)
 
 
 @pytest.mark.parametrize(
@@ -140,19 +138,17 @@ def test_the_finding_for_a_missing_name_says_what_stands_there(
         (["d"], [Code.DESCRIPTION_MISSING]),
     ],
 )
-def test_a_description_has_1_to_1024_characters(
-    description: YamlValue, expected: list[Code]
-) -> None:
+def test_description_length_limits(description: YamlValue, expected: list[Code]) -> None:
     assert codes(description=description) == expected
 
 
-def test_a_good_description_has_no_findings_of_its_own() -> None:
-    assert list(check_description(Frontmatter.from_fields(GOOD), 2)) == []
+def test_valid_description_has_no_findings() -> None:
+    assert list(check_description(Frontmatter.from_fields(VALID), 2)) == []
 
 
-def test_a_missing_description_is_found() -> None:
-    found = check_frontmatter(Frontmatter.from_fields({"name": "a"}), "a", lambda _field: 2)
-    assert [one.code for one in found] == [Code.DESCRIPTION_MISSING]
+def test_missing_description_is_reported() -> None:
+    findings = check_frontmatter(Frontmatter.from_fields({"name": "a"}), "a", lambda _field: 2)
+    assert [finding.code for finding in findings] == [Code.DESCRIPTION_MISSING]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +164,7 @@ def test_a_missing_description_is_found() -> None:
         (["c"], [Code.COMPATIBILITY_EMPTY]),
     ],
 )
-def test_compatibility_has_1_to_500_characters(
-    compatibility: YamlValue, expected: list[Code]
-) -> None:
+def test_compatibility_length_limits(compatibility: YamlValue, expected: list[Code]) -> None:
     assert codes(compatibility=compatibility) == expected
 
 
@@ -188,7 +182,7 @@ def test_compatibility_has_1_to_500_characters(
         ({"a": True}, [Code.METADATA_NOT_TEXT]),
     ],
 )
-def test_metadata_is_a_map_of_text_to_text(metadata: YamlValue, expected: list[Code]) -> None:
+def test_metadata_must_map_text_to_text(metadata: YamlValue, expected: list[Code]) -> None:
     assert codes(metadata=metadata) == expected
 
 
@@ -206,26 +200,26 @@ def test_metadata_is_a_map_of_text_to_text(metadata: YamlValue, expected: list[C
         ([], [Code.ALLOWED_TOOLS_FORM]),
     ],
 )
-def test_allowed_tools_is_one_text_without_commas(tools: YamlValue, expected: list[Code]) -> None:
+def test_allowed_tools_must_be_text_without_commas(tools: YamlValue, expected: list[Code]) -> None:
     assert codes(allowed_tools=tools) == expected
 
 
-def test_the_finding_for_allowed_tools_shows_the_right_form() -> None:
-    (found,) = check(allowed_tools=["Read", "Bash(git add *)"])
-    assert found.hint == "write 'allowed-tools: Read Bash(git add *)'"
+def test_allowed_tools_hint_shows_the_correct_form() -> None:
+    (finding,) = check(allowed_tools=["Read", "Bash(git add *)"])
+    assert finding.hint == "write 'allowed-tools: Read Bash(git add *)'"
 
 
-def test_known_fields_are_not_remarked_on() -> None:
+def test_known_fields_have_no_findings() -> None:
     assert codes(license="MIT", compatibility="git", metadata={}, allowed_tools="Read") == []
 
 
-def test_unknown_fields_are_one_finding() -> None:
-    (found,) = check(version="1", tags=["a"])
-    assert found.code is Code.UNKNOWN_FIELD
-    assert found.message == "fields beyond the specification: 'version', 'tags'"
+def test_unknown_fields_share_one_finding() -> None:
+    (finding,) = check(version="1", tags=["a"])
+    assert finding.code is Code.UNKNOWN_FIELD
+    assert finding.message == "fields that are not in the specification: 'version', 'tags'"
 
 
-def test_a_known_field_in_another_case_is_found_apart_from_unknown_ones() -> None:
+def test_miscased_known_field_is_reported_separately() -> None:
     assert codes(License="MIT", version="1", METADATA={}) == [
         Code.KEY_CASE,
         Code.KEY_CASE,
@@ -248,9 +242,9 @@ def test_a_known_field_in_another_case_is_found_apart_from_unknown_ones() -> Non
         ("Größe", "größe"),
     ],
 )
-def test_a_suggested_name_follows_the_rules(text: str, name: str) -> None:
+def test_suggested_name_is_valid(text: str, name: str) -> None:
     assert suggest_name(text) == name
-    assert codes_of_name(name) == []
+    assert name_codes(name) == []
 
 
 @pytest.mark.parametrize(
@@ -263,11 +257,11 @@ def test_a_suggested_name_follows_the_rules(text: str, name: str) -> None:
         ("x" * 22_000, True),
     ],
 )
-def test_a_body_above_500_lines_or_5000_tokens_is_large(body: str, large: bool) -> None:
-    assert [found.code for found in check_body(body)] == ([Code.BODY_LARGE] if large else [])
+def test_body_over_500_lines_or_5000_tokens_is_large(body: str, large: bool) -> None:
+    assert [finding.code for finding in check_body(body)] == ([Code.BODY_LARGE] if large else [])
 
 
 @pytest.mark.parametrize("text", ["", "..", "---", "~/!", "🙂"])
-def test_a_text_without_letters_and_digits_has_no_slug(text: str) -> None:
+def test_text_without_letters_or_digits_has_no_slug(text: str) -> None:
     assert slugify(text) == ""
     assert suggest_name(text) == "skill"

@@ -2,6 +2,6 @@ from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.skill.finding import Code
 
 
-def test_every_code_has_a_meaning_of_one_sentence() -> None:
+def test_every_code_has_a_description() -> None:
     assert set(CODE_DESCRIPTIONS) == set(Code)
-    assert all(meaning.endswith(".") for meaning in CODE_DESCRIPTIONS.values())
+    assert all(text.endswith(".") for text in CODE_DESCRIPTIONS.values())

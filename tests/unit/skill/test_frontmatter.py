@@ -33,13 +33,13 @@ def body_text(data: bytes) -> bytes:
         b"\xef\xbb\xbf\n---\na: b\n---\nbody\n",
     ],
 )
-def test_a_block_is_found_between_its_fences(data: bytes) -> None:
+def test_block_between_fences_is_found(data: bytes) -> None:
     assert block_text(data) == b"a: b\n"
     assert body_text(data) == b"body\n"
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_every_kind_of_line_break_ends_a_fence(end: bytes) -> None:
+def test_fence_may_end_in_any_line_break(end: bytes) -> None:
     data = end.join([b"---", b"a: b", b"---", b"body"])
     assert block_text(data) == b"a: b" + end
     assert body_text(data) == b"body"
@@ -48,44 +48,44 @@ def test_every_kind_of_line_break_ends_a_fence(end: bytes) -> None:
 @pytest.mark.parametrize(
     "line", [b"----", b"--", b"--- x", b" ---", b"a: ---", b"a---", b"---x", b"\t---"]
 )
-def test_a_line_that_only_looks_like_a_fence_does_not_close_the_block(line: bytes) -> None:
+def test_similar_line_does_not_close_the_block(line: bytes) -> None:
     data = b"---\na: b\n" + line + b"\nc: d\n---\nbody"
     assert block_text(data) == b"a: b\n" + line + b"\nc: d\n"
 
 
-def test_a_second_fence_belongs_to_the_body() -> None:
+def test_later_fences_belong_to_the_body() -> None:
     assert body_text(b"---\na: b\n---\nx\n---\ny\n") == b"x\n---\ny\n"
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"  "])
-def test_a_file_may_end_right_after_the_closing_fence(end: bytes) -> None:
+def test_file_may_end_after_the_closing_fence(end: bytes) -> None:
     assert body_text(b"---\na: b\n---" + end) == b""
 
 
-def test_an_empty_block_is_a_block() -> None:
+def test_empty_block_is_found() -> None:
     assert block_text(b"---\n---\n") == b""
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"\n", b"# Title\n", b"--\n", b"----\n", b"x\n---\na: b\n---\n", b" ---\n---\n"]
 )
-def test_a_file_without_an_opening_fence_has_no_block(data: bytes) -> None:
+def test_file_without_opening_fence_has_no_block(data: bytes) -> None:
     assert find_frontmatter(data) is MissingFrontmatter.NO_FENCE
 
 
 @pytest.mark.parametrize("data", [b"---", b"---\n", b"---\na: b\n", b"---\na: b\n----\n"])
-def test_a_file_without_a_closing_fence_has_no_block(data: bytes) -> None:
+def test_file_without_closing_fence_has_no_block(data: bytes) -> None:
     assert find_frontmatter(data) is MissingFrontmatter.UNCLOSED
 
 
 @pytest.mark.parametrize("fence", [b"---", b"--- ", b"---\r"])
-def test_a_fence_that_touches_the_cut_of_a_head_does_not_count(fence: bytes) -> None:
+def test_fence_at_the_end_of_partial_data_is_ignored(fence: bytes) -> None:
     data = b"---\na: b\n" + fence
     assert find_frontmatter(data, is_complete=False) is MissingFrontmatter.UNCLOSED
     assert isinstance(find_frontmatter(data), FrontmatterBlock)
 
 
-def test_a_fence_whose_newline_was_read_counts_in_a_head() -> None:
+def test_fence_with_newline_in_partial_data_is_found() -> None:
     block = find_frontmatter(b"---\na: b\n---\n", is_complete=False)
     assert isinstance(block, FrontmatterBlock)
     assert (block.start, block.end, block.body_start) == (4, 9, 13)
@@ -94,7 +94,7 @@ def test_a_fence_whose_newline_was_read_counts_in_a_head() -> None:
 @pytest.mark.parametrize(
     ("lead", "line"), [(b"", 2), (b"\n", 3), (b"\r\n\r\n", 4), (b"\xef\xbb\xbf\r\r", 4)]
 )
-def test_the_line_of_a_block_counts_the_blank_lines_before_it(lead: bytes, line: int) -> None:
+def test_first_line_counts_leading_blank_lines(lead: bytes, line: int) -> None:
     block = find_frontmatter(lead + b"---\na: b\n---\n")
     assert isinstance(block, FrontmatterBlock)
     assert block.first_line == line
@@ -103,11 +103,11 @@ def test_the_line_of_a_block_counts_the_blank_lines_before_it(lead: bytes, line:
 @pytest.mark.parametrize(
     ("data", "lines"), [(b"a\nb\n", 2), (b"a\r\nb\r\n", 2), (b"a\rb\r\n\n", 3), (b"", 0)]
 )
-def test_every_line_break_counts_once(data: bytes, lines: int) -> None:
+def test_every_line_break_is_counted_once(data: bytes, lines: int) -> None:
     assert count_line_breaks(data, 0, len(data)) == lines
 
 
-def test_decoded_text_has_newlines_only() -> None:
+def test_decoded_text_has_only_line_feeds() -> None:
     assert decode_text("é\r\nb\rc\n".encode()) == "é\nb\nc\n"
     assert decode_text(b"plain\n") == "plain\n"
 
@@ -122,12 +122,12 @@ def test_decoded_text_has_newlines_only() -> None:
         b"---" + b" " * 1_000_000 + b"x",
     ],
 )
-def test_hostile_files_are_searched_in_linear_time(data: bytes) -> None:
+def test_hostile_file_is_searched_in_linear_time(data: bytes) -> None:
     assert isinstance(find_frontmatter(data), MissingFrontmatter)
 
 
 @pytest.mark.parametrize(
-    ("head", "closed"),
+    ("data", "complete"),
     [
         (b"---\na: b\n---\n", True),
         (b"---\na: b\n---\nbody", True),
@@ -138,5 +138,5 @@ def test_hostile_files_are_searched_in_linear_time(data: bytes) -> None:
         (b"---\na: b\n----\n", False),
     ],
 )
-def test_a_head_is_closed_if_more_of_the_file_would_not_help(head: bytes, closed: bool) -> None:
-    assert is_frontmatter_complete(head) is closed
+def test_partial_data_is_complete_if_more_would_not_help(data: bytes, complete: bool) -> None:
+    assert is_frontmatter_complete(data) is complete

@@ -43,34 +43,34 @@ def test_allowed_tools_are_split_outside_parentheses(
         (["true"], False),
     ],
 )
-def test_a_skill_is_hidden_only_if_it_says_true(value: YamlValue, hidden: bool) -> None:
+def test_skill_is_hidden_only_if_the_field_is_true(value: YamlValue, hidden: bool) -> None:
     assert Frontmatter.from_fields({"disable-model-invocation": value}).hidden is hidden
 
 
-def test_names_are_trimmed_and_descriptions_trimmed_on_the_right() -> None:
+def test_name_is_stripped_and_description_right_stripped() -> None:
     front = Frontmatter.from_fields({"name": " a ", "description": " b \n"})
     assert (front.name, front.description) == ("a", " b")
 
 
 @pytest.mark.parametrize("value", [None, True, ["a"], {"a": "b"}])
-def test_what_is_no_text_is_an_empty_name(value: YamlValue) -> None:
+def test_value_that_is_not_text_is_empty(value: YamlValue) -> None:
     front = Frontmatter.from_fields({"name": value, "description": value, "license": value})
     assert (front.name, front.description, front.license) == ("", "", None)
 
 
-def test_optional_texts_are_trimmed_on_the_right() -> None:
+def test_optional_text_fields_are_right_stripped() -> None:
     front = Frontmatter.from_fields({"license": "MIT\n", "compatibility": "git "})
     assert (front.license, front.compatibility) == ("MIT", "git")
 
 
-def test_metadata_holds_its_text_entries() -> None:
+def test_metadata_contains_only_text_entries() -> None:
     front = Frontmatter.from_fields({"metadata": {"a": "b", "c": ["d"], "e": None}})
     assert front.metadata == {"a": "b"}
     assert Frontmatter.from_fields({"metadata": "a"}).metadata == {}
     assert EMPTY_FRONTMATTER.metadata == {}
 
 
-def test_keys_of_any_case_count_only_where_that_is_asked() -> None:
+def test_miscased_keys_count_only_with_any_key_case() -> None:
     fields: dict[str, YamlValue] = {"Name": "a", "DESCRIPTION": "b", "Own": "c"}
     assert Frontmatter.from_fields(fields).name == ""
     front = Frontmatter.from_fields(fields, KeyCase.ANY)
@@ -78,11 +78,11 @@ def test_keys_of_any_case_count_only_where_that_is_asked() -> None:
     assert front.fields == {**fields, "name": "a", "description": "b"}
 
 
-def test_the_exact_key_wins_over_one_in_another_case() -> None:
+def test_exact_key_wins_over_miscased_key() -> None:
     front = Frontmatter.from_fields({"NAME": "a", "name": "b"}, KeyCase.ANY)
     assert front.name == "b"
 
 
-def test_a_finding_is_located_without_losing_anything() -> None:
+def test_located_finding_preserves_all_fields() -> None:
     finding = Finding(Code.BOM, "message", 3, "hint").with_location("/a/SKILL.md", "a")
     assert finding == Finding(Code.BOM, "message", 3, "hint", "/a/SKILL.md", "a")

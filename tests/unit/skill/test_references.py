@@ -7,15 +7,15 @@ HEAD = b"---\nname: a\ndescription: b\n---\n"
 
 
 def paths(body: str) -> list[str]:
-    return [found.path for found in find_references(body)]
+    return [reference.path for reference in find_references(body)]
 
 
 def missing(body: str, *files: str) -> list[int | None]:
-    return [found.line for found in check_references(HEAD + body.encode(), files)]
+    return [finding.line for finding in check_references(HEAD + body.encode(), files)]
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "expected"),
     [
         ("see [a](docs/a.md)", ["docs/a.md"]),
         ("![image](img.png) and [b](b.md)", ["img.png", "b.md"]),
@@ -36,8 +36,8 @@ def missing(body: str, *files: str) -> list[int | None]:
         ("```\n[a](a.md)\n``` x\n[b](b.md)", []),
     ],
 )
-def test_relative_links_outside_of_code_are_found(body: str, found: list[str]) -> None:
-    assert paths(body) == found
+def test_relative_links_outside_code_are_found(body: str, expected: list[str]) -> None:
+    assert paths(body) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_relative_links_outside_of_code_are_found(body: str, found: list[str]) -
         *["{name}.md", "$X/a.md", "<x>.md", "a*.md", "...", "a/….md"],
     ],
 )
-def test_addresses_anchors_and_placeholders_are_no_references(target: str) -> None:
+def test_urls_anchors_and_placeholders_are_ignored(target: str) -> None:
     assert paths(f"[a]({target})") == []
 
 
-def test_a_reference_knows_its_line() -> None:
+def test_reference_has_line() -> None:
     assert list(find_references("a\n\n[b](c.md)\n")) == [FileReference("c.md", 3)]
 
 
@@ -68,25 +68,25 @@ def test_a_reference_knows_its_line() -> None:
         ("[a](docs)", []),
     ],
 )
-def test_links_that_lead_nowhere_are_found_once(body: str, lines: list[int]) -> None:
+def test_broken_links_are_reported_once(body: str, lines: list[int]) -> None:
     assert missing(body, "a.md", "docs/deep/b.md") == lines
 
 
-def test_the_finding_says_whether_a_link_leaves_the_skill() -> None:
-    found = list(check_references(HEAD + b"[a](b.md) [c](../d.md)", []))
-    assert {one.code for one in found} == {Code.REFERENCE_MISSING}
-    assert [one.message for one in found] == [
+def test_message_says_whether_link_leaves_the_skill() -> None:
+    findings = list(check_references(HEAD + b"[a](b.md) [c](../d.md)", []))
+    assert {finding.code for finding in findings} == {Code.REFERENCE_MISSING}
+    assert [finding.message for finding in findings] == [
         "the body links to 'b.md', which is not in the skill",
-        "the body links to '../d.md', which lies outside the skill",
+        "the body links to '../d.md', which is outside the skill",
     ]
 
 
-def test_a_file_without_frontmatter_has_no_references() -> None:
+def test_file_without_frontmatter_has_no_references() -> None:
     assert list(check_references(b"[a](b.md)", [])) == []
 
 
 @pytest.mark.parametrize(
     "line", ["[" * 100_000, "](" * 100_000, "`" * 100_000, "` `` " * 50_000, "](a(" * 50_000]
 )
-def test_hostile_lines_are_searched_in_linear_time(line: str) -> None:
+def test_hostile_line_is_searched_in_linear_time(line: str) -> None:
     paths(line)

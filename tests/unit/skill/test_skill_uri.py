@@ -6,98 +6,98 @@ from skillhall.errors import UnsafePath
 PDF = SkillUri.parse("skill://acme/pdf/SKILL.md")
 
 
-def test_a_uri_gives_the_path_the_name_and_the_folder_of_a_skill() -> None:
+def test_uri_has_path_name_and_folder_of_the_skill() -> None:
     assert (PDF.path, PDF.name, PDF.folder_uri) == ("acme/pdf", "pdf", "skill://acme/pdf")
 
 
-def test_any_scheme_may_serve_skills() -> None:
+def test_any_scheme_is_accepted() -> None:
     uri = SkillUri.parse("github://owner/repo/skills/refunds/SKILL.md")
     assert (uri.path, uri.name) == ("owner/repo/skills/refunds", "refunds")
 
 
-def test_the_path_of_a_file_is_relative_to_its_skill() -> None:
+def test_file_path_is_relative_to_the_skill() -> None:
     assert PDF.to_relative_path("skill://acme/pdf/SKILL.md").text == "SKILL.md"
     assert PDF.to_relative_path("skill://acme/pdf/a/b.md").text == "a/b.md"
 
 
-def test_names_are_decoded_once() -> None:
+def test_segments_are_percent_decoded_once() -> None:
     assert PDF.to_relative_path("skill://acme/pdf/a%20b/%C3%A9%2525.md").text == "a b/é%25.md"
 
 
-SKILLS = {
-    "is empty": "",
-    "is no URI": "pdf/SKILL.md",
-    "is absolute": "/pdf/SKILL.md",
-    "has no skill in it": "skill://SKILL.md",
-    "has nothing where a host stands": "skill:///pdf/SKILL.md",
-    "is a folder": "skill://pdf",
-    "is a folder with a slash": "skill://pdf/",
-    "ends in a slash": "skill://pdf/SKILL.md/",
-    "ends in another file": "skill://pdf/README.md",
-    "ends in small letters": "skill://pdf/skill.md",
-    "hides its ending": "skill://pdf/%53KILL.md",
-    "leads upwards": "skill://acme/../pdf/SKILL.md",
-    "is called like upwards": "skill://../SKILL.md",
-    "stays where it is": "skill://./pdf/SKILL.md",
-    "hides upwards": "skill://acme/%2e%2e/pdf/SKILL.md",
-    "hides a slash": "skill://acme%2fpdf/SKILL.md",
-    "hides a backslash": "skill://acme%5Cpdf/SKILL.md",
-    "has a backslash": "skill://acme\\pdf/SKILL.md",
-    "has a query": "skill://pdf/SKILL.md?x=/SKILL.md",
-    "has a fragment": "skill://pdf#/SKILL.md",
-    "has a space": "skill://p df/SKILL.md",
-    "has a line break": "skill://pdf\n/SKILL.md",
-    "hides a NUL": "skill://pdf%00/SKILL.md",
-    "hides an escape": "skill://pdf%1b/SKILL.md",
-    "turns its direction": "skill://pdf%E2%80%AE/SKILL.md",
-    "is not UTF-8": "skill://pdf%ff/SKILL.md",
-    "has a broken percent": "skill://pdf%2/SKILL.md",
-    "has an empty part": "skill://acme//pdf/SKILL.md",
-    "has a scheme in capitals": "SKILL://pdf/SKILL.md",
-    "is too long": f"skill://{'a' * MAX_URI_LENGTH}/SKILL.md",
+INVALID_SKILL_URIS = {
+    "empty": "",
+    "not a URI": "pdf/SKILL.md",
+    "absolute path": "/pdf/SKILL.md",
+    "without a skill": "skill://SKILL.md",
+    "empty host": "skill:///pdf/SKILL.md",
+    "folder": "skill://pdf",
+    "folder with trailing slash": "skill://pdf/",
+    "trailing slash": "skill://pdf/SKILL.md/",
+    "another file": "skill://pdf/README.md",
+    "lowercase file name": "skill://pdf/skill.md",
+    "encoded file name": "skill://pdf/%53KILL.md",
+    "dot dot": "skill://acme/../pdf/SKILL.md",
+    "dot dot as skill": "skill://../SKILL.md",
+    "dot segment": "skill://./pdf/SKILL.md",
+    "encoded dot dot": "skill://acme/%2e%2e/pdf/SKILL.md",
+    "encoded slash": "skill://acme%2fpdf/SKILL.md",
+    "encoded backslash": "skill://acme%5Cpdf/SKILL.md",
+    "backslash": "skill://acme\\pdf/SKILL.md",
+    "query": "skill://pdf/SKILL.md?x=/SKILL.md",
+    "fragment": "skill://pdf#/SKILL.md",
+    "space": "skill://p df/SKILL.md",
+    "line break": "skill://pdf\n/SKILL.md",
+    "encoded NUL": "skill://pdf%00/SKILL.md",
+    "encoded escape character": "skill://pdf%1b/SKILL.md",
+    "direction override": "skill://pdf%E2%80%AE/SKILL.md",
+    "not UTF-8": "skill://pdf%ff/SKILL.md",
+    "broken percent encoding": "skill://pdf%2/SKILL.md",
+    "empty segment": "skill://acme//pdf/SKILL.md",
+    "uppercase scheme": "SKILL://pdf/SKILL.md",
+    "too long": f"skill://{'a' * MAX_URI_LENGTH}/SKILL.md",
 }
 
 
-@pytest.mark.parametrize("text", SKILLS.values(), ids=SKILLS)
-def test_no_skill_has_a_uri_that(text: str) -> None:
+@pytest.mark.parametrize("text", INVALID_SKILL_URIS.values(), ids=INVALID_SKILL_URIS)
+def test_invalid_skill_uri_is_rejected(text: str) -> None:
     with pytest.raises(UnsafePath):
         SkillUri.parse(text)
 
 
-FILES = {
-    "is the folder itself": "skill://acme/pdf",
-    "is the folder with a slash": "skill://acme/pdf/",
-    "ends in a slash": "skill://acme/pdf/a/",
-    "leads upwards": "skill://acme/pdf/../evil",
-    "leads upwards from inside": "skill://acme/pdf/a/../../evil",
-    "hides upwards": "skill://acme/pdf/%2e%2e/evil",
-    "hides upwards in capitals": "skill://acme/pdf/%2E%2E/evil",
-    "hides half of upwards": "skill://acme/pdf/.%2e/evil",
-    "hides a slash": "skill://acme/pdf/..%2fevil",
-    "hides a slash in capitals": "skill://acme/pdf/a%2Fb",
-    "has a backslash": "skill://acme/pdf/a\\b",
-    "hides a backslash": "skill://acme/pdf/a%5cb",
-    "hides a NUL": "skill://acme/pdf/a%00.md",
-    "is in another skill": "skill://acme/other/a.md",
-    "only begins like it": "skill://acme/pdf-evil/a.md",
-    "begins with its name": "skill://acme/pdfa.md",
-    "is spelled otherwise": "skill://acme/%70df/a.md",
-    "is in capitals": "skill://ACME/pdf/a.md",
-    "has another scheme": "file://acme/pdf/a.md",
-    "is on the web": "https://acme/pdf/a.md",
-    "is a path": "a.md",
-    "is absolute": "/etc/passwd",
-    "has an empty part": "skill://acme/pdf//a.md",
-    "stays where it is": "skill://acme/pdf/./a.md",
-    "is a device": "skill://acme/pdf/NUL.txt",
-    "is a stream": "skill://acme/pdf/a%3Ab",
-    "is a home": "skill://acme/pdf/~root/a",
-    "has a query": "skill://acme/pdf/a.md?b",
-    "has a fragment": "skill://acme/pdf/a.md#b",
+INVALID_FILE_URIS = {
+    "folder": "skill://acme/pdf",
+    "folder with trailing slash": "skill://acme/pdf/",
+    "trailing slash": "skill://acme/pdf/a/",
+    "dot dot": "skill://acme/pdf/../evil",
+    "dot dot inside": "skill://acme/pdf/a/../../evil",
+    "encoded dot dot": "skill://acme/pdf/%2e%2e/evil",
+    "uppercase encoded dot dot": "skill://acme/pdf/%2E%2E/evil",
+    "half encoded dot dot": "skill://acme/pdf/.%2e/evil",
+    "encoded slash": "skill://acme/pdf/..%2fevil",
+    "uppercase encoded slash": "skill://acme/pdf/a%2Fb",
+    "backslash": "skill://acme/pdf/a\\b",
+    "encoded backslash": "skill://acme/pdf/a%5cb",
+    "encoded NUL": "skill://acme/pdf/a%00.md",
+    "another skill": "skill://acme/other/a.md",
+    "folder with the same prefix": "skill://acme/pdf-evil/a.md",
+    "file with the same prefix": "skill://acme/pdfa.md",
+    "encoded folder": "skill://acme/%70df/a.md",
+    "uppercase folder": "skill://ACME/pdf/a.md",
+    "another scheme": "file://acme/pdf/a.md",
+    "web URL": "https://acme/pdf/a.md",
+    "relative path": "a.md",
+    "absolute path": "/etc/passwd",
+    "empty segment": "skill://acme/pdf//a.md",
+    "dot segment": "skill://acme/pdf/./a.md",
+    "device name": "skill://acme/pdf/NUL.txt",
+    "alternate stream": "skill://acme/pdf/a%3Ab",
+    "home folder": "skill://acme/pdf/~root/a",
+    "query": "skill://acme/pdf/a.md?b",
+    "fragment": "skill://acme/pdf/a.md#b",
 }
 
 
-@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
-def test_no_file_of_a_skill_has_a_uri_that(text: str) -> None:
+@pytest.mark.parametrize("text", INVALID_FILE_URIS.values(), ids=INVALID_FILE_URIS)
+def test_invalid_file_uri_is_rejected(text: str) -> None:
     with pytest.raises(UnsafePath):
         PDF.to_relative_path(text)

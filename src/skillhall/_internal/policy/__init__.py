@@ -1,1 +1,1 @@
-"""The decisions: what to scan, what a finding means, which of two equal names wins. Pure data."""
+"""Decisions as data: what to scan, the effect of a finding, which duplicate wins."""

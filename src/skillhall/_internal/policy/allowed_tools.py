@@ -1,4 +1,4 @@
-"""What a skill's `allowed-tools` allow: a field that pre-approves, unless a host enforces it."""
+"""Rules of `allowed-tools`, which pre-approve tools; a host may enforce them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _RULE = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 
 
 def is_tool_allowed(rules: Iterable[str], tool: str, argument: str = "") -> bool:
-    """Whether one of the rules names the tool, and the argument if it is about one.
+    """Whether one of the rules allows the tool with this argument.
 
-    `Read` allows every call of Read; `Bash(git add *)` those whose argument matches; with
-    `Bash(git:*)` it must be `git`, alone or with more words.
+    `Read` allows every call of Read, `Bash(git add *)` those whose argument matches the glob, and
+    `Bash(git:*)` the command `git` with any arguments.
     """
     return any(_rule_allows(rule, tool, argument) for rule in rules)
 
 
 def _rule_allows(rule: str, tool: str, argument: str) -> bool:
-    found = _RULE.fullmatch(rule.strip())
-    if found is None or not matches_glob(found["tool"], tool):
+    match = _RULE.fullmatch(rule.strip())
+    if match is None or not matches_glob(match["tool"], tool):
         return False
-    pattern = found["pattern"]
+    pattern = match["pattern"]
     if pattern is None or pattern.strip() in ("", "*"):
         return True
     if pattern.endswith(":*"):
-        words = pattern.removesuffix(":*")
-        return argument == words or argument.startswith(f"{words} ")
+        command = pattern.removesuffix(":*")
+        return argument == command or argument.startswith(f"{command} ")
     return matches_glob(pattern, argument)

@@ -1,4 +1,4 @@
-"""What a finding means: effects, and the groups of codes that profiles speak about."""
+"""Effects of findings, and the groups of codes that profiles use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Effect(StrEnum):
-    """What a policy makes of a finding."""
+    """What a profile makes of a finding."""
 
     ACCEPT = "accept"
     WARN = "warn"
     REJECT = "reject"
 
 
-# Nothing can be read there, or not safely, or two readers would read two different things.
+# The file cannot be read, not safely, or not by all parsers with the same result.
 UNREADABLE_CODES = frozenset(
     {
         Code.NO_SKILL_MD,
@@ -47,7 +47,7 @@ UNREADABLE_CODES = frozenset(
         Code.YAML_NODES,
     }
 )
-# A server does not keep to what it announced, so nobody knows what a person would approve.
+# The files differ from the entry of the server, so the user would approve something else.
 SERVER_MISMATCH_CODES = frozenset(
     {
         Code.MCP_ENTRY,
@@ -63,7 +63,7 @@ SERVER_MISMATCH_CODES = frozenset(
         Code.MCP_FRONTMATTER,
     }
 )
-# Worth knowing, nothing to mend: half of all public skills carry one of these.
+# Nothing needs to be fixed; half of all public skills have one of these.
 ACCEPTED_BY_DEFAULT = frozenset(
     {
         Code.BOM,
@@ -75,7 +75,7 @@ ACCEPTED_BY_DEFAULT = frozenset(
         Code.SAME_FILE,
     }
 )
-# Advice of the specification and facts about a walk: never a reason to leave a skill out.
+# Recommendations and facts about the scan: by default no reason to reject a skill.
 WARNED_BY_DEFAULT = frozenset(
     {
         Code.LEADING_BLANK,
@@ -105,7 +105,7 @@ WARNED_BY_DEFAULT = frozenset(
         Code.MCP_LEFT_OUT,
     }
 )
-# The rules for how a name is written.
+# Violations of the naming rules.
 NAME_FORMAT_CODES = frozenset(
     {
         Code.NAME_TOO_LONG,
@@ -116,22 +116,22 @@ NAME_FORMAT_CODES = frozenset(
     }
 )
 MISSING_NAME_CODES = frozenset({Code.NAME_MISSING, Code.FLAT_NAME_MISSING})
-# What the static scan notices informs a person. It never keeps a skill out, under no profile: some
-# of it is wrong, and a skill about security rightly quotes half of these codes.
+# Risks inform the user and never reject a skill, under any profile: the scan has false positives,
+# and skills about security quote attacks.
 RISK_EFFECTS = {
     code: Effect.ACCEPT if tier is Tier.INFO else Effect.WARN for code, tier in TIERS.items()
 }
 
 
 class JudgedFinding(NamedTuple):
-    """A finding and what the profile makes of it."""
+    """A finding and its effect under a profile."""
 
     finding: Finding
     effect: Effect
 
 
 class LoadPolicy(NamedTuple):
-    """One effect for every code. Sets named later win over sets named earlier, risks over all."""
+    """The effect of every code."""
 
     default_effect: Effect
     effects: Mapping[Code, Effect]
@@ -145,7 +145,8 @@ class LoadPolicy(NamedTuple):
         warn: Iterable[Code] = (),
         accept: Iterable[Code] = (),
     ) -> LoadPolicy:
-        """A policy from sets; codes that are always quiet or advice need not be named."""
+        """Build a policy from the defaults and sets of codes; the strictest set wins."""
+        # Later sets win. Risks come last, so that no profile can reject a skill for one.
         effects = dict.fromkeys(WARNED_BY_DEFAULT, Effect.WARN) | dict.fromkeys(
             ACCEPTED_BY_DEFAULT, Effect.ACCEPT
         )
@@ -156,34 +157,34 @@ class LoadPolicy(NamedTuple):
         return cls(default_effect, effects | RISK_EFFECTS)
 
     def get_effect(self, code: Code) -> Effect:
-        """What `code` means here."""
+        """Return the effect of `code`."""
         return self.effects.get(code, self.default_effect)
 
     @property
     def accepted_codes(self) -> frozenset[Code]:
-        """The codes that need no mention."""
+        """The codes without a warning or rejection."""
         return frozenset(code for code in Code if self.get_effect(code) is Effect.ACCEPT)
 
     def judge(self, findings: Iterable[Finding]) -> tuple[JudgedFinding, ...]:
-        """Every finding with its effect."""
-        return tuple(JudgedFinding(found, self.get_effect(found.code)) for found in findings)
+        """Return every finding with its effect."""
+        return tuple(JudgedFinding(f, self.get_effect(f.code)) for f in findings)
 
     def accepts(self, findings: Iterable[Finding]) -> bool:
-        """Whether none of the findings keeps a skill out."""
-        return all(self.get_effect(found.code) is not Effect.REJECT for found in findings)
+        """Whether no finding rejects the skill."""
+        return all(self.get_effect(f.code) is not Effect.REJECT for f in findings)
 
 
 def serialize_findings(findings: Iterable[JudgedFinding]) -> list[dict[str, object]]:
-    """Each finding with what it means; what is empty is left out."""
-    told: list[dict[str, object]] = []
-    for found, effect in findings:
+    """Serialize findings with their effects; empty members are omitted."""
+    rows: list[dict[str, object]] = []
+    for finding, effect in findings:
         fields: dict[str, object] = {
-            "code": found.code.value,
+            "code": finding.code.value,
             "effect": effect.value,
-            "message": found.message,
-            "path": found.path,
-            "line": found.line,
-            "hint": found.hint,
+            "message": finding.message,
+            "path": finding.path,
+            "line": finding.line,
+            "hint": finding.hint,
         }
-        told.append({key: value for key, value in fields.items() if value not in ("", None)})
-    return told
+        rows.append({key: value for key, value in fields.items() if value not in ("", None)})
+    return rows

@@ -1,4 +1,4 @@
-"""Which of several skills with one name stays."""
+"""Precedence: which of several skills with the same name is used."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 
 class DuplicatePolicy(Enum):
-    """What happens when a name comes up again."""
+    """What happens to later skills with the same name or id."""
 
     FIRST_WINS = "the first wins"
     KEEP_ALL = "all are kept"
 
 
 class Identity(Enum):
-    """What two skills must share to count as the same."""
+    """Whether skills with the same name or with the same id are duplicates."""
 
     NAME = "name"
     ID = "id"
 
 
 class RankedSkill(Protocol):
-    """What precedence needs to know about a skill."""
+    """The properties of a skill that precedence needs."""
 
     @property
     def id(self) -> str:
-        """Its folder, or its file's name."""
+        """The name of its folder or flat file."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its display name."""
 
     @property
     def location(self) -> str:
@@ -42,7 +42,7 @@ class RankedSkill(Protocol):
 
     @property
     def root_number(self) -> int:
-        """The place of its root in the order of roots."""
+        """The index of its root; earlier roots come first."""
 
     @property
     def is_flat(self) -> bool:
@@ -53,7 +53,7 @@ RankedT = TypeVar("RankedT", bound=RankedSkill)
 
 
 class ShadowedSkill(NamedTuple, Generic[RankedT]):
-    """A skill that lost its place to another one of the same name, and the rule that said so."""
+    """A skill that is not used, the duplicate that is, and the rule in words."""
 
     skill: RankedT
     winner: RankedT
@@ -61,18 +61,18 @@ class ShadowedSkill(NamedTuple, Generic[RankedT]):
 
 
 class PrecedencePolicy(NamedTuple):
-    """The rules for equal names inside one root and across roots."""
+    """The rules for duplicates in one root and across roots."""
 
     identity: Identity = Identity.NAME
     in_root: DuplicatePolicy = DuplicatePolicy.FIRST_WINS
     across_roots: DuplicatePolicy = DuplicatePolicy.FIRST_WINS
 
     def get_key(self, skill: RankedSkill) -> str:
-        """What makes `skill` the same as another."""
+        """Return the name or id that duplicates share."""
         return skill.name if self.identity is Identity.NAME else skill.id
 
     def find_rule(self, skill: RankedSkill, winner: RankedSkill) -> DuplicatePolicy:
-        """The rule that applies to two skills of the same key."""
+        """Return the rule for two skills with the same key."""
         same_root = skill.root_number == winner.root_number
         return self.in_root if same_root else self.across_roots
 
@@ -80,32 +80,31 @@ class PrecedencePolicy(NamedTuple):
 def resolve_duplicates(
     skills: Iterable[RankedT], policy: PrecedencePolicy
 ) -> tuple[list[RankedT], list[ShadowedSkill[RankedT]], list[Finding]]:
-    """The skills that stay, in the order given; those that do not; and what to tell the user."""
-    kept: list[RankedT] = []
+    """Return the skills that are used, in order, the shadowed ones, and the findings."""
+    used: list[RankedT] = []
     shadowed: list[ShadowedSkill[RankedT]] = []
     findings: list[Finding] = []
     first: dict[str, RankedT] = {}
     first_in_later_root: dict[tuple[int, str], RankedT] = {}
-    by_name = policy.identity is Identity.NAME
     for skill in skills:
-        key = skill.name if by_name else skill.id
+        key = policy.get_key(skill)
         anywhere = first.setdefault(key, skill)
         if anywhere is skill:
-            kept.append(skill)
+            used.append(skill)
             continue
-        # Where an earlier root does not decide, a skill meets the first one of its own root.
-        here = anywhere
+        # If roots do not shadow each other, the first skill of the same root decides.
+        in_root = anywhere
         if anywhere.root_number != skill.root_number:
-            here = first_in_later_root.setdefault((skill.root_number, key), skill)
+            in_root = first_in_later_root.setdefault((skill.root_number, key), skill)
         across = policy.find_rule(skill, anywhere)
-        winner = anywhere if here is skill or across is DuplicatePolicy.FIRST_WINS else here
+        winner = anywhere if in_root is skill or across is DuplicatePolicy.FIRST_WINS else in_root
         if policy.find_rule(skill, winner) is DuplicatePolicy.KEEP_ALL:
-            kept.append(skill)
+            used.append(skill)
             findings.append(_build_same_name_finding(skill, winner, policy))
         else:
             shadowed.append(ShadowedSkill(skill, winner, _describe_rule(skill, winner)))
             findings.append(_build_shadowed_finding(skill, winner, policy))
-    return kept, shadowed, findings
+    return used, shadowed, findings
 
 
 def _describe_rule(skill: RankedSkill, winner: RankedSkill) -> str:
@@ -123,7 +122,7 @@ def _build_shadowed_finding(
         Code.SHADOWED,
         f"{policy.get_key(skill)!r} is shadowed by {winner.location} "
         f"({_describe_rule(skill, winner)})",
-        hint="rename one of them, or remove the copy that is not needed",
+        hint="rename one of them, or remove the one that is not needed",
         path=skill.location,
         skill=skill.name,
     )
@@ -134,8 +133,8 @@ def _build_same_name_finding(
 ) -> Finding:
     return Finding(
         Code.SAME_NAME,
-        f"{policy.get_key(skill)!r} is also at {winner.location}; both are kept",
-        hint="rename one of them if only one is meant",
+        f"{policy.get_key(skill)!r} is also at {winner.location}; both are loaded",
+        hint="rename one of them to tell them apart",
         path=skill.location,
         skill=skill.name,
     )

@@ -1,4 +1,4 @@
-"""The profiles: each founding design's way with a skill, as data. No code asks which one runs."""
+"""Profiles: the rules of the founding designs and the specification, as data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ACCEPT, WARN, REJECT = Effect.ACCEPT, Effect.WARN, Effect.REJECT
 
-# Where agents keep skills: the project's folders first, then the person's.
+# The folders that agents use: those of the project first, then those of the user.
 AGENT_FOLDERS = (
     (".agents/skills", "project"),
     (".claude/skills", "project"),
@@ -45,7 +45,7 @@ AGENT_FOLDERS = (
 
 
 class Profile(NamedTuple):
-    """A named set of decisions, read from top to bottom as a skill comes in."""
+    """A named set of rules, in the order in which they apply."""
 
     name: str
     summary: str
@@ -56,28 +56,22 @@ class Profile(NamedTuple):
     key_case: KeyCase = KeyCase.EXACT
     reserved_names: frozenset[str] = frozenset()
     precedence_policy: PrecedencePolicy = PrecedencePolicy()
-    validation_scan_policy: ScanPolicy | None = (
-        None  # where `validate` searches, if that is not `scan`
-    )
+    validation_scan_policy: ScanPolicy | None = None  # of `validate`, if it is not `scan_policy`
 
     def with_depth(self, depth: int | None = None) -> Profile:
-        """The profile with another depth of search. Raises: ValueError."""
+        """Return the profile with another scan depth. Raises: ValueError."""
         if depth is None:
             return self
         if not 1 <= depth <= MAX_DEPTH:
             message = f"depth must be from 1 to {MAX_DEPTH}, not {depth}"
             raise ValueError(message)
-        checked = (
-            None
-            if self.validation_scan_policy is None
-            else self.validation_scan_policy.with_depth(depth)
-        )
-        return self._replace(
-            scan_policy=self.scan_policy.with_depth(depth), validation_scan_policy=checked
-        )
+        scan, validation = self.scan_policy.with_depth(depth), self.validation_scan_policy
+        if validation is not None:
+            validation = validation.with_depth(depth)
+        return self._replace(scan_policy=scan, validation_scan_policy=validation)
 
 
-# The client guide's bounds, for folders that may be whole repositories.
+# The limits of the client guide, for roots that may be complete repositories.
 _REPOSITORY_SCAN = ScanPolicy(
     max_depth=6,
     include_root=True,
@@ -86,14 +80,14 @@ _REPOSITORY_SCAN = ScanPolicy(
     empty_folders=EmptyFolderPolicy.SEARCH,
     link_policy=LinkPolicy.FOLLOW_INSIDE,
 )
-# The specification speaks about one skill. What is checked is found as agents would find it.
+# The specification defines a single skill. `validate` finds skills the way agents do.
 _VALIDATION_SCAN = _REPOSITORY_SCAN._replace(
     empty_folders=EmptyFolderPolicy.REJECT_AMONG_SKILLS, link_policy=LinkPolicy.DO_NOT_FOLLOW
 )
 
 SPECIFICATION = Profile(
     name="specification",
-    summary="The text of the specification: every rule counts.",
+    summary="The specification: every rule is enforced.",
     roots=AGENT_FOLDERS,
     scan_policy=ScanPolicy(include_root=True, skip_names=GENERATED_FOLDERS),
     load_policy=LoadPolicy.create(REJECT),
@@ -102,7 +96,7 @@ SPECIFICATION = Profile(
 
 SKILLS_REF = Profile(
     name="skills-ref",
-    summary="What the reference validator accepts, its gaps included.",
+    summary="The behavior of the reference validator, including its gaps.",
     roots=AGENT_FOLDERS,
     scan_policy=ScanPolicy(include_root=True, skip_names=GENERATED_FOLDERS),
     load_policy=LoadPolicy.create(
@@ -130,7 +124,7 @@ SKILLS_REF = Profile(
 
 LENIENT = Profile(
     name="lenient",
-    summary="The client guide's advice for agents: warn and load.",
+    summary="The client guide for agents: warn, but load.",
     roots=AGENT_FOLDERS,
     scan_policy=_REPOSITORY_SCAN,
     load_policy=LoadPolicy.create(
@@ -141,7 +135,7 @@ LENIENT = Profile(
 
 PROMPT_REPOSITORY = Profile(
     name="prompt-repository",
-    summary="A server's prompts: flat files and folders of a git repository.",
+    summary="Prompts of a server: flat files and folders of a git repository.",
     roots=(),
     scan_policy=ScanPolicy(include_flat_files=True, skip_names=GENERATED_FOLDERS),
     load_policy=LoadPolicy.create(
@@ -151,12 +145,12 @@ PROMPT_REPOSITORY = Profile(
         | {Code.NAME_MISSING, Code.NAME_NOT_FOLDER, Code.ALLOWED_TOOLS_FORM},
     ),
     name_policy=fill_name_from_folder,
-    reserved_names=frozenset({"refresh", "sources"}),  # they are routes
+    reserved_names=frozenset({"refresh", "sources"}),  # REST routes
 )
 
 LOCAL_SKILLS = Profile(
     name="local-skills",
-    summary="A run directory's system and user skills, known by their folders.",
+    summary="System and user skills of a run directory, identified by folder.",
     roots=((".agents/sys.skills", "system"), (".agents/skills", "user")),
     scan_policy=ScanPolicy(link_policy=LinkPolicy.FOLLOW_INSIDE),
     load_policy=LoadPolicy.create(
@@ -170,7 +164,7 @@ LOCAL_SKILLS = Profile(
 
 INSTRUCTION_SKILLS = Profile(
     name="instruction-skills",
-    summary="The sources of an agent's config, searched to the bottom.",
+    summary="Sources of an agent config, scanned recursively.",
     roots=(),
     scan_policy=ScanPolicy(
         max_depth=MAX_DEPTH,
@@ -191,7 +185,7 @@ INSTRUCTION_SKILLS = Profile(
 
 SKILL_IMPORT = Profile(
     name="skill-import",
-    summary="Skills that a person picks for a session, equal names included.",
+    summary="Skills that a user picks for a session, duplicate names included.",
     roots=(("~/.claude/skills", "user"),),
     scan_policy=ScanPolicy(include_root=True),
     load_policy=LoadPolicy.create(
@@ -208,7 +202,7 @@ SKILL_IMPORT = Profile(
 
 SKILLS_MODULE = Profile(
     name="skills-module",
-    summary="The library functions: strict names, the project's skills before the person's.",
+    summary="The library functions: strict names, project skills before user skills.",
     roots=((".skills", "project"), ("~/.skillhall/skills", "user")),
     scan_policy=ScanPolicy(include_hidden_files=True),
     load_policy=LoadPolicy.create(

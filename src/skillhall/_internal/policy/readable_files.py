@@ -1,4 +1,4 @@
-"""Which files an agent may read and which are published, judged by their names alone."""
+"""Which files agents may read and which are published, decided by path only."""
 
 from __future__ import annotations
 
@@ -17,55 +17,55 @@ if TYPE_CHECKING:
 DEFAULT_EXTENSIONS = (".md", ".cs", ".py", ".txt", ".json", ".yml", ".yaml")
 AGENTS_FOLDER = ".agents"  # the one hidden folder that is meant for agents
 
-# Settings, locks and databases of Skillhall itself.
+# Settings, lock files and databases of Skillhall.
 _SKILLHALL_FILES = re.compile(r"skillhall(?:\.toml|-lock\.json|.*\.db.*)", re.DOTALL)
 _EXTENSION = re.compile(r"\.[^\s./\\]+")
-# Windows also knows `.git` as `GIT~1`.
+# Windows has short names: `GIT~1` is `.git`.
 _SHORT_NAME = re.compile(r"~[0-9]")
 
 
 def normalize_extensions(extensions: str | Iterable[str]) -> tuple[str, ...]:
-    """The extensions in lower case, each with its dot and once; a text is one of them.
+    """Return unique lowercase extensions with a dot; a string is one extension.
 
-    Raises: ValueError for what no file's last extension can be.
+    Raises: ValueError.
     """
-    found = []
+    normalized = []
     for text in (extensions,) if isinstance(extensions, str) else extensions:
         extension = f".{text.strip().lower().removeprefix('.')}"
         if not _EXTENSION.fullmatch(extension):
             raise ValueError(f"{text!r} is not a file extension such as .md")
-        found.append(extension)
-    return tuple(dict.fromkeys(found))
+        normalized.append(extension)
+    return tuple(dict.fromkeys(normalized))
 
 
 def has_extension(path: str, extensions: Iterable[str]) -> bool:
-    """Whether the last ending of `path` is one of these, in whatever case."""
+    """Whether `path` has one of these extensions, in any case."""
     name = path.rpartition("/")[2]
     dot = name.rfind(".")
     return dot > 0 and name[dot:].lower() in {extension.lower() for extension in extensions}
 
 
 def is_dotfile(name: str) -> bool:
-    """Whether one name of a path is that of a dot file."""
+    """Whether a segment of a path starts with a dot."""
     return name.startswith(".")
 
 
 def is_publishable(path: str) -> bool:
-    """Whether a file of a skill may leave this machine: no part of its path is hidden."""
+    """Whether a file may be published: no segment of its path is hidden."""
     return not any(map(is_dotfile, path.split("/")))
 
 
 def remove_hidden_files(bundle: Bundle) -> Bundle:
-    """The bundle without its hidden files."""
+    """Return the bundle without hidden files."""
     files = {path: file for path, file in bundle.files.items() if is_publishable(path)}
     return replace(bundle, files=files)
 
 
 def is_private_path(parts: Sequence[str]) -> bool:
-    """Whether the path goes to or through what no agent may read.
+    """Whether agents may not read the path.
 
-    That is every hidden entry but `.agents` at the top and the folders in which Kubernetes keeps
-    the files of a volume, and Skillhall's own files.
+    Private are Skillhall's own files and every hidden entry, except `.agents` at the root and the
+    folders of a Kubernetes volume.
     """
     names = [fold_name(part) for part in parts]
     if names[0] == AGENTS_FOLDER:

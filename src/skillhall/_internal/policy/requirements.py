@@ -1,7 +1,7 @@
-"""What a skill needs to be of use here: programs, environment variables, an operating system.
+"""Requirements of a skill: programs, environment variables, operating systems.
 
-No field of the specification says so. These are the ones that many skills carry all the same:
-`metadata.openclaw.requires` with `bins`, `anyBins` and `env`, and `metadata.openclaw.os`.
+The specification has no field for them, but many skills have these: `metadata.openclaw.requires`
+with `bins`, `anyBins` and `env`, and `metadata.openclaw.os`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
-_METADATA_KEYS = ("openclaw", "clawdbot", "clawdis")  # the names that one program had
+_METADATA_KEYS = ("openclaw", "clawdbot", "clawdis")  # former names of one program
 _PLATFORM_ALIASES = {"macos": "darwin", "mac": "darwin", "windows": "win32"}
 
 
@@ -25,17 +25,17 @@ class HostFacts(Protocol):
 
     @property
     def platform(self) -> str:
-        """As Python calls it: linux, darwin, win32."""
+        """The value of `sys.platform`: linux, darwin, win32."""
 
     def has_program(self, name: str) -> bool:
-        """Whether a program of that name can be started."""
+        """Whether a program with this name is on the PATH."""
 
     def has_environment_variable(self, name: str) -> bool:
-        """Whether the environment has that variable."""
+        """Whether the environment variable is set."""
 
 
 def check_requirements(front: Frontmatter, host: HostFacts) -> Finding | None:
-    """The finding that says what is missing here for a skill; `None` if nothing is."""
+    """Return a finding with the unmet requirements; `None` if all are met."""
     if "metadata" not in front.fields:
         return None
     reasons = [*_find_unmet(_read_requirement_fields(front), host)]
@@ -43,8 +43,8 @@ def check_requirements(front: Frontmatter, host: HostFacts) -> Finding | None:
         return None
     return Finding(
         Code.REQUIREMENT_UNMET,
-        f"{front.name!r} is not offered: {', '.join(reasons)}",
-        hint="the skill says so in its metadata; provide it, or remove that entry",
+        f"{front.name!r} is not available: {', '.join(reasons)}",
+        hint="meet the requirement in its metadata, or remove the entry",
         skill=front.name,
     )
 
@@ -61,7 +61,7 @@ def _find_unmet(fields: Fields, host: HostFacts) -> Iterator[str]:
         _PLATFORM_ALIASES.get(name.lower(), name.lower()) for name in _read_names(fields.get("os"))
     ]
     if systems and host.platform not in systems:
-        yield f"it is made for {' or '.join(systems)}"
+        yield f"it requires {' or '.join(systems)}"
     requires = _as_fields(fields.get("requires"))
     for name in _read_names(requires.get("bins")):
         if not host.has_program(name):
@@ -79,7 +79,7 @@ def _as_fields(value: YamlValue) -> Fields:
 
 
 def _read_names(value: YamlValue) -> Iterator[str]:
-    """The texts of a list, or one text."""
+    """Yield the strings of a list, or a single string."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and item.strip():
             yield item.strip()

@@ -1,4 +1,4 @@
-"""Where to look: how deep, past what, through which links, and when to stop."""
+"""Scan policy: depth, skipped names, links and limits."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Never part of a skill, whatever the profile.
+# Never part of a skill, under any profile.
 ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", "__MACOSX", ".DS_Store"})
 GENERATED_FOLDERS = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
 
 SKILLS_FOLDER = "skills"  # the usual name of a folder of skills
-MAX_DEPTH = 64  # the deepest search; a walk needs a few stack frames for each level
-STAGING_PREFIX = ".skillhall-"  # how the names of our own unfinished folders begin
-# Folders of tools, and folders for skills that were put aside. They are never groups of skills, not
-# even inside a folder called `skills`.
+MAX_DEPTH = 64  # a walk needs a few stack frames for each level
+STAGING_PREFIX = ".skillhall-"  # of folders that Skillhall is still writing
+# Folders of tools and of archived skills. They are never groups of skills, not even in a folder
+# named `skills`.
 _NEVER_GROUPS = frozenset(
     {
         ".archive",
@@ -59,7 +59,7 @@ _VOLUME_ENTRY = re.compile(r"\.\.(?:data(?:_tmp)?|[0-9]{4}(?:_[0-9]{2}){5}\.[0-9
 
 
 def is_volume_entry(name: str) -> bool:
-    """Whether Kubernetes made the entry: `..data`, or the dated folder that it leads to."""
+    """Whether Kubernetes created the entry: `..data`, or the dated folder it links to."""
     return name.startswith("..") and _VOLUME_ENTRY.fullmatch(name) is not None
 
 
@@ -71,34 +71,34 @@ class LinkPolicy(Enum):
 
 
 class EmptyFolderPolicy(Enum):
-    """What a scan makes of a folder below the root that holds no skill."""
+    """What a scan does with a folder below the root that contains no skill."""
 
     REJECT = "a skill without a SKILL.md"  # every folder below the root should be a skill
     REJECT_AMONG_SKILLS = "rejected where its neighbors are skills"
-    SEARCH = "only a place to look into"
+    SEARCH = "searched for skills"
 
 
 class ScanPolicy(NamedTuple):
-    """The bounds of a scan below one root."""
+    """The rules of a scan of one root."""
 
-    max_depth: int = 1  # how many folders below the root a skill's folder may stand
+    max_depth: int = 1  # of a skill's folder below the root
     include_root: bool = False  # a SKILL.md in the root makes the root a skill
-    search_inside_skills: bool = False  # skills inside a skill's folder count too
-    include_flat_files: bool = False  # `name.md` beside the folders counts too
+    search_inside_skills: bool = False  # also find skills inside the folder of a skill
+    include_flat_files: bool = False  # also find `name.md` next to the folders
     skip_hidden: bool = True
-    # Collections are searched as whole repositories: `skills/.curated` counts, and the folders of
-    # agents (`.claude/skills`) do if there is nothing else.
+    # In repositories, `skills/.curated` is searched too, and the folders of agents (such as
+    # `.claude/skills`) if there are no other skills.
     search_as_repository: bool = False
     empty_folders: EmptyFolderPolicy = EmptyFolderPolicy.REJECT
     skip_names: frozenset[str] = frozenset()
     include_hidden_files: bool = False
     link_policy: LinkPolicy = LinkPolicy.DO_NOT_FOLLOW
-    # The client guide advises 2,000; public collections nest their skills in more. Only folders
-    # that hold no skill of their own are counted.
+    # The client guide recommends 2,000, but public collections have more. Only folders without a
+    # skill are counted.
     max_folders: int = 50_000
 
     def with_depth(self, depth: int) -> ScanPolicy:
-        """The same policy for another depth; a folder may then be a place to look into."""
+        """Return the policy with another depth, where folders may only contain skills."""
         if self.empty_folders is EmptyFolderPolicy.REJECT and depth > 1:
             return self._replace(
                 max_depth=depth, empty_folders=EmptyFolderPolicy.REJECT_AMONG_SKILLS
@@ -107,14 +107,12 @@ class ScanPolicy(NamedTuple):
 
     @property
     def without_hidden_files(self) -> ScanPolicy:
-        """The same policy for files that are sent to others: hidden ones are left out."""
+        """The policy for files that are published: hidden ones are skipped."""
         return self._replace(include_hidden_files=False)
 
     def reason_to_skip(self, name: str, parent: str = "") -> str | None:
-        """Why an entry of that name is passed over, or `None`; `parent` names its folder.
-
-        Every name in `LITTER` starts with a dot or an underscore; a scan relies on that.
-        """
+        """Return why an entry is skipped, or `None`; `parent` is the name of its folder."""
+        # The walker relies on every name in `ALWAYS_SKIPPED` starting with a dot or underscore.
         if name in ALWAYS_SKIPPED or name.startswith("._"):
             return "never part of a skill"
         if name in self.skip_names:
@@ -124,40 +122,35 @@ class ScanPolicy(NamedTuple):
         return None
 
     def is_hidden_group(self, name: str, parent: str) -> bool:
-        """Whether a hidden folder holds published skills, as `skills/.curated` does.
+        """Whether a hidden folder is a group of published skills, like `skills/.curated`.
 
-        It is never a skill itself.
+        Such a folder is never a skill itself.
         """
-        is_candidate = (
-            self.search_as_repository and parent == SKILLS_FOLDER and name.startswith(".")
-        )
-        if not is_candidate or name.startswith(
-            (STAGING_PREFIX, "..")
-        ):  # `..data` is a link of Kubernetes
+        if not (self.search_as_repository and parent == SKILLS_FOLDER and name.startswith(".")):
             return False
-        return name.lower() not in _NEVER_GROUPS
+        # Names with two dots belong to Kubernetes.
+        return not name.startswith((STAGING_PREFIX, "..")) and name.lower() not in _NEVER_GROUPS
 
     def reaches(self, parts: Sequence[str], start: int = 0) -> bool:
-        """Whether a scan from the folder at `parts[:start]` reaches the folder at `parts`."""
+        """Whether a scan of the folder `parts[:start]` reaches the folder `parts`."""
         steps = list(pairwise(("", *parts)))[start:]
         if any(self.reason_to_skip(name, parent) for parent, name in steps):
             return False
-        if any(
-            parent.startswith(".") and name in INSTALL_FOLDER_NAMES for parent, name in steps[1:]
-        ):
-            return False  # inside a folder called `skills`, `.claude/skills` is no group
+        # `.claude/skills` in a folder named `skills` is not a group.
+        if any(p.startswith(".") and name in INSTALL_FOLDER_NAMES for p, name in steps[1:]):
+            return False
         return len(parts) == start or not parts[-1].startswith(".")
 
     def filter_folders(self, folders: Iterable[str], base: str = "") -> list[str]:
-        """The folders of skills that a scan from `base` finds, in order.
+        """Return the folders of skills that a scan of `base` finds, in order.
 
-        Copies that agents have installed count only if there is nothing else.
+        Skills that are installed for agents count only if there are no others.
         """
         start = len(base.split("/")) if base else 0
         split = {folder: folder.split("/") if folder else [] for folder in sorted(folders)}
-        found = [folder for folder, parts in split.items() if self.reaches(parts, start)]
-        if found or not self.search_as_repository:
-            return found
+        reached = [folder for folder, parts in split.items() if self.reaches(parts, start)]
+        if reached or not self.search_as_repository:
+            return reached
         return [
             folder
             for folder, parts in split.items()
@@ -167,7 +160,7 @@ class ScanPolicy(NamedTuple):
 
 
 def installed_prefix_length(parts: Sequence[str]) -> int:
-    """How many names at the start of a path lead to a folder of installed skills; 0 if none do."""
+    """Return how many first segments name a folder of installed skills, or 0."""
     first, second = (*parts, "", "")[:2]
     if not first.startswith(".") or first in ALWAYS_SKIPPED | GENERATED_FOLDERS | {".cache"}:
         return 0

@@ -1,4 +1,4 @@
-"""Which skills of a source an agent gets: listed, or inlined, by globs over their names."""
+"""Selection: which skills of a source an agent lists or inlines, by name globs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class SelectableSkill(Protocol):
-    """What a selection needs to know about a skill."""
+    """The properties of a skill that a selection needs."""
 
     @property
     def name(self) -> str:
-        """What the globs are compared with."""
+        """The name that globs match."""
 
     @property
     def location(self) -> str:
@@ -29,22 +29,22 @@ SelectableT = TypeVar("SelectableT", bound=SelectableSkill)
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """The patterns of one source; both left out means that everything is listed.
+    """The patterns of one source; without any, all skills are listed.
 
-    A text is one pattern.
+    A string is one pattern.
     """
 
     available: str | Sequence[str] | None = None
     inline: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Make tuples of what was given."""
+        """Convert the patterns to tuples."""
         object.__setattr__(self, "available", _to_tuple(self.available))
         object.__setattr__(self, "inline", _to_tuple(self.inline))
 
     @property
     def listing_patterns(self) -> Sequence[str]:
-        """The patterns for the listing, with the default applied."""
+        """The patterns of the listing, with the default applied."""
         if self.available is None:
             return ("*",) if self.inline is None else ()
         return self.available
@@ -58,7 +58,7 @@ def _to_tuple(patterns: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class Selection(Generic[SelectableT]):
-    """What one agent gets, in order, and what was noticed while choosing."""
+    """The listed and inlined skills of an agent, in order, and findings."""
 
     listed: tuple[SelectableT, ...] = ()
     inlined: tuple[SelectableT, ...] = ()
@@ -66,12 +66,12 @@ class Selection(Generic[SelectableT]):
 
 
 def select_skills(skills: Sequence[SelectableT], globs: Globs) -> Selection[SelectableT]:
-    """The skills of one source that its globs choose; inline wins over available."""
+    """Select the skills of one source; `inline` wins over `available`."""
     inline = _build_matcher(globs.inline or ())
     available = _build_matcher(globs.listing_patterns)
     inlined = [skill for skill in skills if inline(skill.name)]
-    chosen = {id(skill) for skill in inlined}
-    listed = [skill for skill in skills if available(skill.name) and id(skill) not in chosen]
+    inlined_ids = {id(skill) for skill in inlined}
+    listed = [skill for skill in skills if available(skill.name) and id(skill) not in inlined_ids]
     findings = [
         *_find_overlaps(inlined, globs),
         *_find_unmatched_patterns((*(globs.available or ()), *(globs.inline or ())), skills),
@@ -80,12 +80,12 @@ def select_skills(skills: Sequence[SelectableT], globs: Globs) -> Selection[Sele
 
 
 def matches_glob(pattern: str, name: str) -> bool:
-    """Whether the whole `name` matches; `*` and `?` are the only wildcards, case counts."""
+    """Whether `name` matches completely. Wildcards are `*` and `?`; case matters."""
     return _compile_glob(pattern).fullmatch(name) is not None
 
 
 def _compile_glob(pattern: str) -> re.Pattern[str]:
-    """Each star takes as little as will do, once and for all: no pattern makes the search slow."""
+    # Atomic groups never give back what a star has matched, so no pattern can make the search slow.
     first, *rest = [
         "".join("." if c == "?" else re.escape(c) for c in part)
         for part in re.split(r"\*+", pattern)
@@ -126,7 +126,7 @@ def _find_unmatched_patterns(
         Finding(
             Code.PATTERN_UNMATCHED,
             f"the pattern {pattern!r} matches no skill",
-            hint="check its spelling; '*' and '?' are wildcards, case counts",
+            hint="check its spelling; '*' and '?' are wildcards, case matters",
         )
         for pattern in dict.fromkeys(patterns)
         if not any(matches_glob(pattern, skill.name) for skill in skills)

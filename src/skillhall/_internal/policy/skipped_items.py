@@ -1,4 +1,4 @@
-"""What a source holds but does not serve: one row for each skill, prompt or file left out."""
+"""Skipped items: skills, prompts and files of a source that are not served."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.finding import Finding
 
 MAX_SKIPPED = 1000  # rows in one response; the total is always exact
-# Only a warning to a profile, but something is missing from what is served.
+# Profiles only warn about these, but something is not served.
 _OMITTED_CODES = frozenset(
     {
         Code.SHADOWED,
@@ -27,7 +27,7 @@ _OMITTED_CODES = frozenset(
 
 
 class SkippedItem(NamedTuple):
-    """A skill, prompt or file that is not served, and the reason."""
+    """A skill, prompt or file that is not served, with the reason."""
 
     name: str  # of the skill or prompt; "" if it is unknown
     path: str  # below the source; "" if it is not a safe path
@@ -36,22 +36,23 @@ class SkippedItem(NamedTuple):
 
 
 def collect_skipped(findings: Iterable[JudgedFinding]) -> tuple[SkippedItem, ...]:
-    """One row for each path that is left out, in path order; several reasons share a row."""
+    """Return one item per path, in path order; several reasons share an item."""
     reasons: dict[str, list[Finding]] = {}
-    for found, effect in findings:
-        if effect is Effect.REJECT or found.code in _OMITTED_CODES:
-            reasons.setdefault(found.path or f"\0{found.message}", []).append(found)
-    return tuple(_build_item(reasons[place]) for place in sorted(reasons))
+    for finding, effect in findings:
+        if effect is Effect.REJECT or finding.code in _OMITTED_CODES:
+            # Findings without a path are grouped by message; NUL keeps them apart from paths.
+            reasons.setdefault(finding.path or f"\0{finding.message}", []).append(finding)
+    return tuple(_build_item(reasons[key]) for key in sorted(reasons))
 
 
 def _build_item(reasons: list[Finding]) -> SkippedItem:
     first = reasons[0]
     name = first.skill or first.path.partition("/")[0].removesuffix(".md")
-    message = "; ".join(dict.fromkeys(one.message for one in reasons))
+    message = "; ".join(dict.fromkeys(finding.message for finding in reasons))
     return SkippedItem(name, first.path, first.code, message)
 
 
 def skipped_data(skipped: Sequence[SkippedItem]) -> dict[str, object]:
-    """The first skipped entries, and how many there are."""
-    rows = [{**one._asdict(), "code": one.code.value} for one in skipped[:MAX_SKIPPED]]
+    """Serialize the first skipped items and their total."""
+    rows = [{**item._asdict(), "code": item.code.value} for item in skipped[:MAX_SKIPPED]]
     return {"skipped": rows, "skippedTotal": len(skipped)}

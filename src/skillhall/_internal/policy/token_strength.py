@@ -1,4 +1,4 @@
-"""How hard a token is to guess: a rough estimate that catches the obvious ones."""
+"""Token strength: a rough estimate that detects obviously weak tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 MIN_LENGTH = 16  # characters
 _MIN_BITS = 40.0
 
-# Words that people put into tokens; each counts as one character.
+# Common words in tokens. Each one counts as a single character.
 _COMMON = re.compile(
     "password|passwort|passwd|pass|secret|token|bearer|admin|root|user|login|auth"
     "|changeme|change|letmein|welcome|example|sample|default|dummy|demo|test|dev|prod"
@@ -24,7 +24,7 @@ def is_weak_token(token: str) -> bool:
 
 
 def estimate_entropy_bits(token: str) -> float:
-    """An upper bound for the entropy of a token that a person may have chosen."""
+    """Estimate an upper bound for the entropy of a token chosen by a person."""
     text = _remove_repetition(_COMMON.sub("#", token.lower()))
     varied = text[:1] + "".join(
         later for earlier, later in pairwise(text) if not _is_adjacent(earlier, later)
@@ -33,7 +33,7 @@ def estimate_entropy_bits(token: str) -> float:
 
 
 def _remove_repetition(text: str) -> str:
-    """The shortest text of which `text` is a repetition, the last one perhaps cut off."""
+    """Return the shortest prefix that, repeated, gives `text`."""
     for size in range(1, len(text)):
         if text[:-size] == text[size:]:
             return text[:size]
@@ -41,5 +41,5 @@ def _remove_repetition(text: str) -> str:
 
 
 def _is_adjacent(earlier: str, later: str) -> bool:
-    """Whether a character is the same as the one before, or next to it: aaa, 123, cba."""
+    """Whether two characters are equal or neighbors, as in aaa, 123 and cba."""
     return abs(ord(later) - ord(earlier)) <= 1

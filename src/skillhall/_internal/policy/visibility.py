@@ -14,13 +14,10 @@ SkillT = TypeVar("SkillT")
 
 
 def is_visible_to_models(skill: object) -> bool:
-    """Whether prompts, listings and tools for a model may name the skill.
-
-    It may, unless its `hidden` is true.
-    """
+    """Whether prompts, listings and tools for models may name the skill."""
     return not getattr(skill, "hidden", False)
 
 
 def filter_visible(skills: Iterable[SkillT]) -> Iterator[SkillT]:
-    """The skills that models may see, in their order."""
+    """Return the skills that are not hidden from models, in order."""
     return filter(is_visible_to_models, skills)

@@ -1,1 +1,1 @@
-"""The words: texts for models and for scripts, made from skills. Nothing here reads or decides."""
+"""Text for models and scripts, rendered from skills. Pure."""

@@ -1,4 +1,4 @@
-"""The activation: what a model gets when it asks for a skill."""
+"""Activation: the text that a model gets when it loads a skill."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from skillhall._internal.render.escape import escape_closing_tag, escape_field, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# No body can close its element: see `literal`.
+# A body cannot contain the closing tag: see `escape_closing_tag`.
 _ACTIVATION = re.compile(
     r'<skill_content name="([^"]*)">\n(?:(?!</skill_content>).*\n)*</skill_content>'
 )
-MAX_RESOURCES = 100  # files named in one activation; the client guide asks for a cap
+MAX_RESOURCES = 100  # paths in one activation; the client guide recommends a limit
 
 
 def render_activation(name: str, directory: str, body: str, resources: Sequence[str] = ()) -> str:
-    """The body, where the skill stands, and the paths of its other files; none of them is read."""
+    """Render the body, the directory and the paths of the other files of a skill."""
     return "\n".join(
         (
             f'<skill_content name="{escape_field(name)}">',
@@ -33,12 +33,12 @@ def render_activation(name: str, directory: str, body: str, resources: Sequence[
 
 
 def find_activation(text: str) -> tuple[str, str] | None:
-    """The skill whose activation `text` begins with, and that activation; else `None`.
+    """Return the skill name and the activation that `text` starts with, or `None`.
 
-    A host that compacts a conversation keeps these texts.
+    Hosts use it to preserve activations when they compact a conversation.
     """
-    found = _ACTIVATION.match(text)
-    return (unescape(found[1]), found[0]) if found else None
+    match = _ACTIVATION.match(text)
+    return (unescape(match[1]), match[0]) if match else None
 
 
 def _render_resources(paths: Sequence[str]) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _render_resources(paths: Sequence[str]) -> Iterator[str]:
     yield ""
     yield "<skill_resources>"
     yield from (f"  <file>{escape_field(path)}</file>" for path in paths[:MAX_RESOURCES])
-    left = len(paths) - MAX_RESOURCES
-    if left > 0:
-        yield f"  ({left} more {'file is' if left == 1 else 'files are'} not listed here)"
+    more = len(paths) - MAX_RESOURCES
+    if more > 0:
+        yield f"  ({more} more {'file is' if more == 1 else 'files are'} not listed here)"
     yield "</skill_resources>"

@@ -1,4 +1,4 @@
-"""Making text safe to stand in a prompt: one line, five XML characters, no way out of a tag."""
+"""Escapes text for prompts: one line, XML characters, closing tags."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SAFE_BYTES = _PRINTABLE.translate(None, b"&<>\"'")
 
 
 def to_single_line(text: str) -> str:
-    """`text` with a space for its line breaks and a replacement for its unseen characters."""
+    """Join lines with spaces and replace invisible characters."""
     if _is_printable(_remove_bytes(_PRINTABLE, text)):
         return text
     lines = [line.strip() for line in text.splitlines()]
@@ -24,8 +24,8 @@ def to_single_line(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """`text` with the five XML characters escaped, once; what is escaped already is so again."""
-    # Looking for a character costs a fifth of replacing one that is not there.
+    """Escape the five XML characters; existing entities are escaped again."""
+    # Testing for a character takes a fifth of the time of replacing one that does not occur.
     if "&" in text:
         text = text.replace("&", "&amp;")
     if "<" in text:
@@ -40,39 +40,43 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """What `escape` was given."""
+    """Reverse `escape`."""
+    # "&amp;" comes last, so that "&amp;lt;" becomes "&lt;" and not "<".
     for name, character in (("lt", "<"), ("gt", ">"), ("quot", '"'), ("apos", "'"), ("amp", "&")):
         text = text.replace(f"&{name};", character)
     return text
 
 
 def escape_field(text: str) -> str:
-    """`text` as the content of a one-line element or of an attribute."""
+    """Escape the content of a one-line element or an attribute."""
     return escape(to_single_line(text))
 
 
 def escape_fields(*texts: str) -> tuple[str, ...]:
-    """`field` of each; one look at all of them together mostly tells that nothing is to do."""
+    """Apply `escape_field` to each text."""
+    # Most texts need no escaping, which one test of all of them together shows.
     unusual = _remove_bytes(_SAFE_BYTES, "".join(texts))
     if not unusual:
         return texts
-    fix = escape if _is_printable(unusual) else escape_field
-    return tuple([fix(text) for text in texts])
+    escape_text = escape if _is_printable(unusual) else escape_field
+    return tuple([escape_text(text) for text in texts])
 
 
 def escape_closing_tag(body: str, tag: str) -> str:
-    """`body` as it is, trimmed, except that it cannot close the element `tag` it stands in."""
+    """Trim `body` and escape closing tags of the element `tag` that contains it."""
     return re.sub(f"<(?=/{tag})", "&lt;", body.strip(), flags=re.IGNORECASE)
 
 
 def _remove_bytes(usual: bytes, text: str) -> bytes:
-    """What is left of `text` without its usual bytes: next to nothing, and found quickly."""
+    """Return `text` without its usual bytes."""
+    # `bytes.translate` is the fastest way, and the remainder is nearly always empty.
     return text.encode("utf-8", "surrogatepass").translate(None, usual)
 
 
 def _is_printable(unusual: bytes) -> bool:
-    """Whether nothing in it is unseen; Python calls the selectors that hide text printable."""
+    """Whether no character is invisible."""
     if not unusual:
         return True
     text = unusual.decode("utf-8", "surrogatepass")
+    # `isprintable` accepts the selectors that can hide text.
     return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)

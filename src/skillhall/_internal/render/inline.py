@@ -1,4 +1,4 @@
-"""Inline skills: whole bodies in a system prompt, after the listing of the others."""
+"""Inline skills: complete bodies in a system prompt, after the listing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class InlineSkill(NamedTuple):
-    """A skill whose body goes into the prompt."""
+    """A skill whose body is part of the prompt."""
 
     name: str
     location: str
@@ -23,7 +23,7 @@ class InlineSkill(NamedTuple):
 
 
 def render_inline(name: str, location: str, directory: str, body: str) -> str:
-    """The `<skill>` block of one skill; its body is literal but cannot close the block."""
+    """Render the `<skill>` block of one skill; its body cannot close the block."""
     return (
         f'<skill name="{escape_field(name)}" location="{escape_field(location)}">\n'
         f"References are relative to {escape_field(directory)}.\n"
@@ -34,6 +34,6 @@ def render_inline(name: str, location: str, directory: str, body: str) -> str:
 
 
 def render_instructions(listed: Iterable[ListingEntry], inlined: Iterable[InlineSkill]) -> str:
-    """The listing, then the inline blocks, one blank line between; "" if nothing is selected."""
+    """Render the listing and the inline blocks; "" if nothing is selected."""
     blocks = [render_listing(listed), *(render_inline(*skill) for skill in inlined)]
     return "\n\n".join(block for block in blocks if block)

@@ -1,4 +1,4 @@
-"""Skills and their files as plain values, ready for JSON; nothing is escaped in them."""
+"""Listings and file manifests as JSON values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ListingEntryJson(TypedDict):
 
 
 def build_manifest(files: Iterable[SkillFile]) -> list[ManifestFileJson]:
-    """The files in their order; each one is read for its digest. Raises: what reading raises."""
+    """Serialize files in order. Reads each one for its digest, which may raise."""
     return [
         {
             "path": file.path.text,
@@ -44,7 +44,7 @@ def build_manifest(files: Iterable[SkillFile]) -> list[ManifestFileJson]:
 
 
 def serialize_listing(entries: Iterable[ListingEntry]) -> list[ListingEntryJson]:
-    """The listing as values: name, description and location of each skill, but hidden ones."""
+    """Serialize the skills that are not hidden from models."""
     return [
         {"name": entry.name, "description": entry.description, "location": entry.location}
         for entry in filter_visible(entries)

@@ -1,4 +1,4 @@
-"""The listing: the `<available_skills>` block that tells a model which skills there are."""
+"""Listing: the `<available_skills>` block of a system prompt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class ListingEntry(Protocol):
-    """What a listing says about a skill."""
+    """The properties of a skill that a listing shows."""
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name that the model uses."""
 
     @property
     def description(self) -> str:
@@ -28,10 +28,7 @@ class ListingEntry(Protocol):
 
 
 def render_listing(entries: Iterable[ListingEntry]) -> str:
-    """The block for `entries` in their order, hidden ones left out; "" if there are none.
-
-    A catalog is such entries, too.
-    """
+    """Render entries or a catalog in order, without hidden skills; "" if empty."""
     elements = [render_listing_entry(entry) for entry in filter_visible(entries)]
     if not elements:
         return ""
@@ -39,7 +36,7 @@ def render_listing(entries: Iterable[ListingEntry]) -> str:
 
 
 def render_listing_entry(entry: ListingEntry) -> str:
-    """The lines of one skill."""
+    """Render the element of one skill."""
     name, description, location = escape_fields(entry.name, entry.description, entry.location)
     return (
         "  <skill>\n"

@@ -1,4 +1,4 @@
-"""The prompt block of the local skills: a fixed paragraph, then one line for each skill."""
+"""Listing of local skills: a fixed paragraph, then one line per skill."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTRODUCTION = (
 
 
 class LocalListingEntry(Protocol):
-    """What the block says about a skill."""
+    """The properties of a skill that the listing shows."""
 
     @property
     def id(self) -> str:
@@ -27,7 +27,7 @@ class LocalListingEntry(Protocol):
 
     @property
     def name(self) -> str:
-        """Its label for people."""
+        """Its display name."""
 
     @property
     def description(self) -> str:
@@ -35,7 +35,7 @@ class LocalListingEntry(Protocol):
 
 
 def render_local(skills: Iterable[LocalListingEntry]) -> str:
-    """The block for `skills` in their order, hidden ones left out; "" if there are none."""
+    """Render skills in order, without hidden ones; "" if none are left."""
     lines = [_render_line(skill) for skill in filter_visible(skills)]
     return "\n".join((INTRODUCTION, *lines)) if lines else ""
 

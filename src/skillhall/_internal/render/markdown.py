@@ -1,4 +1,4 @@
-"""Skills as a short Markdown list, for a README or an AGENTS.md."""
+"""Markdown list of skills, for a README or an AGENTS.md."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from skillhall._internal.render.listing import ListingEntry
 
-# What means something in the middle of a line; list signs and headings only do at its start.
+# Characters with a meaning inside a line. List and heading markers only matter at its start.
 _INLINE = re.compile(r"[\\`*_~\[\]<>&|]")
 _BACKTICKS = re.compile("`+")
 
 
 def render_markdown(entries: Iterable[ListingEntry]) -> str:
-    """One list item for each skill in their order, hidden ones left out; "" if there are none."""
+    """Render a list of skills in order, without hidden ones; "" if none are left."""
     return "\n".join(_render_item(entry) for entry in filter_visible(entries))
 
 
@@ -29,12 +29,11 @@ def _render_item(entry: ListingEntry) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """`text` so that Markdown shows it as it is."""
     return _INLINE.sub(r"\\\g<0>", to_single_line(text))
 
 
 def _render_code_span(text: str) -> str:
-    """`text` between more backticks than it holds in a row; nothing in it needs escaping."""
+    """Put `text` between more backticks than it has in a row."""
     text = to_single_line(text)
     longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     fence = "`" * (longest + 1)

@@ -1,8 +1,7 @@
-"""The context plan: as much about an agent's skills as a number of tokens holds.
+"""Prompt plan: fits the skills of an agent into a token budget.
 
-Whole descriptions first; if they do not fit, shortened ones; else names; else as many names as fit
-and how to find the others. The same skills and the same budget give the same text, and no text
-exceeds its budget.
+Full descriptions are tried first, then shortened ones, then names, then as many names as fit and
+how to find the others. The result is deterministic and never exceeds the budget.
 """
 
 from __future__ import annotations
@@ -21,58 +20,54 @@ if TYPE_CHECKING:
 
     from skillhall._internal.render.listing import ListingEntry
 
-MIN_DESCRIPTION_LENGTH = 24  # characters of a description; with fewer, the name alone says as much
-# How to use a listed skill, by the first of these tools that the agent has.
+MIN_DESCRIPTION_LENGTH = 24  # characters; less would add nothing to the name
+# How to use a listed skill; the first tool that the agent has is used.
 USAGE_HINTS = {
-    tool: f"Before a task that matches the description of a skill below, call {tool} with {given}, "
+    tool: f"Before a task that matches the description of a skill below, call {tool} with {args}, "
     "then follow its instructions."
-    for tool, given in (
+    for tool, args in (
         ("load_skill", "its name"),
         ("read_skill_file", "its name and the path SKILL.md"),
         ("ReadFile", "its location"),
     )
 }
-# How to find a skill that is not listed, by the first of these tools that the agent has.
+# How to find a skill that is not listed; the first tool that the agent has is used.
 SEARCH_HINTS = {
     "search_skills": "Call search_skills with words of the task to find those that help.",
     "list_skills": "Call list_skills to see them.",
 }
-_TOOLS_BY_SKILL_NAME = frozenset(
-    {"load_skill", "read_skill_file"}
-)  # tools that take the name of a skill
-MAX_DESCRIPTION_LENGTH = (
-    1024  # the specification's limit; what exceeds it was shown whole or is cut here
-)
+_TOOLS_BY_SKILL_NAME = frozenset({"load_skill", "read_skill_file"})
+MAX_DESCRIPTION_LENGTH = 1024  # of a shortened description; the specification's limit
 
 
 class DetailLevel(Enum):
-    """How much of a skill stands in the prompt."""
+    """How much of a skill is in the prompt."""
 
-    INLINE = "inline"  # its whole text
-    FULL = "full"  # its whole description
+    INLINE = "inline"  # the body
+    FULL = "full"  # the complete description
     SHORTENED = "shortened"
     NAME_ONLY = "name"
-    SEARCHABLE = "search"  # nothing: a search or a list finds it
-    OMITTED = "nothing"  # nothing, and no tool finds it
+    SEARCHABLE = "search"  # not listed, but a tool finds it
+    OMITTED = "nothing"  # not listed, and no tool finds it
 
 
 class PlannedSkill(NamedTuple):
-    """What one skill has of the prompt."""
+    """The share of one skill in the prompt."""
 
     name: str
     location: str
     detail: DetailLevel
-    tokens: int  # that it costs each turn
+    tokens: int  # in each turn
 
 
 class PlanRequest(NamedTuple):
-    """What a prompt should say: skills to list, skills to inline, and the words before them."""
+    """The skills to list and to inline, and the text around them."""
 
     listed: Sequence[ListingEntry]
     inlined: Sequence[tuple[ListingEntry, InlineSkill]] = ()
     introduction: str = ""
-    search_hint: str = SEARCH_HINTS["search_skills"]  # a skill that is not listed; "" if none can
-    include_locations: bool = False  # whether a cut listing needs them, since no tool takes names
+    search_hint: str = SEARCH_HINTS["search_skills"]  # "" if no tool finds skills
+    include_locations: bool = False  # in a shortened listing, if no tool takes names
 
     @classmethod
     def for_tools(
@@ -81,18 +76,18 @@ class PlanRequest(NamedTuple):
         listed: Sequence[ListingEntry],
         inlined: Sequence[tuple[ListingEntry, InlineSkill]] = (),
     ) -> PlanRequest:
-        """How to use skills with these tools; names no tool that the agent lacks."""
+        """Build the request for an agent with these tools."""
         return cls(
             listed,
             inlined,
-            next((said for tool, said in USAGE_HINTS.items() if tool in tools), ""),
-            next((said for tool, said in SEARCH_HINTS.items() if tool in tools), ""),
+            next((hint for tool, hint in USAGE_HINTS.items() if tool in tools), ""),
+            next((hint for tool, hint in SEARCH_HINTS.items() if tool in tools), ""),
             include_locations=_TOOLS_BY_SKILL_NAME.isdisjoint(tools),
         )
 
 
 class PromptPlan(NamedTuple):
-    """A text for the system prompt, and what became of each skill in it."""
+    """The text for a system prompt, and the share of each skill in it."""
 
     text: str
     tokens: int  # of the text
@@ -101,35 +96,34 @@ class PromptPlan(NamedTuple):
 
     @property
     def reduced_skills(self) -> tuple[PlannedSkill, ...]:
-        """The skills of which the model is told less than their whole description."""
-        return tuple(
-            s for s in self.skills if s.detail not in (DetailLevel.INLINE, DetailLevel.FULL)
-        )
+        """The skills without a complete description in the prompt."""
+        complete = (DetailLevel.INLINE, DetailLevel.FULL)
+        return tuple(skill for skill in self.skills if skill.detail not in complete)
 
 
 class _ListingFormat(NamedTuple):
-    """One way to write the listing."""
+    """A format of the listing."""
 
     render: Callable[[Sequence[ListingEntry]], str]
-    measure: Callable[[int, ListingEntry], tuple[DetailLevel, int]]  # by the position of the skill
+    measure: Callable[[int, ListingEntry], tuple[DetailLevel, int]]  # by index
 
 
 def plan_prompt(request: PlanRequest, budget: int | None = None) -> PromptPlan:
-    """The fullest text that the budget holds; without one, everything."""
-    whole = _PlanDraft(request, request.listed, request.inlined)
-    if budget is None or whole.count_tokens(_FULL_FORMAT) <= budget:
-        return whole.build_plan(_FULL_FORMAT, budget)
+    """Render as much as the budget allows; without a budget, everything."""
+    complete = _PlanDraft(request, request.listed, request.inlined)
+    if budget is None or complete.count_tokens(_FULL_FORMAT) <= budget:
+        return complete.build_plan(_FULL_FORMAT, budget)
     draft = _fit_inline_skills(request, budget)
     return draft.build_plan(draft.find_best_format(budget), budget)
 
 
 def _fit_inline_skills(request: PlanRequest, budget: int) -> _PlanDraft:
-    """The inline skills that fit, in order; the others are listed after those to be listed."""
+    """Inline the skills that fit, in order, and list the others at the end."""
     draft = _PlanDraft(request, request.listed, ())
     for entry, inlined in request.inlined:
-        more = draft._replace(inlined=(*draft.inlined, (entry, inlined)))
-        if more.count_tokens(_build_count_only_format(request)) <= budget:
-            draft = more
+        larger = draft._replace(inlined=(*draft.inlined, (entry, inlined)))
+        if larger.count_tokens(_build_count_only_format(request)) <= budget:
+            draft = larger
         else:
             draft = draft._replace(listed=(*draft.listed, entry))
     return draft
@@ -140,53 +134,50 @@ class _PlanDraft(NamedTuple):
     listed: Sequence[ListingEntry]
     inlined: Sequence[tuple[ListingEntry, InlineSkill]]
 
-    def render(self, form: _ListingFormat) -> str:
-        listing = form.render(self.listed) if self.listed else ""
+    def render(self, format_: _ListingFormat) -> str:
+        listing = format_.render(self.listed) if self.listed else ""
         blocks = [self.request.introduction if listing else "", listing]
         blocks += [render_inline(*inlined) for _, inlined in self.inlined]
         return "\n\n".join(filter(None, blocks))
 
-    def count_tokens(self, form: _ListingFormat) -> int:
-        return estimate_tokens(self.render(form))
+    def count_tokens(self, format_: _ListingFormat) -> int:
+        return estimate_tokens(self.render(format_))
 
     def find_best_format(self, budget: int) -> _ListingFormat:
-        """The first form of the ladder that fits; nothing if none does."""
-        for form in (_FULL_FORMAT, self._build_compact_format(MAX_DESCRIPTION_LENGTH)):
-            if self.count_tokens(form) <= budget:
-                return form
+        """Return the most detailed format that fits; an empty one if none does."""
+        for format_ in (_FULL_FORMAT, self._build_compact_format(MAX_DESCRIPTION_LENGTH)):
+            if self.count_tokens(format_) <= budget:
+                return format_
         if self.count_tokens(self._build_compact_format(MIN_DESCRIPTION_LENGTH)) <= budget:
             return self._build_compact_format(self._find_description_length(budget))
         names = _NameListing.from_draft(self)
         if self.count_tokens(names.build_format(len(self.listed))) <= budget:
             return names.build_format(len(self.listed))
         counts = range(1, len(self.listed))
-        found = bisect_right(
-            counts, budget, key=lambda count: self.count_tokens(names.build_format(count))
-        )
-        form = names.build_format(found) if found else _build_count_only_format(self.request)
-        return form if self.count_tokens(form) <= budget else _EMPTY_FORMAT
+        count = bisect_right(counts, budget, key=lambda n: self.count_tokens(names.build_format(n)))
+        format_ = names.build_format(count) if count else _build_count_only_format(self.request)
+        return format_ if self.count_tokens(format_) <= budget else _EMPTY_FORMAT
 
     def _build_compact_format(self, length: int) -> _ListingFormat:
         return _build_compact_format(length, include_locations=self.request.include_locations)
 
     def _find_description_length(self, budget: int) -> int:
-        """The longest descriptions that fit; bisecting only settles on a length that was tried."""
+        """Return the longest length of descriptions that fits."""
+        # Sizes may not grow strictly with the length, but the bisection ends at a length that fits.
         lengths = range(MIN_DESCRIPTION_LENGTH, MAX_DESCRIPTION_LENGTH)
-        found = bisect_right(
-            lengths,
-            budget,
-            key=lambda length: self.count_tokens(self._build_compact_format(length)),
+        index = bisect_right(
+            lengths, budget, key=lambda n: self.count_tokens(self._build_compact_format(n))
         )
-        return lengths[found - 1]
+        return lengths[index - 1]
 
-    def build_plan(self, form: _ListingFormat, budget: int | None) -> PromptPlan:
-        text = self.render(form)
-        return PromptPlan(text, estimate_tokens(text), budget, tuple(self._build_skills(form)))
+    def build_plan(self, format_: _ListingFormat, budget: int | None) -> PromptPlan:
+        text = self.render(format_)
+        return PromptPlan(text, estimate_tokens(text), budget, tuple(self._build_skills(format_)))
 
-    def _build_skills(self, form: _ListingFormat) -> Iterator[PlannedSkill]:
-        for position, entry in enumerate(self.listed):
-            shown, tokens = form.measure(position, entry)
-            yield PlannedSkill(entry.name, entry.location, shown, tokens)
+    def _build_skills(self, format_: _ListingFormat) -> Iterator[PlannedSkill]:
+        for index, entry in enumerate(self.listed):
+            detail, tokens = format_.measure(index, entry)
+            yield PlannedSkill(entry.name, entry.location, detail, tokens)
         for entry, inlined in self.inlined:
             tokens = estimate_tokens(render_inline(*inlined))
             yield PlannedSkill(entry.name, entry.location, DetailLevel.INLINE, tokens)
@@ -208,54 +199,52 @@ def _render_location(entry: ListingEntry, *, include_locations: bool) -> str:
 
 
 def _build_compact_format(length: int, *, include_locations: bool) -> _ListingFormat:
-    """One line for each skill, its description cut to `length` characters."""
+    """Build a format with one line per skill and descriptions of `length` characters."""
 
-    def line(entry: ListingEntry) -> str:
+    def render_line(entry: ListingEntry) -> str:
         description = escape_field(shorten(entry.description, length))
-        place = _render_location(entry, include_locations=include_locations)
-        return f"- {escape_field(entry.name)}: {description}{place}"
+        location = _render_location(entry, include_locations=include_locations)
+        return f"- {escape_field(entry.name)}: {description}{location}"
 
-    def share(_: int, entry: ListingEntry) -> tuple[DetailLevel, int]:
-        is_whole = len(to_single_line(entry.description)) <= length
-        tokens = estimate_tokens(f"{line(entry)}\n")
-        return (DetailLevel.FULL if is_whole else DetailLevel.SHORTENED), tokens
+    def measure(_: int, entry: ListingEntry) -> tuple[DetailLevel, int]:
+        is_complete = len(to_single_line(entry.description)) <= length
+        tokens = estimate_tokens(f"{render_line(entry)}\n")
+        return (DetailLevel.FULL if is_complete else DetailLevel.SHORTENED), tokens
 
-    return _ListingFormat(lambda entries: _wrap_listing([*map(line, entries)]), share)
+    return _ListingFormat(lambda entries: _wrap_listing([*map(render_line, entries)]), measure)
 
 
 class _NameListing(NamedTuple):
-    """The lines of a listing of names."""
+    """A listing of names without descriptions."""
 
     lines: Sequence[str]
     search_hint: str
 
     @classmethod
     def from_draft(cls, draft: _PlanDraft) -> _NameListing:
-        """One line for each skill to be listed."""
-        with_locations = draft.request.include_locations
-        lines = [
-            f"- "
-            f"{escape_field(entry.name)}{_render_location(entry, include_locations=with_locations)}"
-            for entry in draft.listed
-        ]
+        """Render one line per listed skill."""
+        lines = []
+        for entry in draft.listed:
+            location = _render_location(entry, include_locations=draft.request.include_locations)
+            lines.append(f"- {escape_field(entry.name)}{location}")
         return cls(lines, draft.request.search_hint)
 
     def build_format(self, count: int) -> _ListingFormat:
-        """The first `count` names, then how many more there are and how to find them."""
+        """Build a format with the first `count` names and how to find the others."""
         missing = DetailLevel.SEARCHABLE if self.search_hint else DetailLevel.OMITTED
 
-        def share(position: int, _: ListingEntry) -> tuple[DetailLevel, int]:
-            if position >= count:
+        def measure(index: int, _: ListingEntry) -> tuple[DetailLevel, int]:
+            if index >= count:
                 return missing, 0
-            return DetailLevel.NAME_ONLY, estimate_tokens(f"{self.lines[position]}\n")
+            return DetailLevel.NAME_ONLY, estimate_tokens(f"{self.lines[index]}\n")
 
-        left = len(self.lines) - count
-        rest = [_render_remainder(left, " more", self.search_hint)] if left else []
-        return _ListingFormat(lambda _: _wrap_listing([*self.lines[:count], *rest]), share)
+        more = len(self.lines) - count
+        rest = [_render_remainder(more, " more", self.search_hint)] if more else []
+        return _ListingFormat(lambda _: _wrap_listing([*self.lines[:count], *rest]), measure)
 
 
 def _build_count_only_format(request: PlanRequest) -> _ListingFormat:
-    """How many skills there are and how to find them; nothing if no tool finds them."""
+    """Build a format with only the number of skills; empty if no tool finds them."""
     if not request.search_hint:
         return _EMPTY_FORMAT
     return _ListingFormat(
@@ -270,7 +259,7 @@ def _render_remainder(count: int, more: str, search_hint: str) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """`text` on one line and no longer than `length`, cut between words where there are any."""
+    """Put `text` on one line and cut it at `length` characters, between words."""
     line = to_single_line(text)
     if len(line) <= length:
         return line

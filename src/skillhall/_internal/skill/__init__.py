@@ -1,1 +1,1 @@
-"""The format: what a skill's bytes say. Pure; nothing here touches a disk, a network or a clock."""
+"""The SKILL.md format. Pure: no disk, network, process, clock or log."""

@@ -1,4 +1,4 @@
-"""What can be mended in a SKILL.md without changing what it says. Bytes in, bytes out."""
+"""Automatic fixes of a SKILL.md that do not change its meaning."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    DocumentEdit: TypeAlias = "tuple[Document, str]"  # the new document, and what was done
+    DocumentEdit: TypeAlias = "tuple[Document, str]"  # the new document, and the change in words
 
 
-# What begins a quoted text, a list, a map, a block of text, an anchor, an alias or a tag.
+# First characters of quoted and block scalars, lists, maps, anchors, aliases and tags.
 _YAML_INDICATORS = "\"'[{|>&*!"
 
 
 class AutofixResult(NamedTuple):
-    """The bytes after every safe edit, and one sentence for each."""
+    """The fixed bytes and one sentence per change."""
 
     data: bytes
     changes: tuple[str, ...]
 
 
 def autofix(data: bytes, folder: str) -> AutofixResult:
-    """A SKILL.md that stands in `folder`, mended as far as that is safe."""
+    """Apply every safe fix to a SKILL.md; `folder` is the name of its folder."""
     changes: list[str] = []
     for step in _STEPS:
         for edited, change in step(data, folder):
@@ -52,7 +52,7 @@ def _strip_bom(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
 
 
 def _strip_leading_blank(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
-    # With a block, only blank lines can stand before its opening fence.
+    # If there is frontmatter, only blank lines can precede it.
     if not isinstance(find_frontmatter(data), MissingFrontmatter) and data[:1].isspace():
         yield Document(data.lstrip(b" \t\r\n")), "removed blank lines before the frontmatter"
 
@@ -74,7 +74,7 @@ def _quote_values(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
 
 
 def _is_broken_plain_text(entry: str) -> bool:
-    """Whether an entry is broken, and yet plain words: a list that misses its end is not."""
+    """Whether an invalid entry is plain text, and not an unclosed list, for example."""
     value = entry.partition(":")[2].partition("\n")[0].strip()
     if not value or value[0] in _YAML_INDICATORS:
         return False
@@ -104,14 +104,14 @@ def _match_name_to_folder(data: bytes, folder: str) -> Iterator[DocumentEdit]:
 
 def _join_allowed_tools(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
     head = parse_frontmatter(data)
-    codes = {found.code for found in head.findings}
-    # What was read out of a broken list is a guess; writing it down would make it look right.
-    is_sure = Code.ALLOWED_TOOLS_FORM in codes and Code.YAML_REPAIRED not in codes
-    if head.block is None or not is_sure:
+    codes = {finding.code for finding in head.findings}
+    # Tools read from repaired YAML are a guess, which must not be written back.
+    is_certain = Code.ALLOWED_TOOLS_FORM in codes and Code.YAML_REPAIRED not in codes
+    if head.block is None or not is_certain:
         return
     text = " ".join(head.frontmatter.allowed_tools)
     read_back = Frontmatter({"allowed-tools": text}).allowed_tools
-    # A list may carry comments, which a single line would lose.
+    # A list may have comments, which a single line would lose.
     if read_back == head.frontmatter.allowed_tools and b"#" not in data[: head.block.end]:
         yield from _set_field(data, "allowed-tools", text, "wrote 'allowed-tools' with spaces")
 

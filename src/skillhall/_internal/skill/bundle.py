@@ -1,4 +1,4 @@
-"""A bundle: all files of one folder that may be a skill. Bytes come on demand."""
+"""Bundles: the files of one folder, read on demand, and safe relative paths."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.finding import Finding
 
 MAX_PATH_LENGTH = 1024  # characters
-VERSION_CONTROL_FOLDERS = frozenset(
-    {".git", "git~1", ".hg", ".svn"}
-)  # Windows knows .git by both names
+# "git~1" is the short name of ".git" on Windows.
+VERSION_CONTROL_FOLDERS = frozenset({".git", "git~1", ".hg", ".svn"})
 
-# Windows keeps these for devices, with any extension.
+# Windows reserves these names for devices, with any extension.
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³"}
@@ -29,13 +28,13 @@ _DEVICES = frozenset(
 
 @dataclass(frozen=True, slots=True, order=True)
 class RelativePath:
-    """A path that stays below the folder it is relative to. `parse` is the only way to make one."""
+    """Relative path that cannot leave its folder. Create it with `parse` only."""
 
     text: str
 
     @classmethod
     def parse(cls, text: str) -> RelativePath:
-        """The checked path. Raises: UnsafePath."""
+        """Parse and check a path. Raises: UnsafePath."""
         reason = _find_path_error(text)
         if reason is not None:
             raise UnsafePath(text, reason)
@@ -43,15 +42,15 @@ class RelativePath:
 
     @classmethod
     def parse_lenient(cls, text: str) -> RelativePath:
-        """The path that a harmless spelling means: blanks around it, `//`, `.` or `..` in it.
+        """Parse a path that may have blanks around it and `//`, `.` or `..` inside.
 
         Raises: UnsafePath, also if `..` leaves the folder and comes back.
         """
-        spelled = text.strip()
-        if spelled.startswith("/"):
-            return cls.parse(spelled)
+        stripped = text.strip()
+        if stripped.startswith("/"):
+            return cls.parse(stripped)
         parts: list[str] = []
-        for part in spelled.split("/"):
+        for part in stripped.split("/"):
             if part == ".." and not parts:
                 raise UnsafePath(text, "it leaves its folder")
             if part == "..":
@@ -62,11 +61,11 @@ class RelativePath:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names between the slashes."""
+        """The segments between the slashes."""
         return tuple(self.text.split("/"))
 
     def __str__(self) -> str:
-        """The text with forward slashes, on every system."""
+        """Return the path with forward slashes, on every system."""
         return self.text
 
 
@@ -74,19 +73,15 @@ def _find_path_error(text: str) -> str | None:
     if not text or len(text) > MAX_PATH_LENGTH:
         return "it is empty" if not text else f"it has more than {MAX_PATH_LENGTH} characters"
     if any(ord(c) < 0x20 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 0x7F for c in text):  # noqa: PLR2004
-        return "it holds control characters"
+        return "it contains control characters"
     parts = [part for part in text.split("/") if part != "."]
-    if "\\" in text or ":" in text or text[0] == "/" or _is_home(parts):
+    if "\\" in text or ":" in text or text[0] == "/" or (parts and parts[0][:1] == "~"):
         return "it is not a plain relative path"
     if not parts or "" in parts:
-        return "it names no file"
+        return "it does not name a file"
     if ".." in parts:
         return "it leaves its folder"
     return next((reason for part in parts if (reason := _find_part_error(part))), None)
-
-
-def _is_home(parts: list[str]) -> bool:
-    return bool(parts) and parts[0].startswith("~")
 
 
 def _find_part_error(part: str) -> str | None:
@@ -98,39 +93,42 @@ def _find_part_error(part: str) -> str | None:
 
 
 def fold_name(name: str) -> str:
-    """What equal names have in common on systems that know no case, or drop unseen characters."""
-    seen = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
-    return normalize("NFC", seen.casefold())
+    """Return a key that is equal for names that some file system treats as equal.
+
+    Some systems ignore case, normalize Unicode, or drop format characters.
+    """
+    visible = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
+    return normalize("NFC", visible.casefold())
 
 
 def is_in_version_control_folder(path: str) -> bool:
-    """Whether a relative path leads into a folder of version control, on any system."""
+    """Whether a relative path is inside a version control folder, on any system."""
     return any(fold_name(part) in VERSION_CONTROL_FOLDERS for part in path.split("/"))
 
 
 class PathCollision(NamedTuple):
-    """A path that stands in the way of another, and how."""
+    """A path that collides with another one, and why."""
 
     path: str
     reason: str
 
 
 def find_collision(paths: Iterable[str]) -> PathCollision | None:
-    """Paths that are one path on some system, or a file where a folder must be."""
-    seen: set[str] = set()
+    """Find a path that some file system cannot store next to another one."""
+    unique: set[str] = set()
     for path in map(fold_name, paths):
-        if path in seen:
-            return PathCollision(path, "it stands there twice")
-        seen.add(path)
-    for path in sorted(seen):
+        if path in unique:
+            return PathCollision(path, "it occurs twice")
+        unique.add(path)
+    for path in sorted(unique):
         parts = path.split("/")
-        if any("/".join(parts[:at]) in seen for at in range(1, len(parts))):
-            return PathCollision(path, "a file stands where its folder must be")
+        if any("/".join(parts[:at]) in unique for at in range(1, len(parts))):
+            return PathCollision(path, "a file has the name of its folder")
     return None
 
 
 def sha256_hex(data: bytes) -> str:
-    """The digest that bytes are known by, in hexadecimal digits."""
+    """Return the SHA-256 digest in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -142,29 +140,29 @@ class SkillFile:
     size: int
     executable: bool
     read: Callable[[], bytes]
-    stat_signature: tuple[int, int, int, int] | None = None  # of its stat, where it has one
+    stat_signature: tuple[int, int, int, int] | None = None  # of a file on disk
 
     def digest(self) -> str:
-        """The SHA-256 of its bytes, written as the MCP skills extension does."""
+        """Return the SHA-256 of the content, in the format of the MCP skills extension."""
         return f"sha256:{sha256_hex(self.read())}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The files of a folder by path, in order, and what was noticed while listing them."""
+    """The files of a folder by path, in order, and findings about the listing."""
 
     folder: str
     files: Mapping[str, SkillFile]
     findings: tuple[Finding, ...] = ()
-    path: str | None = None  # in its source, where it is called otherwise; "" is all of it
+    path: str | None = None  # in its source, if it differs from `folder`; "" is the root
 
     def get_file(self, path: RelativePath) -> SkillFile:
-        """The file at `path`. Raises: SkillFileNotFound."""
-        found = self.files.get(path.text)
-        if found is None:
+        """Return the file at `path`. Raises: SkillFileNotFound."""
+        file = self.files.get(path.text)
+        if file is None:
             raise SkillFileNotFound(path.text)
-        return found
+        return file
 
     def resources(self) -> Iterator[SkillFile]:
-        """Every file but the SKILL.md itself, in whatever case it is written."""
+        """Return all files except SKILL.md, whose name may be in any case."""
         return (file for path, file in self.files.items() if not is_skill_md(path))

@@ -1,4 +1,4 @@
-"""A SKILL.md that can be written back byte for byte, and edited one field at a time."""
+"""Lossless editable SKILL.md: one field changes, all other bytes stay."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from skillhall._internal.skill.frontmatter import (
     FrontmatterBlock,
     MissingFrontmatter,
     find_frontmatter,
+    normalize_newlines,
 )
 from skillhall._internal.skill.yaml.fields import read_fields
 from skillhall._internal.skill.yaml.full_reader import YamlReadError, locate_fields
@@ -29,15 +30,15 @@ _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The bytes of a SKILL.md; every edit gives a new document and leaves all other bytes."""
+    """The bytes of a SKILL.md. Every edit returns a new document."""
 
     data: bytes
 
     def with_field(self, key: str, text: str) -> Document:
-        """The document with `key` set to `text`. Raises: EditRefused."""
+        """Return the document with `key` set to `text`. Raises: EditRefused."""
         block, source = self._read_source()
         if _KEY.fullmatch(key) is None:
-            raise EditRefused(f"{key!r} cannot be the name of a field")
+            raise EditRefused(f"{key!r} is not a valid field name")
         span = _locate_spans(source).get(key)
         if span is None:
             edited = f"{source}{key}: {format_scalar(text)}{_detect_line_break(self.data)}"
@@ -46,40 +47,31 @@ class Document:
         return self._replace_block(block, edited, {**_parse_source(source).fields, key: text}, key)
 
     def without_field(self, key: str) -> Document:
-        """The document without `key`; unchanged if it is not there. Raises: EditRefused."""
+        """Return the document without `key`, if it has it. Raises: EditRefused."""
         block, source = self._read_source()
         span = _locate_spans(source).get(key)
         if span is None:
             return self
         rest = _REST_OF_LINE.match(source, span.value_end)
-        indent = len(source[: span.key_start]) - len(source[: span.key_start].rstrip(" "))
-        edited = (
-            source[: span.key_start - indent] + source[rest.end() if rest else span.value_end :]
-        )
-        fields = _parse_source(source).fields
-        return self._replace_block(
-            block, edited, {k: v for k, v in fields.items() if k != key}, key
-        )
+        end = rest.end() if rest else span.value_end
+        edited = source[: span.key_start].rstrip(" ") + source[end:]
+        expected = {k: v for k, v in _parse_source(source).fields.items() if k != key}
+        return self._replace_block(block, edited, expected, key)
 
     def with_renamed_field(self, key: str, new_key: str) -> Document:
-        """The document with the field `key` called `new`; its value stays. Raises: EditRefused."""
+        """Return the document with `key` renamed to `new_key`. Raises: EditRefused."""
         block, source = self._read_source()
         span = _locate_spans(source).get(key)
         fields = _parse_source(source).fields
-        if (
-            span is None
-            or key not in fields
-            or new_key in fields
-            or _KEY.fullmatch(new_key) is None
-        ):
+        is_new = new_key not in fields and _KEY.fullmatch(new_key) is not None
+        if span is None or key not in fields or not is_new:
             raise EditRefused(f"{key!r} cannot be renamed to {new_key!r}")
         edited = source[: span.key_start] + new_key + source[span.key_start :].removeprefix(key)
-        return self._replace_block(
-            block, edited, {new_key if k == key else k: fields[k] for k in fields}, key
-        )
+        expected = {new_key if k == key else k: fields[k] for k in fields}
+        return self._replace_block(block, edited, expected, key)
 
     def with_body(self, text: str) -> Document:
-        """The document with another body; the frontmatter keeps its bytes. Raises: EditRefused."""
+        """Return the document with another body. Raises: EditRefused."""
         block, _ = self._read_source()
         before = self.data[: block.body_start]
         gap = "" if before.endswith((b"\n", b"\r")) else _detect_line_break(self.data)
@@ -88,15 +80,16 @@ class Document:
     def _replace_block(
         self, block: FrontmatterBlock, source: str, expected: Fields, key: str
     ) -> Document:
-        """The document with `source` as its block, if that says exactly what was meant."""
+        """Replace the frontmatter, if it then parses to exactly the `expected` fields."""
         before, after = _parse_source(self._read_source()[1]), _parse_source(source)
-        mended = _is_repaired(before) or not _is_repaired(after)
-        data = self.data[: block.start] + _encode(source) + self.data[block.end :]
+        # An edit must not turn valid YAML into YAML that needs repair.
+        needs_new_repair = _is_repaired(after) and not _is_repaired(before)
+        encoded = _encode(source)
+        data = self.data[: block.start] + encoded + self.data[block.end :]
+        # A "---" line in the new value would end the block early.
         found = find_frontmatter(data)
-        is_whole = isinstance(found, FrontmatterBlock) and data[found.start : found.end] == _encode(
-            source
-        )
-        if not (mended and is_whole) or after.fields != expected:
+        is_intact = isinstance(found, FrontmatterBlock) and data[found.start : found.end] == encoded
+        if needs_new_repair or not is_intact or after.fields != expected:
             raise EditRefused(f"{key!r} cannot be changed alone; edit the file by hand")
         return Document(data)
 
@@ -112,7 +105,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class FieldSpan:
-    """Where a field stands: its key, what follows its colon, and its end (character offsets)."""
+    """Character offsets of a field: start of the key, start and end of the value."""
 
     key_start: int
     value_start: int
@@ -122,9 +115,9 @@ class FieldSpan:
 def _locate_spans(source: str) -> dict[str, FieldSpan]:
     try:
         marks = locate_fields(source)
-    except YamlReadError as refusal:
-        if not refusal.is_repairable:
-            raise EditRefused(refusal.finding.message) from None
+    except YamlReadError as error:
+        if not error.is_repairable:
+            raise EditRefused(error.finding.message) from None
         marks = locate_fields_leniently(source)
     return {key: _build_span(source, *mark) for key, mark in marks.items()}
 
@@ -132,33 +125,29 @@ def _locate_spans(source: str) -> dict[str, FieldSpan]:
 def _build_span(source: str, key: int, key_end: int, value_end: int) -> FieldSpan:
     colon = _COLON.match(source, key_end)
     if colon is None:
-        raise EditRefused("the frontmatter writes a key in a way that is not edited here")
+        raise EditRefused("the frontmatter writes a key in a form that cannot be edited")
     value = colon.end()
-    # A block scalar ends where the next token starts; the lines between are not the field's.
+    # A block scalar ends at the next token. Blank lines before it are not part of the value.
     end = value + len(source[value : max(value, value_end)].rstrip())
     return FieldSpan(key, value, end)
 
 
 def _parse_source(source: str) -> YamlResult:
     try:
-        return read_fields(_normalize_line_breaks(source))
-    except YamlReadError as refusal:
-        raise EditRefused(refusal.finding.message) from None
+        return read_fields(normalize_newlines(source))
+    except YamlReadError as error:
+        raise EditRefused(error.finding.message) from None
 
 
 def _is_repaired(result: YamlResult) -> bool:
-    return any(found.code is Code.YAML_REPAIRED for found in result.findings)
+    return any(finding.code is Code.YAML_REPAIRED for finding in result.findings)
 
 
 def _encode(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise EditRefused("the text cannot be written as UTF-8") from None
-
-
-def _normalize_line_breaks(source: str) -> str:
-    return source.replace("\r\n", "\n").replace("\r", "\n")
+        raise EditRefused("the text cannot be encoded as UTF-8") from None
 
 
 def _detect_line_break(data: bytes) -> str:

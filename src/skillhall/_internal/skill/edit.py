@@ -1,11 +1,15 @@
-"""Editing: the words of a skill changed where they stand, every other byte as it was."""
+"""Edits the name, description and body of a SKILL.md; all other bytes stay."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.document import Document, EditRefused
-from skillhall._internal.skill.frontmatter import FrontmatterBlock, find_frontmatter
+from skillhall._internal.skill.frontmatter import (
+    FrontmatterBlock,
+    find_frontmatter,
+    normalize_newlines,
+)
 from skillhall._internal.skill.parsed import KeyCase
 from skillhall._internal.skill.parser import parse_skill
 
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SkillText(NamedTuple):
-    """What a person writes: a name, a description and the instructions."""
+    """The parts of a skill that an author edits in a form."""
 
     name: str
     description: str
@@ -22,20 +26,17 @@ class SkillText(NamedTuple):
 
 
 def parse_skill_text(data: bytes) -> SkillText:
-    """The three as a form shows them."""
+    """Read name, description and body for a form."""
     parsed = parse_skill(data, None, KeyCase.ANY)
     return SkillText(parsed.frontmatter.name, parsed.frontmatter.description, parsed.body)
 
 
 def edit_skill_md(data: bytes, text: SkillText) -> bytes:
-    """The SKILL.md with these words; what says the same already keeps its bytes.
-
-    Raises: EditRefused.
-    """
+    """Return the SKILL.md with the changed parts replaced. Raises: EditRefused."""
     before, fields = parse_skill_text(data), parse_skill(data).frontmatter.fields
     document = Document(data)
     if len(text.name.strip().splitlines()) > 1:
-        raise EditRefused("a name is one line; this one has a line break")
+        raise EditRefused("the name contains a line break")
     if text.name.strip() != before.name:
         document = document.with_field(_find_key(fields, "name"), text.name.strip())
     if text.description.rstrip() != before.description:
@@ -45,28 +46,19 @@ def edit_skill_md(data: bytes, text: SkillText) -> bytes:
     return document.data
 
 
-def normalize_newlines(text: str) -> str:
-    """The text with line feeds alone: forms send other line ends than files have."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
 def _find_key(fields: Fields, name: str) -> str:
-    """How the file writes the field: an agent may take `Name:` for `name:`."""
+    """Return the key as the file spells it: some agents accept `Name:` for `name:`."""
     return next((key for key in fields if key.lower() == name), name)
 
 
 def _build_body(data: bytes, text: str) -> str:
-    """The new body between the blank lines of the old one, with its line ends."""
+    """Return the new body with the blank lines and line ends around the old one."""
     block = find_frontmatter(data)
-    old = data[block.body_start if isinstance(block, FrontmatterBlock) else 0 :].decode(
-        "utf-8", "replace"
-    )
-    plain = normalize_newlines(old)
-    lead = plain[: len(plain) - len(plain.lstrip("\n"))]
-    tail = plain[len(plain.rstrip("\n")) :] or "\n"
-    new = (
-        f"{lead}{normalize_newlines(text).strip()}{tail}"
-        if plain.strip()
-        else normalize_newlines(text)
-    )
+    start = block.body_start if isinstance(block, FrontmatterBlock) else 0
+    old = data[start:].decode("utf-8", "replace")
+    plain, new = normalize_newlines(old), normalize_newlines(text)
+    if plain.strip():
+        lead = plain[: len(plain) - len(plain.lstrip("\n"))]
+        tail = plain[len(plain.rstrip("\n")) :] or "\n"
+        new = f"{lead}{new.strip()}{tail}"
     return new.replace("\n", "\r\n") if "\r\n" in old else new

@@ -1,4 +1,4 @@
-"""Findings: facts that a check noticed. What a finding means is decided in `policy`."""
+"""Findings: facts that checks report. A profile in `policy` decides their effect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Code(StrEnum):
-    """The stable id of a kind of finding; scripts and policies rely on it."""
+    """Stable id of a kind of finding. Scripts and profiles rely on the values."""
 
     # The file itself.
     NO_SKILL_MD = "no-skill-md"
@@ -61,7 +61,7 @@ class Code(StrEnum):
     ALLOWED_TOOLS_FORM = "allowed-tools-form"
     ARGUMENTS_FORM = "arguments-form"
 
-    # The body and the files beside it.
+    # The body and the other files.
     BODY_LARGE = "body-large"
     REFERENCE_MISSING = "reference-missing"
     FILE_LEFT_OUT = "file-left-out"
@@ -69,7 +69,7 @@ class Code(StrEnum):
     TOO_MANY_FILES = "too-many-files"
     UNSAFE_PATH = "unsafe-path"
 
-    # The walk.
+    # The scan of a root.
     ROOT_MISSING = "root-missing"
     SKIPPED = "skipped"
     LINK_SKIPPED = "link-skipped"
@@ -92,7 +92,7 @@ class Code(StrEnum):
     MCP_ADDRESS = "mcp-address"
     MCP_LEFT_OUT = "mcp-left-out"
 
-    # A skill that an MCP server serves.
+    # A skill of an MCP server.
     MCP_ENTRY = "mcp-entry"
     MCP_URI = "mcp-uri"
     MCP_NAME = "mcp-name"
@@ -106,7 +106,7 @@ class Code(StrEnum):
     MCP_UNLISTED = "mcp-unlisted"
     MCP_FRONTMATTER = "mcp-frontmatter"
 
-    # Risky content: what the static scan notices. `tiers` ranks these codes.
+    # Risky content, reported by the static scan. `risks.tiers` ranks these codes.
     HIDDEN_UNICODE = "hidden-unicode"
     DECODE_AND_RUN = "decode-and-run"
     PASTE_SITE = "paste-site"
@@ -142,7 +142,7 @@ class Code(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One fact about one place."""
+    """One fact about a skill or a file."""
 
     code: Code
     message: str
@@ -152,5 +152,5 @@ class Finding(NamedTuple):
     skill: str = ""
 
     def with_location(self, path: str, skill: str = "") -> Finding:
-        """The same finding, located: whoever read the bytes knows where they came from."""
+        """Return the finding with its path and skill, which checks do not know."""
         return Finding(self.code, self.message, self.line, self.hint, path, skill)

@@ -1,4 +1,4 @@
-"""Where the frontmatter lies in the bytes of a SKILL.md; `yaml_fields` reads its YAML."""
+"""Locates the frontmatter in the bytes of a SKILL.md; `yaml` reads its fields."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 SKILL_MD = "SKILL.md"
 BOM = b"\xef\xbb\xbf"
-MAX_SKILL_MD_BYTES = (
-    1024 * 1024
-)  # bytes; eight in 77,000 public skills have more than a tenth of it
-MAX_FRONTMATTER_BYTES = 64 * 1024  # bytes; the largest seen in public collections has 3.5 KB
+MAX_SKILL_MD_BYTES = 1024 * 1024  # eight of 77,000 public skills exceed a tenth of it
+MAX_FRONTMATTER_BYTES = 64 * 1024  # the largest in public collections has 3.5 KB
+LFS_SIGNATURE = b"version https://git-lfs.github.com/spec/"  # the start of a Git LFS pointer
 
 # Possessive quantifiers keep both patterns linear: "\r\n" could also match as two line breaks.
 _OPENING = re.compile(rb"(?:[ \t]*+(?:\r\n|[\r\n]))*+---[ \t]*+(?:\r\n|[\r\n]|\Z)")
@@ -21,7 +20,7 @@ _LINE_BREAK = re.compile(rb"\r\n|[\r\n]")
 
 
 def is_skill_md(name: str) -> bool:
-    """Whether a file is meant as the SKILL.md, in whatever case it is written."""
+    """Whether the file name is SKILL.md, in any case."""
     return name.lower() == SKILL_MD.lower()
 
 
@@ -39,18 +38,18 @@ class FrontmatterBlock(NamedTuple):
     end: int
     body_start: int
     first_line: int
-    is_plain: bool = False  # fences at the very top, no carriage return
+    is_plain: bool = False  # starts at byte 0 and has no carriage return
 
 
 def find_frontmatter(
     data: bytes, *, is_complete: bool = True
 ) -> FrontmatterBlock | MissingFrontmatter:
-    """The frontmatter block of `data`.
+    """Locate the frontmatter block in `data`.
 
-    With `complete=False` the bytes are only a file's head: a fence that touches the cut may go
-    on behind it, so it does not count.
+    With `is_complete=False`, `data` is only the start of a file. A fence at its very end does not
+    count, since its line may go on.
     """
-    # The usual file: plain fences, plain line breaks.
+    # Fast path for the usual file: plain fences and line breaks.
     at = data.find(b"\n---", 3)
     is_usual = at > 0 and data.startswith(b"---\n") and data[at + 4 : at + 5] == b"\n"
     if is_usual and data.find(b"\r", 0, at) < 0:
@@ -58,8 +57,8 @@ def find_frontmatter(
     after_bom = len(BOM) if data.startswith(BOM) else 0
     opening = _OPENING.match(data, after_bom)
     if opening is None:
-        blank = BOM.startswith(data) or _INCOMPLETE_OPENING.fullmatch(data, after_bom) is not None
-        may_follow = blank and not is_complete
+        is_blank = BOM.startswith(data) or _INCOMPLETE_OPENING.fullmatch(data, after_bom)
+        may_follow = is_blank and not is_complete
         return MissingFrontmatter.UNCLOSED if may_follow else MissingFrontmatter.NO_FENCE
     start = opening.end()
     closing = _find_closing_fence(data, start)
@@ -71,7 +70,7 @@ def find_frontmatter(
 
 
 def is_frontmatter_complete(data: bytes) -> bool:
-    """Whether the first bytes of a file are enough: they hold the closing fence, or never will."""
+    """Whether no more bytes are needed: the block ends here, or the file has none."""
     at = data.find(b"\n---", 3)
     if at > 0 and data[at + 4 : at + 5] == b"\n" and data.startswith(b"---\n"):
         return True
@@ -79,7 +78,7 @@ def is_frontmatter_complete(data: bytes) -> bool:
 
 
 def _find_closing_fence(data: bytes, start: int) -> re.Match[bytes] | None:
-    """The first line from `start` on that is a fence: the hyphens also occur inside values."""
+    """Return the first fence after `start`: a line, since values may contain "---"."""
     at = data.find(b"---", start)
     while at >= 0:
         if data[at - 1] in b"\r\n":
@@ -91,13 +90,18 @@ def _find_closing_fence(data: bytes, start: int) -> re.Match[bytes] | None:
 
 
 def count_line_breaks(data: bytes, start: int, end: int) -> int:
-    """Line breaks between two offsets, whichever kind they are."""
+    """Count LF, CR LF and CR line breaks between two offsets."""
     if data.find(b"\r", start, end) < 0:
         return data.count(b"\n", start, end)
     return sum(1 for _ in _LINE_BREAK.finditer(data, start, end))
 
 
 def decode_text(data: bytes) -> str:
-    """UTF-8 text with every line break written as a newline. Raises: UnicodeDecodeError."""
+    """Decode UTF-8 and normalize line breaks. Raises: UnicodeDecodeError."""
     text = data.decode("utf-8")
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return normalize_newlines(text) if "\r" in text else text
+
+
+def normalize_newlines(text: str) -> str:
+    """Replace CR LF and CR by LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

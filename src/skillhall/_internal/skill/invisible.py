@@ -1,4 +1,4 @@
-"""Characters that no reader sees, but a terminal obeys or a model reads."""
+"""Invisible characters: people do not see them, but terminals and models do."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# For a character class: controls but tab and newline, halves of characters, marks of direction,
-# invisible format characters, line separators, and the tags and selectors that can carry a hidden
-# text. The joiners (U+200C, U+200D) and the emoji selector (U+FE0F) stay: writing needs them.
+# For a character class: controls except tab and newline, surrogates, direction marks, invisible
+# format characters, line separators, and the tags and selectors that can carry hidden text. The
+# joiners (U+200C, U+200D) and the emoji selector (U+FE0F) are not included: scripts need them.
 INVISIBLE_CHARACTERS = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f\U000e0100-\U000e01ef"
@@ -25,16 +25,16 @@ EMOJI_FLAG = f"{BLACK_FLAG}{FLAG_TAGS}"
 
 
 def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
-    """Replace each unseen character of a text; emoji flags stay as they are."""
+    """Replace each invisible character of a text, except inside emoji flags."""
 
-    def replaced(match: re.Match[str]) -> str:
-        found = match.group()
-        return found if len(found) > 1 else replacement(found)
+    def replace(match: re.Match[str]) -> str:
+        characters = match.group()
+        return characters if len(characters) > 1 else replacement(characters)
 
-    return _build_pattern().sub(replaced, text)
+    return _build_pattern().sub(replace, text)
 
 
 @cache
 def _build_pattern() -> re.Pattern[str]:
-    # Compiled at the first text that needs it: most listings have none.
+    # Compiled on first use: most listings have no such character.
     return re.compile(f"{EMOJI_FLAG}|[{INVISIBLE_CHARACTERS}]")

@@ -1,4 +1,4 @@
-"""Three-way merges: what upstream changed and what a person changed since, both kept or neither."""
+"""Three-way merge of the files of a skill: local and upstream changes."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    _Sides: TypeAlias = tuple[list[str], list[str]]  # the lines of mine and of theirs
+    _Sides: TypeAlias = tuple[list[str], list[str]]  # local and upstream lines
 
 
 def merge_text(base: str, local: str, upstream: str) -> str | None:
-    """`base` with the changes of both sides; `None` if they touch each other, and so conflict.
+    """Return `base` with the changes of both sides, or `None` on a conflict.
 
-    Line ends stay as they are. A text too large or too repetitive to compare is a conflict, too.
+    Changes conflict if they overlap or touch, and if a text is too large or too repetitive to
+    compare. Line ends stay as they are.
     """
     if upstream in (local, base):
         return local
     if local == base:
         return upstream
-    old, ours, others = split_lines(base), split_lines(local), split_lines(upstream)
-    my_hunks = find_hunks(old, ours)
-    their_hunks = find_hunks(old, others) if my_hunks is not None else None
-    if my_hunks is None or their_hunks is None:
+    old, sides = split_lines(base), (split_lines(local), split_lines(upstream))
+    local_hunks = find_hunks(old, sides[0])
+    upstream_hunks = find_hunks(old, sides[1]) if local_hunks is not None else None
+    if local_hunks is None or upstream_hunks is None:
         return None
-    # Where repeated lines leave open what was changed, a merge must not depend on the guess.
+    # With repeated lines, two diffs may be equally short. The merge must not depend on the choice.
     first, second = (
-        _apply_regions(old, (ours, others), regions)
-        for regions in map(_group_regions, my_hunks, their_hunks)
+        _apply_regions(old, sides, regions)
+        for regions in map(_group_regions, local_hunks, upstream_hunks)
     )
     return first if first == second else None
 
@@ -50,7 +51,7 @@ def _apply_regions(old: list[str], sides: _Sides, regions: Iterable[_Region]) ->
 
 
 class _Region(NamedTuple):
-    """Lines of the base with the hunks of either side that touch each other there."""
+    """Lines of the base, with the hunks of both sides that overlap or touch there."""
 
     start: int
     end: int
@@ -58,7 +59,8 @@ class _Region(NamedTuple):
 
 
 def _group_regions(local: Sequence[Hunk], upstream: Sequence[Hunk]) -> Iterator[_Region]:
-    """The regions that were changed, in order; one at least, as both sides differ from the base."""
+    """Yield the changed regions in order."""
+    # Both sides differ from the base, so there is at least one hunk.
     both = sorted([*((hunk, 0) for hunk in local), *((hunk, 1) for hunk in upstream)])
     region = _Region(both[0][0].start, both[0][0].end, ([], []))
     for hunk, side in both:
@@ -71,7 +73,7 @@ def _group_regions(local: Sequence[Hunk], upstream: Sequence[Hunk]) -> Iterator[
 
 
 def _merge_region(region: _Region, sides: _Sides) -> list[str] | None:
-    """What stands for the region's lines on the side that changed them, or on both alike."""
+    """Return the new lines, if only one side changed the region or both agree."""
     versions = [
         lines[
             hunks[0].new_start - (hunks[0].start - region.start) : hunks[-1].new_end
@@ -84,14 +86,14 @@ def _merge_region(region: _Region, sides: _Sides) -> list[str] | None:
 
 
 class FileState(NamedTuple):
-    """One file as it stands on a side."""
+    """One file on one side of the merge."""
 
     data: bytes
     executable: bool
 
 
 class MergeBase(NamedTuple):
-    """One file as both sides began with it; its bytes may be lost, its digest is known."""
+    """One file of the common base; its digest is known, its bytes may be lost."""
 
     sha256: str  # 64 hexadecimal digits, without a prefix
     executable: bool
@@ -99,17 +101,17 @@ class MergeBase(NamedTuple):
 
     @classmethod
     def from_file_state(cls, state: FileState) -> MergeBase:
-        """A base with its bytes."""
+        """Build a base with its bytes."""
         return cls(sha256_hex(state.data), state.executable, state.data)
 
 
 class MergeKind(StrEnum):
-    """What a merge made of one path."""
+    """The result of a merge for one path."""
 
     UNCHANGED = "unchanged"
-    TAKEN_UPSTREAM = "taken"  # upstream changed a file that was not touched here
+    TAKEN_UPSTREAM = "taken"  # changed upstream, not here
     ADDED = "added"
-    REMOVED = "removed"  # upstream removed a file that was not touched here
+    REMOVED = "removed"  # removed upstream, not changed here
     KEPT_LOCAL = "kept"  # changed, added or removed here only
     MERGED = "merged"  # changed on both sides, in different places
     SAME = "same"  # the same change on both sides
@@ -123,11 +125,11 @@ class ConflictReason(StrEnum):
     BOTH_ADDED = "both-added"
     REMOVED_HERE = "removed-here"  # and changed upstream
     REMOVED_UPSTREAM = "removed-upstream"  # and changed here
-    CLASH = "clash"  # a new file that cannot stand beside another one
+    CLASH = "clash"  # some file systems cannot store the new file next to another one
 
 
 class MergeOutcome(NamedTuple):
-    """What became of one path; for a clash, the other path that it cannot stand beside."""
+    """The result for one path; for a clash, also the path it clashes with."""
 
     path: str
     kind: MergeKind
@@ -136,15 +138,15 @@ class MergeOutcome(NamedTuple):
 
 
 class MergeResult(NamedTuple):
-    """The files after a merge, and an outcome for each path; those in conflict stay as mine."""
+    """Merged files and one outcome per path; conflicts have the local version."""
 
     files: Mapping[str, FileState]
     outcomes: tuple[MergeOutcome, ...]
 
     @property
     def conflicts(self) -> tuple[MergeOutcome, ...]:
-        """The outcomes that a person has to decide about."""
-        return tuple(one for one in self.outcomes if one.kind is MergeKind.CONFLICT)
+        """The outcomes that the user has to resolve."""
+        return tuple(o for o in self.outcomes if o.kind is MergeKind.CONFLICT)
 
 
 if TYPE_CHECKING:
@@ -154,7 +156,7 @@ if TYPE_CHECKING:
 def merge_files(
     base: Mapping[str, MergeBase], local: Mapping[str, FileState], upstream: Mapping[str, FileState]
 ) -> MergeResult:
-    """The files of a skill with the changes of both sides; with no base, nothing is overwritten."""
+    """Merge the files of a skill. Without a base, no local file is overwritten."""
     files: dict[str, FileState] = {}
     outcomes: dict[str, MergeOutcome] = {}
     for path in sorted({*base, *local, *upstream}):
@@ -201,7 +203,7 @@ def _merge_changed(base: MergeBase, local: FileState, upstream: FileState) -> _F
     data = _merge_data(base, local.data, upstream.data)
     if data is None:
         return local, MergeKind.CONFLICT, ConflictReason.BOTH_CHANGED
-    # Of two bits that differ, one is the base's and the other one is the change.
+    # If the two executable bits differ, one of them equals the base and the other is the change.
     executable = upstream.executable if local.executable == base.executable else local.executable
     return FileState(data, executable), MergeKind.MERGED, None
 
@@ -227,7 +229,7 @@ def _equals_base(state: FileState | None, base: MergeBase | None) -> bool:
 
 
 def _find_clashes(files: Mapping[str, FileState], new: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """New paths that some system cannot keep beside another one, which comes with it."""
+    """Yield new paths, each with an existing path it clashes with on some file system."""
     by_key: dict[str, list[str]] = {}
     in_folder: dict[str, str] = {}
     for path in files:
@@ -237,14 +239,13 @@ def _find_clashes(files: Mapping[str, FileState], new: Sequence[str]) -> Iterato
     for path in new:
         key = fold_name(path)
         above = (by_key.get(folder, [""])[0] for folder in _parent_folders(key))
-        equal = (one for one in by_key[key] if one != path)
+        equal = (same for same in by_key[key] if same != path)
         other = next(filter(None, (*equal, in_folder.get(key, ""), *above)), "")
         if other:
             yield path, other
 
 
 def _parent_folders(path: str) -> Iterator[str]:
-    """The folders above a path."""
     folder = path.rpartition("/")[0]
     while folder:
         yield folder

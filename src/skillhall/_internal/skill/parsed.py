@@ -1,4 +1,4 @@
-"""The frontmatter of a skill as a value, and a whole SKILL.md once it was read."""
+"""Parsed frontmatter and parsed SKILL.md files, as immutable values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SEPARATOR = re.compile(r"[\s,]")
 
 
 class KeyCase(Enum):
-    """Whether `Name:` counts as `name:`."""
+    """Whether the case of known keys matters: does `Name:` count as `name:`?"""
 
     EXACT = "exact"
     ANY = "any"
 
 
 class Frontmatter(NamedTuple):
-    """The YAML mapping of a SKILL.md: every field as written, the known ones as properties."""
+    """Frontmatter of a SKILL.md: all fields as written, known ones as properties."""
 
     fields: Fields
     name: str = ""
@@ -38,7 +38,7 @@ class Frontmatter(NamedTuple):
 
     @classmethod
     def from_fields(cls, fields: Fields, key_case: KeyCase = KeyCase.EXACT) -> Frontmatter:
-        """The frontmatter that `fields` make; text is trimmed as it is shown."""
+        """Build the frontmatter from its fields; name and description are trimmed."""
         if key_case is KeyCase.ANY:
             fields = _lowercase_known_keys(fields)
         name, description = fields.get("name"), fields.get("description")
@@ -50,29 +50,29 @@ class Frontmatter(NamedTuple):
 
     @property
     def license(self) -> str | None:
-        """The licence, if it is given as text."""
+        """The license, if it is text."""
         return _trim_text(self.fields.get("license"))
 
     @property
     def compatibility(self) -> str | None:
-        """What the skill needs to run, if it says so as text."""
+        """The environment that the skill needs, if it is text."""
         return _trim_text(self.fields.get("compatibility"))
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The text entries of `metadata`."""
+        """The entries of `metadata` whose values are text."""
         value = self.fields.get("metadata")
         items = value.items() if isinstance(value, dict) else ()
         return {key: text for key, text in items if isinstance(text, str)}
 
     @property
     def allowed_tools(self) -> tuple[str, ...]:
-        """The tools the skill names, whether written as text, with commas, or as a list."""
+        """The tools in `allowed-tools`, written as text, with commas, or as a list."""
         return tuple(_read_tools(self.fields.get("allowed-tools")))
 
     @property
     def hidden(self) -> bool:
-        """Whether no model may be shown this skill; a person can still call it."""
+        """Whether the skill is hidden from models; users can still call it."""
         return is_hidden_value(self.fields.get(HIDDEN_FIELD))
 
 
@@ -80,7 +80,7 @@ EMPTY_FRONTMATTER = Frontmatter({})
 
 
 class ParsedSkill(NamedTuple):
-    """A SKILL.md as read: nothing is judged yet."""
+    """A SKILL.md with its findings; no profile has judged it yet."""
 
     frontmatter: Frontmatter
     body: str
@@ -88,12 +88,12 @@ class ParsedSkill(NamedTuple):
 
 
 def _lowercase_known_keys(fields: Fields) -> Fields:
-    folded = dict(fields)
+    result = dict(fields)
     for key, value in fields.items():
         lower = key.lower()
-        if (lower in KNOWN_FIELDS or lower == HIDDEN_FIELD) and lower not in folded:
-            folded[lower] = value
-    return folded
+        if (lower in KNOWN_FIELDS or lower == HIDDEN_FIELD) and lower not in result:
+            result[lower] = value
+    return result
 
 
 def _trim_text(value: YamlValue) -> str | None:
@@ -109,7 +109,7 @@ def _read_tools(value: YamlValue) -> Iterator[str]:
 
 
 def _split_tools(text: str) -> list[str]:
-    """The words of `text`, split outside parentheses: "Bash(git add *)" stays whole."""
+    """Split at spaces and commas outside parentheses: "Bash(git add *)" is one tool."""
     tools, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")" and depth > 0)

@@ -1,4 +1,4 @@
-"""Bytes in, a parsed skill with findings out. Never raises on content."""
+"""Parses a SKILL.md into frontmatter, body and findings. Never raises on content."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from skillhall._internal.skill.checks import check_body, check_frontmatter
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter import (
     BOM,
+    LFS_SIGNATURE,
     MAX_FRONTMATTER_BYTES,
     MAX_SKILL_MD_BYTES,
     FrontmatterBlock,
@@ -25,12 +26,11 @@ from skillhall._internal.skill.yaml.result import shift_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TRUNCATED_REASON = "unexpected end of data"
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_TRUNCATED_REASON = "unexpected end of data"  # of a UnicodeDecodeError
 
 
 class ParsedFrontmatter(NamedTuple):
-    """The frontmatter of a SKILL.md, and where its block lies (`None` without one)."""
+    """Frontmatter of a SKILL.md and the location of its block; `None` without one."""
 
     frontmatter: Frontmatter
     findings: tuple[Finding, ...]
@@ -38,16 +38,17 @@ class ParsedFrontmatter(NamedTuple):
 
 
 def parse_skill(
-    data: bytes, folder: str | None = None, keys: KeyCase = KeyCase.EXACT
+    data: bytes, folder: str | None = None, key_case: KeyCase = KeyCase.EXACT
 ) -> ParsedSkill:
-    """A whole SKILL.md. `folder` is the name of the folder it stands in, if it has one."""
-    if (unreadable := _find_read_error(data)) is not None:
-        return ParsedSkill(EMPTY_FRONTMATTER, "", (unreadable,))
-    head = parse_frontmatter(data, folder, keys)
+    """Parse a complete SKILL.md; `folder` is the name of its folder, if it has one."""
+    if len(data) > MAX_SKILL_MD_BYTES:
+        return ParsedSkill(EMPTY_FRONTMATTER, "", (build_too_large_finding(len(data)),))
+    if (encoding_error := find_encoding_error(data)) is not None:
+        return ParsedSkill(EMPTY_FRONTMATTER, "", (encoding_error,))
+    head = parse_frontmatter(data, folder, key_case)
     if head.block is None:
-        return ParsedSkill(
-            EMPTY_FRONTMATTER, decode_text(data.removeprefix(BOM)).strip(), head.findings
-        )
+        body = decode_text(data.removeprefix(BOM)).strip()
+        return ParsedSkill(EMPTY_FRONTMATTER, body, head.findings)
     body = decode_text(data[head.block.body_start :]).strip()
     return ParsedSkill(head.frontmatter, body, (*head.findings, *check_body(body)))
 
@@ -67,19 +68,17 @@ def parse_frontmatter(
     *,
     complete: bool = True,
 ) -> ParsedFrontmatter | None:
-    """The frontmatter alone: what a listing needs, from as few bytes as hold it.
+    """Parse the frontmatter only, as listings do.
 
-    With `complete=False` the bytes are a file's first ones; `None` asks for more of them.
+    With `complete=False`, `data` is only the start of a file, and `None` means that more of it is
+    needed.
     """
     block = find_frontmatter(data, is_complete=complete)
     if isinstance(block, MissingFrontmatter):
         if block is MissingFrontmatter.UNCLOSED and not complete:
             return None
-        return ParsedFrontmatter(
-            EMPTY_FRONTMATTER,
-            (_explain_missing_frontmatter(data, block, is_complete=complete),),
-            None,
-        )
+        finding = _explain_missing_frontmatter(data, block, is_complete=complete)
+        return ParsedFrontmatter(EMPTY_FRONTMATTER, (finding,), None)
     if block.end - block.start > MAX_FRONTMATTER_BYTES:
         return ParsedFrontmatter(EMPTY_FRONTMATTER, (_build_large_frontmatter_finding(),), block)
     return _parse_block(data, block, folder, key_case)
@@ -90,28 +89,23 @@ def _parse_block(
 ) -> ParsedFrontmatter:
     raw = data[block.start : block.end]
     if b"\0" in raw:
-        return ParsedFrontmatter(
-            EMPTY_FRONTMATTER, (_build_nul_byte_finding(data, data.index(b"\0")),), block
-        )
+        finding = _build_nul_byte_finding(data, data.index(b"\0"))
+        return ParsedFrontmatter(EMPTY_FRONTMATTER, (finding,), block)
     layout = () if block.is_plain else tuple(_check_layout(data, block))
     try:
         text = decode_text(raw)
-        fields, noticed = read_fields(text)
+        fields, yaml_findings = read_fields(text)
     except UnicodeDecodeError as error:
-        return ParsedFrontmatter(
-            EMPTY_FRONTMATTER, (_build_not_utf8_finding(data, block.start + error.start),), block
-        )
-    except YamlReadError as refusal:
-        return ParsedFrontmatter(
-            EMPTY_FRONTMATTER,
-            (*layout, *shift_lines((refusal.finding,), block.first_line - 1)),
-            block,
-        )
+        finding = _build_not_utf8_finding(data, block.start + error.start)
+        return ParsedFrontmatter(EMPTY_FRONTMATTER, (finding,), block)
+    except YamlReadError as error:
+        shifted = shift_lines((error.finding,), block.first_line - 1)
+        return ParsedFrontmatter(EMPTY_FRONTMATTER, (*layout, *shifted), block)
     front = Frontmatter.from_fields(fields, key_case)
-    facts = check_frontmatter(front, folder, partial(_find_field_line, text, block.first_line))
-    if noticed or layout:
-        facts = [*layout, *shift_lines(noticed, block.first_line - 1), *facts]
-    return ParsedFrontmatter(front, tuple(facts), block)
+    findings = check_frontmatter(front, folder, partial(_find_field_line, text, block.first_line))
+    if yaml_findings or layout:
+        findings = [*layout, *shift_lines(yaml_findings, block.first_line - 1), *findings]
+    return ParsedFrontmatter(front, tuple(findings), block)
 
 
 def _find_field_line(text: str, first: int, field: str) -> int:
@@ -121,23 +115,18 @@ def _find_field_line(text: str, first: int, field: str) -> int:
 
 
 def build_too_large_finding(size: int) -> Finding:
-    """The finding for a SKILL.md beyond `MAX_SKILL_MD`: known before a byte is read."""
+    """Build the finding for a SKILL.md over the size limit, which need not be read."""
     return Finding(
         Code.TOO_LARGE,
-        f"SKILL.md has {size} bytes; at most {MAX_SKILL_MD_BYTES} are read",
+        f"SKILL.md has {size} bytes; the limit is {MAX_SKILL_MD_BYTES}",
         1,
-        "move details into files beside it",
+        "move details into other files of the skill",
     )
 
 
-def _find_read_error(data: bytes) -> Finding | None:
-    if len(data) > MAX_SKILL_MD_BYTES:
-        return build_too_large_finding(len(data))
-    return find_encoding_error(data)
-
-
 def find_encoding_error(data: bytes, *, is_complete: bool = True) -> Finding | None:
-    """What keeps the bytes from being text; UTF-16 is told as such, not as its NUL bytes."""
+    """Return a finding if the bytes are not UTF-8 text, else `None`."""
+    # UTF-16 is reported as an encoding error, not because of its NUL bytes.
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _build_not_utf8_finding(data, 0)
     if b"\0" in data:
@@ -145,7 +134,7 @@ def find_encoding_error(data: bytes, *, is_complete: bool = True) -> Finding | N
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        # A head may end in the middle of a character.
+        # The start of a file may end in the middle of a character.
         is_cut = not is_complete and error.end == len(data) and error.reason == _TRUNCATED_REASON
         return None if is_cut else _build_not_utf8_finding(data, error.start)
     return None
@@ -154,20 +143,21 @@ def find_encoding_error(data: bytes, *, is_complete: bool = True) -> Finding | N
 def _explain_missing_frontmatter(
     data: bytes, missing: MissingFrontmatter, *, is_complete: bool
 ) -> Finding:
-    """Why there is no block: the encoding first, since it explains the rest."""
-    if (fault := find_encoding_error(data, is_complete=is_complete)) is not None:
-        return fault
-    if data.startswith(_LFS_POINTER):
+    """Return the finding for a file without frontmatter."""
+    # A wrong encoding comes first: it explains why no fence was found.
+    if (encoding_error := find_encoding_error(data, is_complete=is_complete)) is not None:
+        return encoding_error
+    if data.startswith(LFS_SIGNATURE):
         return Finding(
             Code.LFS_POINTER,
-            "SKILL.md is a Git LFS pointer; its text was never downloaded",
+            "SKILL.md is a Git LFS pointer; its content was not downloaded",
             1,
             "run 'git lfs pull', or keep SKILL.md out of LFS",
         )
     if missing is MissingFrontmatter.NO_FENCE:
         return Finding(
             Code.NO_FRONTMATTER,
-            "there is no frontmatter: the first line is not '---'",
+            "no frontmatter: the first line is not '---'",
             1,
             "start the file with '---', 'name: …', 'description: …', '---'",
         )
@@ -183,13 +173,11 @@ def _explain_missing_frontmatter(
 
 def _check_layout(data: bytes, block: FrontmatterBlock) -> Iterator[Finding]:
     if data.startswith(BOM):
-        yield Finding(Code.BOM, "the file starts with a byte order mark", 1, "save it without")
+        yield Finding(Code.BOM, "the file starts with a byte order mark", 1, "remove it")
     if block.first_line > 2:  # noqa: PLR2004 - the opening fence is line 1
-        yield Finding(
-            Code.LEADING_BLANK, "blank lines stand before the frontmatter", 1, "remove them"
-        )
+        yield Finding(Code.LEADING_BLANK, "blank lines before the frontmatter", 1, "remove them")
     if b"\r" in data[: block.body_start]:
-        yield Finding(Code.CRLF, "lines end in carriage returns", 1, "save it with plain newlines")
+        yield Finding(Code.CRLF, "lines end in CR LF or CR", 1, "save the file with LF line ends")
 
 
 def _build_large_frontmatter_finding() -> Finding:
@@ -197,14 +185,14 @@ def _build_large_frontmatter_finding() -> Finding:
         Code.FRONTMATTER_LARGE,
         f"the frontmatter has more than {MAX_FRONTMATTER_BYTES} bytes",
         1,
-        "move data into a file beside SKILL.md",
+        "move data into another file of the skill",
     )
 
 
 def _build_nul_byte_finding(data: bytes, offset: int) -> Finding:
     return Finding(
         Code.NUL_BYTE,
-        "the file holds a NUL byte",
+        "the file contains a NUL byte",
         _find_line_number(data, offset),
         "save it as plain text",
     )

@@ -1,4 +1,4 @@
-"""Links from the body to the skill's own files: which of them lead nowhere."""
+"""Links in the body to files of the skill, and the check for broken ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skillhall._internal.skill.frontmatter import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-# Possessive quantifiers, and no part that can reach over the next "](": linear on any line.
+# Possessive quantifiers, and no part that matches across the next "](", keep these linear.
 _INLINE = re.compile(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))")
 _DEFINITION = re.compile(r" {0,3}+\[[^\[\]]++\]:[ \t]*+(?:<([^<>]*+)>|(\S++))")
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)(.*+)")
@@ -27,14 +27,14 @@ _PLACEHOLDER = re.compile(r"[{}<>$*|]|\.\.\.|…")
 
 
 class FileReference(NamedTuple):
-    """A relative link in a body: the path it names, and its line (counted from 1)."""
+    """A relative link in a body: its path and its line, counted from 1."""
 
     path: str
     line: int
 
 
 def find_references(body: str) -> Iterator[FileReference]:
-    """The relative links and images of a Markdown text, outside of code."""
+    """Yield the relative links and images of a Markdown text, except in code."""
     fence = ""
     for number, line in enumerate(body.split("\n"), start=1):
         mark = _FENCE.match(line)
@@ -50,7 +50,7 @@ def find_references(body: str) -> Iterator[FileReference]:
 
 
 def check_references(data: bytes, files: Collection[str]) -> Iterator[Finding]:
-    """Links in the body of a whole SKILL.md that name none of `files`, each target once."""
+    """Yield a finding for each link in a SKILL.md whose target is not in `files`."""
     block = find_frontmatter(data)
     if isinstance(block, MissingFrontmatter):
         return
@@ -58,33 +58,29 @@ def check_references(data: bytes, files: Collection[str]) -> Iterator[Finding]:
     folders = {path[:at] for path in files for at in _find_slashes(path)}
     reported = set()
     for path, line in find_references(decode_text(data[block.body_start :])):
-        inside = _resolve(path)
-        if inside in reported or inside == "" or inside in files or inside in folders:
+        target = _resolve(path)
+        if target in reported or target == "" or target in files or target in folders:
             continue
-        reported.add(inside)
-        yield _build_missing_finding(path, line + lines_before, is_inside=inside is not None)
+        reported.add(target)
+        yield _build_missing_finding(path, line + lines_before, is_inside=target is not None)
 
 
 def _build_missing_finding(path: str, line: int, *, is_inside: bool) -> Finding:
-    where = "is not in the skill" if is_inside else "lies outside the skill"
-    return Finding(
-        Code.REFERENCE_MISSING,
-        f"the body links to {path!r}, which {where}",
-        line,
-        "add the file, or mend the link",
-    )
+    where = "is not in the skill" if is_inside else "is outside the skill"
+    message = f"the body links to {path!r}, which {where}"
+    return Finding(Code.REFERENCE_MISSING, message, line, "add the file, or fix the link")
 
 
 def _find_link_targets(line: str) -> Iterator[str]:
-    for found in _INLINE.finditer(line):
-        yield found[1] or found[2] or ""
+    for match in _INLINE.finditer(line):
+        yield match[1] or match[2] or ""
     definition = _DEFINITION.match(line)
     if definition is not None:
         yield definition[1] or definition[2] or ""
 
 
 def _remove_code_spans(line: str) -> str:
-    """The line with its code spans taken out; a span ends at the next run of as many backticks."""
+    """Remove code spans. A span ends at the next run of equally many backticks."""
     runs = [match.span() for match in _TICKS.finditer(line)]
     if not runs:
         return line
@@ -94,23 +90,23 @@ def _remove_code_spans(line: str) -> str:
         start, end = runs[index]
         closing[index] = following.get(end - start)
         following[end - start] = index
-    kept, at, index = [], 0, 0
+    parts, at, index = [], 0, 0
     while index < len(runs):
         close = closing[index]
         if close is not None:
-            kept.append(line[at : runs[index][0]])
+            parts.append(line[at : runs[index][0]])
             at = runs[close][1]
             index = close
         index += 1
-    return "".join([*kept, line[at:]])
+    return "".join([*parts, line[at:]])
 
 
 def _to_relative_path(target: str) -> str | None:
-    """The file that a target names, or `None` for addresses, anchors and placeholders."""
+    """Return the path of a link target; `None` for URLs, anchors and placeholders."""
     path = target.partition("#")[0].partition("?")[0]
     if path.startswith(("/", "\\", "~")) or _SCHEME.match(path) or _PLACEHOLDER.search(path):
         return None
-    # "[text](url)" explains Markdown; a file's name has a dot or a folder before it.
+    # "[text](url)" explains Markdown. A real path has a dot or a slash.
     if "/" not in path and "." not in path:
         return None
     return _percent_decode(path)
@@ -124,7 +120,7 @@ def _percent_decode(path: str) -> str:
 
 
 def _resolve(path: str) -> str | None:
-    """The path without "." and ".."; `None` if it leaves the skill."""
+    """Resolve "." and ".."; `None` if the path leaves the skill."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":

@@ -1,11 +1,11 @@
-"""The URIs of a skill that an MCP server serves, and the paths they stand for.
+"""URIs of skills that an MCP server serves, and the file paths they map to.
 
 ```text
 skill://acme/billing/refunds/SKILL.md              the skill `refunds`, under the path acme/billing
 skill://acme/billing/refunds/examples/email.md     its file examples/email.md
 ```
 
-No scheme is privileged, and no part of a URI is looked up: it means something to its server alone.
+Any scheme is allowed. A URI is opaque: only its server can resolve it, and no part is a host name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skillhall.errors import UnsafePath
 MAX_URI_LENGTH: Final = 2048  # characters
 
 _URI = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)", re.DOTALL)
-_CHARACTERS = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")  # of paths, RFC 3986
+_PATH_CHARACTERS = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")  # RFC 3986, section 3.3
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FORBIDDEN_SEGMENTS = frozenset({"", ".", ".."})
@@ -29,61 +29,59 @@ _FORBIDDEN_SEGMENTS = frozenset({"", ".", ".."})
 
 @dataclass(frozen=True, slots=True)
 class SkillUri:
-    """The URI of a served SKILL.md. `parse` is the only way to make one."""
+    """Checked URI of a served SKILL.md. Create it with `parse` only."""
 
     text: str
-    path: str  # of the skill in the server's own order, as in acme/billing/refunds
+    path: str  # of the skill on the server: acme/billing/refunds
 
     @classmethod
     def parse(cls, text: str) -> SkillUri:
-        """The checked URI. Raises: UnsafePath."""
+        """Parse and check a URI. Raises: UnsafePath."""
         segments = _split_segments(text)
         if len(segments) < 2 or segments[-1] != SKILL_MD or not text.endswith(f"/{SKILL_MD}"):  # noqa: PLR2004
-            raise UnsafePath(
-                text[:MAX_PATH_LENGTH], f"it does not end in a skill's name and {SKILL_MD}"
-            )
+            reason = f"it does not end in a skill name and {SKILL_MD}"
+            raise UnsafePath(text[:MAX_PATH_LENGTH], reason)
         return cls(text, "/".join(segments[:-1]))
 
     @property
     def name(self) -> str:
-        """What the skill must be called."""
+        """The name that the skill must have."""
         return self.path.rpartition("/")[2]
 
     @property
     def folder_uri(self) -> str:
-        """The URI of the skill's folder, without a slash at its end."""
+        """The URI of the skill's folder, without a trailing slash."""
         return self.text.removesuffix(f"/{SKILL_MD}")
 
     def to_relative_path(self, text: str) -> RelativePath:
-        """The path of a file of this skill by its URI. Raises: UnsafePath."""
-        # Text is compared, not its meaning: one spelling of a folder is enough for a server.
-        inside = text.removeprefix(f"{self.folder_uri}/")
-        if inside == text:
+        """Return the path of a file of this skill, given its URI. Raises: UnsafePath."""
+        # The folder is compared as text: a server must always spell it the same way.
+        if not text.startswith(f"{self.folder_uri}/"):
             raise UnsafePath(text[:MAX_PATH_LENGTH], f"it is not below {self.folder_uri}")
         depth = self.folder_uri.count("/") - 1
         return RelativePath.parse("/".join(_split_segments(text)[depth:]))
 
 
 def _split_segments(text: str) -> list[str]:
-    """The decoded names between the slashes, the first of which stands where hosts do."""
-    found = _URI.fullmatch(text) if len(text) <= MAX_URI_LENGTH else None
-    if found is None:
-        raise UnsafePath(
-            text[:MAX_PATH_LENGTH], f"it is no URI of at most {MAX_URI_LENGTH} characters"
-        )
-    if not _CHARACTERS.fullmatch(found[2]) or _BAD_PERCENT.search(found[2]):
-        raise UnsafePath(text, "it holds characters that no path of a URI has")
-    return [_decode_segment(segment, text) for segment in found[2].split("/")]
+    """Return the decoded path segments. The first one is where other URIs have a host."""
+    match = _URI.fullmatch(text) if len(text) <= MAX_URI_LENGTH else None
+    if match is None:
+        reason = f"it is not a URI of at most {MAX_URI_LENGTH} characters"
+        raise UnsafePath(text[:MAX_PATH_LENGTH], reason)
+    path = match[2]
+    if not _PATH_CHARACTERS.fullmatch(path) or _BAD_PERCENT.search(path):
+        raise UnsafePath(text, "it contains characters that are not allowed in a URI path")
+    return [_decode_segment(segment, text) for segment in path.split("/")]
 
 
 def _decode_segment(segment: str, text: str) -> str:
-    data = _PERCENT.sub(lambda found: bytes([int(found[1], 16)]), segment.encode("ascii"))
+    data = _PERCENT.sub(lambda match: bytes([int(match[1], 16)]), segment.encode("ascii"))
     try:
         name = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise UnsafePath(text, "a part of it is not UTF-8") from None
+        raise UnsafePath(text, "a segment is not UTF-8") from None
     if name in _FORBIDDEN_SEGMENTS:
-        raise UnsafePath(text, "a part of it is empty, or leads upwards")
+        raise UnsafePath(text, "a segment is empty, '.' or '..'")
     if "/" in name or "\\" in name or not name.isprintable():
-        raise UnsafePath(text, "a part of it hides a slash or a control character")
+        raise UnsafePath(text, "a segment contains an encoded slash or a control character")
     return name

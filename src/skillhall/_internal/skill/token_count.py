@@ -1,14 +1,14 @@
-"""Token counts: an estimate without a vocabulary, since no vendor's newest one is public."""
+"""Token estimate that needs no tokenizer: not every vendor publishes one."""
 
 from __future__ import annotations
 
-# Fitted against the o200k vocabulary on public skills: median error 6 %, 99th percentile 25 %.
+# Fitted to the o200k vocabulary on public skills: median error 6 %, 99th percentile 25 %.
 _CHARACTERS_PER_TOKEN = 4.25
-_TOKENS_PER_EXTRA_BYTE = 0.31  # a character outside ASCII costs more than its one character
+_TOKENS_PER_EXTRA_BYTE = 0.31  # characters outside ASCII need more tokens
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a model spends on `text`."""
+    """Estimate the number of tokens of `text`."""
     if not text:
         return 0
     characters = len(text)

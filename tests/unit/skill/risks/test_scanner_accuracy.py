@@ -1,8 +1,8 @@
-"""How well the scan tells attacks from texts that talk about them, on labelled passages.
+"""Precision and recall of the scan on labeled passages.
 
-The passages are written like public skills. Each benign one resembles something that an earlier
-version reported; each malicious one is an order in its own words. The held-out ones were written
-after the rules, to see how well those do on what they have not seen: 0.79 and 0.85 at first.
+The passages are written like public skills. Each benign one resembles a false positive of an
+earlier version; each malicious one has its own wording. The held-out ones were written after the
+rules. On those, precision and recall were 0.79 and 0.85 at first.
 """
 
 from pathlib import Path
@@ -18,70 +18,74 @@ from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill_md
 
 FOLDER = Path(__file__).parent / "passages"
-LEAST_PRECISION, LEAST_RECALL = 0.9, 0.9
-LEAST_PASSAGES = 60
-# Secret scanners of other people read this repository, too.
+MIN_PRECISION, MIN_RECALL = 0.9, 0.9
+MIN_PASSAGES = 60
+# A placeholder in the passages: other secret scanners read this repository too.
 RANDOM = "bT7qLx2ZpVd9KfRw3HnYs8CgJm5XaQe4WkBu"
 
 
 class Passage(NamedTuple):
-    """A text, and the code that a scan should have for it; none for a benign one."""
+    """A text and the code that the scan should report; `None` if it is benign."""
 
     name: str
     text: str
     expected: Code | None = None
 
     def alarms(self) -> set[Code]:
-        """The codes of medium and high findings."""
+        """Return the codes of medium and high findings."""
         data = make_skill_md(body=self.text)
-        found = scan_bundle(make_bundle({"SKILL.md": data}), EMPTY_FRONTMATTER)
-        return {one.code for one in found if TIERS[one.code] is not Tier.INFO}
+        findings = scan_bundle(make_bundle({"SKILL.md": data}), EMPTY_FRONTMATTER)
+        return {f.code for f in findings if TIERS[f.code] is not Tier.INFO}
 
 
-def read(name: str) -> list[Passage]:
-    """The passages of a file: each has a line with its name, and its code if it is malicious."""
+def read_passages(name: str) -> list[Passage]:
+    """Read a file of passages. Each starts with its name, and its code if malicious."""
     text = (FOLDER / name).read_text(encoding="utf-8")
-    found = []
+    passages = []
     for part in text.split("=== ")[1:]:
         head, _, body = part.partition("\n")
         title, _, code = head.partition(" | ")
-        for written, meant in {"\\x1b": "\x1b", "\\x08": "\b", "\\x07": "\a"}.items():
-            body = body.replace(written, meant)
+        for escape, character in {"\\x1b": "\x1b", "\\x08": "\b", "\\x07": "\a"}.items():
+            body = body.replace(escape, character)
         body = body.replace("@RANDOM36@", RANDOM)
-        found.append(Passage(title, body, Code(code) if code else None))
-    return found
+        passages.append(Passage(title, body, Code(code) if code else None))
+    return passages
 
 
 SETS = {
-    "known": (read("benign.txt"), read("malicious.txt")),
-    "held out": (read("held-out-benign.txt"), read("held-out-malicious.txt")),
+    "known": (read_passages("benign.txt"), read_passages("malicious.txt")),
+    "held out": (read_passages("held-out-benign.txt"), read_passages("held-out-malicious.txt")),
 }
-MALICIOUS = [one for _, malicious in SETS.values() for one in malicious]
+MALICIOUS = [passage for _, malicious in SETS.values() for passage in malicious]
 
 
-@pytest.mark.parametrize("which", SETS)
-def test_precision_of_medium_and_high_findings(which: str) -> None:
-    benign, malicious = SETS[which]
-    false = {one.name: one.alarms() for one in benign if one.alarms()}
-    alarms = sum(len(one.alarms()) for one in malicious)
+@pytest.mark.parametrize("set_name", SETS)
+def test_precision_of_medium_and_high_findings(set_name: str) -> None:
+    benign, malicious = SETS[set_name]
+    false = {passage.name: passage.alarms() for passage in benign if passage.alarms()}
+    alarms = sum(len(passage.alarms()) for passage in malicious)
     wrong = sum(map(len, false.values()))
-    assert alarms / (alarms + wrong) >= LEAST_PRECISION, false
+    assert alarms / (alarms + wrong) >= MIN_PRECISION, false
 
 
-@pytest.mark.parametrize("which", SETS)
-def test_recall_of_the_expected_findings(which: str) -> None:
-    malicious = SETS[which][1]
-    missed = [one.name for one in malicious if one.expected not in one.alarms()]
-    assert 1 - len(missed) / len(malicious) >= LEAST_RECALL, missed
+@pytest.mark.parametrize("set_name", SETS)
+def test_recall_of_expected_findings(set_name: str) -> None:
+    malicious = SETS[set_name][1]
+    missed = [passage.name for passage in malicious if passage.expected not in passage.alarms()]
+    assert 1 - len(missed) / len(malicious) >= MIN_RECALL, missed
 
 
-def test_the_passages_are_many_and_differ() -> None:
-    for passages in (one for pair in SETS.values() for one in pair):
-        assert len(passages) >= LEAST_PASSAGES
-        assert len({one.text for one in passages}) == len(passages)
-        assert len({one.name for one in passages}) == len(passages)
+def test_passages_are_numerous_and_unique() -> None:
+    for passages in (group for pair in SETS.values() for group in pair):
+        assert len(passages) >= MIN_PASSAGES
+        assert len({passage.text for passage in passages}) == len(passages)
+        assert len({passage.name for passage in passages}) == len(passages)
 
 
-@pytest.mark.parametrize("expected", sorted({one.expected for one in MALICIOUS if one.expected}))
-def test_every_rule_finds_something(expected: Code) -> None:
-    assert any(expected in one.alarms() for one in MALICIOUS if one.expected is expected)
+@pytest.mark.parametrize(
+    "expected", sorted({passage.expected for passage in MALICIOUS if passage.expected})
+)
+def test_every_rule_has_a_true_positive(expected: Code) -> None:
+    assert any(
+        expected in passage.alarms() for passage in MALICIOUS if passage.expected is expected
+    )

@@ -5,10 +5,10 @@ from skillhall._internal.skill.yaml.fast_reader import SimpleYamlResult, read_si
 from skillhall._internal.skill.yaml.values import Fields
 
 
-def fields_of(block: str) -> Fields:
-    reading = read_simple_yaml(block)
-    assert reading is not None
-    return reading.fields
+def read_block(block: str) -> Fields:
+    result = read_simple_yaml(block)
+    assert result is not None
+    return result.fields
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_one_line_values_are_read(block: str, fields: Fields) -> None:
         ("metadata:\n  a: b\n", {"metadata": {"a": "b"}}),
     ],
 )
-def test_lists_and_maps_are_read_by_their_indentation(block: str, fields: Fields) -> None:
-    assert fields_of(block) == fields
+def test_indented_lists_and_maps_are_read(block: str, fields: Fields) -> None:
+    assert read_block(block) == fields
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_lists_and_maps_are_read_by_their_indentation(block: str, fields: Fields
     ],
 )
 def test_block_scalars_are_read(block: str, text: str) -> None:
-    assert fields_of(block)["a"] == text
+    assert read_block(block)["a"] == text
 
 
 @pytest.mark.parametrize(
@@ -72,22 +72,25 @@ def test_block_scalars_are_read(block: str, text: str) -> None:
         ("a: {b: c, d: 'e'} # f\n", {"b": "c", "d": "e"}),
     ],
 )
-def test_flat_flow_values_are_read_and_their_line_is_kept(block: str, value: object) -> None:
-    reading = read_simple_yaml(f"x: v\n{block}y_: [z]\n")
-    assert reading is not None
-    assert reading.fields["a"] == value
-    assert [found.line for found in reading.findings] == [2]
+def test_flat_flow_values_are_read_and_reported_once(block: str, value: object) -> None:
+    result = read_simple_yaml(f"x: v\n{block}y_: [z]\n")
+    assert result is not None
+    assert result.fields["a"] == value
+    assert [finding.line for finding in result.findings] == [2]
 
 
-def test_a_value_with_an_unquoted_colon_is_read_and_reported() -> None:
-    reading = read_simple_yaml("a: b\nc: Use when: asked\nd: e: f: g\n")
-    assert reading is not None
-    assert reading.fields == {"a": "b", "c": "Use when: asked", "d": "e: f: g"}
-    assert [(fault.key, fault.line) for fault in reading.invalid_values] == [("c", 2), ("d", 3)]
+def test_value_with_unquoted_colon_is_read_and_reported() -> None:
+    result = read_simple_yaml("a: b\nc: Use when: asked\nd: e: f: g\n")
+    assert result is not None
+    assert result.fields == {"a": "b", "c": "Use when: asked", "d": "e: f: g"}
+    assert [(invalid.key, invalid.line) for invalid in result.invalid_values] == [
+        ("c", 2),
+        ("d", 3),
+    ]
 
 
-DOUBTFUL = [
-    "a: b",  # the last line is not whole
+AMBIGUOUS = [
+    "a: b",  # no final newline
     "- a\n",
     "a\n",
     " a: b\n",
@@ -158,24 +161,24 @@ DOUBTFUL = [
 ]
 
 
-@pytest.mark.parametrize("block", DOUBTFUL)
-def test_whatever_is_doubtful_is_left_to_the_careful_reader(block: str) -> None:
+@pytest.mark.parametrize("block", AMBIGUOUS)
+def test_ambiguous_yaml_is_left_to_the_full_reader(block: str) -> None:
     assert read_simple_yaml(block) is None
 
 
-def test_numbers_and_truths_where_text_is_expected_are_text_with_a_finding() -> None:
-    reading = read_simple_yaml("name: 0123\nmetadata:\n  a: true\n  b: 3d\nother: 1\n")
-    assert reading is not None
-    assert reading.fields == {"name": "0123", "metadata": {"a": "true", "b": "3d"}, "other": "1"}
-    assert [(found.code, found.line) for found in reading.findings] == [
+def test_typed_scalars_in_text_fields_are_text_with_finding() -> None:
+    result = read_simple_yaml("name: 0123\nmetadata:\n  a: true\n  b: 3d\nother: 1\n")
+    assert result is not None
+    assert result.fields == {"name": "0123", "metadata": {"a": "true", "b": "3d"}, "other": "1"}
+    assert [(finding.code, finding.line) for finding in result.findings] == [
         (Code.NOT_TEXT, 1),
         (Code.NOT_TEXT, 3),
     ]
 
 
 @pytest.mark.parametrize("value", ['"b', "'b", "[b", "{b: c"])
-def test_what_is_opened_and_never_closed_is_read_and_reported(value: str) -> None:
-    reading = read_simple_yaml(f"x: v\na: {value}\ny_: z\n")
-    assert reading is not None
-    assert reading.fields["a"] == value
-    assert [(fault.key, fault.line) for fault in reading.invalid_values] == [("a", 2)]
+def test_unclosed_quote_or_bracket_is_read_and_reported(value: str) -> None:
+    result = read_simple_yaml(f"x: v\na: {value}\ny_: z\n")
+    assert result is not None
+    assert result.fields["a"] == value
+    assert [(invalid.key, invalid.line) for invalid in result.invalid_values] == [("a", 2)]

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml import full_reader as careful_yaml
+from skillhall._internal.skill.yaml import full_reader
 from skillhall._internal.skill.yaml.full_reader import (
     MAX_DEPTH,
     MAX_NODES,
@@ -16,13 +16,13 @@ from skillhall._internal.skill.yaml.full_reader import (
 from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
 
-def refusal_of(block: str) -> YamlReadError:
+def read_error(block: str) -> YamlReadError:
     with pytest.raises(YamlReadError) as caught:
         read_full_yaml(block)
     return caught.value
 
 
-def fields_of(block: str) -> Fields:
+def read_block(block: str) -> Fields:
     return read_full_yaml(block).fields
 
 
@@ -45,7 +45,7 @@ def fields_of(block: str) -> Fields:
     ],
 )
 def test_yaml_is_read_as_text_lists_and_maps(block: str, fields: Fields) -> None:
-    assert fields_of(block) == fields
+    assert read_block(block) == fields
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_yaml_is_read_as_text_lists_and_maps(block: str, fields: Fields) -> None
         ("'null'", "null"),
     ],
 )
-def test_only_truth_and_null_are_more_than_text(text: str, value: YamlValue) -> None:
-    assert fields_of(f"a: {text}\n") == {"a": value}
+def test_only_booleans_and_null_are_not_text(text: str, value: YamlValue) -> None:
+    assert read_block(f"a: {text}\n") == {"a": value}
 
 
 @pytest.mark.parametrize(
@@ -106,63 +106,63 @@ def test_only_truth_and_null_are_more_than_text(text: str, value: YamlValue) -> 
     ],
 )
 @pytest.mark.parametrize("block", ["name: {}\n", "metadata:\n  name: {}\n"])
-def test_a_typed_scalar_in_a_text_field_stays_as_written_with_a_finding(
-    block: str, text: str
-) -> None:
-    reading = read_full_yaml(block.format(text))
-    value = reading.fields.get("name", reading.fields.get("metadata"))
+def test_typed_scalar_in_text_field_is_text_with_finding(block: str, text: str) -> None:
+    result = read_full_yaml(block.format(text))
+    value = result.fields.get("name", result.fields.get("metadata"))
     assert value in (text, {"name": text})
-    assert [found.code for found in reading.findings] == [Code.NOT_TEXT]
-    assert reading.findings[0].hint == f"quote it: name: {text!r}"
+    assert [finding.code for finding in result.findings] == [Code.NOT_TEXT]
+    assert result.findings[0].hint == f"quote it: name: {text!r}"
 
 
 @pytest.mark.parametrize("text", ["1.10.2", "v1", "1 file", "yesterday", "2024", "'42'"])
-def test_text_that_only_resembles_a_typed_scalar_is_text(text: str) -> None:
-    codes = [found.code for found in read_full_yaml(f"name: {text}\n").findings]
+def test_text_similar_to_typed_scalar_has_no_finding(text: str) -> None:
+    codes = [finding.code for finding in read_full_yaml(f"name: {text}\n").findings]
     assert codes == ([Code.NOT_TEXT] if text == "2024" else [])
 
 
 @pytest.mark.parametrize("null", ["~", "null", "Null", "NULL", ""])
-def test_null_in_a_text_field_is_nothing(null: str) -> None:
-    reading = read_full_yaml(f"name: {null}\n")
-    assert reading.fields == {"name": None}
-    assert reading.findings == []
+def test_null_in_text_field_is_none(null: str) -> None:
+    result = read_full_yaml(f"name: {null}\n")
+    assert result.fields == {"name": None}
+    assert result.findings == []
 
 
 @pytest.mark.parametrize(
     ("block", "value"),
     [("name: [a]\n", ["a"]), ("metadata: [a]\n", ["a"]), ("metadata:\n  a: [1]\n", {"a": ["1"]})],
 )
-def test_a_list_in_place_of_text_is_kept(block: str, value: YamlValue) -> None:
-    assert next(iter(fields_of(block).values())) == value
+def test_list_in_text_field_is_preserved(block: str, value: YamlValue) -> None:
+    assert next(iter(read_block(block).values())) == value
 
 
-def test_a_duplicate_key_is_found_and_the_last_value_wins() -> None:
-    reading = read_full_yaml("a: 1\nb: 2\na: 3\n")
-    assert reading.fields == {"b": "2", "a": "3"}
-    assert reading.findings == [
+def test_duplicate_key_is_reported_and_last_value_is_used() -> None:
+    result = read_full_yaml("a: 1\nb: 2\na: 3\n")
+    assert result.fields == {"b": "2", "a": "3"}
+    assert result.findings == [
         Finding(
             Code.DUPLICATE_KEY,
-            "'a' stands more than once; the last value wins",
+            "duplicate key 'a'; the last value is used",
             3,
             "remove one of them",
         )
     ]
 
 
-def test_a_duplicate_key_is_found_in_nested_maps_too() -> None:
-    reading = read_full_yaml("x:\n  a: 1\n  a: 2\n")
-    assert [(found.code, found.line) for found in reading.findings] == [(Code.DUPLICATE_KEY, 3)]
+def test_duplicate_key_in_nested_map_is_reported() -> None:
+    result = read_full_yaml("x:\n  a: 1\n  a: 2\n")
+    assert [(finding.code, finding.line) for finding in result.findings] == [
+        (Code.DUPLICATE_KEY, 3)
+    ]
 
 
-def test_a_nested_name_never_becomes_the_name() -> None:
-    fields = fields_of("name: outer\nmetadata:\n  name: inner\n")
+def test_nested_name_is_not_the_name() -> None:
+    fields = read_block("name: outer\nmetadata:\n  name: inner\n")
     assert fields == {"name": "outer", "metadata": {"name": "inner"}}
 
 
-def test_flow_style_is_found_once_at_its_first_line() -> None:
-    reading = read_full_yaml("a: b\nc: [d]\ne: {f: g}\n")
-    assert [(found.code, found.line) for found in reading.findings] == [(Code.YAML_FLOW, 2)]
+def test_flow_style_is_reported_once_at_its_first_line() -> None:
+    result = read_full_yaml("a: b\nc: [d]\ne: {f: g}\n")
+    assert [(finding.code, finding.line) for finding in result.findings] == [(Code.YAML_FLOW, 2)]
 
 
 ALIAS_BOMB = "a0: &a0 x\n" + "".join(
@@ -197,28 +197,28 @@ ALIAS_BOMB = "a0: &a0 x\n" + "".join(
         ("a:\n  ? {b: c}\n  : d\n", Code.YAML_INVALID),
     ],
 )
-def test_hostile_yaml_is_refused_for_good_within_a_second(block: str, code: Code) -> None:
-    refusal = refusal_of(block)
-    assert refusal.finding.code is code
-    assert not refusal.is_repairable
+def test_hostile_yaml_is_rejected_and_not_repairable(block: str, code: Code) -> None:
+    error = read_error(block)
+    assert error.finding.code is code
+    assert not error.is_repairable
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH - 2, MAX_DEPTH - 1])
-def test_nesting_is_read_up_to_its_bound(depth: int) -> None:
+def test_nesting_is_read_up_to_the_limit(depth: int) -> None:
     block = "a: " + "[" * depth + "]" * depth + "\n"
-    assert fields_of(block)["a"] is not None
-    refusal_of("a: " + "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1) + "\n")
+    assert read_block(block)["a"] is not None
+    read_error("a: " + "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1) + "\n")
 
 
-def test_many_brackets_side_by_side_are_not_deep() -> None:
-    assert fields_of("a: [" + "[b], " * 30 + "]\n") == {"a": [["b"]] * 30}
-    assert fields_of("a: 'x [[[[[[[[[[[[[[[[[[[[[[[[[[['\n") == {"a": "x " + "[" * 27}
+def test_many_sibling_brackets_are_not_deep() -> None:
+    assert read_block("a: [" + "[b], " * 30 + "]\n") == {"a": [["b"]] * 30}
+    assert read_block("a: 'x [[[[[[[[[[[[[[[[[[[[[[[[[[['\n") == {"a": "x " + "[" * 27}
 
 
-def test_values_are_read_up_to_their_bound() -> None:
+def test_values_are_read_up_to_the_limit() -> None:
     most = MAX_NODES - 3  # the root, the key and the list
-    assert fields_of("a:\n" + "- b\n" * most) == {"a": ["b"] * most}
-    assert refusal_of("a:\n" + "- b\n" * (most + 1)).finding.code is Code.YAML_NODES
+    assert read_block("a:\n" + "- b\n" * most) == {"a": ["b"] * most}
+    assert read_error("a:\n" + "- b\n" * (most + 1)).finding.code is Code.YAML_NODES
 
 
 @pytest.mark.parametrize(
@@ -238,36 +238,36 @@ def test_values_are_read_up_to_their_bound() -> None:
         "a: " + "[" * 30 + "'\n",
     ],
 )
-def test_broken_syntax_is_refused_but_may_be_repaired(block: str) -> None:
-    refusal = refusal_of(block)
-    assert refusal.is_repairable
-    assert refusal.finding.code is Code.YAML_INVALID
-    assert refusal.finding.message.startswith("the frontmatter is not valid YAML: ")
+def test_syntax_error_is_repairable(block: str) -> None:
+    error = read_error(block)
+    assert error.is_repairable
+    assert error.finding.code is Code.YAML_INVALID
+    assert error.finding.message.startswith("the frontmatter is not valid YAML: ")
 
 
 @pytest.mark.parametrize("character", ["\x85", "\u2028", "\u2029"])
-def test_an_odd_line_break_is_refused_where_it_stands(character: str) -> None:
-    refusal = refusal_of(f"name: good\ndescription: x{character}name: forged\n")
-    assert (refusal.finding.code, refusal.finding.line) == (Code.ODD_LINE_BREAK, 2)
-    assert not refusal.is_repairable
+def test_odd_line_break_is_rejected_with_its_line(character: str) -> None:
+    error = read_error(f"name: good\ndescription: x{character}name: forged\n")
+    assert (error.finding.code, error.finding.line) == (Code.ODD_LINE_BREAK, 2)
+    assert not error.is_repairable
 
 
 @pytest.mark.parametrize(
     "character", ["\x00", "\x07", "\x0b", "\x1b", "\x7f", "\x9b", "\ud800", "\ufffe", "\uffff"]
 )
-def test_a_control_character_is_refused_where_it_stands(character: str) -> None:
-    refusal = refusal_of(f"name: good\n\ndescription: x{character}y\n")
-    assert (refusal.finding.code, refusal.finding.line) == (Code.CONTROL_CHARACTER, 3)
-    assert not refusal.is_repairable
+def test_control_character_is_rejected_with_its_line(character: str) -> None:
+    error = read_error(f"name: good\n\ndescription: x{character}y\n")
+    assert (error.finding.code, error.finding.line) == (Code.CONTROL_CHARACTER, 3)
+    assert not error.is_repairable
 
 
 @pytest.mark.parametrize("text", ["a\u00a0b", "a\u200bb", "😀", "a\U000e0001", "x\ty"])
-def test_other_characters_are_text(text: str) -> None:
-    assert fields_of(f"a: {text}\n") == {"a": text}
+def test_other_characters_are_accepted(text: str) -> None:
+    assert read_block(f"a: {text}\n") == {"a": text}
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected"),
     [
         ("a\x1bb", "\x1b"),
         (["a", {"b": "\x07"}], "\x07"),
@@ -278,34 +278,32 @@ def test_other_characters_are_text(text: str) -> None:
         (None, None),
     ],
 )
-def test_a_control_character_is_found_anywhere_in_a_value(
-    value: YamlValue, found: str | None
-) -> None:
-    assert find_control_character(value) == found
+def test_control_character_in_nested_value_is_found(value: YamlValue, expected: str | None) -> None:
+    assert find_control_character(value) == expected
 
 
-def test_fields_are_located_by_character() -> None:
+def test_fields_are_located_by_character_offset() -> None:
     block = "é: 😀\nname: pdf # x\nlist:\n- a\n"
     spans = {key: block[start:end] for key, (start, _, end) in locate_fields(block).items()}
     assert spans == {"é": "é: 😀", "name": "name: pdf", "list": "list:\n- a"}
 
 
-def test_nothing_is_located_in_an_empty_block() -> None:
+def test_empty_block_has_no_fields_to_locate() -> None:
     assert locate_fields("# nothing\n") == {}
 
 
-def test_fields_are_not_located_where_they_are_refused() -> None:
+def test_locating_fields_of_rejected_yaml_raises() -> None:
     with pytest.raises(YamlReadError):
         locate_fields("a: &a [*a]\n")
 
 
 @pytest.fixture
 def without_libyaml(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """PyYAML as it is where its C library was not built."""
+    """PyYAML without its C library."""
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    careful_yaml._build_loader_class.cache_clear()  # noqa: SLF001 - a process never changes its mind
+    full_reader._build_loader_class.cache_clear()  # noqa: SLF001 - the class is cached
     yield
-    careful_yaml._build_loader_class.cache_clear()  # noqa: SLF001
+    full_reader._build_loader_class.cache_clear()  # noqa: SLF001
 
 
 @pytest.mark.usefixtures("without_libyaml")
@@ -318,8 +316,8 @@ def without_libyaml(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("", {}),
     ],
 )
-def test_yaml_is_read_without_the_c_library_too(block: str, fields: Fields) -> None:
-    assert fields_of(block) == fields
+def test_yaml_is_read_without_libyaml(block: str, fields: Fields) -> None:
+    assert read_block(block) == fields
 
 
 @pytest.mark.usefixtures("without_libyaml")
@@ -334,5 +332,5 @@ def test_yaml_is_read_without_the_c_library_too(block: str, fields: Fields) -> N
         ('a: "\\U00110000"\n', Code.YAML_INVALID),
     ],
 )
-def test_hostile_yaml_is_refused_without_the_c_library_too(block: str, code: Code) -> None:
-    assert refusal_of(block).finding.code is code
+def test_hostile_yaml_is_rejected_without_libyaml(block: str, code: Code) -> None:
+    assert read_error(block).finding.code is code

@@ -15,12 +15,12 @@ from skillhall._internal.skill.yaml.quoting import format_scalar, quote_scalar
         ("é😀", '"é😀"'),
     ],
 )
-def test_quoted_text_stands_on_one_line(text: str, written: str) -> None:
+def test_quoted_text_is_on_one_line(text: str, written: str) -> None:
     assert quote_scalar(text) == written
 
 
 @pytest.mark.parametrize("text", ["a", "Reads PDF files.", "a:b", "a#b", "it's", "C:\\x", "日本語"])
-def test_plain_text_stays_plain(text: str) -> None:
+def test_unambiguous_text_stays_plain(text: str) -> None:
     assert format_scalar(text) == text
 
 
@@ -32,5 +32,5 @@ def test_plain_text_stays_plain(text: str) -> None:
         *["a\nb", "a\n", "a\nname: b", "a\tb", "a\u00a0b", "a\u2028b", "\x07", "---", "..."],
     ],
 )
-def test_text_that_some_reader_could_misread_is_quoted(text: str) -> None:
+def test_ambiguous_text_is_quoted(text: str) -> None:
     assert format_scalar(text) == quote_scalar(text)

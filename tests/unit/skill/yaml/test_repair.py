@@ -31,56 +31,56 @@ def repair(block: str) -> YamlResult:
         ("d : a: b", "a: b"),
     ],
 )
-def test_a_broken_field_is_read_as_text_and_the_others_as_yaml(line: str, value: YamlValue) -> None:
-    reading = repair(f"name: pdf\n{line}\ntags: ['x', y]\n")
-    assert reading.fields == {"name": "pdf", "d": value, "tags": ["x", "y"]}
-    assert reading.findings[0].code is Code.YAML_REPAIRED
-    assert reading.findings[0].line == 2
+def test_broken_field_is_read_as_text_and_others_as_yaml(line: str, value: YamlValue) -> None:
+    result = repair(f"name: pdf\n{line}\ntags: ['x', y]\n")
+    assert result.fields == {"name": "pdf", "d": value, "tags": ["x", "y"]}
+    assert result.findings[0].code is Code.YAML_REPAIRED
+    assert result.findings[0].line == 2
 
 
-def test_the_finding_for_a_colon_shows_the_value_quoted() -> None:
+def test_hint_for_unquoted_colon_shows_quoted_value() -> None:
     assert repair("name: a\nd: Use when: x\n").findings == [
         Finding(
             Code.YAML_REPAIRED,
-            "'d' holds ': ' outside quotes, which is not YAML; it was read as plain text",
+            "'d' contains ': ' outside quotes, which is not valid YAML; read as plain text",
             2,
             'quote the value: d: "Use when: x"',
         )
     ]
 
 
-def test_the_finding_names_every_field_at_fault() -> None:
+def test_message_names_every_broken_field() -> None:
     finding = repair("a: b: c\nd: 'e\nf: g\n").findings[0]
-    assert finding.message == "'a', 'd' cannot be read as YAML; it was read as plain text"
+    assert finding.message == "'a', 'd' are not valid YAML; read as plain text"
     assert finding.line == 1
 
 
-def test_a_long_value_is_shortened_in_the_hint_alone() -> None:
+def test_long_value_is_shortened_only_in_the_hint() -> None:
     value = "Use when: " + "x" * 200
-    reading = repair(f"d: {value}\n")
-    assert reading.fields["d"] == value
-    assert len(reading.findings[0].hint) < 100
+    result = repair(f"d: {value}\n")
+    assert result.fields["d"] == value
+    assert len(result.findings[0].hint) < 100
 
 
-def test_a_document_whose_parts_are_all_sound_keeps_the_first_reason() -> None:
-    reading = repair("a: b\n...\nc: d\n")
-    assert reading.fields == {"a": "b", "c": "d"}
-    assert reading.findings[0].code is Code.YAML_REPAIRED
-    assert "not valid YAML" in reading.findings[0].message
+def test_block_of_valid_fields_reports_the_original_error() -> None:
+    result = repair("a: b\n...\nc: d\n")
+    assert result.fields == {"a": "b", "c": "d"}
+    assert result.findings[0].code is Code.YAML_REPAIRED
+    assert "not valid YAML" in result.findings[0].message
 
 
-def test_findings_inside_a_sound_field_keep_their_line() -> None:
-    reading = repair("d: a: b\n\n# c\nname: 0123\n")
-    assert [(found.code, found.line) for found in reading.findings] == [
+def test_findings_of_valid_fields_have_their_line() -> None:
+    result = repair("d: a: b\n\n# c\nname: 0123\n")
+    assert [(finding.code, finding.line) for finding in result.findings] == [
         (Code.YAML_REPAIRED, 1),
         (Code.NOT_TEXT, 4),
     ]
 
 
-def test_the_last_of_two_equal_keys_wins_with_a_finding() -> None:
-    reading = repair("a: b: c\na: d\n")
-    assert reading.fields == {"a": "d"}
-    assert (Code.DUPLICATE_KEY, 2) in [(found.code, found.line) for found in reading.findings]
+def test_duplicate_key_is_reported_and_last_value_is_used() -> None:
+    result = repair("a: b: c\na: d\n")
+    assert result.fields == {"a": "d"}
+    assert (Code.DUPLICATE_KEY, 2) in [(finding.code, finding.line) for finding in result.findings]
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ def test_the_last_of_two_equal_keys_wins_with_a_finding() -> None:
         ("d: a: b\ne: " + "[" * 30 + "]" * 30 + "\n", Code.YAML_DEPTH),
     ],
 )
-def test_what_is_refused_for_good_is_not_repaired(block: str, code: Code) -> None:
+def test_unrepairable_field_is_rejected(block: str, code: Code) -> None:
     with pytest.raises(YamlReadError) as caught:
         repair(block)
     assert caught.value.finding.code is code
 
 
 @pytest.mark.parametrize("block", ["[a\nb: c\n", "- a: 'b\n", "  a: 'b\n", "'a\n"])
-def test_a_block_without_top_level_lines_cannot_be_repaired(block: str) -> None:
+def test_block_without_top_level_fields_is_rejected(block: str) -> None:
     with pytest.raises(YamlReadError) as caught:
         repair(block)
     assert caught.value.finding.code is Code.YAML_INVALID
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_entries_are_located_whatever_ends_their_lines(end: str) -> None:
+def test_entries_are_located_with_any_line_break(end: str) -> None:
     block = end.join(["a: b: c", "d: |", "e", "# f", "g:", ""])
     spans = {
         key: block[start:stop] for key, (start, _, stop) in locate_fields_leniently(block).items()

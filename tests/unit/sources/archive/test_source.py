@@ -353,7 +353,7 @@ def test_a_message_names_no_folder_of_the_machine_and_escapes_what_it_quotes() -
     with pytest.raises(ArchiveRejected) as caught:
         read(make_zip(ZipEntry("a\x1b[31m\u202e")), "/home/ada/secret/pdf.zip")
     assert str(caught.value) == (
-        r"'pdf.zip' is refused: 'a\x1b[31m\u202e': it holds control characters"
+        r"'pdf.zip' is refused: 'a\x1b[31m\u202e': it contains control characters"
     )
 
 

@@ -1,1 +1,1 @@
-"""The static scan: risky content of skills, as findings that inform and never block."""
+"""Static scan for risky content. Its findings inform and never reject a skill."""

@@ -1,4 +1,4 @@
-"""Base64 in a text: encoded commands, and long runs."""
+"""Rules for base64: encoded commands and long strings."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MAX_RUN = 4000  # characters of a run that are decoded
+_MAX_DECODED_LENGTH = 4000  # characters of a run
 _RUN = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")
 # Lines of one length, and a last one that may be shorter.
 _WRAPPED = re.compile(
     r"(?m)^[ \t]{0,12}[A-Za-z0-9+/]{60,100}$(?:\n[ \t]{0,12}[A-Za-z0-9+/]{60,100}$){1,2000}+"
     r"(?:\n[ \t]{0,12}[A-Za-z0-9+/]{2,100}={0,2}$)?"
 )
-_MAX_HEADER_DISTANCE = 120  # characters before a run in which it may be named
-_LONG_RUN_LENGTH = 400  # characters of a run that is reported; 300 bytes
+_MAX_HEADER_DISTANCE = 120  # characters between a "BEGIN" header and its run
+_LONG_RUN_LENGTH = 400  # characters from which a run is reported; 300 bytes
 _EXCERPT_LENGTH = 12
-# What stands before a picture, a font or the digest of a package.
+# Prefixes of images, fonts and package digests.
 _HARMLESS_PREFIXES = ("base64,", "sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "sha512:")
 _MAX_PREFIX_LENGTH = 8
-_NOT_BASE64 = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")  # numbers, proteins, words
+_NOT_BASE64 = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")  # digests, proteins, words
 _COMMAND = re.compile(
     r"\b(?:curl|wget|iwr|irm|nc|ncat)\s[^\n]{0,200}(?:https?://|[0-9]{1,3}\.[0-9]{1,3}\.)"
     r"|/bin/(?:ba|z)?sh\b|\|\s{0,4}(?:ba|z)?sh\b|\b(?:ba|z)?sh\s+-c\b|/dev/tcp/"
@@ -35,18 +35,17 @@ _COMMAND = re.compile(
 
 
 def find_base64(lines: ScannedText) -> Iterator[RuleHit]:
-    """Runs of base64 that decode to a command, and those that are long."""
+    """Find base64 that decodes to a command, and long base64."""
     for start, run in (*_find_runs(lines), *_find_wrapped_runs(lines)):
         number = lines.find_line_number(start)
-        decoded = _decode(run[:_MAX_RUN])
+        decoded = _decode(run[:_MAX_DECODED_LENGTH])
         if (command := _COMMAND.search(decoded)) is not None:
-            shown = truncate(
-                escape_invisible(decoded[max(0, command.start() - 8) :][: MAX_EXCERPT_LENGTH * 2])
-            )
-            yield RuleHit(Code.DECODE_AND_RUN, "base64 that spells a command", number, shown)
+            excerpt = decoded[max(0, command.start() - 8) :][: MAX_EXCERPT_LENGTH * 2]
+            shown = truncate(escape_invisible(excerpt))
+            yield RuleHit(Code.DECODE_AND_RUN, "base64 that encodes a command", number, shown)
         elif len(run) >= _LONG_RUN_LENGTH:
             shown = f"{run[:_EXCERPT_LENGTH]}… ({len(run)} characters)"
-            yield RuleHit(Code.LONG_BASE64, "a long run of base64", number, shown)
+            yield RuleHit(Code.LONG_BASE64, "long base64 string", number, shown)
 
 
 def _find_runs(lines: ScannedText) -> Iterator[tuple[int, str]]:
@@ -57,18 +56,19 @@ def _find_runs(lines: ScannedText) -> Iterator[tuple[int, str]]:
 
 
 def _find_wrapped_runs(lines: ScannedText) -> Iterator[tuple[int, str]]:
-    """Runs over several lines, as `base64` prints them; certificates and keys name themselves."""
+    """Find runs over several lines, as `base64` prints them."""
     for match in _WRAPPED.finditer(lines.text):
         above = lines.text[max(0, match.start() - _MAX_HEADER_DISTANCE) : match.start()]
         run = "".join(match.group().split())
+        # Certificates and keys have a header. `secret_rules` reports private keys.
         if "-----BEGIN " not in above and not _NOT_BASE64.fullmatch(run):
             yield match.start(), run
 
 
 def _decode(run: str) -> str:
-    """The text that a run spells, as far as it spells one."""
+    """Decode as much of a run as is valid text."""
     digits = run.rstrip("=")
     data = binascii.a2b_base64(digits[: len(digits) // 4 * 4])
-    # PowerShell encodes two bytes for a character.
+    # PowerShell encodes commands as UTF-16.
     is_wide = data[1::2].count(0) * 2 >= len(data) - 1
     return data.decode("utf-16-le" if is_wide else "utf-8", "ignore")

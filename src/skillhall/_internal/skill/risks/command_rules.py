@@ -1,7 +1,7 @@
-"""Rules for commands: what a line would do if somebody ran it.
+"""Rules for risky commands.
 
-Every quantifier is bounded and no repeated part holds another long one, so that no line can make a
-pattern slow. What is too common to mean anything has no rule: sudo, network use, eval.
+Every quantifier is bounded and no repeated part contains another long one, so that no line can
+make a pattern slow. There is no rule for sudo, network use and eval: they are too common.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.risks.lines import Finder
 
 _END = r"(?=$|[\s;&)'\"`])"
-_SHELL = r"(?:ba|z|da|k|a)?sh(?![\w./=-])(?!\s{0,8}\|)"  # not the cell of a table
+_SHELL = r"(?:ba|z|da|k|a)?sh(?![\w./=-])(?!\s{0,8}\|)"  # not a table cell
 # An interpreter that reads its program from the pipe, not "python3 -m json.tool".
 _INTERPRETER = (
     rf"(?:python[23]?|perl|ruby|node|php)(?:\s{{1,4}}-{_END}|(?=\s{{0,8}}(?:$|[;&)'\"`])))"
@@ -73,7 +73,7 @@ _PASSWORD_IN_TEXT = re.compile(
     r"\bpass(?:word|phrase|code|wd)?\b(?:\s{1,3}is)?\s{0,3}[:=]?\s{0,3}"
     r"[\"'`*]{1,3}([\w!@#$%.-]{3,40})[\"'`*]"
 )
-# In this case only: "unzip -p" prints, "unzip -P" unlocks.
+# Case matters: "unzip -p" prints, "unzip -P" takes a password.
 _PASSWORD_OPTION = re.compile(
     r"\bunzip\b[^\n|;]{0,60}\s-P\s{0,2}[\"']?([\w!@#%.-]{3,40})"
     r"|\b(?:7z[ar]?|unrar)\s{1,4}[xe]\b[^\n|;]{0,80}\s-p[\"']?([\w!@#%.-]{3,40})"
@@ -106,7 +106,7 @@ _WRITE_ACTION = (
 COMMAND_RULES = (
     RiskRule(
         Code.DECODE_AND_RUN,
-        "something is decoded and run",
+        "decodes and runs a program",
         split_words("base64 base32 b64decode b32decode xxd openssl atob( fromhex( powershell pwsh"),
         either(
             in_order(_DECODE, _INTO_SHELL),
@@ -125,26 +125,26 @@ COMMAND_RULES = (
     ),
     RiskRule(
         Code.PASSWORD_ARCHIVE,
-        "an archive with a password",
+        "archive with a password",
         ("pass", "unzip", "7z", "unrar"),
         _find_password_archive,
     ),
     RiskRule(
         Code.PIPE_TO_SHELL,
-        "a download goes straight into a shell",
+        "pipes a download into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
         _find_unknown_installer,
     ),
     RiskRule(
         Code.KNOWN_INSTALLER,
-        "a well-known installer goes straight into a shell",
+        "pipes a well-known installer into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
         _find_known_installer,
     ),
     EXFILTRATION_RULE,
     RiskRule(
         Code.REVERSE_SHELL,
-        "a shell is connected to another machine",
+        "connects a shell to another machine",
         (*split_words("/dev/tcp/ /dev/udp/ ncat netcat socat socket fsockopen"), "nc "),
         either(
             any_of(r"\b(?:ba|z|da|k)?sh\s{1,4}-i\b[^\n]{0,40}/dev/(?:tcp|udp)/"),
@@ -163,7 +163,7 @@ COMMAND_RULES = (
     ),
     RiskRule(
         Code.DANGEROUS_FLAG,
-        "an option that turns a guard off",
+        "option that disables a safeguard",
         split_words(
             "--dangerously- --yolo bypasspermissions --trust-all-tools --no-sandbox "
             "--disable-sandbox --full-auto --no-verify --privileged"
@@ -175,7 +175,7 @@ COMMAND_RULES = (
     ),
     RiskRule(
         Code.AGENT_CONFIG_WRITE,
-        "the settings or memory of an agent are written",
+        "writes to the settings or memory of an agent",
         split_words(
             ".claude claude.md agents.md gemini.md .cursor .mcp.json .codex/ "
             "claude_desktop_config copilot-instructions soul.md memory.md"
@@ -184,7 +184,7 @@ COMMAND_RULES = (
     ),
     RiskRule(
         Code.PERSISTENCE,
-        "something is set up to start by itself",
+        "sets up a program that starts automatically",
         split_words(
             "crontab launchagents launchdaemons launchctl systemctl schtasks "
             "authorized_keys currentversion\\run /etc/cron rc.local .bashrc .zshrc .profile "

@@ -1,4 +1,4 @@
-"""Excerpts: a short piece of a stranger's text, with everything unseen written as an escape."""
+"""Excerpts: short pieces of untrusted text, with invisible characters escaped."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 from skillhall._internal.skill.invisible import INVISIBLE_CHARACTERS
 
-MAX_EXCERPT_LENGTH = 80  # characters of an excerpt
-_LEADING_LENGTH = 16  # characters of a long line that stand before the place
-# Joiners, selectors and blank letters belong to writing, but an excerpt is no place for them.
+MAX_EXCERPT_LENGTH = 80  # characters
+_LEADING_LENGTH = 16  # characters before the match, in a long line
+# Joiners, selectors and blank letters are legitimate in text, but an excerpt must show them.
 _INVISIBLE = re.compile(
     f"[{INVISIBLE_CHARACTERS}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]"
 )
@@ -16,30 +16,24 @@ _WHITE_SPACE = re.compile(r"\s++")
 
 
 def build_excerpt(text: str, offset: int = 0) -> str:
-    """The place `at` in a line of text: one line, escaped, at most `SHOWN` characters."""
-    line = (
-        text
-        if len(text) <= MAX_EXCERPT_LENGTH
-        else text[max(0, offset - _LEADING_LENGTH) : offset + MAX_EXCERPT_LENGTH]
-    )
-    return truncate(escape_invisible(line))
+    """Return the text around `offset`, escaped, on one line of `MAX_EXCERPT_LENGTH`."""
+    if len(text) > MAX_EXCERPT_LENGTH:
+        text = text[max(0, offset - _LEADING_LENGTH) : offset + MAX_EXCERPT_LENGTH]
+    return truncate(escape_invisible(text))
 
 
 def escape_invisible(text: str) -> str:
-    """`text` on one line, with an escape for each character that nobody sees."""
-    shown = _INVISIBLE.sub(_escape_match, _WHITE_SPACE.sub(" ", text).strip())
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() else _format_escape(c) for c in shown)
+    """Return `text` on one line, with invisible characters escaped."""
+    line = _WHITE_SPACE.sub(" ", text).strip()
+    line = _INVISIBLE.sub(lambda match: _format_escape(match.group()), line)
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else _format_escape(c) for c in line)
 
 
 def truncate(text: str, limit: int = MAX_EXCERPT_LENGTH) -> str:
-    """`text`, cut with an ellipsis if it is longer than `limit`."""
+    """Cut `text` at `limit` characters, with an ellipsis."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def _escape_match(match: re.Match[str]) -> str:
-    return _format_escape(match.group())
 
 
 def _format_escape(character: str) -> str:

@@ -1,7 +1,7 @@
-"""Credentials that leave the machine: read or packed, and sent in the same or in a later line.
+"""Rules for exfiltration: credentials that are read or packed, and then sent.
 
-Every quantifier is bounded and no repeated part holds another long one, so that no line can make a
-pattern slow.
+Every quantifier is bounded and no repeated part contains another long one, so that no line can
+make a pattern slow.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
 
-_MAX_LINES = 200  # lines with such a folder that are followed
-_MAX_LINES_BETWEEN = 15  # lines after which what was read may be sent
+_MAX_LINES = 200  # lines with a credential folder that are checked in one file
+_MAX_LINES_BETWEEN = 15  # lines between reading and sending
 
-# Files with credentials, wherever they are named.
+# Files with credentials, in any folder.
 _CREDENTIAL_FILE = (
     r"\.ssh/id_\w{1,20}(?![\w.]{0,20}\.pub\b)|\.ssh/\*|\.aws/credentials|\.git-credentials|\.docker/config\.json|\.kube/config"
     r"|/etc/shadow\b|\.gnupg/|wallet\.dat|login\.keychain|application_default_credentials"
@@ -37,7 +37,7 @@ _CREDENTIAL_FILE = (
     r"|\b(?:printenv|env)\s{0,4}\||\$\((?:printenv|env)\s{0,2}\)"
     r"|(?:dumps\(|dict\()\s{0,2}os\.environ\b|stringify\(\s{0,2}process\.env\s{0,2}\)"
 )
-# Folders that contain little else: keys, tokens, passwords of browsers, wallets.
+# Folders with keys, tokens, browser passwords or wallets, and little else.
 _CREDENTIAL_FOLDER = (
     r"(?:(?<![\w.-])\.(?:ssh|aws|gnupg|kube|docker|azure|password-store|electrum|bitcoin|ethereum"
     r"|mozilla/firefox|config/(?:gcloud|gh|solana|google-chrome|chromium|op)"
@@ -65,13 +65,13 @@ _UPLOAD = (
     r"|api\.telegram\.org/bot"
 )
 _PIPE_TO_NETWORK = rf"\|\s{{0,8}}(?:sudo\s{{1,4}})?{_NETWORK_COMMAND}\s"
-# A copy to another host, not one that is made with the help of a key ("scp -i ~/.ssh/id_rsa").
+# A copy to another host, but not with a key as an option ("scp -i ~/.ssh/id_rsa").
 _REMOTE_COPY = (
     r"\b(?:scp|rsync)\b(?:\s{1,4}-[a-df-hj-z]{1,8})?(?:\s{1,4}-[a-df-hj-z]{1,8})?"
     rf"\s{{1,4}}[\"']?[^\s\"'|;-]{{0,60}}{_CREDENTIAL_FOLDER}[^\s\"']{{0,60}}[\"']?\s{{1,4}}[\w.@$\{{\}}-]{{1,80}}:"
 )
 
-# Every match of `_FOLDER` contains one of these.
+# Every match of `_CREDENTIAL_FOLDER` contains one of these.
 _FOLDER_NEEDLES = split_words(
     ".ssh .aws .gnupg .kube .docker .azure .config/ .mozilla .password-store .electrum .bitcoin "
     ".ethereum .local/share/keyrings keychain google/chrome firefox bravesoftware"
@@ -79,7 +79,7 @@ _FOLDER_NEEDLES = split_words(
 
 EXFILTRATION_RULE = RiskRule(
     Code.CREDENTIAL_EXFIL,
-    "credentials are read and something is sent",
+    "reads credentials and sends data",
     (
         *_FOLDER_NEEDLES,
         *split_words(
@@ -113,7 +113,7 @@ _ARCHIVE_ADDITION = re.compile(r"\b([a-z_]\w{0,30})\.(?:add|write|append|update|
 _ARCHIVE_TARGET = re.compile(
     r"(?:fileobj\s{0,2}=\s{0,2}|zipfile\(\s{0,2}|open\(\s{0,2}(?!fileobj))([a-z_]\w{0,30})\b"
 )
-_MAX_OPEN_DISTANCE = 1500  # characters above in which an archive is opened
+_MAX_OPEN_DISTANCE = 1500  # characters between opening an archive and adding to it
 _SEND_COMMAND = re.compile(
     rf"{_UPLOAD}|\b(?:scp|rsync|sftp)\b[^\n]{{0,200}}[\w.@-]{{1,80}}:|{_PIPE_TO_NETWORK}"
     r"|\b(?:nc|ncat|netcat)\b[^\n]{0,80}<|\b(?:curl|wget)\b[^\n]{0,200}\s(?:-t|--upload-file)"
@@ -125,43 +125,41 @@ _PAYLOAD = (
 
 
 def find_sent_archives(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
-    """Folders of keys that are packed or read into a name, and sent by that name further down."""
+    """Find credential folders that are read into a variable or file and sent later."""
     if not any(folder in lines.lower for folder in _FOLDER_NEEDLES):
         return
-    known: set[int] = set()
+    checked: set[int] = set()
     for match in _CREDENTIAL_FOLDER_PATTERN.finditer(lines.lower):
         start, line = lines.read_line(match.start())
-        if start in known or len(known) >= _MAX_LINES:
+        if start in checked or len(checked) >= _MAX_LINES:
             continue
-        known.add(start)
+        checked.add(start)
         piece = Piece(start, line, line.lower())
         at = _find_packing(piece)
         if at is not None and EXFILTRATION_RULE.find(piece) is None and _is_sent(lines, piece):
-            found = RuleMatch(start + at, piece)
-            yield lines.build_hit(EXFILTRATION_RULE, found, is_mention=is_mention(found.start))
+            packing = RuleMatch(start + at, piece)
+            yield lines.build_hit(EXFILTRATION_RULE, packing, is_mention=is_mention(packing.start))
 
 
 def _is_sent(lines: ScannedText, piece: Piece) -> bool:
-    """Whether one of the next lines sends what a line has read, under the name it got there."""
-    begins = piece.start + len(piece.text) + 1
-    above = lines.lower[max(0, piece.start - _MAX_OPEN_DISTANCE) : piece.start].split("\n")[
-        -_MAX_LINES_BETWEEN:
-    ]
+    """Whether one of the next lines sends a name that got its value in this line."""
+    text, end = lines.lower, piece.start + len(piece.text) + 1
+    above = text[max(0, piece.start - _MAX_OPEN_DISTANCE) : piece.start].split("\n")
+    above = above[-_MAX_LINES_BETWEEN:]
     names = {*_find_assigned_names(piece.lower), *_find_archive_names(above, piece.lower)}
-    following = lines.lower[begins : begins + _MAX_LINES_BETWEEN * 200].split("\n")[
-        :_MAX_LINES_BETWEEN
-    ]
-    for line in following:
+    below = text[end : end + _MAX_LINES_BETWEEN * 200].split("\n")
+    for line in below[:_MAX_LINES_BETWEEN]:
         used = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", line)]
         if used and _SEND_COMMAND.search(line) and _sends_any(line, used):
             return True
+        # The data may be passed on under another name.
         if used:
             names.update(_find_assigned_names(line), _find_archive_names(above, line))
     return False
 
 
 def _find_archive_names(above: list[str], line: str) -> Iterator[str]:
-    """What an archive is written to, if it was opened above and a line adds something to it."""
+    """Find the target of an archive that was opened above, if the line adds to it."""
     added = _ARCHIVE_ADDITION.search(line)
     if added is None:
         return

@@ -1,4 +1,4 @@
-"""Comments in Markdown that tell an agent to do something, where no reader sees it."""
+"""Rule for hidden instructions: Markdown comments, which readers do not see."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _OPEN, _CLOSE = "<!--", "-->"
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
-# Orders that no author leaves for the next one: data goes out, something from the web is run, or
-# the agent is asked to ignore its instructions or the user.
+# Instructions that are never notes to another author: send data, run something from the web, or
+# ignore instructions or the user.
 _EXTERNAL_DESTINATION = re.compile(
     r"\b(?:to|via|through|into)\s[^\n]{0,20}?"
     r"(?:https?://|ftp://|[\w.]{1,40}@[\w-]{1,40}\.\w|webhook|(?:remote|our|external) server)"
@@ -25,7 +25,7 @@ _SEND_VERB = re.compile(
     r"\b(?:send|post|upload|exfiltrate|forward|e-?mail|transmit|leak|submit|report|copy|append"
     r"|paste|include|embed|encode|attach|put|write|share|pass)(?:s|ing)?\b"
 )
-_MAX_SEND_DISTANCE = 100  # characters between sending and where it goes
+_MAX_SEND_DISTANCE = 100  # characters between the verb and the destination
 _SECRETS = re.compile(
     r"\.env\b|\.ssh\b|\.aws\b|\bid_rsa\b|\bsecrets?\b|\bpasswords?\b|\bcredentials?\b|\bcookies?\b"
     r"|\btokens?\b(?!\s(?:page|name|count|limit|budget|usage|type))|\benvironment variables?\b"
@@ -49,7 +49,7 @@ _ADDRESSES_AGENT = re.compile(
     r"\b(?:you must|you should|you are|assistants?|agents?|the model|ai|llms?|claude|gpt|copilot"
     r"|gemini|important|system|when the user|if the user|whenever)\b"
 )
-# Notes of an author to the next author, and switches of tools.
+# Notes to other authors, and switches of tools.
 _AUTHOR_NOTE = re.compile(
     r"[\s\W]{0,20}(?:todo|fixme|markdownlint|prettier|eslint|textlint|vale|toc|cspell|optional"
     r"|replace|fill|insert|describe|delete this|remove this|example|template|generated"
@@ -62,7 +62,7 @@ _MIN_WORDS = 4
 
 
 def find_hidden_comments(lines: ScannedText) -> Iterator[RuleHit]:
-    """Comments outside of code that give orders, and whose words stand nowhere in sight."""
+    """Find comments with instructions that the visible text does not repeat."""
     if _OPEN not in lines.text:
         return
     comments = list(_find_comments(lines.lower))
@@ -72,9 +72,8 @@ def find_hidden_comments(lines: ScannedText) -> Iterator[RuleHit]:
         if _is_instruction(inner) and _normalize_words(inner) not in visible:
             text = lines.text[start : min(end + len(_CLOSE), start + MAX_PIECE_LENGTH)]
             shown = build_excerpt(redact_secrets(text))
-            yield RuleHit(
-                Code.HIDDEN_COMMENT, "a hidden comment", lines.find_line_number(start), shown
-            )
+            number = lines.find_line_number(start)
+            yield RuleHit(Code.HIDDEN_COMMENT, "hidden comment", number, shown)
 
 
 def _is_instruction(comment: str) -> bool:
@@ -94,7 +93,7 @@ def _is_instruction(comment: str) -> bool:
 
 
 def _sends_data(comment: str) -> bool:
-    """Whether something is to be sent to an address."""
+    """Whether the comment says to send something to an external destination."""
     return any(
         _SEND_VERB.search(comment, max(0, match.start() - _MAX_SEND_DISTANCE), match.start())
         for match in _EXTERNAL_DESTINATION.finditer(comment)
@@ -102,7 +101,7 @@ def _sends_data(comment: str) -> bool:
 
 
 def _find_comments(text: str) -> Iterator[tuple[int, int]]:
-    """Where comments start and end, those in fenced code left out."""
+    """Yield start and end of each comment outside fenced code."""
     fences = [match.start() for match in _FENCE.finditer(text)]
     passed = 0
     at = text.find(_OPEN)
@@ -113,7 +112,7 @@ def _find_comments(text: str) -> Iterator[tuple[int, int]]:
         end = len(text) if end < 0 else end
         if passed % 2 == 0:
             yield at, end
-            # Fences inside a comment are not fences.
+            # Fences inside a comment do not count.
             while passed < len(fences) and fences[passed] < end:
                 del fences[passed]
         at = text.find(_OPEN, end if passed % 2 == 0 else at + 1)

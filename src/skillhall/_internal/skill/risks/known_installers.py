@@ -1,4 +1,4 @@
-"""Installers that many guides hand to a shell: known by their whole address, never by a part."""
+"""Well-known installers that guides pipe into a shell, matched by host and path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _URL = re.compile(r"\bhttps?://[^\s\"'`<>|)\\]{1,300}")
 _HTTPS = "https://"
-# Host and the start of the path. A host stands here if its owner alone decides what it serves.
+# Host and start of the path. Only hosts or paths whose content one trusted owner controls.
 _KNOWN = (
     "aka.ms/installazurecli",
     "astral.sh/",
@@ -57,9 +57,9 @@ _KNOWN = (
 
 
 def has_only_known_installers(line: str) -> bool:
-    """Whether a line (in lower case) has addresses, and all are those of known installers."""
-    addresses = _URL.findall(line)
-    return bool(addresses) and all(map(_is_known_installer, addresses))
+    """Whether a lowercase line has URLs, and all of them are known installers."""
+    urls = _URL.findall(line)
+    return bool(urls) and all(map(_is_known_installer, urls))
 
 
 def _is_known_installer(url: str) -> bool:

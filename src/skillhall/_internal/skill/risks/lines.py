@@ -1,7 +1,7 @@
-"""The text of one file as the scan sees it: places by line, pieces of bounded length.
+"""The text of one file as rules see it: lines, and pieces of limited length.
 
-A rule names needles, one of which stands in everything it finds. Looking for them costs next to
-nothing, so the patterns meet only the few lines that hold one.
+A rule has needles: every match contains one of them. Searching for needles is cheap, so patterns
+only run on the few lines that contain one.
 """
 
 from __future__ import annotations
@@ -19,19 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    Finder: TypeAlias = "Callable[[Piece], int | None]"  # where it stands, if it does
+    Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match
 
-# A line break inside of a paragraph: what follows begins no list, table, heading or code.
+# A line break inside a paragraph: the next line starts no list, table, heading or code.
 _SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")
-_TRIES = 20  # places of one piece that are looked at, if the first ones are mentions
-MAX_PIECE_LENGTH = (
-    4000  # characters that a pattern meets at once; longer lines come in several pieces
-)
-_OVERLAP = 400  # characters before a needle, and of one piece that the next one has again
+_MAX_MATCHES = 20  # matches of one piece that are checked, if the first ones are mentions
+MAX_PIECE_LENGTH = 4000  # characters that a pattern searches at once; longer lines are split
+_OVERLAP = 400  # characters before a needle, and shared by two pieces of one line
 
 
 class Piece(NamedTuple):
-    """A line, or a part of a very long one: as written, and in lower case."""
+    """A line, or a part of a very long one, as written and in lowercase."""
 
     start: int
     text: str
@@ -39,7 +37,7 @@ class Piece(NamedTuple):
 
 
 class RuleHit(NamedTuple):
-    """Something a rule found: what it is, where, and a short piece of it."""
+    """A match of a rule: code, description, line and excerpt."""
 
     code: Code
     description: str
@@ -48,49 +46,49 @@ class RuleHit(NamedTuple):
 
 
 class RuleMatch(NamedTuple):
-    """A match of a rule, before it becomes a hit."""
+    """The offset of a match and the piece it was found in."""
 
     start: int
     piece: Piece
 
     @property
     def excerpt(self) -> str:
-        """A short piece of the text at that place."""
+        """The text around the match, with secrets redacted."""
         return build_excerpt(redact_secrets(self.piece.text), self.start - self.piece.start)
 
 
 class RiskRule(NamedTuple):
-    """One kind of risky line."""
+    """A rule for one kind of risky line."""
 
     code: Code
-    description: str  # no ": " in it, which ends it in a message
-    needles: tuple[str, ...]  # in lower case
+    description: str  # without ": ", which separates it from the excerpt
+    needles: tuple[str, ...]  # lowercase
     find: Finder
     is_markdown_only: bool = False
 
 
 class ScannedText:
-    """A text with its lines; a command that goes on behind a backslash is one line."""
+    """A text and its lines. A line that ends in a backslash continues."""
 
     def __init__(self, text: str, original: str | None = None) -> None:
         self.text = text.replace("\\\n", "  ")
-        # The only character whose lower case is longer than itself.
+        # The only character whose lowercase is longer. Offsets must be equal in both texts.
         self.lower = self.text.replace("\u0130", "I").lower()
         self._line_breaks: list[int] | None = None
         self._original_text = text if original is None else original
 
     def join_paragraphs(self) -> ScannedText:
-        """The same text with each paragraph on one line, and every place where it was."""
-        return ScannedText(_SOFT_BREAK.sub(_to_spaces, self.text), self._original_text)
+        """Return the text with each paragraph on one line and all offsets unchanged."""
+        return ScannedText(_SOFT_BREAK.sub(" ", self.text), self._original_text)
 
     def find_line_number(self, offset: int) -> int:
-        """The line that a place is on, counted from 1 as the file has it."""
+        """Return the line number in the file, counted from 1."""
         if self._line_breaks is None:
             self._line_breaks = [match.start() for match in re.finditer("\n", self._original_text)]
         return bisect_left(self._line_breaks, offset) + 1
 
     def find_pieces(self, needle: str) -> Iterator[Piece]:
-        """The lines with the needle, each once; of a long line every part that has it."""
+        """Yield each line with the needle; of a long line, each part with it."""
         at = self.lower.find(needle)
         while at >= 0:
             start, end = self._find_line_span(at)
@@ -104,66 +102,60 @@ class ScannedText:
             at = self.lower.find(needle, following)
 
     def read_line(self, offset: int) -> tuple[int, str]:
-        """The line around a place, or as much of it as a piece holds, and where it starts."""
+        """Return the start and text of the line, limited to the length of a piece."""
         start, end = self._find_line_span(offset)
         start = max(start, offset - _OVERLAP)
         return start, self.text[start : min(end, start + MAX_PIECE_LENGTH)]
 
     def _find_line_span(self, at: int) -> tuple[int, int]:
-        # Not further than a pattern could look: a line of a megabyte would be walked each time.
-        start = self.text.rfind("\n", max(0, at - MAX_PIECE_LENGTH), at) + 1 or max(
-            0, at - MAX_PIECE_LENGTH
-        )
+        # Search no further than a piece: a line of a megabyte would be searched for each needle.
+        earliest = max(0, at - MAX_PIECE_LENGTH)
+        start = self.text.rfind("\n", earliest, at) + 1 or earliest
         end = self.text.find("\n", at, at + MAX_PIECE_LENGTH + 1)
         return start, end if end >= 0 else min(len(self.text), at + MAX_PIECE_LENGTH + 1)
 
     def apply_rule(self, rule: RiskRule, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
-        """What one rule finds, each place once; a mention only if its line has nothing graver."""
-        tried: set[int] = set()
-        places: set[int] = set()
+        """Yield the hits of a rule; a mention only if the piece has no real use."""
+        searched: set[int] = set()
+        reported: set[int] = set()
         for needle in rule.needles:
             for piece in self.find_pieces(needle):
-                if piece.start in tried:
+                if piece.start in searched:
                     continue
-                tried.add(piece.start)
-                found = _find_use_or_mention(rule.find, piece, is_mention)
-                if found is not None and found[0].start not in places:
-                    places.add(found[0].start)
-                    yield self.build_hit(rule, found[0], is_mention=found[1])
+                searched.add(piece.start)
+                match, is_mentioned = _find_use_or_mention(rule.find, piece, is_mention)
+                if match is not None and match.start not in reported:
+                    reported.add(match.start)
+                    yield self.build_hit(rule, match, is_mention=is_mentioned)
 
     def build_hit(self, rule: RiskRule, match: RuleMatch, *, is_mention: bool) -> RuleHit:
-        """The hit of a rule at a place."""
+        """Build the hit for a match; a mention has a code of its own."""
         number = self.find_line_number(match.start)
         if is_mention:
-            return RuleHit(
-                Code.QUOTED_RISK, f"mentioned, not used, {rule.description}", number, match.excerpt
-            )
+            description = f"{rule.description} (mentioned, not used)"
+            return RuleHit(Code.QUOTED_RISK, description, number, match.excerpt)
         return RuleHit(rule.code, rule.description, number, match.excerpt)
 
 
 def _find_use_or_mention(
     find: Finder, piece: Piece, is_mention: Callable[[int], bool]
-) -> tuple[RuleMatch, bool] | None:
-    """The first place of a piece that is used, else the first that is mentioned."""
+) -> tuple[RuleMatch | None, bool]:
+    """Return the first match that is a use, else the first mention and true."""
     rest, first = piece, None
-    for _ in range(_TRIES):
+    for _ in range(_MAX_MATCHES):
         at = find(rest)
         if at is None:
             break
-        found = RuleMatch(rest.start + at, piece)
-        if not is_mention(found.start):
-            return found, False
-        first = first or found
+        match = RuleMatch(rest.start + at, piece)
+        if not is_mention(match.start):
+            return match, False
+        first = first or match
         rest = Piece(rest.start + at + 1, rest.text[at + 1 :], rest.lower[at + 1 :])
-    return None if first is None else (first, True)
-
-
-def _to_spaces(match: re.Match[str]) -> str:
-    return " " * len(match.group())
+    return first, True
 
 
 def any_of(*patterns: str) -> Finder:
-    """Finds the first of some patterns in the lower case of a piece."""
+    """Build a finder for the first match of any pattern, in lowercase text."""
     compiled = re.compile("|".join(patterns))
 
     def find(piece: Piece) -> int | None:
@@ -174,7 +166,7 @@ def any_of(*patterns: str) -> Finder:
 
 
 def in_order(*patterns: str) -> Finder:
-    """Finds patterns that follow one another in the lower case of a piece."""
+    """Build a finder for patterns that follow one another, in lowercase text."""
     steps = [re.compile(pattern) for pattern in patterns]
 
     def find(piece: Piece) -> int | None:
@@ -192,13 +184,13 @@ def in_order(*patterns: str) -> Finder:
 
 def _find_last_start(step: re.Pattern[str], text: str, first: int, before: int) -> int:
     """Return the last match of the first step before the second step."""
-    for match in islice(step.finditer(text, first, before), _TRIES):
+    for match in islice(step.finditer(text, first, before), _MAX_MATCHES):
         first = match.start()
     return first
 
 
 def all_of(*patterns: str) -> Finder:
-    """Finds patterns that stand in one piece, in whatever order; the place is the first one's."""
+    """Build a finder for patterns in any order; it returns the offset of the first."""
     finders = [any_of(pattern) for pattern in patterns]
 
     def find(piece: Piece) -> int | None:
@@ -211,7 +203,7 @@ def all_of(*patterns: str) -> Finder:
 
 
 def either(*finders: Finder) -> Finder:
-    """Finds what any of the finders does."""
+    """Build a finder that returns the first result of several finders."""
 
     def find(piece: Piece) -> int | None:
         return next((at for finder in finders if (at := finder(piece)) is not None), None)
@@ -220,5 +212,5 @@ def either(*finders: Finder) -> Finder:
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The words of a text, for needles that have no space in them."""
+    """Split a list of needles or extensions, written as one string."""
     return tuple(text.split())

@@ -1,8 +1,8 @@
-"""Use or mention: whether a text tells its reader to do something risky, or only talks about it.
+"""Use or mention: does a text instruct the reader, or only talk about an attack?
 
-A skill that reviews code quotes attacks, lists them in tables and says "never run …". Those places
-are mentions. They are reported as information, so that quotation marks cannot
-hide an order, but they do not raise an alarm.
+A skill about security quotes attacks, lists them in tables and says "never run …". Such matches
+are mentions. They are reported as information: no alarm, but quotation marks cannot hide an
+instruction completely.
 """
 
 from __future__ import annotations
@@ -17,33 +17,34 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.risks.lines import ScannedText
 
-_MAX_BEFORE = 240  # characters before a place that are looked at, within its sentence
-_MAX_AFTER = 120  # characters after it, on its line
-_MAX_QUOTE_LENGTH = 300  # characters that a quotation may have
-_MAX_LINE_LENGTH = 1000  # characters of a line that patterns meet
-_MAX_CHECKS = 1000  # places of one file that are judged
-_MAX_OPENER_DISTANCE = 3000  # characters above a line that are searched for its opening line
-_ROWS = 200  # lines of a table or a quotation that are walked up
-_MAX_INTRODUCTION_LINES = 40  # lines between a place and the line that introduces its list or code
+# Limits of the context that is searched, in characters unless it says lines. They bound the work
+# per match; public skills need less.
+_MAX_BEFORE = 240  # before the match, in its sentence
+_MAX_AFTER = 120  # after the match, on its line
+_MAX_QUOTE_LENGTH = 300
+_MAX_LINE_LENGTH = 1000
+_MAX_CHECKS = 1000  # matches of one file
+_MAX_OPENER_DISTANCE = 3000  # between a line and the less indented line that it belongs to
+_MAX_ROWS = 200  # lines of a table or quotation
+_MAX_INTRODUCTION_LINES = 40  # lines between the match and the introduction of its list or code
 
 _FENCE = re.compile(r"\s{0,12}(?:>\s?)?(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)|\s{0,3}\*\*([^*\n]{2,80})\*\*:?\s*$")
 _ITEM = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s")
 _TABLE = re.compile(r"\s{0,6}\|.*\|")
-_DELIMITER = re.compile(
-    r"\s{0,6}:?-{2,}:?\s{0,4}\|[\s:|-]{2,200}$"
-)  # of a table without outer bars
-_BOLD_LEVEL = 7  # the level of a line in bold, below every heading
+# The delimiter row of a table without outer bars.
+_DELIMITER = re.compile(r"\s{0,6}:?-{2,}:?\s{0,4}\|[\s:|-]{2,200}$")
+_BOLD_LEVEL = 7  # a bold line ranks below the six levels of headings
 _SENTENCE_END = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?:](?=[\s\"”'*_)])|[\u3002\uff01\uff1f]|\n\s*\n"
 )
-# Languages in which attacks are described, as a fence names them.
+# Info strings of code blocks in languages for detection rules.
 _RULE_LANGUAGE = re.compile(
     r"(?<=[`~])\s{0,3}(?:yara|yar|sigma|semgrep|snort|suricata|rego|falco)\b"
 )
 _FIELD = re.compile(r"\s*[\w-]{1,40}:\s*$")
 
-# What names an attack, or the act of looking for one.
+# Words for attacks, and for detecting them.
 _THREAT_TERMS = (
     r"attacks?|attackers?|malicious\w*|adversar\w+|hostile|injections?|inject(?:ed|s)|jailbreaks?"
     r"|suspicious|dangerous|unsafe|insecure|harmful|risky|red flags?|anti-?patterns?|threats?"
@@ -67,7 +68,7 @@ _THREAT_PATTERN = re.compile(
 _JUDGMENT_PATTERN = re.compile(
     rf"{_THREAT_PATTERN.pattern}|\b(?:problems?|risks?|concerns?|unreviewed|unverified|hard\s+to\s+audit)\b"
 )
-# A heading or an introduction may also just begin with "never".
+# Headings and introductions may also start with "never".
 _PROHIBITION_PATTERN = re.compile(
     rf"\b(?:{_THREAT_TERMS})\b|\b(?:{_DETECTION_VERBS})|[{_WARNING_SYMBOLS}]|^[\s>*_#\d.)-]{{0,12}}(?:you\s+)?{_NEVER}\b"
     r"|\bwhat\s+not\s+to\b|\bnot\s+allowed\b|\bdon['’]ts\b"
@@ -85,7 +86,7 @@ _EXAMPLES = re.compile(
     r"|saying|reads|containing|contains|strings?|wording|variants?|called|attempts?\s+to)\b"
     r"[^.!?]{0,40}$"
 )
-# A report of what happened, or of what a check finds.
+# Reports of an incident, or of the result of a check.
 _NARRATIVE_PATTERN = re.compile(
     r"\b(?:it|they|he|she|which|that|who|we|i|the|an?|this|our|its|their|these)\s+"
     r"(?:[\w`-]{1,24}\s+){0,3}(?:then\s+|also\s+|had\s+)?(?:ran|executed|sent|called|downloaded"
@@ -95,7 +96,7 @@ _NARRATIVE_PATTERN = re.compile(
     r"|\b(?:that|which|who)\s+(?:\w{1,16}\s+)?(?:tell|ask|instruct|urge|tr(?:y|ies)|attempt|want|direct)"
     r"(?:s|ing)?\s+(?:[\w-]{1,16}\s+){0,3}to\s+$"
 )
-# "Lines like …", unless they are to be run.
+# "Lines like …", unless the sentence says to run them.
 _COMPARISON_PATTERN = re.compile(r"\b\w{2,24}\s+(?:such\s+as|like)\s[^.]{0,20}$")
 _RUN_INSTRUCTION = re.compile(
     r"(?:^|[,:;(]\s|\b(?:then|please|just|simply|you|can|should|must|now|first|to)\s)\W{0,8}"
@@ -109,7 +110,7 @@ _CALLOUT = re.compile(r"\s*>\s*(?:\[!|\*\*|[A-Z]{3,12}:)", re.IGNORECASE)
 _COMMENT_START = re.compile(r"\s(?:#|//|←|<--?|→|->|=>|—|–|--)\s|\s\(|`\)?[\s,]")
 _CODE_COMMENT_START = re.compile(r"\s(?:#|//|←|<--)\s")
 _QUOTE_PAIRS = {"“": "”", "«": "»", "「": "」", "\u2018": "’", "『": "』"}
-# Of a source file: where patterns and cases of tests are written down.
+# In source files: lines with only a string, as in lists of patterns and test cases.
 _STRING_LITERAL = re.compile(
     r"""\s*[\[({]?\s*[rbuf]{0,2}["'`].*["'`]\s*[\])}]{0,2}[,;]?\s*(?:(?:#|//).*)?$"""
 )
@@ -117,7 +118,7 @@ _CHECK_TERMS = re.compile(
     r"\b(?:patterns?|regex\w*|re\.(?:compile|search|match|findall)|assert\w*|expect|detect\w*"
     r"|includes?|match(?:es)?|test\w*|blocked|deny|suspicious|malicious|injection\w*|attacks?)\b"
 )
-# What lists of such texts are called.
+# Names of such lists.
 _LIST_NAMES = re.compile(
     r"patterns?|regex|rules|detect|block|deny|suspicious|malicious|injection|attack|payload|danger"
     r"|forbidden|unsafe|specimen|cases|samples|examples|corpus|threat|signatures|strings|parametrize"
@@ -130,13 +131,13 @@ _TEST_FILE = re.compile(
 
 
 class _MarkdownLine(NamedTuple):
-    """A line of Markdown, and what it belongs to."""
+    """A line of Markdown and its context."""
 
     start: int
     text: str
-    fence: int  # the line that opens the code it is in; -1 outside of code
-    headings: str  # the nearest one, and those above it
-    is_row: bool = False  # of a table
+    fence: int  # line number of the opening fence; -1 outside code
+    headings: str  # the nearest heading and its parent
+    is_row: bool = False  # row of a table
 
     @property
     def indent(self) -> int:
@@ -144,7 +145,7 @@ class _MarkdownLine(NamedTuple):
 
 
 class MentionDetector:
-    """Context of the matches in one file."""
+    """Tells uses from mentions in one file."""
 
     def __init__(self, lines: ScannedText, path: str, *, is_markdown: bool) -> None:
         self._text = lines.lower
@@ -153,50 +154,48 @@ class MentionDetector:
         self._is_test_file = _TEST_FILE.search(path.lower()) is not None
 
     def is_mention(self, start: int, *, is_phrase: bool) -> bool:
-        """Return whether the text at `start` is only mentioned.
+        """Whether the match at `start` is only a mention.
 
-        `spoken` is true of phrases, for which quotation marks mean a mention. Commands are
-        quoted when they are used, too.
+        Quotation marks make a phrase a mention, but not a command: commands are also quoted when
+        the reader should run them.
         """
         self._check_count += 1
-        if self._check_count > _MAX_CHECKS:  # bounds the work; the rest counts as used
+        # Over the limit, every match counts as a use.
+        if self._check_count > _MAX_CHECKS:
             return False
         if not self._is_markdown:
             return self._is_mention_in_source(start, is_phrase=is_phrase)
+        return self._is_mention_in_markdown(start, is_phrase=is_phrase)
+
+    def _is_mention_in_markdown(self, start: int, *, is_phrase: bool) -> bool:
         number = bisect_right(self._starts, start) - 1
         line = self._lines[number]
         if line.is_row:
             return _STEPS.search(self._lines[self._first_row(number)].text) is None
         before = _URL.sub(" ", self._sentence_before(line, start))
-        return (
-            any(
-                cue.search(before)
-                for cue in (_THREAT_PATTERN, _NEGATION_PATTERN, _NARRATIVE_PATTERN)
-            )
-            or (
-                _COMPARISON_PATTERN.search(before) is not None
-                and _RUN_INSTRUCTION.search(before) is None
-            )
-            or (
-                line.fence >= 0
-                and self._is_pattern_or_test_case(line.text[:_MAX_LINE_LENGTH], line.start, start)
-            )
-            or (is_phrase and self._is_cited(number, start, before))
-            or self._is_judged_after(line, start, before)
-            or any(
-                _PROHIBITION_PATTERN.search(_URL.sub(" ", one))
-                for one in self._find_introductions(number)
-            )
+        cues = (_THREAT_PATTERN, _NEGATION_PATTERN, _NARRATIVE_PATTERN)
+        if any(cue.search(before) for cue in cues):
+            return True
+        if _COMPARISON_PATTERN.search(before) and _RUN_INSTRUCTION.search(before) is None:
+            return True
+        text = line.text[:_MAX_LINE_LENGTH]
+        if line.fence >= 0 and self._is_pattern_or_test_case(text, line.start, start):
+            return True
+        if is_phrase and self._is_cited(number, start, before):
+            return True
+        introductions = self._find_introductions(number)
+        return self._is_judged_after(line, start, before) or any(
+            _PROHIBITION_PATTERN.search(_URL.sub(" ", text)) for text in introductions
         )
 
     def _is_cited(self, number: int, start: int, before: str) -> bool:
-        """Return whether a phrase is cited: in quotation marks, as an example, in a question."""
+        """Whether a phrase is cited: in quotation marks, as an example, in a question."""
         line = self._lines[number]
         if line.fence >= 0:
             return False
         if line.text.lstrip().startswith(">") and not _CALLOUT.match(line.text):
             first = self._find_first_quoted_line(number)
-            above = "".join(one.text for one in self._lines[max(0, first - 2) : first])
+            above = "".join(other.text for other in self._lines[max(0, first - 2) : first])
             if above.rstrip(" *_").endswith((":", "\uff1a")):
                 return True
         if _REFUSAL_PATTERN.search(before):
@@ -213,7 +212,7 @@ class MentionDetector:
         return [line.start for line in self._lines]
 
     def _sentence_before(self, line: _MarkdownLine, start: int) -> str:
-        """The sentence up to a place; in code, its line alone."""
+        """Return the sentence up to `start`; in code, only its line."""
         if line.fence >= 0:
             return self._text[line.start : start][-_MAX_BEFORE:]
         earliest = max(self._paragraph_start(line), start - _MAX_BEFORE)
@@ -226,9 +225,8 @@ class MentionDetector:
         top = number - _MAX_INTRODUCTION_LINES
         while number > max(0, top) and not _starts_block(self._lines[number].text):
             above = self._lines[number - 1]
-            if not above.text.strip() or above.is_row or above.fence >= 0:
-                break
-            if _HEADING.match(above.text):
+            is_text = above.text.strip() and not above.is_row and above.fence < 0
+            if not is_text or _HEADING.match(above.text):
                 break
             number -= 1
         return self._lines[number].start
@@ -247,33 +245,34 @@ class MentionDetector:
         return opened_at is not None and re.search(r"\w[.!?,…]{0,3}'(?!\w)", after) is not None
 
     def _find_first_quoted_line(self, number: int) -> int:
-        top = max(0, number - _ROWS)
+        top = max(0, number - _MAX_ROWS)
         while number > top and self._lines[number - 1].text.lstrip().startswith(">"):
             number -= 1
         return number
 
     def _is_judged_after(self, line: _MarkdownLine, start: int, before: str) -> bool:
-        """Whether the rest of the line says that this is an attack, as a comment does.
+        """Whether a comment on the rest of the line calls this an attack.
 
-        An order stays one: "run this; some tools call it dangerous".
+        After an instruction, it stays a use: "run this; some tools call it dangerous".
         """
         rest = self._text[start : line.start + len(line.text)][:_MAX_LINE_LENGTH]
         if line.fence >= 0:
-            aside = _CODE_COMMENT_START.search(rest)
+            opening = _CODE_COMMENT_START.search(rest)
         elif _RUN_INSTRUCTION.search(before):
             return False
         else:
-            aside = _COMMENT_START.search(rest)
-        comment = rest[aside.end() :][:_MAX_AFTER] if aside else ""
+            opening = _COMMENT_START.search(rest)
+        comment = rest[opening.end() :][:_MAX_AFTER] if opening else ""
         return _JUDGMENT_PATTERN.search(_URL.sub(" ", comment)) is not None
 
     def _find_introductions(self, number: int) -> Iterator[str]:
-        """Headings, and the lines that a list, a quotation or a piece of code belongs to."""
+        """Yield headings and the lines that introduce the list, quotation or code."""
         line = self._lines[number]
         yield line.headings
         if line.fence >= 0:
             yield from self._find_comments_above(number)
             yield _RULE_LANGUAGE.sub("detects", self._lines[line.fence].text)
+        # Code belongs to a list item of any indent.
         at, indent = (line.fence, 99) if line.fence >= 0 else (number, line.indent)
         if line.fence < 0 and not _starts_block(line.text):
             return
@@ -302,38 +301,35 @@ class MentionDetector:
             yield re.split(r"[.!?]\s", self._text[start:end].rstrip(" *_:"))[-1]
 
     def _find_comments_above(self, number: int) -> Iterator[str]:
-        """Comments in code: those right above, and at the top of the block."""
+        """Yield comments in code, on the line and on the two lines above."""
         for above in (number, number - 1, number - 2):
             if above > self._lines[number].fence and _COMMENT.match(self._lines[above].text):
                 yield self._lines[above].text
 
     def _first_row(self, number: int) -> int:
-        top = max(0, number - _ROWS)
+        top = max(0, number - _MAX_ROWS)
         while number > top and self._lines[number - 1].is_row:
             number -= 1
         return number
 
     def _is_mention_in_source(self, start: int, *, is_phrase: bool) -> bool:
-        begins = self._text.rfind("\n", 0, start) + 1
+        line_start = self._text.rfind("\n", 0, start) + 1
         end = self._text.find("\n", start)
-        begins = max(begins, start - _MAX_LINE_LENGTH // 2)
-        line = self._text[begins : end if end >= 0 else len(self._text)][:_MAX_LINE_LENGTH]
-        before = line[: start - begins]
-        if self._is_pattern_or_test_case(line, begins, start):
+        line_start = max(line_start, start - _MAX_LINE_LENGTH // 2)
+        line = self._text[line_start : end if end >= 0 else len(self._text)][:_MAX_LINE_LENGTH]
+        before = line[: start - line_start]
+        if self._is_pattern_or_test_case(line, line_start, start):
             return True
         if is_phrase and self._is_test_file and _is_in_string(before):
             return True
         if _COMMENT.match(line):
-            return (
-                _THREAT_PATTERN.search(before) is not None
-                or _NEGATION_PATTERN.search(before) is not None
-            )
+            return any(cue.search(before) for cue in (_THREAT_PATTERN, _NEGATION_PATTERN))
         return is_phrase and _is_in_string(before) and _EXAMPLES.search(before) is not None
 
     def _is_pattern_or_test_case(self, line: str, line_start: int, start: int) -> bool:
-        """Whether a line of code has a text that is looked for: a pattern, or a case of a test.
+        """Whether the match is in a string that code searches for or tests with.
 
-        A text alone on its line may also be an argument; what it belongs to tells.
+        A string alone on its line may also be an argument: the line it belongs to decides.
         """
         before = line[: start - line_start]
         if not _is_in_string(before):
@@ -346,16 +342,15 @@ class MentionDetector:
         )
 
     def _find_opening_line(self, line_start: int) -> str:
-        """The line that a more indented one belongs to; "" if there is none near."""
+        """Return the nearest less indented line above, or ""."""
         above = self._text[max(0, line_start - _MAX_OPENER_DISTANCE) : line_start].split("\n")[:-1]
         end = self._text.find("\n", line_start)
-        own = self._text[line_start : end if end >= 0 else line_start + _MAX_LINE_LENGTH][
-            :_MAX_LINE_LENGTH
-        ]
-        indent = len(own) - len(own.lstrip())
-        for line in reversed(above):
-            if line.strip() and len(line) - len(line.lstrip()) < indent:
-                return line[:_MAX_LINE_LENGTH]
+        limit = line_start + _MAX_LINE_LENGTH
+        line = self._text[line_start : min(end, limit) if end >= 0 else limit]
+        indent = len(line) - len(line.lstrip())
+        for other in reversed(above):
+            if other.strip() and len(other) - len(other.lstrip()) < indent:
+                return other[:_MAX_LINE_LENGTH]
         return ""
 
 
@@ -376,18 +371,19 @@ def _read_lines(text: str) -> Iterator[_MarkdownLine]:
     headings: list[tuple[int, str]] = []
     at = 0
     for number, line in enumerate(text.split("\n")):
-        found = _FENCE.match(line)
+        opening = _FENCE.match(line)
         if fence < 0 and (heading := _HEADING.match(line)):
             level = len(heading[1]) if heading[1] else _BOLD_LEVEL
-            headings = [one for one in headings if one[0] < level]
+            headings = [parent for parent in headings if parent[0] < level]
             headings.append((level, heading[2] or heading[3] or ""))
-        title = " / ".join(one for level, one in headings[-2:] if level > 1 or len(headings) == 1)
+        # The title of the document (level 1) says nothing about a section.
+        title = " / ".join(text for level, text in headings[-2:] if level > 1 or len(headings) == 1)
         is_table = "|" in line and (is_table or _DELIMITER.match(line) is not None)
-        is_row = fence < 0 and not found and (is_table or _TABLE.match(line) is not None)
-        if found and fence < 0:
+        is_row = fence < 0 and not opening and (is_table or _TABLE.match(line) is not None)
+        if opening and fence < 0:
             yield _MarkdownLine(at, line, -1, title)
-            fence, mark = number, found[1]
-        elif found and found[1][0] == mark[0] and len(found[1]) >= len(mark):
+            fence, mark = number, opening[1]
+        elif opening and opening[1][0] == mark[0] and len(opening[1]) >= len(mark):
             fence = -1
             yield _MarkdownLine(at, line, -1, title)
         else:

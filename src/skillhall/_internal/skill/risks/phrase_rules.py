@@ -1,7 +1,7 @@
-"""Rules for phrases and links: what a text says to an agent or a person.
+"""Rules for risky phrases and links.
 
-Every quantifier is bounded and no repeated part holds another long one, so that no line can make a
-pattern slow. Words like "always" and "must" have no rule: every skill has them.
+Every quantifier is bounded and no repeated part contains another long one, so that no line can
+make a pattern slow. There is no rule for words like "always" and "must": every skill has them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _NOT = (
 _FROM_USER = rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}from\s{{1,3}}{_USER}"
 _WITHOUT_INFORMING = re.compile(
     rf"\bwithout\s{{1,3}}(?:telling|informing|notifying|alerting|asking)\s{{1,3}}{_USER}"
-    # A clause here says what to report, so the sentence is not about secrecy.
+    # A clause here names what to report, so the sentence is not about secrecy.
     r"(?!\s{1,3}(?:why|that|what|whether|how|which|when|where|to|it|they|their|the|a|an|any|for)\b)"
 )
 _NEGATED = re.compile(
     r"\b(?:no|not|never|avoid|cannot|refuse|forbidden|unless|instead)\b|n['’]t\b|\?"
 )
-_MAX_NEGATION_DISTANCE = 160  # characters before it that belong to the same sentence
-# An order begins with a verb, or says who must; "the client disconnects without …" is none.
+_MAX_NEGATION_DISTANCE = 160  # characters in the same sentence
+# An instruction starts with a verb or says "you must". "The client disconnects without …" is none.
 _IMPERATIVE = re.compile(
     r"^[\s>*_#\d.)(-]{0,12}(?:(?:then|also|and|next|always|silently|quietly|secretly|please|finally"
     r"|first|automatically|just|simply)[\s,]{1,3}){0,3}"
@@ -41,7 +41,7 @@ _IMPERATIVE = re.compile(
 
 
 def _find_concealed_action(piece: Piece) -> int | None:
-    """Something done without telling the person; "never delete without telling" is a promise."""
+    """Find actions without telling the user, except "never delete without telling"."""
     match = _WITHOUT_INFORMING.search(piece.lower)
     if match is None:
         return None
@@ -57,7 +57,7 @@ _INSTRUCTIONS = r"(?:instructions?|prompts?|rules|guidelines|directives|commands
 LINK_RULES = (
     RiskRule(
         Code.PASTE_SITE,
-        "a text on a paste site",
+        "text on a paste site",
         split_words(
             "paste rentry. hastebin ghostbin 0x0.st/ transfer.sh/ ix.io/ termbin.com/ "
             "sprunge.us/ glot.io/ controlc.com/ bpa.st/"
@@ -71,14 +71,14 @@ LINK_RULES = (
     ),
     RiskRule(
         Code.DYNAMIC_COMMAND,
-        "a command that runs when the skill is loaded",
+        "command that runs when the skill is loaded",
         ("!`", "```!"),
         any_of(r"(?:^|[\s(:>|])!`[^`\n]{1,400}`|^\s{0,3}```!"),
         is_markdown_only=True,
     ),
     RiskRule(
         Code.REMOTE_IMAGE,
-        "a picture from the web",
+        "image from the web",
         ("](http", "](<http", "<img"),
         any_of(
             r"!\[[^\]\n]{0,200}\]\(<?https?://|<img\b[^>\n]{0,200}\ssrc\s{0,2}=\s{0,2}[\"']?https?://"
@@ -86,11 +86,11 @@ LINK_RULES = (
         is_markdown_only=True,
     ),
 )
-# What is said in sentences, which may go on in the next line.
+# Rules for sentences, which may continue on the next line.
 PHRASE_RULES = (
     RiskRule(
         Code.CONCEALMENT,
-        "something is kept from the person",
+        "hides something from the user",
         (
             *split_words("tell inform notify alert warn hide conceal mention reveal disclose"),
             "keep this",
@@ -110,7 +110,7 @@ PHRASE_RULES = (
     ),
     RiskRule(
         Code.INJECTION_PHRASE,
-        "instructions are to be set aside",
+        "possible prompt injection",
         (
             *split_words("ignore disregard forget override bypass"),
             "no longer bound",

@@ -1,7 +1,7 @@
 """Remote instructions: text that makes an agent fetch a page and follow it.
 
-The owner of the page controls the agent. The order may be one sentence or two, and name the page
-first, the fetching first, or the following first.
+The owner of the page controls the agent. The instruction may be one sentence or two, in any order:
+the page, the fetching and the following.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
 
-_MAX_BEFORE = 200  # characters before an address that may contain its verb
-_MAX_AFTER = 320  # characters behind it in which the following is asked for
-_MAX_URLS = 500  # addresses of one file that are looked at
-_MAX_SENTENCES = 2  # full stops between an address and the order
-_RULE = RiskRule(
-    Code.REMOTE_INSTRUCTIONS, "instructions are fetched and followed", (), lambda _: None
-)
+_MAX_BEFORE = 200  # characters between the verb and the URL
+_MAX_AFTER = 320  # characters between the URL and "follow it"
+_MAX_URLS = 500  # of one file
+_MAX_SENTENCES = 2  # between the URL and the instruction
+_DESCRIPTION = "fetches and follows instructions"
+_RULE = RiskRule(Code.REMOTE_INSTRUCTIONS, _DESCRIPTION, (), lambda _: None)
 
 _URL = re.compile(r"(?:https?|ftp)://(?!localhost|127\.|0\.0\.0\.0|\[::1)[^\s<>\"'`)\]]{3,300}")
-# Where a sentence or an item ends. An address has no space behind its dots.
+# The end of a sentence or list item. The dots in a URL have no space after them.
 _SENTENCE_END = re.compile(r"[.!?;](?=[\s*_)\"'])|\n\s{0,8}\n|\n\s{0,8}(?:[-*+•#>]|\d{1,3}[.)])\s")
 _SECTION_BREAK = re.compile(r"\n\s{0,8}#{1,6}\s|\n\s{0,8}\n\s{0,8}\n")
 _LIST_ITEM = re.compile(r"\n\s{0,8}(?:[-*+•]|\d{1,3}[.)])\s")
@@ -50,7 +49,7 @@ _FOLLOW_VERBS = (
     r"(?:follow|obey|act\s+(?:on|upon|according\s+to)|comply\s+with|adhere\s+to|abide\s+by)"
     r"(?:s|ing)?"
 )
-# Words between the verb and the instructions. "These steps" are the skill's own.
+# Words between the verb and "instructions". "These" is missing: "these steps" are in the skill.
 _DETERMINERS = (
     r"(?:\s+(?:all|any|every|each|the|its|their|of|those|whatever|whichever|that|exact|full"
     r"|complete|latest|current|embedded|remote|included|returned|resulting|contained)){0,4}"
@@ -78,19 +77,19 @@ _FOLLOW_PATTERN = re.compile(
     r"|\b(?:proceed|continue|act|behave|work)\s+(?:exactly\s+)?as\s+(?:it|they|the\s+\w{1,12})\s+"
     rf"{_SAY_VERBS}"
 )
-# A page that is run is a program, unless it is a text.
+# "Run it" is about a program, unless the URL is a text file.
 _RUN_PATTERN = re.compile(r"\b(?:execute|run)\s+(?:it|them|those|that)\b")
 _TEXT_FILE = re.compile(r"\.(?:md|mdx|txt|html?)(?:[?#]\S{0,80})?$")
 _INSTRUCTION_PATTERN = re.compile(rf"\b{_INSTRUCTION_NOUNS}\b")
 _NEGATION = re.compile(
     r"\b(?:never|not|refuse\s+to|without|instead\s+of|cannot)\b[^.!?]{0,30}$|n['’]t\b[^.!?]{0,30}$"
 )
-# The other way round: "Follow the instructions that you download from https://…"
+# The reverse order: "Follow the instructions that you download from https://…"
 _FOLLOW_FROM_PATTERN = re.compile(
     rf"\b(?:follow|obey|execute|carry\s+out|act\s+on|perform|comply\s+with){_DETERMINERS}\s+{_INSTRUCTION_NOUNS}\b"
     r"[^.!?\n]{0,40}\b(?:fetch|download|load|retriev|return|serv|pull|obtain)\w{0,4}\b[^.!?\n]{0,30}$"
 )
-# What people do: they read how something is installed, and click through a wizard.
+# Sentences for people: they read installation guides and click through wizards.
 _FOR_PEOPLE = re.compile(
     r"\b(?:tell|ask|direct|have|point|refer|advise|remind|guide|send|invite)(?:s|ing)?\s+(?:the\s+)?"
     r"(?:users?|customers?|person|people|them|clients?|readers?)\b"
@@ -102,7 +101,7 @@ _SETUP_TERMS = re.compile(
     r"|prerequisites?|create\s+(?:an?|your|the)|generate\s+an?|obtain\s+an?|configur\w+|console"
     r"|dashboard|platform|operating\s+system|your\s+(?:os|shell|device))\b"
 )
-# What only programs do with a page.
+# Verbs that only fit programs.
 _AGENT_FETCH_VERBS = re.compile(
     r"\b(?:fetch|retrieve|curl|wget|webfetch|web_fetch|scrape|poll|query|pull|load)(?:s|es|ing)?\b"
 )
@@ -111,83 +110,80 @@ _AGENT_FETCH_VERBS = re.compile(
 def find_remote_instructions(
     lines: ScannedText, is_mention: Callable[[int], bool], *, is_prose: bool
 ) -> Iterator[RuleHit]:
-    """Orders to fetch a page and to do what it says, one for an address.
+    """Find instructions to fetch a page and follow it, at most one per URL.
 
-    In source code an order must be on one line, since lines are not sentences.
+    Outside prose, an instruction must be on one line.
     """
     text, last = lines.lower, -1
     for match in islice(_URL.finditer(text), _MAX_URLS):
-        if match.group().endswith("/robots.txt"):  # made to be obeyed, and by programs
+        if match.group().endswith("/robots.txt"):  # programs are supposed to follow it
             continue
         line_end = -1 if is_prose else text.find("\n", match.end())
-        start = _find_instruction(
-            text if line_end < 0 else text[:line_end], match.start(), match.end()
-        )
+        searched = text if line_end < 0 else text[:line_end]
+        start = _find_instruction(searched, match.start(), match.end())
         if start is None or start == last:
             continue
         last = start
-        at, line = lines.read_line(start)
-        yield lines.build_hit(
-            _RULE, RuleMatch(start, Piece(at, line, line)), is_mention=is_mention(start)
-        )
+        line_start, line = lines.read_line(start)
+        instruction = RuleMatch(start, Piece(line_start, line, line))
+        yield lines.build_hit(_RULE, instruction, is_mention=is_mention(start))
 
 
 def _find_instruction(text: str, url: int, end: int) -> int | None:
-    """Where an order around the address at `url` begins."""
-    begins = _sentence_start(text, url)
-    before = text[begins:url]
+    """Return the start of an instruction around the URL at `url`, if there is one."""
+    sentence_start = _find_sentence_start(text, url)
+    before = text[sentence_start:url]
     if _FOR_PEOPLE.search(before):
         return None
-    if (from_there := _FOLLOW_FROM_PATTERN.search(before)) is not None:
-        is_refused = _NEGATION.search(before[: from_there.start()]) is not None
-        return None if is_refused else begins + from_there.start()
+    if (reverse := _FOLLOW_FROM_PATTERN.search(before)) is not None:
+        is_negated = _NEGATION.search(before[: reverse.start()]) is not None
+        return None if is_negated else sentence_start + reverse.start()
     after = _read_next_sentences(text, end)
-    follows = _FOLLOW_PATTERN.search(after)
-    if follows is None and (
-        _TEXT_FILE.search(text[url:end]) or _INSTRUCTION_PATTERN.search(before)
-    ):
-        follows = _RUN_PATTERN.search(after)
-    if follows is None or not _is_instruction(before, text[url:end], after, follows.start()):
+    follow = _FOLLOW_PATTERN.search(after)
+    is_text = _TEXT_FILE.search(text[url:end]) or _INSTRUCTION_PATTERN.search(before)
+    if follow is None and is_text:
+        follow = _RUN_PATTERN.search(after)
+    if follow is None or not _is_instruction(before, text[url:end], after, follow.start()):
         return None
-    return begins + _find_verb(before, after[: follows.start()])
+    return sentence_start + _find_verb(before, after[: follow.start()])
 
 
-def _is_instruction(before: str, url: str, after: str, follows: int) -> bool:
-    between = after[:follows]
+def _is_instruction(before: str, url: str, after: str, follow: int) -> bool:
+    between = after[:follow]
     if _FETCH_PATTERN.search(before) is None and _FETCH_PATTERN.search(between) is None:
         return False
     if _NEGATION.search(between) is not None:
         return False
-    return not _is_for_people(f"{before} {url}", between, after[follows:])
+    return not _is_for_people(f"{before} {url}", between, after[follow:])
 
 
 def _find_verb(before: str, between: str) -> int:
-    """Return the offset of the order's verb, which may be quoted together with the rest."""
-    gets = _FETCH_PATTERN.search(before)
-    if gets is None:
+    """Return the offset of the verb, which decides whether the text is quoted."""
+    fetch = _FETCH_PATTERN.search(before)
+    if fetch is None:
         return len(before)
-    # A command in quotation marks that end before the order: the order itself is not quoted.
+    # If only the command is in quotation marks, the instruction itself is not quoted.
     is_closed = any(before.count(mark) % 2 and mark in between for mark in '`"')
-    return len(before) - len(before.lstrip()) if is_closed else gets.start()
+    return len(before) - len(before.lstrip()) if is_closed else fetch.start()
 
 
-def _is_for_people(before: str, between: str, order: str) -> bool:
-    """Whether people are meant, who read how something is installed."""
-    sentence = re.split(r"[.!?](?=\s)", order)[0]
+def _is_for_people(before: str, between: str, after: str) -> bool:
+    """Whether the sentence tells people how to install something."""
+    sentence = re.split(r"[.!?](?=\s)", after)[0]
     if _FOR_PEOPLE.search(between) or _SETUP_TERMS.search(sentence):
         return True
     rest = f"{before} {between}"
     return _SETUP_TERMS.search(rest) is not None and _AGENT_FETCH_VERBS.search(rest) is None
 
 
-def _sentence_start(text: str, at: int) -> int:
+def _find_sentence_start(text: str, at: int) -> int:
     earliest = max(0, at - _MAX_BEFORE)
     ends = [match.end() for match in _SENTENCE_END.finditer(text, earliest, at)]
     return ends[-1] if ends else earliest
 
 
 def _read_next_sentences(text: str, end: int) -> str:
-    """The next sentences on one line; the next item of a list only if it begins with an order."""
+    """Return the next sentences on one line, with the next list item if it has a verb."""
     after = _SECTION_BREAK.split(text[end : end + _MAX_AFTER])[0]
     first, *others = _LIST_ITEM.split(after)
     if others and _LEADING_VERB.match(others[0]):

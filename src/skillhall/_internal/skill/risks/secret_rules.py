@@ -1,4 +1,4 @@
-"""Keys, tokens and passwords that look alive, told without being repeated."""
+"""Rules for hardcoded secrets, which are reported without being repeated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.risks.lines import ScannedText
 
 _NOT_INSIDE = r"(?<![A-Za-z0-9_-])"
-# How known issuers write their keys: a text that each begins with, and the whole.
+# Key formats of known issuers, by a fixed prefix that is fast to search for.
 _FORMATS = {
     "AKIA": r"AKIA[0-9A-Z]{16}(?![0-9A-Za-z])",
     "ASIA": r"ASIA[0-9A-Z]{16}(?![0-9A-Za-z])",
@@ -37,7 +37,7 @@ _FORMATS = {
 }
 _KNOWN = {start: re.compile(_NOT_INSIDE + form) for start, form in _FORMATS.items()}
 _ANY_KNOWN = re.compile(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
-# A value under a telling name: only in quotes, only without gaps.
+# A quoted value without spaces that is assigned to a name such as "api_key".
 _NAMES = ("key", "token", "secret", "passw")
 _ASSIGNMENT = re.compile(
     r"(?i:api_?-?key|secret_?-?key|access_?-?key|private_?-?key|client_?-?secret|auth_?-?token"
@@ -47,27 +47,27 @@ _ASSIGNMENT = re.compile(
 _KEY_START = "-----BEGIN "
 _KEY_HEADER = re.compile(r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----")
 _KEY_BYTES = re.compile(r"[A-Za-z0-9+/]{48}")
-_KEY_REACH = 160  # characters behind the header that must hold some of the key
+_KEY_REACH = 160  # characters after the header in which the key must start
 _PLACEHOLDERS = (
     *("example", "placeholder", "your", "dummy", "sample", "fake", "redacted", "changeme"),
     *("xxxx", "0000", "1111", "aaaa", "12345", "abcdef", "test", "todo", "insert", "replace"),
     *("....", "****", "____", "----", "here", "secret", "password", "token"),
 )
 _MIN_KNOWN = 3.0  # bits per character; 16 random capitals and digits have about 3.6
-_MIN_ASSIGNED = 3.7  # for a value whose form says nothing
+_MIN_ASSIGNED = 3.7  # for a value without a known format
 _HEX = re.compile(r"[0-9a-f]{32,}+|[0-9A-F]{32,}+")
 _PREVIEW_LENGTH = 4  # characters of a secret that may be shown
 
 
 class SecretMatch(NamedTuple):
-    """Where a secret stands, and what may be shown of it."""
+    """The offset of a secret and a preview that is safe to show."""
 
     start: int
     preview: str
 
 
 def find_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
-    """Everything in a text that looks like a live secret, placeholders and examples left out."""
+    """Find strings that look like real secrets, not placeholders or examples."""
     text = lines.text
     for start, form in _KNOWN.items():
         if start in text:
@@ -80,7 +80,7 @@ def find_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
 
 
 def redact_secrets(text: str) -> str:
-    """`text` with stars in place of what follows the first characters of each known secret."""
+    """Replace known secrets by asterisks, except their first characters."""
     return _ASSIGNMENT.sub(_redact_value, _ANY_KNOWN.sub(_redact_match, text))
 
 
@@ -89,38 +89,30 @@ def _find_assigned_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
     for name in _NAMES:
         for piece in lines.find_pieces(name):
             if '"' in piece.text or "'" in piece.text:
-                found = _ASSIGNMENT.finditer(piece.text)
-                values.update((piece.start + match.start(1), match.group(1)) for match in found)
+                matches = _ASSIGNMENT.finditer(piece.text)
+                values.update((piece.start + match.start(1), match.group(1)) for match in matches)
     for start, value in values.items():
-        if (
-            _has_mixed_characters(value)
-            and _looks_real(value, _MIN_ASSIGNED)
-            and not _has_known_format(value)
-        ):
+        is_known = _ANY_KNOWN.search(value) is not None  # reported by its format
+        if not is_known and _has_mixed_characters(value) and _looks_real(value, _MIN_ASSIGNED):
             yield SecretMatch(start, _format_preview(value))
 
 
 def _find_private_keys(text: str) -> Iterator[SecretMatch]:
     for match in _KEY_HEADER.finditer(text):
-        found = _KEY_BYTES.search(text, match.end(), match.end() + _KEY_REACH)
-        if found is not None and _looks_real(found.group(), _MIN_KNOWN):
-            yield SecretMatch(
-                match.start(), f"{match.group()} ({_format_short_hash(found.group())})"
-            )
-
-
-def _has_known_format(value: str) -> bool:
-    return _ANY_KNOWN.search(value) is not None
+        key = _KEY_BYTES.search(text, match.end(), match.end() + _KEY_REACH)
+        if key is not None and _looks_real(key.group(), _MIN_KNOWN):
+            preview = f"{match.group()} ({_format_short_hash(key.group())})"
+            yield SecretMatch(match.start(), preview)
 
 
 def _looks_real(body: str, min_entropy: float) -> bool:
-    """Whether a text is neither a placeholder nor too regular to be random."""
+    """Whether a string is random enough and not a placeholder."""
     lower = body.lower()
-    return not any(filler in lower for filler in _PLACEHOLDERS) and _entropy(body) >= min_entropy
+    return not any(word in lower for word in _PLACEHOLDERS) and _entropy(body) >= min_entropy
 
 
 def _has_mixed_characters(value: str) -> bool:
-    """Whether a value has digits, small letters and capitals, or is a long hexadecimal number."""
+    """Whether a value has digits, lowercase and uppercase letters, or is long hex."""
     if _HEX.fullmatch(value):
         return True
     kinds = (str.isdigit, str.islower, str.isupper)
@@ -128,7 +120,7 @@ def _has_mixed_characters(value: str) -> bool:
 
 
 def _entropy(text: str) -> float:
-    """Shannon's measure, in bits per character."""
+    """Return the Shannon entropy in bits per character."""
     shares = [count / len(text) for count in Counter(text).values()]
     return -sum(share * math.log2(share) for share in shares)
 
@@ -138,7 +130,7 @@ def _format_preview(secret: str) -> str:
 
 
 def _format_short_hash(secret: str) -> str:
-    # Tells two secrets apart; far too short to tell what they are.
+    # Enough to tell two secrets apart, and too short to find them by.
     return f"mark {hashlib.sha256(secret.encode()).hexdigest()[:4]}"
 
 
@@ -148,5 +140,5 @@ def _redact_match(match: re.Match[str]) -> str:
 
 def _redact_value(match: re.Match[str]) -> str:
     start, end = match.start(1) - match.start(), match.end(1) - match.start()
-    whole = match.group()
-    return f"{whole[: start + _PREVIEW_LENGTH]}{'*' * (end - start - _PREVIEW_LENGTH)}{whole[end:]}"
+    text = match.group()
+    return f"{text[: start + _PREVIEW_LENGTH]}{'*' * (end - start - _PREVIEW_LENGTH)}{text[end:]}"

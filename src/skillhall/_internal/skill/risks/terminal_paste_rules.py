@@ -1,7 +1,7 @@
-"""People who are asked to paste a command into a terminal: how "ClickFix" attacks begin.
+"""Rule for requests to paste a command into a terminal, as "ClickFix" attacks do.
 
-Manuals ask for it as well. What tells them apart is the command: in a manual it can be read, and
-it neither downloads nor decodes anything.
+Manuals ask for it too. But in a manual the command is visible, and it neither downloads nor decodes
+anything.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 _LINES_BELOW = 12  # lines after the request that may contain its command
 _LINES_ABOVE = 8  # lines before it: "copy the above and paste it"
-_MAX_REQUESTS = 100  # requests of one file that are looked at
-_RULE = RiskRule(
-    Code.PASTE_INTO_TERMINAL, "a person is asked to paste a command", (), lambda _: None
-)
+_MAX_REQUESTS = 100  # of one file
+_DESCRIPTION = "asks the user to paste a command"
+_RULE = RiskRule(Code.PASTE_INTO_TERMINAL, _DESCRIPTION, (), lambda _: None)
 _PASTE_REQUEST = re.compile(
     r"\bpast(?:e|ing)\b[^.\n]{0,60}\bin(?:to|side)?\s{1,3}"
     r"(?:the |your |a |an? open )?(?:\w{1,12} ){0,2}"
@@ -40,22 +39,23 @@ _REMOTE_URL = re.compile(r"https?://(?!localhost|127\.)")
 
 
 def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
-    """Requests to paste a command that cannot be read here, or that brings something along."""
+    """Find requests to paste a command that is not visible, downloads or decodes."""
     text = lines.lower
     if "past" not in text:
         return
     for match in islice(_PASTE_REQUEST.finditer(text), _MAX_REQUESTS):
-        above = _lines_before(text, match.start())
+        above = text[max(0, match.start() - 2000) : match.start()]
+        above = "\n".join(above.split("\n")[-_LINES_ABOVE:])
         below = "\n".join(text[match.end() : match.end() + 4000].split("\n")[:_LINES_BELOW])
-        shown = _VISIBLE_COMMAND.search(below) or _VISIBLE_COMMAND.search(above)
-        command = f"{above}\n{below}"
-        if shown is None and not (_REMOTE_URL.search(command) or _names_command(match.group())):
+        visible = _VISIBLE_COMMAND.search(below) or _VISIBLE_COMMAND.search(above)
+        context = f"{above}\n{below}"
+        if visible is None and not (_REMOTE_URL.search(context) or _names_command(match.group())):
             continue
-        if shown is not None and not any(map(_downloads_or_decodes, command.split("\n"))):
+        if visible is not None and not any(map(_downloads_or_decodes, context.split("\n"))):
             continue
         start, line = lines.read_line(match.start())
-        found = RuleMatch(match.start(), Piece(start, line, line))
-        yield lines.build_hit(_RULE, found, is_mention=is_mention(match.start()))
+        request = RuleMatch(match.start(), Piece(start, line, line))
+        yield lines.build_hit(_RULE, request, is_mention=is_mention(match.start()))
 
 
 def _downloads_or_decodes(line: str) -> bool:
@@ -63,9 +63,5 @@ def _downloads_or_decodes(line: str) -> bool:
 
 
 def _names_command(request: str) -> bool:
-    """Whether it speaks of a command, and not of some text."""
+    """Whether the request is about a command, and not about some text."""
     return re.search(r"\b(?:it|command|this|that|them|script|line)\b", request) is not None
-
-
-def _lines_before(text: str, at: int) -> str:
-    return "\n".join(text[max(0, at - 2000) : at].split("\n")[-_LINES_ABOVE:])

@@ -1,4 +1,4 @@
-"""How much each code of the static scan matters: data, for policies and surfaces."""
+"""The tier of each code of the static scan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tier(StrEnum):
-    """Who should see a risk: everybody before an import, whoever looks closer, or who asks."""
+    """Severity of a risk. High is shown before imports, info only on request."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -39,7 +39,7 @@ _MEDIUM = (
     Code.TERMINAL_CONTROL,
     Code.SCAN_INCOMPLETE,
 )
-# Facts about the package: most skills have some of them.
+# Facts that most skills have some of.
 _INFO = (
     Code.HAS_EXECUTABLES,
     Code.HAS_ARCHIVES,

@@ -1,7 +1,7 @@
-"""Characters that nobody sees: texts written in them, and single ones where no script needs them.
+"""Rules for invisible characters: hidden text, and strays that no script needs.
 
-Emoji sequences, flags, ideographic variants, and the joiners and marks of Arabic, Persian, Hebrew,
-Indic and South-East Asian writing are what these characters are for; they are never reported.
+Legitimate uses are never reported: emoji sequences, flags, ideographic variants, and the joiners
+and marks of Arabic, Persian, Hebrew, Indic and South-East Asian scripts.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _RIGHT_TO_LEFT = re.compile(
     "[\u05d0-\u05f2\u0620-\u064a\u066e-\u06d3\u06fa-\u088e\ufb1d-\ufdfb\ufe70-\ufefc"
     "\U00010800-\U00010fff\U0001e800-\U0001eeff]"
 )
-# Scripts whose letters are joined, or written without spaces.
+# Scripts that join letters or are written without spaces.
 _COMPLEX_SCRIPTS = re.compile(
     "[\u0590-\u109f\u1780-\u18af\u1900-\u1cff\u3000-\u30ff\u3400-\u9fff\ua800-\uabff\ufb1d-\ufdff"
     "\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
 )
 _HAN = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_MAX_JOINERS = 2  # joiners that one place may have
+_MAX_JOINERS = 2  # in one run
 
 
 class _InvisibleRun(NamedTuple):
-    """A run of unseen characters, and the characters around it."""
+    """A run of invisible characters and its neighbors."""
 
     start: int
     characters: str
@@ -58,49 +58,47 @@ class _InvisibleRun(NamedTuple):
 
 
 def find_invisible_characters(lines: ScannedText) -> Iterator[RuleHit]:
-    """Hidden texts and stray unseen characters, one of each for a line."""
+    """Find hidden text and stray invisible characters, one hit of each per line."""
     text = lines.text
     if text.isascii():
         return
     directions = _DirectionCache(lines)
     hidden: dict[int, list[str]] = {}
     stray: dict[int, list[_InvisibleRun]] = {}
-    for place in _find_invisible_runs(text):
-        if message := decode_hidden_text(place):
-            hidden.setdefault(lines.find_line_number(place.start), []).append(message)
-        elif _is_stray(place, directions):
-            stray.setdefault(lines.find_line_number(place.start), []).append(place)
+    for run in _find_invisible_runs(text):
+        if message := decode_hidden_text(run):
+            hidden.setdefault(lines.find_line_number(run.start), []).append(message)
+        elif _is_stray(run, directions):
+            stray.setdefault(lines.find_line_number(run.start), []).append(run)
     for number, parts in hidden.items():
         shown = truncate(escape_invisible("".join(parts)), MAX_EXCERPT_LENGTH)
-        yield RuleHit(Code.HIDDEN_UNICODE, "unseen characters spell a text", number, shown)
-    for number, places in stray.items():
-        yield _build_stray_hit(lines, number, places)
+        yield RuleHit(Code.HIDDEN_UNICODE, "text in invisible characters", number, shown)
+    for number, runs in stray.items():
+        yield _build_stray_hit(lines, number, runs)
 
 
 def find_escaped_hidden_text(value: str, text: str) -> Iterator[str]:
-    """Hidden texts in a field's value that the file holds as escapes, not as characters."""
+    """Find hidden text in a field that the file contains only as escapes."""
     if value.isascii():
         return
-    for place in _find_invisible_runs(value):
-        if place.characters not in text and (message := decode_hidden_text(place)):
+    for run in _find_invisible_runs(value):
+        if run.characters not in text and (message := decode_hidden_text(run)):
             yield truncate(escape_invisible(message), MAX_EXCERPT_LENGTH)
 
 
-def decode_hidden_text(invisible_run: _InvisibleRun) -> str:
-    """What a run of tags or selectors spells; empty if it is an emoji or a variant."""
-    if tags := "".join(_TAG.findall(invisible_run.characters)):
+def decode_hidden_text(run: _InvisibleRun) -> str:
+    """Decode a run of tags or selectors; "" if it is an emoji or a variant."""
+    if tags := "".join(_TAG.findall(run.characters)):
         return "".join(chr(ord(tag) & 0x7F) for tag in tags)
-    selectors = _SELECTOR.findall(invisible_run.characters)
-    carriers = [one for one in selectors if one not in _PRESENTATION_SELECTORS]
-    if len(carriers) > 1 or any(
-        _is_unexpected_selector(one, invisible_run.before) for one in carriers
-    ):
+    selectors = _SELECTOR.findall(run.characters)
+    carriers = [selector for selector in selectors if selector not in _PRESENTATION_SELECTORS]
+    if len(carriers) > 1 or any(_is_unexpected_selector(c, run.before) for c in carriers):
         return bytes(map(_selector_to_byte, selectors)).decode("utf-8", "replace")
     return ""
 
 
 def _find_invisible_runs(text: str) -> Iterator[_InvisibleRun]:
-    """Every run of unseen characters, without the tags of emoji flags."""
+    """Yield every run of invisible characters, without the tags of emoji flags."""
     for match in _INVISIBLE_RUN.finditer(text):
         start, end = match.span()
         before = text[start - 1 : start]
@@ -111,26 +109,27 @@ def _find_invisible_runs(text: str) -> Iterator[_InvisibleRun]:
 
 
 def _is_unexpected_selector(selector: str, before: str) -> bool:
-    """Whether no writing has this selector behind that character."""
+    """Whether no script has this selector after that character."""
     if selector > "\uffff":
         return _HAN.match(before) is None
     return before.isascii()
 
 
 def _selector_to_byte(selector: str) -> int:
+    # VS1 to VS16 encode the bytes 0 to 15, VS17 to VS256 the others.
     number = ord(selector)
     return number - 0xFE00 if number <= 0xFE0F else number - 0xE0100 + 16  # noqa: PLR2004
 
 
 class _DirectionCache:
-    """Which parts of a text have letters that run from right to left; each is looked at once."""
+    """Whether lines have right-to-left letters; each part of a line is searched once."""
 
     def __init__(self, lines: ScannedText) -> None:
         self._lines = lines
         self._by_line: dict[tuple[int, int], bool] = {}
 
     def is_right_to_left(self, offset: int) -> bool:
-        """Whether such letters stand on the line of a place."""
+        """Whether the line has right-to-left letters near `offset`."""
         key = self._lines.find_line_number(offset), offset // MAX_PIECE_LENGTH
         if key not in self._by_line:
             line = self._lines.read_line(offset)[1]
@@ -138,31 +137,24 @@ class _DirectionCache:
         return self._by_line[key]
 
 
-def _is_stray(invisible_run: _InvisibleRun, directions: _DirectionCache) -> bool:
-    run = "".join(c for c in invisible_run.characters if c not in _PRESENTATION_SELECTORS)
-    if invisible_run.start == 0:
-        run = run.removeprefix("\ufeff")
-    if any(mark in run for mark in _DIRECTION_OVERRIDES) or len(run) > _MAX_JOINERS:
-        return bool(run)
-    return any(
-        not _is_legitimate(mark, invisible_run, directions)
-        for mark in run
-        if not _SELECTOR.match(mark)
-    )
+def _is_stray(run: _InvisibleRun, directions: _DirectionCache) -> bool:
+    marks = "".join(c for c in run.characters if c not in _PRESENTATION_SELECTORS)
+    if run.start == 0:
+        marks = marks.removeprefix("\ufeff")  # a byte order mark
+    if any(mark in marks for mark in _DIRECTION_OVERRIDES) or len(marks) > _MAX_JOINERS:
+        return bool(marks)
+    others = (mark for mark in marks if not _SELECTOR.match(mark))
+    return any(not _is_legitimate(mark, run, directions) for mark in others)
 
 
-def _is_legitimate(mark: str, invisible_run: _InvisibleRun, directions: _DirectionCache) -> bool:
-    """Whether some writing has this character at that place."""
+def _is_legitimate(mark: str, run: _InvisibleRun, directions: _DirectionCache) -> bool:
+    """Whether some script needs this character here."""
     if mark in _DIRECTION_MARKS:
-        return directions.is_right_to_left(invisible_run.start)
+        return directions.is_right_to_left(run.start)
     if mark in _JOINERS or mark == _ZERO_WIDTH_SPACE:
-        if _COMPLEX_SCRIPTS.match(invisible_run.before) or _COMPLEX_SCRIPTS.match(
-            invisible_run.after
-        ):
+        if _COMPLEX_SCRIPTS.match(run.before) or _COMPLEX_SCRIPTS.match(run.after):
             return True
-        return mark == _EMOJI_JOINER and (
-            _is_emoji(invisible_run.before) or _is_emoji(invisible_run.after)
-        )
+        return mark == _EMOJI_JOINER and (_is_emoji(run.before) or _is_emoji(run.after))
     return False
 
 
@@ -170,32 +162,27 @@ def _is_emoji(character: str) -> bool:
     return bool(character) and unicodedata.category(character) in ("So", "Sk", "Sm")
 
 
-def _build_stray_hit(
-    lines: ScannedText, number: int, invisible_runs: list[_InvisibleRun]
-) -> RuleHit:
-    marks = sorted({f"U+{ord(c):04X}" for place in invisible_runs for c in place.characters})
-    start, line = lines.read_line(invisible_runs[0].start)
-    what = f"unseen characters ({', '.join(marks[:4])})"
-    return RuleHit(
-        Code.BIDI_OR_ZERO_WIDTH,
-        what,
-        number,
-        build_excerpt(redact_secrets(line), invisible_runs[0].start - start),
-    )
+def _build_stray_hit(lines: ScannedText, number: int, runs: list[_InvisibleRun]) -> RuleHit:
+    marks = sorted({f"U+{ord(c):04X}" for run in runs for c in run.characters})
+    description = f"invisible characters ({', '.join(marks[:4])})"
+    start, line = lines.read_line(runs[0].start)
+    shown = build_excerpt(redact_secrets(line), runs[0].start - start)
+    return RuleHit(Code.BIDI_OR_ZERO_WIDTH, description, number, shown)
 
 
-# C0 but tab and newline (a carriage return is a newline here), delete, and C1.
+# C0 except tab and newline, delete, and C1. Carriage returns were normalized before.
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
-# UTF-8 that was once read as Latin-1: damaged letters, not controls.
+# UTF-8 that was decoded as Latin-1: damaged letters, not controls.
 _MOJIBAKE = re.compile("[\u00c2-\u00f4][\u0080-\u00bf]{1,3}")
 _PAGE_BREAK = re.compile("^\x0c", re.MULTILINE)
 
 
 def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
-    """One hit for each line with control characters, page breaks left out."""
+    """Find lines with control characters other than page breaks."""
     if _CONTROL.search(lines.text) is None:
         return
-    text = _PAGE_BREAK.sub(" ", _MOJIBAKE.sub(_mask_as_letters, lines.text))
+    text = _MOJIBAKE.sub(lambda match: "x" * len(match.group()), lines.text)
+    text = _PAGE_BREAK.sub(" ", text)
     reported = -1
     for match in _CONTROL.finditer(text):
         number = lines.find_line_number(match.start())
@@ -203,8 +190,4 @@ def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
             reported = number
             start, line = lines.read_line(match.start())
             shown = build_excerpt(redact_secrets(line), match.start() - start)
-            yield RuleHit(Code.TERMINAL_CONTROL, "a control character", number, shown)
-
-
-def _mask_as_letters(match: re.Match[str]) -> str:
-    return "x" * len(match.group())
+            yield RuleHit(Code.TERMINAL_CONTROL, "control character", number, shown)

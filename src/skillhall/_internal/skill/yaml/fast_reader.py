@@ -1,11 +1,11 @@
-"""A reader for the plainest YAML: what most skills are written in, at a tenth of the cost.
+"""Fast reader for simple YAML, which most skills use, at a tenth of the cost.
 
-It understands one-line values (plain or quoted), maps and lists by indentation, flat flow lists
-and maps, and evenly indented block scalars. At the slightest doubt it answers `None` and the
-careful reader decides; a differential test holds the two equal.
+It supports one-line values (plain or quoted), maps and lists by indentation, flat flow lists and
+maps, and evenly indented block scalars. In any doubt it returns `None` and the full reader
+decides. A differential test compares the two.
 
-It also reads the commonest faults: a plain value with a colon and a space in it, a quote or bracket
-that is never closed. No YAML reader accepts those, so the text is taken as it stands and reported.
+It also reads the most common errors: a plain value that contains ": ", and an unclosed quote or
+bracket. No YAML parser accepts those, so the value is read as plain text and reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skillhall._internal.skill.yaml.result import (
 )
 from skillhall._internal.skill.yaml.values import BOOLEANS, TEXT_FIELDS, Fields, YamlValue
 
-# One line each: its indent, then `key:` with or without a value, or `- item`, or neither.
+# Groups of a line: indent, then `key:` with or without a value, or `- item`, or neither.
 _LINES = re.compile(
     r"^( *+)(?:([A-Za-z_][A-Za-z0-9_-]*+):(?: ++([^\n]*+))?|- ++([^\n]*+)|[^\n]*+)\n", re.MULTILINE
 )
@@ -36,10 +36,10 @@ _ESCAPED = re.compile(r"\\(.)")
 _FLOW = re.compile(r"(?:\[(?P<list>[^\[\]{}#\\]*+)\]|\{(?P<map>[^\[\]{}#\\]*+)\})(?: ++#.*+)?")
 _FLOW_ITEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_ ./+-]*+")
 
-# Words that some YAML version reads as something other than text; none is longer than five.
+# Words that are not text in some version of YAML.
 _TYPED_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 _LONGEST_TYPED_WORD = 5
-# What the careful reader bounds, this one never comes near to: depth, number of values, long keys.
+# Far below the limits of the full reader, so that this one never has to report a limit.
 _MAX_INDENT = 16
 _MAX_LINES = 50
 _MAX_KEY = 128
@@ -47,21 +47,19 @@ _MAX_FLOW_ITEMS = 8
 
 
 class SimpleYamlResult(NamedTuple):
-    """What the fast reader made of a block."""
+    """The result of the fast reader."""
 
     fields: Fields
     findings: tuple[Finding, ...] = ()
-    invalid_values: tuple[
-        InvalidValue, ...
-    ] = ()  # values that no YAML reader takes, read as plain text
+    invalid_values: tuple[InvalidValue, ...] = ()  # not YAML, read as plain text
 
 
 class _NotSimple(Exception):
-    """This text is beyond the fast reader."""
+    """Raised for text that needs the full reader."""
 
 
 def read_simple_yaml(block: str) -> SimpleYamlResult | None:
-    """What `block` says, or `None` if in doubt."""
+    """Read `block`; `None` if it is not simple YAML."""
     if not block.replace("\n", "").isprintable() or block[-1:] not in ("", "\n"):
         return None
     reader = _SimpleYamlReader(block)
@@ -77,7 +75,7 @@ def read_simple_yaml(block: str) -> SimpleYamlResult | None:
 
 
 class _SimpleYamlReader:
-    """Reads the lines of a block one after another."""
+    """Reads the lines of a block in order; `position` is the next one."""
 
     __slots__ = ("block", "findings", "invalid_values", "line_count", "lines", "position")
 
@@ -90,7 +88,7 @@ class _SimpleYamlReader:
         self.invalid_values: list[InvalidValue] = []
 
     def read_map(self, indent: str, *, as_text: bool = False) -> Fields:
-        """The `key: value` lines at this indent."""
+        """Read the `key: value` lines at this indent."""
         fields: Fields = {}
         lines = self.lines
         while self.position < self.line_count:
@@ -112,7 +110,7 @@ class _SimpleYamlReader:
         return fields
 
     def _read_value(self, key: str, text: str, indent: str, label: str) -> YamlValue:
-        """One value; with a `label` text is expected there."""
+        """Read one value. A `label` means that text is expected."""
         if not text:
             return self._read_nested(indent, as_text=key == "metadata" and not indent)
         if text[-1] == " ":
@@ -125,15 +123,16 @@ class _SimpleYamlReader:
         if not indent and self._record_if_invalid(key, text):
             return text
         if first in "[{":
-            if not any(found.code is Code.YAML_FLOW for found in self.findings):
+            if not any(finding.code is Code.YAML_FLOW for finding in self.findings):
                 self.findings.append(build_flow_style_finding(self.position))
             return self._read_flow(text, in_metadata=key == "metadata" and not indent)
         return self._read_scalar(text, label)
 
     def _record_if_invalid(self, key: str, text: str) -> bool:
-        """Whether no YAML reader takes the value; what it leaves open, nothing later closes."""
+        """Record a value that no YAML parser accepts; return whether it is one."""
         if explain_invalid_value(text) is None:
             return False
+        # A later line may close the quote or bracket: only the full reader can tell.
         closing = {"[": "]}", "{": "]}"}.get(text[0], text[0] if text[0] in "\"'" else "")
         if sum(map(self.block.count, closing)) > (text[0] in "\"'"):
             raise _NotSimple
@@ -141,20 +140,20 @@ class _SimpleYamlReader:
         return True
 
     def _end_map_or_skip_line(self, spaces: str, indent: str) -> bool:
-        """Whether the line belongs to a map further out; passes over blanks and comments."""
+        """Return whether the line ends the map; skip a blank line or a comment."""
         text = self.block.split("\n")[self.position]
         if text and text[0] != "#":
             if len(spaces) < len(indent) or (not spaces and not indent):
                 return True
             raise _NotSimple
-        # Below a key, a blank line or comment is for the careful reader.
+        # Inside a nested map, blank lines and comments need the full reader.
         if indent or spaces:
             raise _NotSimple
         self.position += 1
         return False
 
     def _read_nested(self, indent: str, *, as_text: bool) -> YamlValue:
-        """What stands on the lines below a key."""
+        """Read the list or map on the lines below a key."""
         if self.position == self.line_count:
             return None
         spaces, key, _, item = self.lines[self.position]
@@ -167,16 +166,16 @@ class _SimpleYamlReader:
         return self.read_map(spaces, as_text=as_text)
 
     def _read_list(self, indent: str) -> list[YamlValue]:
-        found: list[YamlValue] = []
+        items: list[YamlValue] = []
         while self.position < self.line_count:
             spaces, key, _, item = self.lines[self.position]
             if not item or spaces != indent:
                 if len(spaces) > len(indent) or (not key and len(spaces) == len(indent)):
                     raise _NotSimple
                 break
-            found.append(self._read_scalar(item.rstrip(" "), ""))
+            items.append(self._read_scalar(item.rstrip(" "), ""))
             self.position += 1
-        return found
+        return items
 
     def _read_block_scalar(self, style: str, indent: str) -> str:
         if _BLOCK_STYLE.fullmatch(style) is None:
@@ -187,21 +186,21 @@ class _SimpleYamlReader:
         if self.position == start:
             raise _NotSimple
         lines = self.block.split("\n")
-        # A blank line may go on with more of the same value.
+        # The value may go on after a blank line.
         if self.position < self.line_count and not lines[self.position]:
             raise _NotSimple
         margin = self.lines[start][0]
-        found = []
+        texts = []
         for line in lines[start : self.position]:
             text = line[len(margin) :]
             if not line.startswith(margin) or not text or text[0] == " " or text[-1] == " ":
                 raise _NotSimple
-            found.append(text)
-        joined = (" " if style[0] == ">" else "\n").join(found)
+            texts.append(text)
+        joined = (" " if style[0] == ">" else "\n").join(texts)
         return joined if style[-1] == "-" else joined + "\n"
 
     def _read_flow(self, text: str, *, in_metadata: bool) -> YamlValue:
-        """A flow list or map of plain or simply quoted items."""
+        """Read a flow list or map of plain or simply quoted items."""
         match = _FLOW.fullmatch(text)
         if match is None:
             raise _NotSimple
@@ -211,16 +210,16 @@ class _SimpleYamlReader:
             raise _NotSimple
         if match["map"] is None:
             return [self._read_flow_scalar(item, "") for item in items]
-        found: Fields = {}
+        fields: Fields = {}
         for item in items:
             key, colon, value = item.partition(": ")
-            if not colon or key in found or _KEY.fullmatch(key) is None:
+            if not colon or key in fields or _KEY.fullmatch(key) is None:
                 raise _NotSimple
             if key.lower() in _TYPED_WORDS:
                 raise _NotSimple
             label = f"metadata.{key}" if in_metadata else ""
-            found[intern(key)] = self._read_flow_scalar(value.strip(" "), label)
-        return found
+            fields[intern(key)] = self._read_flow_scalar(value.strip(" "), label)
+        return fields
 
     def _read_flow_scalar(self, text: str, label: str) -> YamlValue:
         is_quoted = len(text) > 2 and text[0] in "\"'" and text[0] == text[-1]  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""Frontmatter text to fields: the fast reader, then the careful one, then one repair."""
+"""Reads frontmatter fields: fast reader first, then full reader, then one repair."""
 
 from __future__ import annotations
 
@@ -14,30 +14,26 @@ from skillhall._internal.skill.yaml.result import YamlResult, build_repaired_fin
 
 
 def read_fields(block: str) -> YamlResult:
-    """What the YAML in `block` says. Raises: YamlRefused, with the finding that explains it."""
-    plain = read_simple_yaml(block)
-    if plain is not None:
-        first = [build_repaired_finding(plain.invalid_values)] if plain.invalid_values else []
-        return YamlResult(plain.fields, [*first, *plain.findings])
+    """Read the fields of a YAML block. Raises: YamlReadError."""
+    simple = read_simple_yaml(block)
+    if simple is not None:
+        first = [build_repaired_finding(simple.invalid_values)] if simple.invalid_values else []
+        return YamlResult(simple.fields, [*first, *simple.findings])
     try:
-        reading = read_full_yaml(block)
-    except YamlReadError as refusal:
-        if not refusal.is_repairable:
+        result = read_full_yaml(block)
+    except YamlReadError as error:
+        if not error.is_repairable:
             raise
-        reading = repair_yaml(block, refusal)
+        result = repair_yaml(block, error)
+    # Literal control characters were rejected before; escapes such as "\\x07" become some now.
     if "\\" in block:
-        _reject_control_characters(reading)
-    return reading
+        _reject_control_characters(result)
+    return result
 
 
 def _reject_control_characters(result: YamlResult) -> None:
     for key, value in result.fields.items():
         character = find_control_character(key) or find_control_character(value)
         if character is not None:
-            raise YamlReadError(
-                Finding(
-                    Code.CONTROL_CHARACTER,
-                    f"{key!r} holds the control character {character!r}",
-                    hint="remove the escape",
-                )
-            )
+            message = f"{key!r} contains the control character {character!r}"
+            raise YamlReadError(Finding(Code.CONTROL_CHARACTER, message, hint="remove the escape"))

@@ -1,7 +1,7 @@
-"""The careful YAML reader: PyYAML's parser, our own reading of its nodes.
+"""Full YAML reader: PyYAML parses, and this module converts the nodes to values.
 
-No tags, no aliases, no object construction, bounded depth and size, and text stays the text that
-the author wrote. PyYAML is imported when the first document needs it.
+It rejects tags and aliases, constructs no objects, limits depth and size, and returns scalars as
+the author wrote them. PyYAML is imported on first use.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ MAX_NODES = 1000  # scalars and collections together
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
-# More compact indicators ("- - - x") or brackets than this might nest deeper than the parser's
-# C stack can bear; counting brackets inside text as well only sends a few more to the slow check.
+# Deep nesting, by brackets or compact indicators ("- - - x"), can overflow the C stack of the
+# parser. Brackets inside text count too, which only sends a few more blocks to the slow check.
 _MANY_INDICATORS = re.compile(rf"(?:[-?:][ \t]+){{{MAX_DEPTH}}}")
 _AMBIGUOUS_LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -50,7 +50,7 @@ _STR, _SEQ, _MAP = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"
 
 
 class YamlReadError(Exception):
-    """The block cannot be read; `finding` says why. `repairable` if only its syntax is wrong."""
+    """A YAML block cannot be read. It is repairable if only its syntax is wrong."""
 
     def __init__(self, finding: Finding, *, is_repairable: bool = False) -> None:
         super().__init__(finding.message)
@@ -59,28 +59,22 @@ class YamlReadError(Exception):
 
 
 def read_full_yaml(block: str) -> YamlResult:
-    """The fields of `block`. Raises: YamlRefused."""
+    """Read the fields of `block`. Raises: YamlReadError."""
     reject_hostile_characters(block)
-    _reject_deep_nesting(block)
     root = _compose(block)
     return YamlResult({}, []) if root is None else _NodeReader().read(root)
 
 
 def read_typed_yaml(block: str) -> dict[str, JsonValue]:
-    """The fields with numbers where YAML has numbers, outside of what is text by its meaning.
-
-    Raises: YamlRefused.
-    """
+    """Read the fields of `block`, with numbers as numbers. Raises: YamlReadError."""
     reject_hostile_characters(block)
-    _reject_deep_nesting(block)
     root = _compose(block)
     return {} if root is None else {**_TypedNodeReader().read(root).fields}
 
 
 def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
-    """Offsets of each top-level field: key start, key end, value end. Raises: YamlRefused."""
+    """Locate each field: key start, key end, value end. Raises: YamlReadError."""
     reject_hostile_characters(block.replace("\r", ""))
-    _reject_deep_nesting(block)
     root: Any = _compose(block)
     if root is None:
         return {}
@@ -92,7 +86,8 @@ def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
 
 
 def _find_value_end(node: Any) -> int:  # noqa: ANN401 - PyYAML's nodes are untyped
-    """Where a value ends; a block list or map ends with its last item, not at the next token."""
+    """Return the end of a value."""
+    # PyYAML ends a block list or map at the next token, so the end of its last item is used.
     while node.id != "scalar" and not node.flow_style and node.value:
         node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
     end: int = node.end_mark.index
@@ -100,31 +95,23 @@ def _find_value_end(node: Any) -> int:  # noqa: ANN401 - PyYAML's nodes are unty
 
 
 def reject_hostile_characters(block: str) -> None:
-    """Refuse what would make two readers see two different documents. Raises: YamlRefused."""
+    """Reject characters that YAML parsers read differently. Raises: YamlReadError."""
     if block.replace("\n", "").isprintable():
         return
-    if (odd := _AMBIGUOUS_LINE_BREAKS.search(block)) is not None:
-        raise YamlReadError(
-            Finding(
-                Code.ODD_LINE_BREAK,
-                f"the frontmatter holds {odd.group()!r}, which some readers take for a line break",
-                _find_line_number(block, odd.start()),
-                "remove the character",
-            )
-        )
-    if (control := _CONTROLS.search(block)) is not None:
-        raise YamlReadError(
-            Finding(
-                Code.CONTROL_CHARACTER,
-                f"the frontmatter holds the control character {control.group()!r}",
-                _find_line_number(block, control.start()),
-                "remove the character",
-            )
-        )
+    if (match := _AMBIGUOUS_LINE_BREAKS.search(block)) is not None:
+        code = Code.ODD_LINE_BREAK
+        message = f"the frontmatter contains {match.group()!r}, a line break to some parsers only"
+    elif (match := _CONTROLS.search(block)) is not None:
+        code = Code.CONTROL_CHARACTER
+        message = f"the frontmatter contains the control character {match.group()!r}"
+    else:
+        return
+    line = block.count("\n", 0, match.start()) + 1
+    raise YamlReadError(Finding(code, message, line, "remove the character"))
 
 
 def find_control_character(value: YamlValue) -> str | None:
-    """A control character that an escape put into `value`, if any."""
+    """Return the first control character in `value`, which an escape produced."""
     if isinstance(value, str):
         match = _CONTROLS.search(value)
         return None if match is None else match.group()
@@ -132,11 +119,7 @@ def find_control_character(value: YamlValue) -> str | None:
         parts: list[YamlValue] = [*value.keys(), *value.values()]
     else:
         parts = value if isinstance(value, list) else []
-    return next((found for part in parts if (found := find_control_character(part))), None)
-
-
-def _find_line_number(block: str, offset: int) -> int:
-    return block.count("\n", 0, offset) + 1
+    return next((c for part in parts if (c := find_control_character(part))), None)
 
 
 def _reject_deep_nesting(block: str) -> None:
@@ -165,15 +148,13 @@ def _find_too_deep_line(block: str) -> int | None:
 
 
 def _build_depth_finding(line: int) -> Finding:
-    return Finding(
-        Code.YAML_DEPTH,
-        f"the frontmatter nests deeper than {MAX_DEPTH} levels",
-        line,
-        "flatten it",
-    )
+    message = f"the frontmatter is nested deeper than {MAX_DEPTH} levels"
+    return Finding(Code.YAML_DEPTH, message, line, "flatten it")
 
 
 def _compose(block: str) -> Node | None:
+    _reject_deep_nesting(block)
+
     def compose() -> Node | None:
         loader = _build_loader_class()(block)
         try:
@@ -192,7 +173,7 @@ def _translate_errors(read: Callable[[], _T]) -> _T:
         return read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = error.problem or error.context or "it cannot be read"
+        problem = error.problem or error.context or "unknown error"
         line = None if mark is None else mark.line + 1
         raise YamlReadError(_build_invalid_finding(problem, line), is_repairable=True) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -204,7 +185,7 @@ def _build_invalid_finding(problem: str, line: int | None) -> Finding:
         Code.YAML_INVALID,
         f"the frontmatter is not valid YAML: {problem}",
         line,
-        "quote values that hold ': ', '#' or quotes",
+        "quote values that contain ': ', '#' or quotes",
     )
 
 
@@ -213,7 +194,7 @@ def _build_loader_class() -> Any:  # noqa: ANN401 - PyYAML's loader classes have
     import yaml  # noqa: PLC0415
 
     class TextNodes:
-        """Leaves every scalar as text; which of them are typed is for the reader to notice."""
+        """Resolver that leaves every scalar as text; the node reader finds typed ones."""
 
         def resolve(self, kind: type, _value: object, _implicit: object) -> str:
             if kind is yaml.ScalarNode:
@@ -225,7 +206,7 @@ def _build_loader_class() -> Any:  # noqa: ANN401 - PyYAML's loader classes have
         def ascend_resolver(self) -> None: ...
 
     if yaml.__with_libyaml__:
-        from yaml._yaml import CParser  # noqa: PLC0415 - its public home
+        from yaml._yaml import CParser  # noqa: PLC0415 - PyYAML exports it nowhere else
 
         class CLoader(CParser, TextNodes): ...
 
@@ -246,7 +227,7 @@ def _build_loader_class() -> Any:  # noqa: ANN401 - PyYAML's loader classes have
 
 
 class _NodeReader:
-    """Turns nodes into values, counting and refusing as it goes."""
+    """Converts nodes to values and enforces the limits."""
 
     def __init__(self) -> None:
         self.visited: set[int] = set()
@@ -257,7 +238,7 @@ class _NodeReader:
             raise YamlReadError(
                 Finding(
                     Code.YAML_NOT_A_MAP,
-                    "the frontmatter is not a list of 'key: value' lines",
+                    "the frontmatter is not a map of 'key: value' lines",
                     root.start_mark.line + 1,
                     "write at least 'name: …' and 'description: …'",
                 )
@@ -296,20 +277,19 @@ class _NodeReader:
             if text in _NULLS:
                 return None
             if TYPED_SCALAR.fullmatch(text):
-                self.result.findings.append(
-                    build_not_text_finding(label, text, node.start_mark.line + 1)
-                )
+                line = node.start_mark.line + 1
+                self.result.findings.append(build_not_text_finding(label, text, line))
         return text
 
     def _read_text_map(self, label: str, node: Any) -> YamlValue:  # noqa: ANN401
         self._check_node(node, 2)
-        found: dict[str, YamlValue] = {}
+        fields: dict[str, YamlValue] = {}
         for key, child in self._read_pairs(node, 3):
             if child.id == "scalar":
-                found[key] = self._read_text(f"{label}.{key}", child)
+                fields[key] = self._read_text(f"{label}.{key}", child)
             else:
-                found[key] = self._read_value(child, 3)
-        return found
+                fields[key] = self._read_value(child, 3)
+        return fields
 
     def _read_value(self, node: Any, depth: int) -> YamlValue:  # noqa: ANN401
         self._check_node(node, depth)
@@ -325,11 +305,12 @@ class _NodeReader:
             for key, child in self._read_pairs(node, depth + 1)
         }
 
-    def _read_plain_scalar(self, text: str) -> Any:  # noqa: ANN401 - a value, or what a subclass gives
+    def _read_plain_scalar(self, text: str) -> Any:  # noqa: ANN401 - a subclass returns numbers too
         return BOOLEANS.get(text, text)
 
     def _check_node(self, node: Any, depth: int) -> None:  # noqa: ANN401
         line = node.start_mark.line + 1
+        # The composer returns the same node again for an alias.
         if id(node) in self.visited:
             raise YamlReadError(
                 Finding(Code.YAML_ALIAS, "the frontmatter uses an alias", line, "repeat the value")
@@ -338,30 +319,20 @@ class _NodeReader:
         if depth > MAX_DEPTH:
             raise YamlReadError(_build_depth_finding(line))
         if len(self.visited) > MAX_NODES:
-            raise YamlReadError(
-                Finding(
-                    Code.YAML_NODES,
-                    f"the frontmatter holds more than {MAX_NODES} values",
-                    line,
-                    "move data into a file beside SKILL.md",
-                )
-            )
+            message = f"the frontmatter contains more than {MAX_NODES} values"
+            hint = "move data into another file of the skill"
+            raise YamlReadError(Finding(Code.YAML_NODES, message, line, hint))
         if node.tag not in (_STR, _SEQ, _MAP):
-            raise YamlReadError(
-                Finding(
-                    Code.YAML_TAG, f"the frontmatter uses the tag {node.tag!r}", line, "drop it"
-                )
-            )
+            message = f"the frontmatter uses the tag {node.tag!r}"
+            raise YamlReadError(Finding(Code.YAML_TAG, message, line, "remove it"))
         if node.id != "scalar" and node.flow_style:
-            self._report_flow_style(node.start_mark.line + 1)
-
-    def _report_flow_style(self, line: int) -> None:
-        if not any(found.code is Code.YAML_FLOW for found in self.result.findings):
-            self.result.findings.append(build_flow_style_finding(line))
+            findings = self.result.findings
+            if not any(finding.code is Code.YAML_FLOW for finding in findings):
+                findings.append(build_flow_style_finding(line))
 
 
 class _TypedNodeReader(_NodeReader):
-    """Reads numbers as YAML's core schema does."""
+    """Node reader that returns numbers as the core schema does."""
 
-    def _read_plain_scalar(self, text: str) -> Any:  # noqa: ANN401 - what JSON can hold
+    def _read_plain_scalar(self, text: str) -> Any:  # noqa: ANN401 - a JSON value
         return parse_number(text) if NUMBER_PATTERN.fullmatch(text) else BOOLEANS.get(text, text)

@@ -1,8 +1,8 @@
-"""Frontmatter as JSON: every field the author wrote, of the type that readers of YAML give it.
+"""Frontmatter as JSON, with the types that other YAML parsers produce.
 
-Our own reading keeps text as written, so that `version: 1.10` stays "1.10". Others compare what we
-publish with what their YAML reader says, and to that one it is a number. What the specification
-calls text stays text: it is what both must read.
+The readers here return `version: 1.10` as the text "1.10". Clients compare published frontmatter
+with the result of their own YAML parser, where it is a number. Fields that the specification
+defines as text are text in both.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def to_json_fields(data: bytes, fields: Fields) -> Mapping[str, JsonValue]:
-    """The `fields` of a SKILL.md, whose bytes are `data`, as JSON."""
+    """Convert the `fields` of the SKILL.md `data` to JSON values."""
     others = [value for key, value in fields.items() if key not in KNOWN_FIELDS]
     block = find_frontmatter(data)
     if not any(map(_contains_number, others)) or not isinstance(block, FrontmatterBlock):
         return {**fields}
     try:
         typed = read_typed_yaml(decode_text(data[block.start : block.end]))
-    except YamlReadError:  # it was repaired, so no other reader takes it either
+    except YamlReadError:  # `fields` were repaired; other parsers reject the file
         return {**fields}
     return {key: value if key in KNOWN_FIELDS else typed[key] for key, value in fields.items()}
 

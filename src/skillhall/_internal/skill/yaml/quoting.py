@@ -1,4 +1,4 @@
-"""Writing one value as YAML that every reader understands the same way."""
+"""Writes a value as a YAML scalar that every parser reads the same way."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SPECIAL = re.compile(
 
 
 def quote_scalar(text: str) -> str:
-    """`text` as a double-quoted YAML scalar on one line."""
+    """Return `text` as a double-quoted scalar on one line."""
     return f'"{_SPECIAL.sub(_escape, text)}"'
 
 
 def format_scalar(text: str) -> str:
-    """`text` as a plain scalar where that is beyond doubt, else double-quoted."""
-    read = read_simple_yaml(f"name: {text}\n")
-    return text if read == SimpleYamlResult({"name": text}) else quote_scalar(text)
+    """Return `text` as a plain scalar if that is unambiguous, else double-quoted."""
+    result = read_simple_yaml(f"name: {text}\n")
+    return text if result == SimpleYamlResult({"name": text}) else quote_scalar(text)
 
 
 def _escape(match: re.Match[str]) -> str:

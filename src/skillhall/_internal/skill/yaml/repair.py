@@ -1,4 +1,4 @@
-"""One lenient pass over frontmatter that YAML refused: top-level `key: value` lines as text."""
+"""Repair of invalid frontmatter: broken top-level values are read as plain text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n]")
-_MAX_ENTRIES = 500
+_MAX_ENTRIES = 500  # each one is parsed separately
 
 
 class _FieldEntry(NamedTuple):
@@ -35,72 +35,69 @@ class _FieldEntry(NamedTuple):
 
     @property
     def is_obviously_invalid(self) -> bool:
-        """Whether no YAML reader takes this entry, which a glance can tell."""
+        """Whether the value is one line with one of the most common errors."""
         first, *rest = self.value_lines
         text = first.rstrip(" ")
-        return (
-            bool(text) and not any(map(str.strip, rest)) and explain_invalid_value(text) is not None
-        )
+        if not text or any(map(str.strip, rest)):
+            return False
+        return explain_invalid_value(text) is not None
 
     def to_text(self) -> str:
         first, *rest = self.value_lines
-        kept = rest if _BLOCK_STYLE.fullmatch(first) else self.value_lines
-        return " ".join(part for line in kept if (part := line.strip()))
+        lines = rest if _BLOCK_STYLE.fullmatch(first) else self.value_lines
+        return " ".join(part for line in lines if (part := line.strip()))
 
 
 def repair_yaml(block: str, error: YamlReadError) -> YamlResult:
-    """The fields of `block`, each broken one as plain text. Raises: YamlRefused."""
+    """Read the fields of `block`, broken ones as plain text. Raises: YamlReadError."""
     entries = _split_entries(block)
     if not 0 < len(entries) <= _MAX_ENTRIES:
         raise error
     fields: Fields = {}
     broken: list[_FieldEntry] = []
-    noticed: dict[tuple[Code, str], Finding] = {}
+    findings: dict[tuple[Code, str], Finding] = {}
     for entry in entries:
-        alone = _read_entry(entry)
-        if entry.key in fields:
-            noticed[Code.DUPLICATE_KEY, entry.key] = build_duplicate_key_finding(
-                entry.key, entry.line
-            )
-        if alone is None:
+        key, result = entry.key, _read_entry(entry)
+        if key in fields:
+            findings[Code.DUPLICATE_KEY, key] = build_duplicate_key_finding(key, entry.line)
+        if result is None:
             broken.append(entry)
-            fields[entry.key] = entry.to_text()
-        elif entry.key not in alone.fields:
+            fields[key] = entry.to_text()
+        elif key not in result.fields:
             raise error
         else:
-            fields[entry.key] = alone.fields[entry.key]
-            for found in shift_lines(alone.findings, entry.line - 1):
-                # Flow style is told once, as the other readers do.
-                about = "" if found.code is Code.YAML_FLOW else found.message
-                noticed.setdefault((found.code, about), found)
-    return YamlResult(
-        fields, [_build_entries_repaired_finding(error.finding, broken), *noticed.values()]
-    )
+            fields[key] = result.fields[key]
+            for finding in shift_lines(result.findings, entry.line - 1):
+                # Flow style is reported once per block, as by the other readers.
+                subject = "" if finding.code is Code.YAML_FLOW else finding.message
+                findings.setdefault((finding.code, subject), finding)
+    repaired = _build_entries_repaired_finding(error.finding, broken)
+    return YamlResult(fields, [repaired, *findings.values()])
 
 
 def locate_fields_leniently(block: str) -> dict[str, tuple[int, int, int]]:
-    """Offsets of each top-level `key: value` entry: key start, key end, value end."""
+    """Locate each top-level `key: value` entry: key start, key end, value end."""
     starts = [0, *(match.end() for match in _LINE_BREAK.finditer(block))]
-    found = {}
+    offsets = {}
     for entry in _split_entries(_LINE_BREAK.sub("\n", block)):
         start = starts[entry.line - 1]
         end = starts[min(entry.line - 1 + len(entry.lines), len(starts) - 1)]
-        found[entry.key] = (start, start + len(entry.key), end)
-    return found
+        offsets[entry.key] = (start, start + len(entry.key), end)
+    return offsets
 
 
 def _read_entry(entry: _FieldEntry) -> YamlResult | None:
-    """What one entry says by itself; `None` if its syntax is wrong. Raises: YamlRefused."""
+    """Read one entry alone; `None` if its syntax is wrong. Raises: YamlReadError."""
     if entry.is_obviously_invalid:
         return None
     text = "\n".join(entry.lines) + "\n"
-    plain = read_simple_yaml(text)
-    if plain is not None and not plain.invalid_values:
-        return YamlResult(plain.fields, [*plain.findings])
+    simple = read_simple_yaml(text)
+    if simple is not None and not simple.invalid_values:
+        return YamlResult(simple.fields, [*simple.findings])
     try:
         return read_full_yaml(text)
-    except YamlReadError as refusal:
-        if not refusal.is_repairable:
+    except YamlReadError as error:
+        if not error.is_repairable:
             raise
         return None
 
@@ -131,7 +128,7 @@ def _build_entries_repaired_finding(cause: Finding, entries: list[_FieldEntry]) 
     entry = entries[0]
     return Finding(
         Code.YAML_REPAIRED,
-        f"{cause.message}; {', '.join(repr(e.key) for e in entries)} was read as plain text",
+        f"{cause.message}; {', '.join(repr(e.key) for e in entries)} read as plain text",
         entry.line,
         build_quote_hint(entry.key, entry.to_text()),
     )

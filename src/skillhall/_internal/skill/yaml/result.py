@@ -1,4 +1,4 @@
-"""What every YAML reader gives, and the findings they must word alike."""
+"""The result type and the findings that all YAML readers share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillhall._internal.skill.yaml.values import Fields
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# What some YAML version reads as something other than text.
+# Plain scalars that are not text in some version of YAML.
 TYPED_SCALAR = re.compile(
     r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)"  # integers
     r"|[-+]?(?:[0-9][0-9_]*)?\.?[0-9_]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*\."  # floats
@@ -24,14 +24,14 @@ _MAX_HINT_LENGTH = 60  # characters of a value that a hint repeats
 
 
 class YamlResult(NamedTuple):
-    """What a block said: its fields, and what was noticed on the way (lines count from 1)."""
+    """The fields of a block and its findings; lines count from 1."""
 
     fields: Fields
     findings: list[Finding]
 
 
 class InvalidValue(NamedTuple):
-    """A field whose one-line value no YAML reader takes; it is read as plain text."""
+    """A field whose one-line value is not YAML and is read as plain text."""
 
     key: str
     line: int
@@ -39,68 +39,60 @@ class InvalidValue(NamedTuple):
 
 
 def build_flow_style_finding(line: int) -> Finding:
-    """The finding for the first use of flow style."""
+    """Build the finding for the first use of flow style."""
     return Finding(Code.YAML_FLOW, "the frontmatter uses flow style ([…] or {…})", line)
 
 
 def build_not_text_finding(label: str, text: str, line: int) -> Finding:
-    """The finding for a value that is more than text to YAML, where text is expected."""
+    """Build the finding for a typed scalar where text is expected."""
     return Finding(
         Code.NOT_TEXT,
-        f"{label!r} looks like a number, date or yes/no to YAML; read as {text!r}",
+        f"{label!r} is a number, date or boolean in YAML; read as {text!r}",
         line,
         f"quote it: {label.rpartition('.')[2]}: {text!r}",
     )
 
 
 def build_duplicate_key_finding(key: str, line: int) -> Finding:
-    """The finding for a key that stands more than once."""
-    return Finding(
-        Code.DUPLICATE_KEY,
-        f"{key!r} stands more than once; the last value wins",
-        line,
-        "remove one of them",
-    )
+    """Build the finding for a duplicate key."""
+    message = f"duplicate key {key!r}; the last value is used"
+    return Finding(Code.DUPLICATE_KEY, message, line, "remove one of them")
 
 
 def shift_lines(findings: Iterable[Finding], offset: int) -> list[Finding]:
-    """The findings of a part, with lines counted from the top of the whole."""
-    return [
-        Finding(found.code, found.message, (found.line or 1) + offset, found.hint)
-        for found in findings
-    ]
+    """Add `offset` to the lines of the findings, to count from the top of the file."""
+    return [Finding(f.code, f.message, (f.line or 1) + offset, f.hint) for f in findings]
 
 
 def explain_invalid_value(text: str) -> str | None:
-    """Why no YAML reader takes this one-line value, if a glance can tell."""
+    """Return why a one-line value is not YAML, for the most common errors."""
     if text[0] in "\"'":
-        return "opens a quote that is never closed" if text.count(text[0]) == 1 else None
+        return "has an unclosed quote" if text.count(text[0]) == 1 else None
     if text[0] in "[{":
         is_open = "]" not in text and "}" not in text
-        return "opens a bracket that is never closed" if is_open else None
+        return "has an unclosed bracket" if is_open else None
     if text[0].isalpha() and ": " in text and " #" not in text and text[-1] != ":":
-        return "holds ': ' outside quotes, which is not YAML"
+        return "contains ': ' outside quotes, which is not valid YAML"
     return None
 
 
 def build_repaired_finding(invalid_values: Sequence[InvalidValue]) -> Finding:
-    """The finding for fields that were read as plain text."""
-    reasons = dict.fromkeys(explain_invalid_value(fault.text) for fault in invalid_values)
-    reason = next(iter(reasons)) if len(reasons) == 1 else "cannot be read as YAML"
-    names = ", ".join(repr(fault.key) for fault in invalid_values)
+    """Build the finding for fields that were read as plain text."""
+    reasons = dict.fromkeys(explain_invalid_value(value.text) for value in invalid_values)
+    reason = next(iter(reasons)) if len(reasons) == 1 else "are not valid YAML"
+    names = ", ".join(repr(value.key) for value in invalid_values)
     return Finding(
         Code.YAML_REPAIRED,
-        f"{names} {reason}; it was read as plain text",
+        f"{names} {reason}; read as plain text",
         invalid_values[0].line,
         build_quote_hint(invalid_values[0].key, invalid_values[0].text),
     )
 
 
 def build_quote_hint(key: str, value: str) -> str:
-    """What to write instead of a value that is not YAML."""
-    from skillhall._internal.skill.yaml.quoting import quote_scalar  # noqa: PLC0415 - which asks the fast reader
+    """Build the hint to quote a value."""
+    # Imported here, since quoting imports the fast reader, which imports this module.
+    from skillhall._internal.skill.yaml.quoting import quote_scalar  # noqa: PLC0415
 
-    shown = quote_scalar(
-        value if len(value) <= _MAX_HINT_LENGTH else value[:_MAX_HINT_LENGTH] + "…"
-    )
-    return f"quote the value: {key}: {shown}"
+    shown = value if len(value) <= _MAX_HINT_LENGTH else value[:_MAX_HINT_LENGTH] + "…"
+    return f"quote the value: {key}: {quote_scalar(shown)}"

@@ -1,4 +1,4 @@
-"""The values that frontmatter can hold, and the names of the fields the specification knows."""
+"""Value types of frontmatter, and the fields of the specification."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ JsonValue: TypeAlias = (
 # Fields whose value is text: `version: 1.10` stays "1.10", and `name: 0123` never becomes 83.
 TEXT_FIELDS = frozenset({"name", "description", "license", "compatibility"})
 KNOWN_FIELDS = TEXT_FIELDS | {"metadata", "allowed-tools"}
-# Not in the specification, but heeded everywhere: no model is shown such a skill.
+# Not in the specification, but common among agents: hides the skill from models.
 HIDDEN_FIELD = "disable-model-invocation"
 
-# Only these six words are true or false; `yes` and `on` are text, as in YAML 1.2.
+# As in YAML 1.2: `yes` and `on` are text.
 BOOLEANS = {
     "true": True,
     "True": True,
@@ -28,8 +28,8 @@ BOOLEANS = {
     "FALSE": False,
 }
 
-# Numbers of the core schema of YAML 1.2, as long as every reader of JSON holds them exactly;
-# infinities are no JSON.
+# Numbers of the YAML 1.2 core schema, limited to those that every JSON parser represents exactly.
+# Infinities are not JSON.
 _INTEGER = r"[-+]?[0-9]{1,15}"
 _FLOAT = r"[-+]?(?:\.[0-9]{1,15}|[0-9]{1,15}(?:\.[0-9]{0,15})?)(?:[eE][-+]?[0-9]{1,2})?"
 _OTHER_BASE = r"0o[0-7]{1,15}|0x[0-9a-fA-F]{1,12}"
@@ -37,19 +37,19 @@ NUMBER_PATTERN = re.compile(f"{_INTEGER}|{_FLOAT}|{_OTHER_BASE}")
 
 
 def parse_number(text: str) -> int | float:
-    """The number that a text is which `NUMBER` matches."""
+    """Parse a text that matches `NUMBER_PATTERN`."""
     if re.fullmatch(_OTHER_BASE, text):
         return int(text, 0)
     return int(text) if re.fullmatch(_INTEGER, text) else float(text)
 
 
 def is_hidden_value(value: object) -> bool:
-    """Whether the value of the hiding field hides a skill."""
+    """Whether this value of `HIDDEN_FIELD` hides a skill."""
     return value is True or (isinstance(value, str) and value.strip().lower() == "true")
 
 
 def describe_type(value: YamlValue) -> str:
-    """What a person would call the kind of `value`."""
+    """Name the type of `value` for a message."""
     if value is None:
         return "empty"
     if isinstance(value, bool):

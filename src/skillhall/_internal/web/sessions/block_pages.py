@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill.edit import normalize_newlines
+from skillhall._internal.skill.frontmatter import normalize_newlines
 from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
 from skillhall._internal.web.sessions.board_pages import block_title

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from skillhall._internal.http.errors import error_status
-from skillhall._internal.skill.edit import (
-    SkillText,
-    edit_skill_md,
-    normalize_newlines,
-    parse_skill_text,
-)
+from skillhall._internal.skill.edit import SkillText, edit_skill_md, parse_skill_text
+from skillhall._internal.skill.frontmatter import normalize_newlines
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
 from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.page_request import Notice
