@@ -560,7 +560,7 @@ def test_a_host_that_is_gone_or_unknown_leaves_the_last_state(
     read_git(reference, named, source_text="x")
     assert "cannot be reached" in read_git(reference, named, source_text="x").stale
     lost = GitAccess(access.cache_directory, LOOPBACK, resolve=_fail)
-    assert "its address cannot be found" in read_git(reference, lost, source_text="x").stale
+    assert "DNS lookup failed" in read_git(reference, lost, source_text="x").stale
 
 
 def _fail(_host: str, _port: int) -> list[str]:
