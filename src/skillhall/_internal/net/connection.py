@@ -93,7 +93,7 @@ def _resolve_addresses(request: ConnectionRequest, policy: AddressPolicy) -> tup
     resolver = _TimeLimitedResolver(request.network.resolve, request.timeout)
     addresses = resolve_allowed_addresses(url.host, url.port, policy, resolver)
     if url.scheme == "http" and not all(map(policy.is_explicitly_allowed, addresses)):
-        raise SourceRejected("scheme", url.place, "'http' is not safe", "use https")
+        raise SourceRejected("scheme", url.without_query, "'http' is not safe", "use https")
     return addresses
 
 
@@ -204,5 +204,5 @@ class Connection(io.RawIOBase):
         count = self._socket.recv_into(buffer)
         self._remaining_bytes -= count
         if self._remaining_bytes < 0:
-            raise TooLarge(self._request.url.place, self._max_bytes)
+            raise TooLarge(self._request.url.without_query, self._max_bytes)
         return count

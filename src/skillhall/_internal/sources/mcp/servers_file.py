@@ -106,7 +106,7 @@ def _check_url(text: str) -> str:
     url = WebUrl.parse(text)
     if url.fragment or url.query:
         raise SourceRejected("url", text, "a server's address has no query and no fragment")
-    return url.place
+    return url.without_query
 
 
 # The file

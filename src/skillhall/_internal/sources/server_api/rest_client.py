@@ -111,7 +111,7 @@ class ServerConnection:
     @property
     def base_url(self) -> str:
         """The address without anything secret, in one spelling."""
-        return self.url.place.rstrip("/")
+        return self.url.without_query.rstrip("/")
 
     def get(self, path: str, query: Mapping[str, str]) -> ApiResponse:
         """An answer. Raises: SourceUnavailable, NotAuthenticated, ServerRefused."""
