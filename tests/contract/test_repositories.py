@@ -138,7 +138,9 @@ def noted(one: Told) -> list[tuple[Code, str]]:
 
 
 @pytest.mark.parametrize("more", [{}, MANY], ids=["few files", "an archive"])
-def test_plain_files_and_programs(repo: GitRepo, tmp_path: Path, more: dict[str, bytes]) -> None:
+def test_regular_and_executable_files(
+    repo: GitRepo, tmp_path: Path, more: dict[str, bytes]
+) -> None:
     commit = repo.commit(FINE | more, MODES)
     found = read_both(repo, tmp_path)
     assert (found.commit, len(found.bundles)) == (commit, 1)
@@ -146,7 +148,7 @@ def test_plain_files_and_programs(repo: GitRepo, tmp_path: Path, more: dict[str,
     assert found.bundles[0][2] == ()
 
 
-def test_everything_that_is_odd(repo: GitRepo, tmp_path: Path) -> None:
+def test_links_submodules_and_unsafe_names(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit(FINE | MANY | ODD, MODES)
     [pdf] = read_both(repo, tmp_path).bundles
     kept = {"README", "readme", "Data/x", "data/x", "data/y", "caf\xe9", "cafe\u0301", "large"}
@@ -171,7 +173,7 @@ def test_everything_that_is_odd(repo: GitRepo, tmp_path: Path) -> None:
     ]
 
 
-def test_a_tree_that_github_cuts(repo: GitRepo, tmp_path: Path) -> None:
+def test_tree_truncated_by_github(repo: GitRepo, tmp_path: Path) -> None:
     # An archive shows a submodule as an empty folder, as it does any other one.
     files = {path: data for path, data in (FINE | MANY | ODD).items() if "module" not in path}
     repo.commit(files, MODES)
@@ -180,14 +182,14 @@ def test_a_tree_that_github_cuts(repo: GitRepo, tmp_path: Path) -> None:
     assert by_github(repo, "", tmp_path, truncated=True) == whole
 
 
-def test_a_skill_at_the_top_with_another_inside(repo: GitRepo, tmp_path: Path) -> None:
+def test_root_skill_with_nested_skill(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit({"SKILL.md": SKILL, "a/b.md": b"b", "skills/inner/SKILL.md": SKILL})
     [top] = read_both(repo, tmp_path).bundles
     assert top[0] == ""
     assert paths(top) == ["SKILL.md", "a/b.md", "skills/inner/SKILL.md"]
 
 
-def test_several_skills_and_what_lies_between_them(repo: GitRepo, tmp_path: Path) -> None:
+def test_several_skills_and_other_files(repo: GitRepo, tmp_path: Path) -> None:
     places = ["b/c/d", "a", "b", ".claude/skills/x", "node_modules/y", "B", "skills/.curated/z"]
     repo.commit({"x.md": b"x", "n/x.md": b"x"} | {f"{one}/SKILL.md": SKILL for one in places})
     found = read_both(repo, tmp_path).bundles
@@ -196,7 +198,7 @@ def test_several_skills_and_what_lies_between_them(repo: GitRepo, tmp_path: Path
 
 
 @pytest.mark.parametrize("folder", ["con", "a:b", "a\\b", "end.", "~", "x/nul", ".svn", "x/.hg"])
-def test_a_skill_in_a_folder_that_is_not_safe(repo: GitRepo, tmp_path: Path, folder: str) -> None:
+def test_skill_in_unsafe_folder(repo: GitRepo, tmp_path: Path, folder: str) -> None:
     repo.commit({f"{folder}/SKILL.md": SKILL, "skills/pdf/SKILL.md": SKILL})
     assert [one[0] for one in read_both(repo, tmp_path).bundles] == ["skills/pdf"]
 
@@ -205,7 +207,7 @@ def test_a_skill_in_a_folder_that_is_not_safe(repo: GitRepo, tmp_path: Path, fol
     ("path", "error"),
     [("pdf", NoSkillThere), ("fdp", SkillNotFound), ("skills/fdp", SkillNotFound), ("", None)],
 )
-def test_what_is_not_there(
+def test_missing_skills_and_refs(
     repo: GitRepo, tmp_path: Path, path: str, error: type[SkillhallError] | None
 ) -> None:
     files = {"pdf/SKILL.md": b"/etc/passwd", "pdf/x": b"x", "skills/csv/SKILL.md": SKILL}
@@ -214,7 +216,7 @@ def test_what_is_not_there(
     assert (found.error[0] if found.error else None) is error
 
 
-def test_more_files_than_a_skill_may_have(repo: GitRepo, tmp_path: Path) -> None:
+def test_file_limit(repo: GitRepo, tmp_path: Path) -> None:
     huge, small = repo.blob(bytes(MAX_FILE_SIZE + 1)), repo.blob(b"x")
     names = [f"{number:04}" for number in range(MAX_FILES)]
     many = repo.tree([("100644", huge if name == "0000" else small, name) for name in names])
@@ -243,7 +245,7 @@ def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> li
 
 
 @pytest.mark.parametrize("path", ["", "skills"])
-def test_a_level_of_prompts_is_the_same_by_both(repo: GitRepo, tmp_path: Path, path: str) -> None:
+def test_level_of_prompts_is_equal(repo: GitRepo, tmp_path: Path, path: str) -> None:
     repo.commit({**FINE, **MANY, **ODD, "hello.md": SKILL, "skills/a.md": b"x"}, MODES)
     by_git_itself, by_api = read_levels(repo, tmp_path / "cache", path)
     assert by_api == by_git_itself
@@ -251,7 +253,7 @@ def test_a_level_of_prompts_is_the_same_by_both(repo: GitRepo, tmp_path: Path, p
     assert by_api.findings
 
 
-def test_a_level_that_is_not_there_is_the_same_error_by_both(repo: GitRepo, tmp_path: Path) -> None:
+def test_missing_level_gives_the_same_error(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit(FINE, MODES)
     with run_github_api_server() as github, run_git_server(repo.folder.parents[1]) as site:
         github.repositories[TEXT] = load_git_repository(repo.folder, TEXT)

@@ -142,16 +142,14 @@ READERS: dict[str, Callable[[Path, Mapping[str, bytes]], list[str]]] = {
 
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize("reader", READERS)
-def test_a_clone_gives_the_same_skills_as_its_tarball(
-    reader: str, tree: str, tmp_path: Path
-) -> None:
+def test_clone_gives_the_same_skills_as_tarball(reader: str, tree: str, tmp_path: Path) -> None:
     if reader == "git" and shutil.which("git") is None:
         pytest.skip("there is no git")
     expected = sorted(folder for folder, is_shown in TREES[tree].items() if is_shown)
     assert sorted(READERS[reader](tmp_path, files_of(TREES[tree]))) == expected
 
 
-def test_search_finds_curated_skills_of_a_clone(
+def test_search_finds_curated_skills_of_clone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clone = written(tmp_path, files_of(COLLECTION))
@@ -160,7 +158,7 @@ def test_search_finds_curated_skills_of_a_clone(
     assert hit["location"] == str(clone / "skills/.curated/notes/SKILL.md")
 
 
-def test_the_folder_of_skills_inside_a_clone_shows_its_groups_too(tmp_path: Path) -> None:
+def test_skills_folder_of_clone_shows_groups(tmp_path: Path) -> None:
     clone = written(tmp_path, files_of(COLLECTION))
     found = load_catalog([str(clone / "skills")], settings=settings_for(tmp_path))
     assert [skill.id for skill in found] == [".system/deep/er/mail", ".curated/notes", "pdf"]
@@ -170,12 +168,12 @@ def test_the_folder_of_skills_inside_a_clone_shows_its_groups_too(tmp_path: Path
     "profile",
     ["specification", "prompt-repository", "local-skills", "instruction-skills", "skill-import"],
 )
-def test_profiles_that_skip_hidden_folders_keep_doing_so(profile: str, tmp_path: Path) -> None:
+def test_profiles_can_skip_hidden_groups(profile: str, tmp_path: Path) -> None:
     clone = written(tmp_path, {"skills/.curated/notes/SKILL.md": make_skill_md("notes")})
     found = load_catalog([str(clone / "skills")], profile, settings=settings_for(tmp_path))
     assert len(found) == 0
 
 
-def test_add_reads_a_folder_as_deep_as_its_archive(tmp_path: Path) -> None:
+def test_add_reads_folder_as_deep_as_archive(tmp_path: Path) -> None:
     deep = {"a/b/c/d/e/f/g/h/pdf/SKILL.md": make_skill_md("pdf"), "README.md": b"x"}
     assert by_add(tmp_path, deep) == by_tarball(tmp_path, deep) == ["a/b/c/d/e/f/g/h/pdf"]

@@ -132,7 +132,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # What arrives
 
 
-def test_one_skill_comes_without_the_rest_of_the_repository(
+def test_one_skill_is_fetched_without_the_rest(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     found = read(site, access, "skills/pdf")
@@ -145,11 +145,11 @@ def test_one_skill_comes_without_the_rest_of_the_repository(
     assert len(site.requests) == ONE_READING
 
 
-def test_without_a_path_all_skills_come(site: GitServer, access: GitAccess) -> None:
+def test_reference_without_path_returns_all_skills(site: GitServer, access: GitAccess) -> None:
     assert [bundle.folder for bundle in read(site, access).bundles] == ["skills/csv", "skills/pdf"]
 
 
-def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
+def test_root_skill_has_all_files_and_no_name(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"SKILL.md": PDF, "scripts/run.sh": b"#!/bin/sh\n"})
@@ -158,7 +158,7 @@ def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
     assert list(bundle.files) == ["SKILL.md", "scripts/run.sh"]
 
 
-def test_bytes_and_execute_bits_are_those_of_the_commit(
+def test_bytes_and_modes_are_those_of_commit(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     odd = bytes(range(256)) + b"\r\n\0"
@@ -170,7 +170,7 @@ def test_bytes_and_execute_bits_are_those_of_the_commit(
     assert [path for path, file in bundle.files.items() if file.executable] == ["go"]
 
 
-def test_links_and_submodules_are_left_out_and_named(
+def test_links_and_submodules_are_skipped_with_findings(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     hooked = b'[submodule "x"]\n\tpath = x\n\turl = https://example.com/x.git\n'
@@ -193,7 +193,7 @@ def test_links_and_submodules_are_left_out_and_named(
     ]
 
 
-def test_unsafe_names_are_left_out_and_shown_harmlessly(
+def test_unsafe_names_are_skipped_and_escaped(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     names = ["a\\b", "c:x", "end.", "con.txt", "x\x1b[31m", "caf\udce9"]
@@ -204,25 +204,21 @@ def test_unsafe_names_are_left_out_and_shown_harmlessly(
     assert all(finding.message.isprintable() for finding in bundle.findings)
 
 
-def test_names_that_are_one_name_elsewhere_are_reported(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_colliding_names_are_reported(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     served.commit({"a/SKILL.md": PDF, "a/README": b"1", "a/readme": b"2", "a/Data/x": b"3"})
     [bundle] = read(site, access).bundles
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.CASE_COLLISION, "readme")]
     assert len(bundle.files) == 4
 
 
-def test_a_huge_file_is_left_out_and_its_skill_stays(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_huge_file_is_skipped(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     served.commit({"a/SKILL.md": PDF, "a/huge": bytes(10 * 1024 * 1024 + 1)})
     [bundle] = read(site, access).bundles
     assert list(bundle.files) == ["SKILL.md"]
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_TOO_LARGE, "huge")]
 
 
-def test_too_many_files_are_cut_and_counted(
+def test_files_beyond_limit_are_skipped(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     blob = served.blob(b"x")
@@ -234,14 +230,14 @@ def test_too_many_files_are_cut_and_counted(
     assert [f.code for f in bundle.findings] == [Code.TOO_MANY_FILES]
 
 
-def test_a_server_without_filters_gives_the_same(site: GitServer, access: GitAccess) -> None:
+def test_server_without_filters_gives_the_same(site: GitServer, access: GitAccess) -> None:
     site.filters = False
     [bundle] = read(site, access, "pdf").bundles
     assert contents(bundle) == {"SKILL.md": PDF}
 
 
 @pytest.mark.parametrize("filters", [True, False])
-def test_a_server_of_the_old_protocol_gives_the_same(
+def test_server_with_old_protocol_gives_the_same(
     site: GitServer, access: GitAccess, filters: bool
 ) -> None:
     site.filters, site.newest_protocol = filters, False
@@ -249,7 +245,7 @@ def test_a_server_of_the_old_protocol_gives_the_same(
     assert contents(bundle) == {"SKILL.md": PDF}
 
 
-def test_a_repository_with_long_ids_is_read(site: GitServer, access: GitAccess) -> None:
+def test_sha256_repository_is_read(site: GitServer, access: GitAccess) -> None:
     repo = GitRepo(site.root / "long.git", "sha256")
     commit = repo.commit({"a/SKILL.md": PDF})
     assert len(commit) == 64
@@ -257,7 +253,7 @@ def test_a_repository_with_long_ids_is_read(site: GitServer, access: GitAccess) 
     assert read(site, access, ref=commit, repo="long.git").commit == commit
 
 
-def test_a_missing_skill_and_a_repository_without_any(
+def test_missing_skill_and_repository_without_skills_raise(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     with pytest.raises(SkillNotFound) as caught:
@@ -268,7 +264,7 @@ def test_a_missing_skill_and_a_repository_without_any(
         read(site, access, ref="bare")
 
 
-def test_progress_is_told(site: GitServer, access: GitAccess) -> None:
+def test_progress_is_reported(site: GitServer, access: GitAccess) -> None:
     told: list[tuple[str, int, int]] = []
     noisy = GitAccess(access.cache_directory, LOOPBACK, progress=lambda *a: told.append(a))
     read(site, noisy)
@@ -278,16 +274,14 @@ def test_progress_is_told(site: GitServer, access: GitAccess) -> None:
 # Refs
 
 
-def test_the_head_need_not_be_called_main(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_head_can_have_any_name(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     commit = served.commit({"a/SKILL.md": PDF}, ref="refs/heads/trunk")
     (served.folder / "HEAD").write_text("ref: refs/heads/trunk\n", encoding="ascii")
     assert read(site, access).commit == commit
     assert resolve_commit(GitRef(site.url("acme/skills.git")), access) == commit
 
 
-def test_a_tag_comes_before_a_branch_of_that_name(
+def test_tag_takes_precedence_over_branch(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF}, ref="refs/heads/v1")
@@ -297,7 +291,7 @@ def test_a_tag_comes_before_a_branch_of_that_name(
     assert resolve_commit(GitRef(site.url("acme/skills.git"), "", "v1"), access) == tagged
 
 
-def test_a_branch_with_slashes_is_found_from_its_page(
+def test_branch_with_slashes_is_found_from_page(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     commit = served.commit({"skills/a/SKILL.md": PDF}, ref="refs/heads/feature/new/x")
@@ -307,7 +301,7 @@ def test_a_branch_with_slashes_is_found_from_its_page(
     assert resolve_commit(page, access) == commit
 
 
-def test_a_commit_is_pinned_and_asks_nobody_twice(
+def test_commit_id_is_read_from_cache_without_network(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     commit = served.commit(FILES)
@@ -322,7 +316,7 @@ def test_a_commit_is_pinned_and_asks_nobody_twice(
 
 
 @pytest.mark.parametrize("ref", ["nope", "1" * 40, "blob-tag"])
-def test_an_unknown_ref_is_not_found_and_leaves_nothing(
+def test_unknown_ref_is_not_found_and_leaves_no_files(
     site: GitServer, access: GitAccess, served: GitRepo, ref: str
 ) -> None:
     (served.folder / "refs/tags/blob-tag").write_text(served.blob(b"x"), encoding="ascii")
@@ -331,7 +325,7 @@ def test_an_unknown_ref_is_not_found_and_leaves_nothing(
     assert not (Path(access.cache_directory) / "git").exists()
 
 
-def test_an_unknown_repository_is_not_found(site: GitServer, access: GitAccess) -> None:
+def test_unknown_repository_is_not_found(site: GitServer, access: GitAccess) -> None:
     with pytest.raises(SourceNotFound):
         read(site, access, repo="acme/none.git")
     with pytest.raises(SourceNotFound):
@@ -366,7 +360,7 @@ def test_an_unknown_repository_is_not_found(site: GitServer, access: GitAccess) 
     ],
     ids=lambda reference: f"{reference.url} {reference.ref}",
 )
-def test_hostile_sources_start_nothing_and_make_nothing(
+def test_hostile_references_start_no_process(
     access: GitAccess, recorded: Path, reference: GitRef
 ) -> None:
     public = GitAccess(access.cache_directory, PUBLIC_ONLY)
@@ -390,9 +384,7 @@ class Names:
         return self.answers.pop(0)
 
 
-def test_the_address_that_was_judged_is_the_one_that_is_called(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_git_connects_to_checked_address(site: GitServer, access: GitAccess) -> None:
     names = Names(["127.0.0.1"])
     pinned = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
     found = read_git(GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, source_text="x")
@@ -401,9 +393,7 @@ def test_the_address_that_was_judged_is_the_one_that_is_called(
     assert site.requests[0].headers["host"] == f"skills.invalid:{site.port}"
 
 
-def test_https_asks_the_judged_address_for_the_certificate_of_the_name(
-    served: GitRepo, tmp_path: Path
-) -> None:
+def test_https_verifies_certificate_of_host_name(served: GitRepo, tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path, "skills.invalid")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -416,11 +406,11 @@ def test_https_asks_the_judged_address_for_the_certificate_of_the_name(
         )
         good = GitRef(site.url("acme/skills.git", "skills.invalid"))
         assert len(read_git(good, here, source_text="x").bundles) == 2
-        with pytest.raises(SourceUnavailable, match="certificate is not valid"):
+        with pytest.raises(SourceUnavailable, match="invalid certificate"):
             read_git(GitRef(site.url("acme/skills.git", "other.invalid")), here, source_text="x")
 
 
-def test_a_private_address_behind_a_name_is_refused(access: GitAccess, recorded: Path) -> None:
+def test_host_with_private_address_is_rejected(access: GitAccess, recorded: Path) -> None:
     names = Names(["93.184.215.14", "10.0.0.1"])
     with pytest.raises(SourceRejected):
         read_git(
@@ -434,14 +424,12 @@ def test_a_private_address_behind_a_name_is_refused(access: GitAccess, recorded:
 # Redirects
 
 
-def test_a_repository_that_was_renamed_is_found_at_its_new_place(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_renamed_repository_is_found(site: GitServer, access: GitAccess) -> None:
     site.redirects["/old/"] = site.url("acme/skills.git")
     assert len(read(site, access, repo="old/name").bundles) == 2
 
 
-def test_a_token_does_not_follow_a_redirect(site: GitServer, access: GitAccess) -> None:
+def test_token_is_not_sent_after_redirect(site: GitServer, access: GitAccess) -> None:
     with run_git_server(site.root) as other:
         site.redirects["/old/"] = other.url("acme/skills.git")
         tokens = {f"127.0.0.1:{one.port}": Secret(TOKEN) for one in (site, other)}
@@ -452,7 +440,7 @@ def test_a_token_does_not_follow_a_redirect(site: GitServer, access: GitAccess) 
         assert all("authorization" not in asked.headers for asked in other.requests)
 
 
-def test_a_redirect_to_a_private_address_is_refused(site: GitServer, access: GitAccess) -> None:
+def test_redirect_to_private_address_is_rejected(site: GitServer, access: GitAccess) -> None:
     site.redirects["/old/"] = "http://10.0.0.1/x.git"
     with pytest.raises(SourceRejected):
         read(site, access, repo="old/name")
@@ -462,7 +450,7 @@ def test_a_redirect_to_a_private_address_is_refused(site: GitServer, access: Git
 # Tokens
 
 
-def test_a_token_opens_a_repository_and_is_seen_nowhere(
+def test_token_opens_repository_and_is_not_stored(
     site: GitServer, access: GitAccess, recorded: Path
 ) -> None:
     site.token = TOKEN
@@ -476,7 +464,7 @@ def test_a_token_opens_a_repository_and_is_seen_nowhere(
     assert hidden not in (recorded / "arguments").read_text(encoding="utf-8")
 
 
-def test_git_sees_nothing_of_our_environment(
+def test_git_gets_clean_environment(
     site: GitServer, access: GitAccess, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GITHUB_TOKEN", "https_proxy", "GIT_DIR", "GIT_SSL_NO_VERIFY", "SSH_AUTH_SOCK"):
@@ -486,7 +474,7 @@ def test_git_sees_nothing_of_our_environment(
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="there is no /proc")
-def test_no_process_shows_the_token_while_it_runs(site: GitServer, access: GitAccess) -> None:
+def test_token_is_not_in_process_arguments(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read, site, with_token(access, site))
@@ -499,7 +487,7 @@ def test_no_process_shows_the_token_while_it_runs(site: GitServer, access: GitAc
 
 
 @pytest.mark.parametrize(("token", "words"), [("", "asks for credentials"), ("no", "the token")])
-def test_credentials_that_are_missing_or_wrong_are_told_at_once(
+def test_missing_or_wrong_credentials_fail_without_prompt(
     site: GitServer, access: GitAccess, token: str, words: str
 ) -> None:
     site.token = TOKEN
@@ -510,13 +498,13 @@ def test_credentials_that_are_missing_or_wrong_are_told_at_once(
     assert left_in(access) == []
 
 
-def test_a_token_for_another_host_is_not_sent(site: GitServer, access: GitAccess) -> None:
+def test_token_of_other_host_is_not_sent(site: GitServer, access: GitAccess) -> None:
     tokens = {"127.0.0.1": Secret(TOKEN), "github.com": Secret(TOKEN)}
     read(site, GitAccess(access.cache_directory, LOOPBACK, tokens))
     assert all("authorization" not in asked.headers for asked in site.requests)
 
 
-def test_what_one_token_read_is_not_given_to_another(site: GitServer, access: GitAccess) -> None:
+def test_cache_is_not_shared_between_tokens(site: GitServer, access: GitAccess) -> None:
     site.token = TOKEN
     read(site, with_token(access, site))
     site.status = 503
@@ -530,9 +518,7 @@ def test_what_one_token_read_is_not_given_to_another(site: GitServer, access: Gi
 
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503])
-def test_without_a_copy_a_host_that_fails_is_an_error(
-    site: GitServer, access: GitAccess, status: int
-) -> None:
+def test_failing_host_without_cache_raises(site: GitServer, access: GitAccess, status: int) -> None:
     site.status = status
     with pytest.raises(RateLimited if status == 429 else SourceUnavailable):
         read(site, access)
@@ -540,25 +526,25 @@ def test_without_a_copy_a_host_that_fails_is_an_error(
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
-def test_with_a_copy_the_last_state_is_given_and_marked(
+def test_failing_host_with_cache_gives_stale_version(
     site: GitServer, access: GitAccess, status: int
 ) -> None:
     fresh = read(site, access)
     site.status = status
     found = read(site, access)
-    assert "this copy is of 20" in found.stale
+    assert "cached version of 20" in found.stale
     assert found.commit == fresh.commit
     assert contents(found.bundles[0]) == contents(fresh.bundles[0])
 
 
-def test_a_host_that_is_gone_or_unknown_leaves_the_last_state(
+def test_unreachable_host_with_cache_gives_stale_version(
     site: GitServer, access: GitAccess
 ) -> None:
     names = Names(["127.0.0.1"], ["127.0.0.2"])
     named = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
     reference = GitRef(site.url("acme/skills.git", "skills.invalid"), "pdf")
     read_git(reference, named, source_text="x")
-    assert "cannot be reached" in read_git(reference, named, source_text="x").stale
+    assert "the connection failed" in read_git(reference, named, source_text="x").stale
     lost = GitAccess(access.cache_directory, LOOPBACK, resolve=_fail)
     assert "DNS lookup failed" in read_git(reference, lost, source_text="x").stale
 
@@ -567,16 +553,14 @@ def _fail(_host: str, _port: int) -> list[str]:
     raise OSError
 
 
-def test_a_skill_that_was_never_read_is_no_part_of_the_last_state(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_stale_version_has_only_skills_read_before(site: GitServer, access: GitAccess) -> None:
     read(site, access, "pdf")
     site.status = 503
     with pytest.raises(SourceUnavailable):
         read(site, access, "csv")
 
 
-def test_a_rewritten_branch_is_followed_and_a_deleted_one_is_gone(
+def test_rewritten_branch_is_followed_and_deleted_is_not_found(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     first = served.commit({"a/SKILL.md": PDF, "a/x": b"1"}, ref="refs/heads/b")
@@ -595,14 +579,14 @@ def test_a_rewritten_branch_is_followed_and_a_deleted_one_is_gone(
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".."])
-def test_trees_that_would_reach_into_git_are_refused_and_the_last_state_stays(
+def test_hostile_tree_is_rejected_and_cache_stays(
     site: GitServer, access: GitAccess, served: GitRepo, name: str
 ) -> None:
     good = read(site, access)
     evil = served.tree([(FOLDER, served.files({"config": b"x"}), name)])
     before = left_in(access)
     served.commit_tree(evil, "refs/heads/evil")
-    with pytest.raises(SourceUnavailable, match="git's own checks refuse"):
+    with pytest.raises(SourceUnavailable, match="git rejected its objects"):
         read(site, access, ref="evil")
     assert left_in(access) == before
     served.commit_tree(evil)
@@ -611,7 +595,7 @@ def test_trees_that_would_reach_into_git_are_refused_and_the_last_state_stays(
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "removed", "head", "objects"])
-def test_a_damaged_copy_is_made_anew(site: GitServer, access: GitAccess, damage: str) -> None:
+def test_damaged_clone_is_replaced(site: GitServer, access: GitAccess, damage: str) -> None:
     good = read(site, access)
     [repository] = Path(access.cache_directory).glob("git/*/repository")
     for pack in repository.glob("objects/pack/*.pack"):
@@ -632,9 +616,7 @@ def test_a_damaged_copy_is_made_anew(site: GitServer, access: GitAccess, damage:
     assert contents(found.bundles[1]) == {"SKILL.md": PDF}
 
 
-def test_a_copy_whose_files_alone_are_damaged_is_made_anew(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_clone_with_damaged_files_is_replaced(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     packs = Path(access.cache_directory).glob("git/*/repository/objects/pack/*.pack")
     files = max(packs, key=lambda pack: pack.stat().st_mtime_ns)  # they came after the trees
@@ -647,7 +629,7 @@ def test_a_copy_whose_files_alone_are_damaged_is_made_anew(
     assert len(site.requests) == ONE_READING + 3 + ONE_READING
 
 
-def test_what_an_interrupted_run_left_is_swept(site: GitServer, access: GitAccess) -> None:
+def test_leftovers_of_interrupted_run_are_removed(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     [entry] = Path(access.cache_directory).glob("git/*")
     (entry / "new").mkdir()
@@ -659,9 +641,7 @@ def test_what_an_interrupted_run_left_is_swept(site: GitServer, access: GitAcces
     assert not (entry / "new").exists()
 
 
-def test_a_copy_that_has_grown_too_large_is_made_anew(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_oversized_clone_is_replaced(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     read(site, access)
     [entry] = Path(access.cache_directory).glob("git/*")
     (entry / "repository/objects/pack/old.keep").write_bytes(NOISE)
@@ -670,9 +650,7 @@ def test_a_copy_that_has_grown_too_large_is_made_anew(
     assert not (entry / "repository/objects/pack/old.keep").exists()
 
 
-def test_a_host_that_takes_too_long_is_given_up_with_all_its_processes(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_slow_host_times_out_and_processes_are_killed(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
     with pytest.raises(SourceTimedOut):
@@ -681,15 +659,15 @@ def test_a_host_that_takes_too_long_is_given_up_with_all_its_processes(
     assert left_in(access) == []
 
 
-def test_a_slow_host_leaves_the_last_state(site: GitServer, access: GitAccess) -> None:
+def test_slow_host_with_cache_gives_stale_version(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     site.release_event = threading.Event()
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
-    assert "takes too long" in read(site, hasty).stale
+    assert "timed out" in read(site, hasty).stale
 
 
 @pytest.mark.parametrize("filters", [True, False])
-def test_a_repository_that_is_too_large_is_refused_and_leaves_nothing(
+def test_oversized_repository_is_rejected_and_leaves_no_files(
     site: GitServer, access: GitAccess, served: GitRepo, filters: bool
 ) -> None:
     site.filters = filters
@@ -701,7 +679,7 @@ def test_a_repository_that_is_too_large_is_refused_and_leaves_nothing(
     assert left_in(access) == []
 
 
-def test_files_that_unpack_to_too_much_are_refused(
+def test_files_that_unpack_beyond_limit_are_rejected(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF, "a/blank": bytes(600_000)})
@@ -711,7 +689,7 @@ def test_files_that_unpack_to_too_much_are_refused(
     assert left_in(access) == []
 
 
-def test_a_copy_stays_when_the_repository_grows_too_large(
+def test_clone_stays_if_repository_grows_too_large(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     good = read(site, access)
@@ -723,7 +701,7 @@ def test_a_copy_stays_when_the_repository_grows_too_large(
     assert read(site, access).commit == good.commit
 
 
-def test_a_tree_without_end_is_refused(site: GitServer, access: GitAccess, served: GitRepo) -> None:
+def test_endless_tree_is_rejected(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     tree = served.files({"SKILL.md": PDF})
     for _ in range(12):
         tree = served.tree([(FOLDER, tree, str(number)) for number in range(10)])
@@ -733,7 +711,7 @@ def test_a_tree_without_end_is_refused(site: GitServer, access: GitAccess, serve
     assert all_end_on(site)
 
 
-def test_an_interrupt_ends_git_and_leaves_nothing(site: GitServer, access: GitAccess) -> None:
+def test_interrupt_kills_git_and_leaves_no_files(site: GitServer, access: GitAccess) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -753,7 +731,7 @@ read_git(GitRef(url), GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8")), t
 """
 
 
-def test_a_killed_reader_is_no_burden_to_the_next(site: GitServer, access: GitAccess) -> None:
+def test_killed_reader_does_not_block_next(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
     given = json.dumps([site.url("acme/skills.git"), access.cache_directory])
     reader = subprocess.Popen([sys.executable, "-c", KILLED, given])
@@ -764,7 +742,7 @@ def test_a_killed_reader_is_no_burden_to_the_next(site: GitServer, access: GitAc
     assert len(read(site, access).bundles) == 2
 
 
-def test_readers_at_the_same_time_ask_once(site: GitServer, access: GitAccess) -> None:
+def test_concurrent_readers_fetch_once(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
     with ThreadPoolExecutor(8) as pool:
         readings = [pool.submit(read, site, access) for _ in range(8)]
@@ -776,7 +754,7 @@ def test_readers_at_the_same_time_ask_once(site: GitServer, access: GitAccess) -
     assert len(site.requests) == ONE_READING
 
 
-def test_errors_show_no_path_of_ours_and_no_token(
+def test_errors_have_no_local_paths_and_no_token(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     (served.folder / "objects").rename(served.folder / "lost")  # git says why it fails
@@ -793,7 +771,7 @@ def test_errors_show_no_path_of_ours_and_no_token(
 
 
 @pytest.mark.parametrize("version", ["", "2.30.2", "2.38.9", "nonsense"])
-def test_without_a_git_that_is_new_enough_nothing_is_read(
+def test_missing_or_old_git_raises(
     site: GitServer,
     access: GitAccess,
     tmp_path: Path,
@@ -809,7 +787,7 @@ def test_without_a_git_that_is_new_enough_nothing_is_read(
     assert not is_git_available()
     with pytest.raises(SourceUnavailable, match=r"needs git 2\.39") as caught:
         read(site, access)
-    assert "install git" in caught.value.hint
+    assert "install or update git" in caught.value.hint
     assert site.requests == []
     assert left_in(access) == []
 
@@ -817,7 +795,7 @@ def test_without_a_git_that_is_new_enough_nothing_is_read(
 # ssh
 
 
-def test_ssh_is_told_the_address_and_asks_nobody(
+def test_ssh_gets_address_and_does_not_prompt(
     site: GitServer, access: GitAccess, recorded: Path
 ) -> None:
     script = f'#!/bin/sh\necho "$@" > {recorded}/ssh-arguments\nenv > {recorded}/ssh-variables\n'

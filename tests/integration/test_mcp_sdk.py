@@ -59,7 +59,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, script: Path, port:
     return settings
 
 
-def test_skills_of_a_server_of_the_sdk_are_listed_and_read(settings: Settings) -> None:
+def test_skills_of_sdk_server_are_listed_and_read(settings: Settings) -> None:
     with open_mcp_source(LABEL, settings) as served:
         assert [one.name for one in served.list()] == ["acme:pdf", "acme:docx"]
         bundle = served.bundle(served.find(URI))
@@ -69,7 +69,7 @@ def test_skills_of_a_server_of_the_sdk_are_listed_and_read(settings: Settings) -
 
 
 @pytest.mark.parametrize("settings", ["http"], indirect=True)
-def test_the_sdk_offers_no_skills_to_those_who_speak_an_older_protocol(
+def test_sdk_server_with_older_protocol_has_no_skills(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A protocol that the server does not know ends in the handshake of the older ones.

@@ -45,7 +45,7 @@ LAYOUTS = pytest.mark.parametrize("layout", [mount_skill, mount_root])
 
 
 @LAYOUTS
-def test_the_library_reads_every_file(
+def test_library_reads_every_file(
     tmp_path: Path, layout: Callable[[Path, dict[str, bytes]], None]
 ) -> None:
     layout(tmp_path, FILES)
@@ -60,7 +60,7 @@ def test_the_library_reads_every_file(
 
 
 @LAYOUTS
-def test_a_catalog_stays_readable_when_the_volume_is_updated(
+def test_catalog_stays_readable_after_volume_update(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
@@ -72,7 +72,7 @@ def test_a_catalog_stays_readable_when_the_volume_is_updated(
 
 
 @LAYOUTS
-def test_tools_and_mcp_manifests_see_every_file(
+def test_tools_and_mcp_manifests_have_every_file(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
@@ -88,7 +88,7 @@ def test_tools_and_mcp_manifests_see_every_file(
 
 
 @LAYOUTS
-def test_the_agents_of_a_run_directory_read_every_file(
+def test_agents_of_run_directory_read_every_file(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path / ".agents/skills", FILES)
@@ -102,7 +102,7 @@ def test_the_agents_of_a_run_directory_read_every_file(
 
 
 @LAYOUTS
-def test_a_server_lists_sends_and_packs_every_file(
+def test_server_lists_serves_and_packs_every_file(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path / ".agents/skills", FILES)
@@ -117,7 +117,7 @@ def test_a_server_lists_sends_and_packs_every_file(
 
 
 @LAYOUTS
-def test_commands_read_what_they_list(
+def test_commands_read_listed_skills(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
@@ -132,7 +132,7 @@ def test_commands_read_what_they_list(
     assert "pdf" in capfd.readouterr().out
 
 
-def test_a_mounted_skill_is_added_as_plain_files(tmp_path: Path) -> None:
+def test_mounted_skill_is_added_as_regular_files(tmp_path: Path) -> None:
     bench = make_project(tmp_path)
     mount_skill(bench.source, FILES)
     bench.add()
@@ -142,21 +142,21 @@ def test_a_mounted_skill_is_added_as_plain_files(tmp_path: Path) -> None:
     assert not (added / "..data").exists()
 
 
-def test_a_mounted_skill_is_bundled_once(tmp_path: Path) -> None:
+def test_mounted_skill_is_bundled_once(tmp_path: Path) -> None:
     mount_skill(tmp_path, FILES)
     assert [*load_skill_bundle(tmp_path / "pdf").files] == [".env", *PATHS]
     assert load_skill_bundle(tmp_path / "pdf").findings == ()
 
 
 @LAYOUTS
-def test_mounted_skills_are_discovered_by_the_skills_module(
+def test_skills_module_discovers_mounted_skills(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
     assert [skill.name for skill in discover_skills([tmp_path])] == ["pdf"]
 
 
-def test_a_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
+def test_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
     bench = make_project(tmp_path)
     bench.skill("pdf")
     mount_skill(bench.installed_path(".agents/skills"), FILES)
@@ -164,7 +164,7 @@ def test_a_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
         bench.add(overwrite=True)
 
 
-def test_links_that_only_look_like_a_volume_are_not_followed(tmp_path: Path) -> None:
+def test_links_similar_to_a_volume_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret.md").write_bytes(b"secret")
     skill = make_skill(tmp_path / "skills", "pdf")
@@ -178,7 +178,7 @@ def test_links_that_only_look_like_a_volume_are_not_followed(tmp_path: Path) -> 
             read_skill_file(found, path)
 
 
-def test_a_link_out_of_a_volume_is_not_followed(tmp_path: Path) -> None:
+def test_link_out_of_volume_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_bytes(b"secret")
     mount_skill(tmp_path / "skills", FILES)
     version = (tmp_path / "skills/pdf/..data").readlink()

@@ -69,7 +69,7 @@ def make(sandbox: CliSandbox, path: str, build: Build) -> None:
 
 
 @pytest.mark.parametrize("build", [pipe, link, secret, folder, itself, device, giant, text(b"no")])
-def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: CliSandbox, build: Build) -> None:
+def test_skill_md_that_is_not_a_text_file_is_rejected(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "sources/pdf/SKILL.md", build)
     told = sandbox.check_rejected(ADD, ["../sources/pdf"], "invalid_skill")
     assert told.json["data"] == {
@@ -89,7 +89,7 @@ def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: CliSandbox, build: 
         ("all/\x1b[31m", folder, "source_rejected"),
     ],
 )
-def test_a_folder_without_a_skill_of_its_own_is_refused(
+def test_folder_without_skill_is_rejected(
     sandbox: CliSandbox, name: str, build: Build, code: str
 ) -> None:
     (sandbox.outside / "SKILL.md").write_bytes(make_skill_md())
@@ -111,7 +111,7 @@ def test_a_folder_without_a_skill_of_its_own_is_refused(
         ("pdf.zip", device, "not_found"),
     ],
 )
-def test_what_is_neither_a_folder_nor_an_archive_is_refused(
+def test_source_that_is_no_folder_or_archive_is_rejected(
     sandbox: CliSandbox, name: str, build: Build, code: str
 ) -> None:
     make(sandbox, f"sources/{name}", build)
@@ -121,13 +121,13 @@ def test_what_is_neither_a_folder_nor_an_archive_is_refused(
 
 
 @pytest.mark.parametrize("name", ["none", "none.zip", "none/below.tar.gz"])
-def test_what_is_not_there_is_not_found(sandbox: CliSandbox, name: str) -> None:
+def test_missing_source_is_not_found(sandbox: CliSandbox, name: str) -> None:
     for command in (ADD, IMPORT):
         for source in (f"../sources/{name}", str(sandbox.sources / name)):
             sandbox.check_rejected(command, [source], "not_found")
 
 
-def test_a_link_in_a_skill_is_left_out_and_what_it_leads_to_is_copied_nowhere(
+def test_link_in_skill_is_skipped_and_target_not_copied(
     sandbox: CliSandbox,
 ) -> None:
     source = sandbox.skill()
@@ -147,7 +147,7 @@ def test_a_link_in_a_skill_is_left_out_and_what_it_leads_to_is_copied_nowhere(
     assert kept == ["outside/secret.txt"]
 
 
-def test_two_skills_of_one_name_are_told_apart_without_a_path_of_the_machine(
+def test_skills_with_same_name_are_rejected_without_local_path(
     sandbox: CliSandbox,
 ) -> None:
     for place in "ab":
@@ -184,7 +184,7 @@ def _list(value: object) -> list[dict[str, str]]:
         ("away", ("--dir", "away/below")),
     ],
 )
-def test_nothing_is_written_through_a_link_out_of_the_project(
+def test_nothing_is_written_through_links(
     sandbox: CliSandbox, path: str, words: Sequence[str], build: Build
 ) -> None:
     make(sandbox, f"project/{path}", build)
@@ -205,7 +205,7 @@ def test_nothing_is_written_through_a_link_out_of_the_project(
         ("../outside/there", ("--dir", "../outside/there")),
     ],
 )
-def test_a_file_where_a_folder_should_be_is_named_without_its_path(
+def test_file_in_place_of_folder_is_named_without_path(
     sandbox: CliSandbox, path: str, words: Sequence[str]
 ) -> None:
     make(sandbox, f"project/{path}", file)
@@ -223,7 +223,7 @@ def test_a_file_where_a_folder_should_be_is_named_without_its_path(
         (".windsurf/skills/pdf", (*BOTH, "--copy")),
     ],
 )
-def test_what_stands_where_a_skill_should_go_stays(
+def test_existing_entry_is_not_overwritten(
     sandbox: CliSandbox, path: str, words: Sequence[str], build: Build
 ) -> None:
     make(sandbox, f"project/{path}", build)
@@ -234,9 +234,7 @@ def test_what_stands_where_a_skill_should_go_stays(
 
 
 @pytest.mark.parametrize("build", [file, pipe])
-def test_even_by_force_nothing_is_replaced_that_could_not_be_brought_back(
-    sandbox: CliSandbox, build: Build
-) -> None:
+def test_force_does_not_replace_unrestorable_files(sandbox: CliSandbox, build: Build) -> None:
     for name in ("a", "b"):
         make(sandbox, f"project/{SKILLS}/{name}/SKILL.md", text(make_skill_md(name, "Old.")))
         sandbox.skill(name)
@@ -245,7 +243,7 @@ def test_even_by_force_nothing_is_replaced_that_could_not_be_brought_back(
     assert ".windsurf/skills/b" in told.error["message"]
 
 
-def test_one_skill_that_cannot_be_replaced_keeps_the_others_from_it(sandbox: CliSandbox) -> None:
+def test_one_irreplaceable_skill_aborts_all(sandbox: CliSandbox) -> None:
     for name in ("a", "b"):
         sandbox.skill(name)
     assert sandbox.run(*ADD, "../sources").code == 0
@@ -255,7 +253,7 @@ def test_one_skill_that_cannot_be_replaced_keeps_the_others_from_it(sandbox: Cli
     sandbox.check_rejected(ADD, ["../sources", "--overwrite"], "conflict")
 
 
-def test_a_folder_of_somebody_else_is_filled_if_it_is_named(sandbox: CliSandbox) -> None:
+def test_foreign_folder_is_used_if_named(sandbox: CliSandbox) -> None:
     source = sandbox.skill()
     before = snapshot(sandbox.folder)
     assert sandbox.run(*ADD, source, "--dir", "../outside/skills").code == 0
@@ -276,7 +274,7 @@ EVIL_SOURCE = b'{"version": 1, "skills": {"a": {"source": "ext::sh -c evil", "pa
         *(text(b'{"version": 99, "skills": {}}'), text(EVIL_KEY), text(EVIL_SOURCE)),
     ],
 )
-def test_a_lock_that_cannot_be_read_stops_the_command(sandbox: CliSandbox, build: Build) -> None:
+def test_unreadable_lock_aborts_command(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "project/skillhall-lock.json", build)
     told = sandbox.check_rejected(ADD, [sandbox.skill()], "invalid_config")
     assert "skillhall-lock.json" in told.error["message"]
@@ -284,5 +282,5 @@ def test_a_lock_that_cannot_be_read_stops_the_command(sandbox: CliSandbox, build
         sandbox.check_rejected([command], [], "invalid_config")
 
 
-def test_an_agent_that_nobody_knows_is_not_found(sandbox: CliSandbox) -> None:
+def test_unknown_agent_is_not_found(sandbox: CliSandbox) -> None:
     sandbox.check_rejected(ADD, [sandbox.skill(), "-a", "../evil"], "not_found")

@@ -145,16 +145,14 @@ CHEATS = {
 
 
 @pytest.mark.parametrize(("script", "finding"), CHEATS.values(), ids=CHEATS)
-def test_a_skill_is_not_added_from_a_server_with(
-    sandbox: CliSandbox, script: Script, finding: str
-) -> None:
+def test_add_rejects_server_with(sandbox: CliSandbox, script: Script, finding: str) -> None:
     add_server(sandbox, script)
     told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
     found: Any = told.json["findings"]
     assert finding in {one["code"] for one in found if one["effect"] == "reject"}
 
 
-def test_no_skill_is_added_with_a_file_whose_uri_is_not_inside_it(sandbox: CliSandbox) -> None:
+def test_add_rejects_file_uri_outside_skill(sandbox: CliSandbox) -> None:
     entries = []
     for number, uri in enumerate(URIS.values()):
         entry, _ = plain_skill(f"pdf-{number}")
@@ -169,12 +167,12 @@ def test_no_skill_is_added_with_a_file_whose_uri_is_not_inside_it(sandbox: CliSa
 
 
 @pytest.mark.parametrize("cheat", ["stale text", "513 files", "skills on demand"])
-def test_a_skill_is_not_taken_into_a_run_directory_either(sandbox: CliSandbox, cheat: str) -> None:
+def test_run_directory_rejects_skill(sandbox: CliSandbox, cheat: str) -> None:
     add_server(sandbox, CHEATS[cheat].script)
     sandbox.check_rejected(("local", "import", "--yes"), [f"mcp:{LABEL}"], "invalid_skill")
 
 
-def test_nothing_is_heard_any_more_of_a_command_that_says_far_too_much(sandbox: CliSandbox) -> None:
+def test_command_with_oversized_output_is_not_used_again(sandbox: CliSandbox) -> None:
     good, contents = plain_skill("good")
     first = CHEATS["far more than announced"].script
     script = make_script(
@@ -182,14 +180,14 @@ def test_nothing_is_heard_any_more_of_a_command_that_says_far_too_much(sandbox: 
     )
     add_server(sandbox, script)
     told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_error")
-    assert "more than was asked for" in told.error["message"]
+    assert "more data than requested" in told.error["message"]
 
 
 IN_PLACE = ["stale text", "more than announced", "another license", "skills on demand"]
 
 
 @pytest.mark.parametrize("cheat", IN_PLACE)
-def test_a_skill_is_not_read_in_place_from_a_server_with(sandbox: CliSandbox, cheat: str) -> None:
+def test_read_rejects_server_with(sandbox: CliSandbox, cheat: str) -> None:
     script, finding = CHEATS[cheat]
     add_server(sandbox, script)
     path = "SKILL.md" if cheat == "another license" else "references/forms.md"
@@ -197,7 +195,7 @@ def test_a_skill_is_not_read_in_place_from_a_server_with(sandbox: CliSandbox, ch
     assert f"[{finding}]" in told.error["message"]
 
 
-def test_a_file_that_is_not_announced_is_not_read_though_the_server_has_it(
+def test_unlisted_file_is_not_read(
     sandbox: CliSandbox,
 ) -> None:
     add_server(sandbox, with_content("skill://pdf/new.md", text="evil"))
@@ -206,32 +204,32 @@ def test_a_file_that_is_not_announced_is_not_read_though_the_server_has_it(
 
 
 @pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../b", "a\\b"])
-def test_a_path_that_leaves_the_skill_is_refused(sandbox: CliSandbox, path: str) -> None:
+def test_path_outside_skill_is_rejected(sandbox: CliSandbox, path: str) -> None:
     add_server(sandbox, make_script())
     sandbox.check_rejected(READ, [LABEL, "pdf", path], "invalid_path")
 
 
-def test_a_listing_tells_what_keeps_a_skill_out(sandbox: CliSandbox) -> None:
+def test_listing_shows_rejection_reason(sandbox: CliSandbox) -> None:
     add_server(sandbox, CHEATS["skills on demand"].script)
     told = sandbox.run(*SKILLS, LABEL)
     assert (told.out, told.code) == ("", 0)
     assert f"{URI}: reject[mcp-dynamic]" in told.err
 
 
-def test_an_entry_for_another_uri_than_the_one_asked_for_is_refused(sandbox: CliSandbox) -> None:
+def test_entry_with_other_uri_is_rejected(sandbox: CliSandbox) -> None:
     other, _ = plain_skill("docx")
     add_server(sandbox, make_script(results={"skills/get": {"skill": other}}))
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}/{URI}"], "invalid_skill")
 
 
 @pytest.mark.parametrize("result", [{}, {"skill": None}])
-def test_an_entry_that_is_none_is_refused(sandbox: CliSandbox, result: object) -> None:
+def test_malformed_entry_is_rejected(sandbox: CliSandbox, result: object) -> None:
     add_server(sandbox, make_script(results={"skills/get": result}))
     assert sandbox.run(*ADD, f"mcp:{LABEL}/{URI}").code in (3, 5)
     assert not (sandbox.project / ".agents").exists()
 
 
-def test_a_skill_that_the_server_does_not_have_is_not_found(sandbox: CliSandbox) -> None:
+def test_missing_skill_is_not_found(sandbox: CliSandbox) -> None:
     add_server(sandbox, make_script())
     told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
     assert "did you mean 'pdf'?" in told.error["hint"]
@@ -303,7 +301,7 @@ FAULTS: dict[str, tuple[Script, str]] = {
 
 
 @pytest.mark.parametrize(("script", "code"), FAULTS.values(), ids=FAULTS)
-def test_a_server_is_given_up_that_has(
+def test_malformed_response_fails(
     sandbox: CliSandbox, script: Script, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcp_client, "MAX_PAGE_BYTES", 1_000_000)  # nobody sends 16 MiB here
@@ -311,25 +309,21 @@ def test_a_server_is_given_up_that_has(
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], code)
 
 
-def test_a_server_without_the_extension_is_told_in_plain_words(sandbox: CliSandbox) -> None:
+def test_server_without_skills_extension_fails(sandbox: CliSandbox) -> None:
     add_server(sandbox, FAULTS["no extension"][0])
     told = sandbox.check_rejected(SKILLS, [LABEL], "not_found")
     assert "this server does not offer skills" in told.error["message"]
     assert "io.modelcontextprotocol/skills" in told.error["hint"]
 
 
-def test_more_skills_than_are_taken_are_refused(
-    sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_skills_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_client, "MAX_ENTRIES", 3)
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
     add_server(sandbox, make_script(skills=entries, page=2))
     sandbox.check_rejected(SKILLS, [LABEL], "too_large")
 
 
-def test_pages_that_never_repeat_end_as_well(
-    sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_pages_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
     add_server(sandbox, make_script(skills=entries, page=1))
@@ -338,7 +332,7 @@ def test_pages_that_never_repeat_end_as_well(
 
 
 @pytest.mark.parametrize("method", ["skills/list", "resources/read"])
-def test_a_server_that_takes_too_long_is_given_up(
+def test_slow_server_times_out(
     sandbox: CliSandbox, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_skills, "connect", partial(connect, timing=HASTY))
@@ -346,12 +340,12 @@ def test_a_server_that_takes_too_long_is_given_up(
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_timeout")
 
 
-def test_a_command_that_is_not_there_is_one_error(sandbox: CliSandbox) -> None:
+def test_missing_command_fails(sandbox: CliSandbox) -> None:
     sandbox.run("mcp-servers", "add", LABEL, "--", "no-such-command-anywhere")
     sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
 
 
-def test_what_a_command_started_ends_with_it(sandbox: CliSandbox) -> None:
+def test_child_processes_of_command_are_killed(sandbox: CliSandbox) -> None:
     pipe = sandbox.outside / "pipe"
     os.mkfifo(pipe)
     words = f"exec 9>{pipe}; sleep 60 & echo garbage; wait"
@@ -413,7 +407,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("ways", "code"), ANSWERS.values(), ids=ANSWERS)
-def test_a_server_by_http_is_given_up_that_answers_with(
+def test_http_server_fails_with(
     sandbox: CliSandbox, web: ScriptedHttpServer, ways: dict[str, Any], code: str
 ) -> None:
     for name, value in ways.items():
@@ -421,7 +415,7 @@ def test_a_server_by_http_is_given_up_that_answers_with(
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], code)
 
 
-def test_a_token_goes_nowhere_else(
+def test_token_is_not_sent_after_redirect(
     sandbox: CliSandbox, web: ScriptedHttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_TOKEN", PASSWORD)
@@ -433,7 +427,7 @@ def test_a_token_goes_nowhere_else(
         assert other.requests == []
 
 
-def test_a_token_that_is_more_than_a_word_is_not_sent(
+def test_token_with_spaces_is_rejected(
     sandbox: CliSandbox, web: ScriptedHttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_TOKEN", f"a\r\nX: {PASSWORD}")
@@ -452,7 +446,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize("url", ADDRESSES.values(), ids=ADDRESSES)
-def test_a_server_is_not_called_at(sandbox: CliSandbox, url: str) -> None:
+def test_disallowed_address_is_rejected(sandbox: CliSandbox, url: str) -> None:
     sandbox.run("mcp-servers", "add", LABEL, url)
     sandbox.check_rejected(SKILLS, [LABEL], "source_rejected")
 
@@ -484,7 +478,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize(("words", "code"), WRONG.values(), ids=WRONG)
-def test_no_server_is_named_with(sandbox: CliSandbox, words: list[str], code: str) -> None:
+def test_invalid_server_is_rejected(sandbox: CliSandbox, words: list[str], code: str) -> None:
     sandbox.check_rejected(("mcp-servers", "add"), words, code, ignored=("data",))
     assert not (sandbox.folder / "data/mcp-servers.json").exists()
 
@@ -501,11 +495,11 @@ SOURCES = [
 
 
 @pytest.mark.parametrize("text", SOURCES)
-def test_no_source_is_named_by(sandbox: CliSandbox, text: str) -> None:
+def test_invalid_reference_is_rejected(sandbox: CliSandbox, text: str) -> None:
     sandbox.check_rejected(ADD, [text], "source_rejected")
 
 
-def test_a_server_that_nobody_named_is_not_found(sandbox: CliSandbox) -> None:
+def test_unknown_server_is_not_found(sandbox: CliSandbox) -> None:
     for command, words in ((ADD, ["mcp:acme"]), (SKILLS, ["acme"])):
         sandbox.check_rejected(command, words, "not_found")
 
@@ -527,13 +521,13 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_file_of_servers_is_not_used_with(sandbox: CliSandbox, damage: Damage) -> None:
+def test_invalid_servers_file_is_rejected(sandbox: CliSandbox, damage: Damage) -> None:
     value: dict[str, Any] = {"version": 1, "servers": {}}
     damage(value)
     (sandbox.folder / "data/mcp-servers.json").write_text(json.dumps(value), encoding="utf-8")
     sandbox.check_rejected(SKILLS, ["acme"], "invalid_config")
 
 
-def test_a_file_of_servers_that_is_not_json_is_not_used(sandbox: CliSandbox) -> None:
+def test_servers_file_that_is_not_json_is_rejected(sandbox: CliSandbox) -> None:
     (sandbox.folder / "data/mcp-servers.json").write_bytes(b"{")
     sandbox.check_rejected(("mcp-servers", "list"), [], "invalid_config")

@@ -87,7 +87,7 @@ ANSWERS: dict[str, tuple[Route, str]] = {
 
 
 @pytest.mark.parametrize(("route", "code"), ANSWERS.values(), ids=ANSWERS)
-def test_a_host_that_answers_badly_is_one_error(
+def test_malformed_response_gives_one_error(
     sandbox: CliSandbox, site: HttpServer, route: Route, code: str
 ) -> None:
     site.routes["/x.zip"] = route
@@ -97,16 +97,14 @@ def test_a_host_that_answers_badly_is_one_error(
 
 
 @pytest.mark.parametrize("body", [PAGE, b"", b"\xff\xfe\x00", b"---\nname: [\n---\n"])
-def test_a_page_in_place_of_a_skill_is_refused(
-    sandbox: CliSandbox, site: HttpServer, body: bytes
-) -> None:
+def test_html_page_is_rejected(sandbox: CliSandbox, site: HttpServer, body: bytes) -> None:
     site.routes["/SKILL.md"] = respond(body=body)
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, [site.url("/SKILL.md")], "invalid_skill")
 
 
 @pytest.mark.parametrize("route", [never_respond, lambda talk: talk.drip(GREETING + HONEST, 0.1)])
-def test_a_host_that_takes_too_long_is_given_up(
+def test_slow_host_times_out(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "fetch", partial(fetch, network=HASTY))  # nobody waits 30 seconds
@@ -115,7 +113,7 @@ def test_a_host_that_takes_too_long_is_given_up(
 
 
 @pytest.mark.parametrize("route", [respond_endlessly(GREETING), respond(body=BOMB, headers=GZIP)])
-def test_a_body_without_end_is_given_up(
+def test_endless_body_is_rejected(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "LIMITS", replace(DEFAULT_ARCHIVE_LIMITS, total=1_000_000))
@@ -123,7 +121,7 @@ def test_a_body_without_end_is_given_up(
     sandbox.check_rejected(ADD, [site.url("/x.zip")], "too_large")
 
 
-def test_a_redirect_from_https_to_http_is_refused(
+def test_redirect_from_https_to_http_is_rejected(
     sandbox: CliSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate, key = make_certificate(tmp_path, "localhost")
@@ -167,7 +165,7 @@ def served(repository: GitRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Git
         ("elsewhere/x.git", "source_rejected"),
     ],
 )
-def test_what_a_git_host_does_not_have_or_sends_away_is_refused(
+def test_missing_or_redirected_git_repository_is_rejected(
     sandbox: CliSandbox, served: GitServer, source: str, code: str
 ) -> None:
     served.redirects |= {
@@ -190,7 +188,7 @@ def test_what_a_git_host_does_not_have_or_sends_away_is_refused(
         (503, "upstream_error"),
     ],
 )
-def test_a_git_host_that_fails_is_one_error(
+def test_failing_git_host_gives_one_error(
     sandbox: CliSandbox, served: GitServer, status: int, code: str
 ) -> None:
     served.status = status
@@ -198,7 +196,7 @@ def test_a_git_host_that_fails_is_one_error(
 
 
 @pytest.mark.parametrize("token", ["", SECRETS["SKILLHALL_GIT_TOKEN"]])
-def test_a_git_host_that_wants_another_token_is_shown_none(
+def test_git_host_gets_no_other_token(
     sandbox: CliSandbox, served: GitServer, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served.token = "another"  # noqa: S105 - of nobody
@@ -235,7 +233,7 @@ EMPTY_TREES: dict[str, Callable[[GitRepo], object]] = {
 
 
 @pytest.mark.parametrize(("build", "code"), TREES.values(), ids=TREES)
-def test_a_hostile_tree_is_refused(
+def test_hostile_tree_is_rejected(
     sandbox: CliSandbox,
     served: GitServer,
     repository: GitRepo,
@@ -247,14 +245,14 @@ def test_a_hostile_tree_is_refused(
 
 
 @pytest.mark.parametrize("build", EMPTY_TREES.values(), ids=EMPTY_TREES)
-def test_a_repository_without_a_skill_is_kept_in_the_cache_alone(
+def test_repository_without_skill_writes_only_cache(
     sandbox: CliSandbox, served: GitServer, repository: GitRepo, build: Callable[[GitRepo], object]
 ) -> None:
     build(repository)
     sandbox.check_rejected(ADD, [served.url("skills.git")], "not_found", ignored=["cache"])
 
 
-def test_a_git_host_that_takes_too_long_is_given_up(
+def test_slow_git_host_times_out(
     sandbox: CliSandbox, served: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hasty = partial(GitAccess, limits=GitLimits(total_seconds=0.5))
@@ -263,7 +261,7 @@ def test_a_git_host_that_takes_too_long_is_given_up(
     sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_timeout")
 
 
-def test_a_repository_that_is_too_large_is_refused(
+def test_oversized_repository_is_rejected(
     sandbox: CliSandbox, served: GitServer, repository: GitRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = partial(GitAccess, limits=GitLimits(max_bytes=50_000))
@@ -303,7 +301,7 @@ HEAD = "/repos/acme/skills/commits/HEAD"
         ("acme/skills", respond("409 Empty"), "not_found"),
     ],
 )
-def test_a_github_that_answers_badly_is_one_error(
+def test_malformed_github_response_gives_one_error(
     sandbox: CliSandbox, github: GitHubApiServer, source: str, route: Route | None, code: str
 ) -> None:
     if route is not None:
@@ -314,7 +312,7 @@ def test_a_github_that_answers_badly_is_one_error(
 
 @pytest.mark.parametrize("kind", ["trees", "blobs"])
 @pytest.mark.parametrize("route", [respond(body=b"lies"), respond("404 No"), respond("502 No")])
-def test_a_github_that_fails_later_leaves_answers_in_the_cache_alone(
+def test_failing_github_writes_only_cache(
     sandbox: CliSandbox, github: GitHubApiServer, kind: str, route: Route
 ) -> None:
     [(sha, files)] = github.repositories["acme/skills"].commits.items()
@@ -326,7 +324,7 @@ def test_a_github_that_fails_later_leaves_answers_in_the_cache_alone(
     sandbox.check_rejected(ADD, ["acme/skills"], code, ignored=["cache"])
 
 
-def test_a_skill_md_that_is_a_link_is_none_on_github_either(
+def test_linked_skill_md_on_github_is_not_a_skill(
     sandbox: CliSandbox, github: GitHubApiServer
 ) -> None:
     github.repositories["acme/skills"].commit(

@@ -9,7 +9,7 @@ from tests.support.hostile_archives import HostileArchive, hostile_archives
 ARCHIVES = dict(hostile_archives())
 
 
-def test_the_checks_below_notice_what_they_are_about(sandbox: CliSandbox) -> None:
+def test_checks_of_this_module_detect_changes(sandbox: CliSandbox) -> None:
     before = snapshot(sandbox.folder)
     told = sandbox.run(*ADD, "--json", sandbox.source("pdf.zip", zip_of({"SKILL.md": SKILL})))
     assert told.code == 0
@@ -24,21 +24,21 @@ def test_the_checks_below_notice_what_they_are_about(sandbox: CliSandbox) -> Non
 
 
 @pytest.mark.parametrize("hostile", ARCHIVES.values(), ids=ARCHIVES)
-def test_a_hostile_archive_is_refused(sandbox: CliSandbox, hostile: HostileArchive) -> None:
+def test_hostile_archive_is_rejected(sandbox: CliSandbox, hostile: HostileArchive) -> None:
     source = sandbox.source(hostile.name, hostile.data)
     for command in (ADD, IMPORT):
         told = sandbox.check_rejected(command, [source], hostile.code)
         assert hostile.code == "too_large" or hostile.name in told.error["message"]
 
 
-def test_an_archive_by_its_whole_path_is_called_by_its_name(sandbox: CliSandbox) -> None:
+def test_error_names_archive_without_path(sandbox: CliSandbox) -> None:
     sandbox.source("pdf.zip", b"")
     told = sandbox.check_rejected(ADD, [str(sandbox.sources / "pdf.zip")], "archive_rejected")
     assert "pdf.zip" in told.error["message"]
     assert str(sandbox.sources) not in told.out
 
 
-def test_a_hostile_archive_leaves_a_project_with_skills_as_it_was(sandbox: CliSandbox) -> None:
+def test_hostile_archive_leaves_project_unchanged(sandbox: CliSandbox) -> None:
     assert sandbox.run(*ADD, sandbox.skill("notes"), "-a", "claude-code", "-a", "cursor").code == 0
     evil = sandbox.source("evil.zip", zip_of({"notes/SKILL.md": SKILL, "../evil": b"x"}))
     sandbox.check_rejected(ADD, [evil, "--overwrite", "-a", "*"], "archive_rejected")
@@ -98,15 +98,13 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_text_that_names_no_source_is_refused(sandbox: CliSandbox, text: str) -> None:
+def test_invalid_reference_is_rejected(sandbox: CliSandbox, text: str) -> None:
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, ["--", text], "source_rejected")
 
 
 @pytest.mark.parametrize("form", ["https://{}/x.zip", "https://{}/a/b.git", "ssh://git@{}/a/b.git"])
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_an_address_that_is_not_public_is_refused(
-    sandbox: CliSandbox, host: str, form: str
-) -> None:
+def test_non_public_address_is_rejected(sandbox: CliSandbox, host: str, form: str) -> None:
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, [form.format(host)], "source_rejected")

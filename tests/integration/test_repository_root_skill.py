@@ -61,7 +61,7 @@ def hosted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hosted]:
         yield made
 
 
-def test_it_is_called_after_its_frontmatter_and_both_locks_know_its_place(hosted: Hosted) -> None:
+def test_root_skill_is_named_by_frontmatter_and_locked(hosted: Hosted) -> None:
     hosted.add()
     assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
     entry = hosted.shelf.read_lock().entries[PDF]
@@ -70,7 +70,7 @@ def test_it_is_called_after_its_frontmatter_and_both_locks_know_its_place(hosted
     assert (noted["source"], noted["skillPath"]) == ("acme/repo", "SKILL.md")
 
 
-def test_it_is_found_again_for_an_update(hosted: Hosted) -> None:
+def test_root_skill_is_updated(hosted: Hosted) -> None:
     hosted.add()
     assert [one.status for one in find_outdated(hosted.shelf)] == [UpdateStatus.CURRENT]
     hosted.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"two"})
@@ -79,7 +79,7 @@ def test_it_is_found_again_for_an_update(hosted: Hosted) -> None:
 
 
 @pytest.mark.parametrize("lost", ["", "skillhall-lock.json"])
-def test_it_is_brought_back_from_either_lock(hosted: Hosted, lost: str) -> None:
+def test_root_skill_is_restored_from_either_lock(hosted: Hosted, lost: str) -> None:
     hosted.add()
     shutil.rmtree(hosted.installed(PDF))
     if lost:
@@ -88,7 +88,7 @@ def test_it_is_brought_back_from_either_lock(hosted: Hosted, lost: str) -> None:
     assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
 
 
-def test_when_it_has_moved_the_error_names_it(hosted: Hosted) -> None:
+def test_moved_root_skill_is_named_in_error(hosted: Hosted) -> None:
     hosted.add()
     hosted.commit({"skills/pdf-tools/SKILL.md": make_skill_md("pdf-tools")})
     [found] = find_outdated(hosted.shelf)

@@ -84,7 +84,7 @@ WAYS = [by_query, by_prompt, by_refresh, by_import, by_preview, by_following]
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_the_git_token_of_the_server_is_not_sent_to_a_repository_that_a_client_names(
+def test_server_token_is_not_sent_to_clients_repository(
     start: Callable[..., RunningServer],
     site: GitServer,
     name: Callable[[RunningServer, str], HttpResponse],
@@ -101,7 +101,7 @@ def test_the_git_token_of_the_server_is_not_sent_to_a_repository_that_a_client_n
 
 @pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize("scope", ["acme/private", "acme/*"])
-def test_the_operator_can_allow_private_repositories_that_clients_name(
+def test_operator_can_allow_private_repositories(
     start: Callable[..., RunningServer],
     site: GitServer,
     name: Callable[[RunningServer, str], HttpResponse],
@@ -111,7 +111,7 @@ def test_the_operator_can_allow_private_repositories_that_clients_name(
     assert name(server, site.url("acme/private.git")).status in (200, 201, 303)
 
 
-def test_the_configured_repository_is_read_with_the_token_when_a_client_names_it(
+def test_server_token_is_sent_to_configured_repository(
     start: Callable[..., RunningServer], site: GitServer
 ) -> None:
     server = start()
@@ -119,7 +119,7 @@ def test_the_configured_repository_is_read_with_the_token_when_a_client_names_it
     assert server.request("GET", f"{LIST}?path=pdf").status == 200
 
 
-def test_a_token_of_the_request_opens_any_repository(
+def test_request_token_opens_any_repository(
     start: Callable[..., RunningServer], site: GitServer
 ) -> None:
     query = f"?repo={quote(site.url('acme/private.git'), safe='')}"
@@ -128,7 +128,7 @@ def test_a_token_of_the_request_opens_any_repository(
 
 
 @pytest.mark.parametrize("name", [by_query, by_import, by_preview, by_following])
-def test_the_ssh_keys_of_the_server_are_not_for_clients(
+def test_clients_cannot_use_ssh_keys_of_server(
     start: Callable[..., RunningServer], name: Callable[[RunningServer, str], HttpResponse]
 ) -> None:
     reply = name(start(), "git@127.0.0.1:acme/private.git")
@@ -136,7 +136,7 @@ def test_the_ssh_keys_of_the_server_are_not_for_clients(
     assert b"for the operator only" in reply.body.replace(b"&#39;", b"'")
 
 
-def test_a_scope_that_is_no_address_is_refused_at_start(
+def test_invalid_scope_is_rejected_at_start(
     start: Callable[..., RunningServer],
 ) -> None:
     with pytest.raises(SkillhallError, match="SKILLHALL_GIT_TOKEN_REPOS"):

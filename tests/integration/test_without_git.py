@@ -65,7 +65,7 @@ def source(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
     return server.request("GET", "/readyz").json["data"]["sources"][0]
 
 
-def test_a_repository_on_github_is_read_and_refreshed_by_its_api(
+def test_github_repository_is_read_and_refreshed_by_api(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     tip = host.github.repositories[NAME].refs["main"]
@@ -80,7 +80,7 @@ def test_a_repository_on_github_is_read_and_refreshed_by_its_api(
     assert not started.exists()
 
 
-def test_an_unreachable_github_leaves_the_last_copy_also_after_a_restart(
+def test_unreachable_github_serves_stale_version_after_restart(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     settings = team_settings(tmp_path, host)
@@ -95,7 +95,7 @@ def test_an_unreachable_github_leaves_the_last_copy_also_after_a_restart(
     assert not started.exists()
 
 
-def test_a_branch_that_nobody_named_and_that_is_not_there_is_the_default_one(
+def test_missing_main_falls_back_to_default_branch(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     repository = host.github.repositories[NAME]
@@ -106,7 +106,7 @@ def test_a_branch_that_nobody_named_and_that_is_not_there_is_the_default_one(
     assert not started.exists()
 
 
-def test_a_private_repository_opens_for_the_token_of_a_request_alone(
+def test_private_repository_needs_token_of_request(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     host.github.repositories["acme/closed"] = host.github.repositories[NAME]
@@ -121,9 +121,7 @@ def test_a_private_repository_opens_for_the_token_of_a_request_alone(
     assert not started.exists()
 
 
-def test_any_other_repository_is_told_to_need_git_and_none_is_started(
-    tmp_path: Path, host: GitHubServer, started: Path
-) -> None:
+def test_other_repositories_need_git(tmp_path: Path, host: GitHubServer, started: Path) -> None:
     elsewhere = "https://git.example.org/acme/prompts.git"
     with team_server(team_settings(tmp_path, host, elsewhere)) as server:
         data = server.request("GET", LIST).json
@@ -136,7 +134,7 @@ def test_any_other_repository_is_told_to_need_git_and_none_is_started(
     assert not started.exists()
 
 
-def test_a_repository_without_prompts_or_with_one_alone_is_served(
+def test_repository_with_zero_or_one_prompt_is_served(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     host.github.repositories[NAME].commit({"README.txt": b"x"})

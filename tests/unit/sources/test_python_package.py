@@ -69,7 +69,7 @@ def settings(environment: Path) -> Settings:
 
 
 @pytest.mark.parametrize("name", ["pdf-tools", "Pdf.Tools", "PDF_TOOLS", "pdf_tools"])
-def test_a_package_is_found_by_every_spelling_of_its_name(tmp_path: Path, name: str) -> None:
+def test_package_is_found_by_every_spelling(tmp_path: Path, name: str) -> None:
     found = read(install(tmp_path, make_wheel(FILES)), name)
     [bundle] = found.bundles
     assert (found.version, bundle.folder) == ("1.2", "pdf")
@@ -77,14 +77,14 @@ def test_a_package_is_found_by_every_spelling_of_its_name(tmp_path: Path, name: 
     assert bundle.files["scripts/run.py"].read() == b"\xff"
 
 
-def test_a_distribution_called_unlike_its_package_is_found_by_its_records(tmp_path: Path) -> None:
+def test_distribution_with_other_name_is_found_by_record(tmp_path: Path) -> None:
     files = {path.replace("pdf_tools", "other/deep"): data for path, data in FILES.items()}
     [bundle] = read(install(tmp_path, make_wheel(files))).bundles
     assert bundle.folder == "pdf"
 
 
 @pytest.mark.parametrize("name", ["other", "other.deep"])
-def test_a_package_is_found_by_what_is_imported(tmp_path: Path, name: str) -> None:
+def test_package_is_found_by_import_name(tmp_path: Path, name: str) -> None:
     place = tmp_path / name.replace(".", "/") / ".agents" / "skills" / "pdf"
     place.mkdir(parents=True)
     (place / "SKILL.md").write_bytes(make_skill_md("pdf"))
@@ -92,11 +92,11 @@ def test_a_package_is_found_by_what_is_imported(tmp_path: Path, name: str) -> No
     assert ([bundle.folder for bundle in found.bundles], found.version) == (["pdf"], "")
 
 
-def test_a_distribution_without_records_is_found_by_its_name(tmp_path: Path) -> None:
+def test_distribution_without_record_is_found_by_name(tmp_path: Path) -> None:
     assert read(install(tmp_path, make_wheel(FILES, record=""))).bundles
 
 
-def test_the_first_path_that_has_the_package_counts(tmp_path: Path) -> None:
+def test_first_path_with_package_wins(tmp_path: Path) -> None:
     install(tmp_path / "1", make_wheel(FILES))
     install(tmp_path / "2", make_wheel(FILES | {f"{SHELF}/docx/SKILL.md": b"x"}))
     search = [str(tmp_path / "missing"), str(tmp_path / "1"), str(tmp_path / "2")]
@@ -104,27 +104,27 @@ def test_the_first_path_that_has_the_package_counts(tmp_path: Path) -> None:
     assert [bundle.folder for bundle in found.bundles] == ["pdf"]
 
 
-def test_all_skills_of_a_package_come_in_order(tmp_path: Path) -> None:
+def test_skills_of_package_are_sorted(tmp_path: Path) -> None:
     more = {f"{SHELF}/{name}/SKILL.md": b"x" for name in "ca"}
     found = read(install(tmp_path, make_wheel(FILES | more | {f"{SHELF}/none/x.md": b"x"})))
     assert [bundle.folder for bundle in found.bundles] == ["a", "c", "pdf"]
 
 
-def test_a_package_that_is_not_installed_is_said_so(tmp_path: Path) -> None:
+def test_missing_package_raises_not_installed(tmp_path: Path) -> None:
     with pytest.raises(PackageNotInstalled, match="'nothing' is not installed") as caught:
         read(tmp_path, "nothing")
     assert "install it first" in caught.value.hint
     assert caught.value.code == "not_found"
 
 
-def test_a_package_without_skills_is_told_apart(tmp_path: Path) -> None:
+def test_package_without_skills_raises_no_skill(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel({"pdf_tools/__init__.py": b""}))
     with pytest.raises(NoSkillThere, match="python:pdf-tools") as caught:
         read(site)
     assert ".agents/skills" in caught.value.hint
 
 
-def test_a_package_that_an_import_hook_finds_is_explained(tmp_path: Path) -> None:
+def test_editable_package_with_import_hook_gives_hint(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel({"hook.py": b""}))
     (site / "pdf_tools-1.2.dist-info" / "direct_url.json").write_text(
         '{"dir_info":{"editable":true},"url":"file:///x"}', encoding="utf-8"
@@ -138,7 +138,7 @@ def test_a_package_that_an_import_hook_finds_is_explained(tmp_path: Path) -> Non
     "path",
     ["../outside", "/etc", "pdf_tools/../../outside", "..", "", "a b", "C:", "pdf_tools/.."],
 )
-def test_records_that_lie_lead_nowhere(tmp_path: Path, path: str) -> None:
+def test_forged_record_is_ignored(tmp_path: Path, path: str) -> None:
     outside = tmp_path / "outside" / ".agents" / "skills" / "secret"
     outside.mkdir(parents=True)
     (outside / "SKILL.md").write_bytes(b"secret")
@@ -147,7 +147,7 @@ def test_records_that_lie_lead_nowhere(tmp_path: Path, path: str) -> None:
     assert [bundle.folder for bundle in read(site).bundles] == ["pdf"]
 
 
-def test_top_level_names_that_lie_lead_nowhere(tmp_path: Path) -> None:
+def test_forged_top_level_names_are_ignored(tmp_path: Path) -> None:
     site = install(tmp_path / "site", make_wheel(FILES, record=""))
     info = site / "pdf_tools-1.2.dist-info"
     (info / "top_level.txt").write_text("../outside\n/etc\n..\n", encoding="utf-8")
@@ -156,7 +156,7 @@ def test_top_level_names_that_lie_lead_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
 @pytest.mark.parametrize("link", ["pdf_tools", "pdf_tools/.agents", SHELF, f"{SHELF}/pdf"])
-def test_a_link_out_of_the_package_is_not_followed(tmp_path: Path, link: str) -> None:
+def test_link_out_of_package_is_not_followed(tmp_path: Path, link: str) -> None:
     outside = tmp_path / "outside"
     install(outside, make_wheel(FILES))
     site = install(tmp_path / "site", make_wheel({}, record=f"{SHELF}/pdf/SKILL.md,,"))
@@ -167,7 +167,7 @@ def test_a_link_out_of_the_package_is_not_followed(tmp_path: Path, link: str) ->
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
-def test_a_file_that_is_a_link_is_left_out_with_a_finding(tmp_path: Path) -> None:
+def test_linked_file_is_skipped_with_finding(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel(FILES))
     (site / SHELF / "pdf" / "link.md").symlink_to("/etc/passwd")
     [bundle] = read(site).bundles
@@ -175,9 +175,7 @@ def test_a_file_that_is_a_link_is_left_out_with_a_finding(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("metadata", [b"", b"Name: Pdf.Tools\n", None])
-def test_a_distribution_without_a_version_still_has_its_skills(
-    tmp_path: Path, metadata: bytes | None
-) -> None:
+def test_distribution_without_version_has_skills(tmp_path: Path, metadata: bytes | None) -> None:
     site = install(tmp_path, make_wheel(FILES))
     place = site / "pdf_tools-1.2.dist-info" / "METADATA"
     place.unlink() if metadata is None else place.write_bytes(metadata)
@@ -188,7 +186,7 @@ def test_a_distribution_without_a_version_still_has_its_skills(
 # Where packages are looked for
 
 
-def test_the_active_environment_comes_before_the_one_we_run_in(tmp_path: Path) -> None:
+def test_active_environment_is_searched_first(tmp_path: Path) -> None:
     site = tmp_path / "lib" / "python3.12" / "site-packages"
     site.mkdir(parents=True)
     found = package_search_paths(settings(tmp_path))
@@ -196,7 +194,7 @@ def test_the_active_environment_comes_before_the_one_we_run_in(tmp_path: Path) -
     assert {path for path in sys.path if os.path.isdir(path) and os.path.isabs(path)} <= set(found)  # noqa: PTH112, PTH117 - as sys.path has them
 
 
-def test_plain_lines_of_pth_files_are_followed_and_code_is_not_run(tmp_path: Path) -> None:
+def test_pth_paths_are_searched_without_running_code(tmp_path: Path) -> None:
     site = tmp_path / "lib" / "python3.12" / "site-packages"
     source = tmp_path / "source"
     source.mkdir()
@@ -208,12 +206,12 @@ def test_plain_lines_of_pth_files_are_followed_and_code_is_not_run(tmp_path: Pat
 
 
 @pytest.mark.parametrize("environment", ["", "relative", "/nowhere/at/all"])
-def test_an_environment_that_is_not_there_adds_nothing(environment: str) -> None:
+def test_missing_environment_adds_no_paths(environment: str) -> None:
     found = package_search_paths(settings(Path(environment)))
     assert all(os.path.isdir(path) for path in found)  # noqa: PTH112 - as sys.path has them
 
 
-def test_an_editable_package_is_found_in_its_source_folder(tmp_path: Path) -> None:
+def test_editable_package_is_found_in_source_folder(tmp_path: Path) -> None:
     site = install(tmp_path / "lib" / "python3.12" / "site-packages", make_wheel({}, record=""))
     source = install(tmp_path / "source", make_wheel(FILES))
     (site / "_pdf.pth").write_text(f"{source}\n", encoding="utf-8")

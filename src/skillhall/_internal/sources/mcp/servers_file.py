@@ -211,8 +211,9 @@ def _parse_server_entry(label: str, value: object) -> McpServer:
 
 
 def _parse_strings(value: object) -> list[str] | None:
-    is_valid = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return value if is_valid else None
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    return None
 
 
 @contextmanager
