@@ -1,4 +1,4 @@
-"""The port `Folder`: a folder behind a handle and one behind its path behave alike."""
+"""Contract of `Folder`, for its implementations by handle and by path."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""A repository read by git and by GitHub's API: the same commit gives the same skills."""
+"""Contract of repository readers: git and GitHub's API give the same skills."""
 
 import shutil
 from collections.abc import Callable
@@ -75,7 +75,7 @@ MODES = {
     "skills/pdf/.hg": LINK,
     "skills/pdf/module": SUBMODULE,
 }
-Told: TypeAlias = tuple[str, list[tuple[str, bytes, int, bool]], tuple[Finding, ...]]
+BundleSummary: TypeAlias = tuple[str, list[tuple[str, bytes, int, bool]], tuple[Finding, ...]]
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -84,11 +84,11 @@ class Answer(NamedTuple):
     """What came of a reading: a commit and its skills, or an error."""
 
     commit: str
-    bundles: list[Told]
+    bundles: list[BundleSummary]
     error: tuple[type[SkillhallError], str] | None = None
 
 
-def told(bundle: Bundle) -> Told:
+def summarize(bundle: Bundle) -> BundleSummary:
     files = [(path, f.read(), f.size, f.executable) for path, f in bundle.files.items()]
     return bundle.folder, files, bundle.findings
 
@@ -98,7 +98,7 @@ def answer(read: Callable[[], RepositorySkills]) -> Answer:
         found = read()
     except SkillhallError as error:
         return Answer("", [], (type(error), str(error)))
-    return Answer(found.commit, [told(bundle) for bundle in found.bundles])
+    return Answer(found.commit, [summarize(bundle) for bundle in found.bundles])
 
 
 def by_git(repo: GitRepo, path: str, cache: Path) -> Answer:
@@ -129,11 +129,11 @@ def read_both(repo: GitRepo, cache: Path, path: str = "") -> Answer:
     return found
 
 
-def paths(one: Told) -> list[str]:
+def paths(one: BundleSummary) -> list[str]:
     return [path for path, *_ in one[1]]
 
 
-def noted(one: Told) -> list[tuple[Code, str]]:
+def list_findings(one: BundleSummary) -> list[tuple[Code, str]]:
     return [(finding.code, finding.path) for finding in one[2]]
 
 
@@ -151,11 +151,11 @@ def test_regular_and_executable_files(
 def test_links_submodules_and_unsafe_names(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit(FINE | MANY | ODD, MODES)
     [pdf] = read_both(repo, tmp_path).bundles
-    kept = {"README", "readme", "Data/x", "data/x", "data/y", "caf\xe9", "cafe\u0301", "large"}
-    assert kept | {"d/" * MAX_DEPTH + "x"} <= set(paths(pdf))
+    expected = {"README", "readme", "Data/x", "data/x", "data/y", "caf\xe9", "cafe\u0301", "large"}
+    assert expected | {"d/" * MAX_DEPTH + "x"} <= set(paths(pdf))
     assert paths(pdf) == sorted(paths(pdf))
-    assert len(paths(pdf)) == 5 + len(MANY) + len(kept) + 1
-    assert noted(pdf) == [
+    assert len(paths(pdf)) == 5 + len(MANY) + len(expected) + 1
+    assert list_findings(pdf) == [
         (Code.FILE_LEFT_OUT, ".hg"),
         (Code.FILE_LEFT_OUT, ".svn"),
         (Code.FILE_LEFT_OUT, ""),  # a\b
@@ -177,9 +177,9 @@ def test_tree_truncated_by_github(repo: GitRepo, tmp_path: Path) -> None:
     # An archive shows a submodule as an empty folder, as it does any other one.
     files = {path: data for path, data in (FINE | MANY | ODD).items() if "module" not in path}
     repo.commit(files, MODES)
-    whole = by_git(repo, "", tmp_path)
-    assert len(whole.bundles) == 1
-    assert by_github(repo, "", tmp_path, truncated=True) == whole
+    complete = by_git(repo, "", tmp_path)
+    assert len(complete.bundles) == 1
+    assert by_github(repo, "", tmp_path, truncated=True) == complete
 
 
 def test_root_skill_with_nested_skill(repo: GitRepo, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_file_limit(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit_tree(repo.tree([(FOLDER, skill, "a")]))
     [found] = read_both(repo, tmp_path).bundles
     assert len(found[1]) == MAX_FILES - 1
-    assert noted(found) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
+    assert list_findings(found) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
 
 
 def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> list[FileTree]:

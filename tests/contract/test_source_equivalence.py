@@ -1,4 +1,4 @@
-"""One rule for folders, clones and archives: the same files give the same skills."""
+"""Folders, clones and archives of the same files give the same skills."""
 
 import io
 import json

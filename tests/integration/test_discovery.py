@@ -1,4 +1,4 @@
-"""Discovery on a real disk: SAFETY 1.2, row by row, under the profiles of CONTRACTS 2."""
+"""Discovery on a real disk: links, special files, limits and profiles."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A skill beside the root that must never be listed."""
+    """A skill next to the root that must never be listed."""
     return write_skill(tmp_path / "outside", "outside", "From outside.")
 
 
@@ -712,11 +712,11 @@ def test_files_next_to_skills_are_not_reported(root: Path) -> None:
 def test_progress_grows(root: Path) -> None:
     for number in range(600):
         write_skill(root / f"skill{number}")
-    told: list[int] = []
-    load_catalog([str(root)], settings=settings_for(root), progress=told.append)
-    assert len(told) >= 2
-    assert told == sorted(told)
-    assert told[-1] <= 600
+    counts: list[int] = []
+    load_catalog([str(root)], settings=settings_for(root), progress=counts.append)
+    assert len(counts) >= 2
+    assert counts == sorted(counts)
+    assert counts[-1] <= 600
 
 
 def test_scan_closes_descriptors(root: Path, outside: Path) -> None:

@@ -1,4 +1,4 @@
-"""Fetching from a real server: what arrives, what is refused, and what is never sent."""
+"""Fetching from a real server: responses, rejections and headers."""
 
 import gzip
 import shutil
@@ -139,23 +139,23 @@ def test_stream_yields_chunks_as_they_arrive(site: HttpServer) -> None:
 
 def test_stream_reports_progress(site: HttpServer) -> None:
     site.routes |= {"/x": respond(body=b"x" * 70_000), "/y": respond_without_length(b"abc")}
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     for path in ("/x", "/y"):
         with open_stream(site.url(path), max_bytes=LIMIT, policy=LOOPBACK) as stream:
-            assert b"".join(stream.iterate_with_progress(lambda *counts: told.append(counts)))
-    assert told[-2:] == [(70_000, 70_000), (3, 0)]
+            assert b"".join(stream.iterate_with_progress(lambda *counts: reports.append(counts)))
+    assert reports[-2:] == [(70_000, 70_000), (3, 0)]
 
 
 def test_stream_beyond_limit_raises_after_limit(
     site: HttpServer,
 ) -> None:
     site.routes["/x"] = respond_endlessly(b"HTTP/1.1 200 OK\r\n\r\n")
-    told = [0]
+    reports = [0]
     with open_stream(site.url("/x"), max_bytes=LIMIT, policy=LOOPBACK) as stream:
-        chunks = stream.iterate_with_progress(lambda count, _: told.append(count))
+        chunks = stream.iterate_with_progress(lambda count, _: reports.append(count))
         with pytest.raises(TooLarge, match=str(LIMIT)):
             list(chunks)
-    assert 0 < told[-1] <= LIMIT
+    assert 0 < reports[-1] <= LIMIT
 
 
 def test_truncated_stream_raises(site: HttpServer) -> None:

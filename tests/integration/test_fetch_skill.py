@@ -1,4 +1,4 @@
-"""`fetch_skill` and `fetch_skills` as a program calls them, against a stand-in for GitHub."""
+"""`fetch_skill` and `fetch_skills` with a fake GitHub."""
 
 from collections.abc import Iterator
 from pathlib import Path

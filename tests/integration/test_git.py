@@ -1,4 +1,4 @@
-"""Reading skills by real git from a real server: what arrives, what is refused, what is left."""
+"""Skills read with real git from a real server: results, rejections and leftovers."""
 
 import json
 import os
@@ -265,10 +265,10 @@ def test_missing_skill_and_repository_without_skills_raise(
 
 
 def test_progress_is_reported(site: GitServer, access: GitAccess) -> None:
-    told: list[tuple[str, int, int]] = []
-    noisy = GitAccess(access.cache_directory, LOOPBACK, progress=lambda *a: told.append(a))
+    reports: list[tuple[str, int, int]] = []
+    noisy = GitAccess(access.cache_directory, LOOPBACK, progress=lambda *a: reports.append(a))
     read(site, noisy)
-    assert ("Receiving objects", 5, 5) in told
+    assert ("Receiving objects", 5, 5) in reports
 
 
 # Refs
@@ -458,9 +458,9 @@ def test_token_opens_repository_and_is_not_stored(
     assert all("authorization" in asked.headers for asked in site.requests)
     assert TOKEN not in (recorded / "arguments").read_text(encoding="utf-8")
     assert TOKEN not in (recorded / "variables").read_text(encoding="utf-8")  # encoded there
-    kept = [Path(path).read_bytes() for path in left_in(access)]
+    contents = [Path(path).read_bytes() for path in left_in(access)]
     hidden = site.requests[0].headers["authorization"].removeprefix("Basic ")
-    assert not [data for data in kept if TOKEN.encode() in data or hidden.encode() in data]
+    assert not [data for data in contents if TOKEN.encode() in data or hidden.encode() in data]
     assert hidden not in (recorded / "arguments").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Skills from a stand-in for GitHub: what arrives, what is asked, and what is refused."""
+"""Skills from a fake GitHub: results, requests and rejections."""
 
 import gzip
 import json
@@ -192,10 +192,10 @@ def test_self_hosted_api_with_path_prefix_is_used(tmp_path: Path) -> None:
 
 def test_progress_of_archive_is_reported(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | MANY)
-    told: list[tuple[int, int]] = []
-    read("acme/skills/pdf", progress=lambda *counts: told.append(counts))
-    assert told
-    assert all(0 < count <= size for count, size in told)
+    reports: list[tuple[int, int]] = []
+    read("acme/skills/pdf", progress=lambda *counts: reports.append(counts))
+    assert reports
+    assert all(0 < count <= size for count, size in reports)
 
 
 # What is left out
@@ -257,7 +257,7 @@ def test_oversized_file_is_skipped_and_not_fetched(github: GitHubApiServer, read
         e | ({"size": 11 << 20, "sha": "2" * 40} if e["path"] == "skills/pdf/huge" else {})
         for e in tree
     ]
-    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = told(
+    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = respond_json(
         {"tree": huge, "truncated": False}
     )
     bundle = only(read("acme/skills/pdf"))
@@ -274,7 +274,7 @@ def test_oversized_skills_are_rejected_before_fetching(
         for name in "abc"
         for n, file in enumerate(["SKILL.md", *"123456789"])
     ]
-    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = told(
+    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = respond_json(
         {"tree": tree, "truncated": False}
     )
     with pytest.raises(TooLarge):
@@ -282,7 +282,7 @@ def test_oversized_skills_are_rejected_before_fetching(
     assert len(github.requested_targets) == 2
 
 
-def told(value: object) -> Route:
+def respond_json(value: object) -> Route:
     return respond(body=json.dumps(value).encode())
 
 
@@ -395,10 +395,10 @@ def test_cache_does_not_contain_token(
     commit(github, FEW)
     github.tokens.add(TOKEN)
     read("acme/skills/pdf", TOKEN)
-    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-    assert kept
-    assert not any(TOKEN.encode() in path.read_bytes() + str(path).encode() for path in kept)
-    assert {path.stat().st_mode & 0o077 for path in kept} == {0} or os.name == "nt"
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert files
+    assert not any(TOKEN.encode() in path.read_bytes() + str(path).encode() for path in files)
+    assert {path.stat().st_mode & 0o077 for path in files} == {0} or os.name == "nt"
 
 
 # The second time
@@ -621,12 +621,14 @@ def test_file_that_does_not_match_commit_raises(
 
 
 TOP = "acme-skills-1234567"
-WHOLE = FEW | MANY
+ALL_FILES = FEW | MANY
 
 
 def members(*more: TarEntry) -> list[TarEntry]:
     files = [
-        TarEntry(f"{TOP}/{path}", data) for path, data in WHOLE.items() if isinstance(data, bytes)
+        TarEntry(f"{TOP}/{path}", data)
+        for path, data in ALL_FILES.items()
+        if isinstance(data, bytes)
     ]
     return [*more, *files]
 
@@ -649,7 +651,7 @@ def members(*more: TarEntry) -> list[TarEntry]:
 def test_unexpected_archive_members_are_ignored(
     github: GitHubApiServer, read: Reader, strange: TarEntry
 ) -> None:
-    sha = commit(github, WHOLE)
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members(strange))
     bundle = only(read("acme/skills/pdf"))
     assert contents(bundle)["SKILL.md"] == SKILL
@@ -675,14 +677,14 @@ def test_unexpected_archive_members_are_ignored(
     ],
 )
 def test_malformed_archive_is_rejected(github: GitHubApiServer, read: Reader, data: bytes) -> None:
-    sha = commit(github, WHOLE)
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = data
     with pytest.raises(ArchiveRejected):
         read("acme/skills/pdf")
 
 
 def test_archive_bomb_is_rejected(github: GitHubApiServer, read: Reader) -> None:
-    sha = commit(github, WHOLE)
+    sha = commit(github, ALL_FILES)
     bomb = make_tgz(*members(TarEntry(f"{TOP}/a", bytes(66 << 20))))
     github.repositories["acme/skills"].archives[sha] = bomb
     with pytest.raises(TooLarge, match="times its packed size"):
@@ -690,14 +692,14 @@ def test_archive_bomb_is_rejected(github: GitHubApiServer, read: Reader) -> None
 
 
 def test_files_missing_in_archive_are_fetched(github: GitHubApiServer, read: Reader) -> None:
-    sha = commit(github, WHOLE)
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-3])
     assert len(only(read("acme/skills/pdf")).files) == 21
     assert len([target for target in github.requested_targets if "blobs" in target]) == 3
 
 
 def test_missing_file_raises(github: GitHubApiServer, read: Reader) -> None:
-    sha = commit(github, WHOLE)
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-1])
     lost = RepoFile(MANY["skills/pdf/references/19.md"]).sha
     github.route_overrides[f"/repos/acme/skills/git/blobs/{lost}"] = respond("404 Not Found")
@@ -713,7 +715,7 @@ def test_archive_without_most_files_raises(github: GitHubApiServer, read: Reader
 
 
 def test_endless_archive_is_read_only_as_needed(github: GitHubApiServer, read: Reader) -> None:
-    sha = commit(github, WHOLE)
+    sha = commit(github, ALL_FILES)
     data = archive_of(github.repositories["acme/skills"].commits[sha], sha, TOP)
     github.route_overrides[f"/acme/skills/legacy.tar.gz/{sha}"] = respond_endlessly(
         b"HTTP/1.1 200 OK\r\n\r\n" + data
@@ -723,7 +725,7 @@ def test_endless_archive_is_read_only_as_needed(github: GitHubApiServer, read: R
 
 def test_truncated_tree_is_read_from_archive(github: GitHubApiServer, read: Reader) -> None:
     odd = {"skills/pdf/run": RepoFile(b"r", EXECUTABLE), "skills/pdf/l": RepoFile(b"x", LINK)}
-    commit(github, WHOLE | odd)
+    commit(github, ALL_FILES | odd)
     github.repositories["acme/skills"].is_truncated = True
     bundle = only(read("acme/skills/pdf"))
     assert len(bundle.files) == 22
@@ -732,7 +734,7 @@ def test_truncated_tree_is_read_from_archive(github: GitHubApiServer, read: Read
 
 
 def test_concurrent_readers_share_cache(github: GitHubApiServer, read: Reader) -> None:
-    commit(github, WHOLE)
+    commit(github, ALL_FILES)
     found: list[RepositorySkills] = []
     threads = [
         threading.Thread(target=lambda: found.append(read("acme/skills/pdf"))) for _ in range(6)

@@ -1,4 +1,4 @@
-"""Skill folders that are linked from outside the roots: refused, unless they are allowed."""
+"""Skill folders linked from outside the roots: rejected unless allowed."""
 
 from pathlib import Path
 

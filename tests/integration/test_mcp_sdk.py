@@ -1,4 +1,4 @@
-"""Our client and servers that the official SDK makes understand each other."""
+"""Our client with servers of the official SDK."""
 
 import json
 import subprocess

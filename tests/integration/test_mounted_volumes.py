@@ -1,4 +1,4 @@
-"""Skills in folders that Kubernetes mounts: they are read everywhere they are listed."""
+"""Skills in Kubernetes volumes: every surface that lists them can read them."""
 
 import io
 import json

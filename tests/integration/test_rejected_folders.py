@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: folders, links and locks."""
+"""Rejected folders, links and locks: one error, and no folder is changed."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -71,13 +71,13 @@ def make(sandbox: CliSandbox, path: str, build: Build) -> None:
 @pytest.mark.parametrize("build", [pipe, link, secret, folder, itself, device, giant, text(b"no")])
 def test_skill_md_that_is_not_a_text_file_is_rejected(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "sources/pdf/SKILL.md", build)
-    told = sandbox.check_rejected(ADD, ["../sources/pdf"], "invalid_skill")
-    assert told.json["data"] == {
+    result = sandbox.check_rejected(ADD, ["../sources/pdf"], "invalid_skill")
+    assert result.json["data"] == {
         "added": [],
         "skipped": [{"id": "pdf", "name": "pdf", "reason": "rejected"}],
         "notes": [],
     }
-    assert told.json["findings"]
+    assert result.json["findings"]
     sandbox.check_rejected(IMPORT, ["../sources/pdf"], "invalid_skill")
 
 
@@ -134,17 +134,17 @@ def test_link_in_skill_is_skipped_and_target_not_copied(
     make(sandbox, "sources/pdf/link.txt", secret)
     make(sandbox, "sources/pdf/linked", link)
     make(sandbox, "sources/pdf/pipe", pipe)
-    told = sandbox.run(*ADD, "--json", source)
-    assert told.code == 0
-    findings = _list(told.json["findings"])
+    result = sandbox.run(*ADD, "--json", source)
+    assert result.code == 0
+    findings = _list(result.json["findings"])
     assert {one["path"] for one in findings if one["code"] == "file-left-out"} == {
         f"pdf/{name}" for name in ("link.txt", "linked", "pipe")
     }
     assert [path.name for path in (sandbox.project / PDF).iterdir()] == ["SKILL.md"]
-    kept = [
+    remaining = [
         path for path, (_, data) in snapshot(sandbox.folder).items() if SECRET_TEXT in str(data)
     ]
-    assert kept == ["outside/secret.txt"]
+    assert remaining == ["outside/secret.txt"]
 
 
 def test_skills_with_same_name_are_rejected_without_local_path(
@@ -152,8 +152,8 @@ def test_skills_with_same_name_are_rejected_without_local_path(
 ) -> None:
     for place in "ab":
         make_skill(sandbox.sources / place, "pdf")
-    told = sandbox.run(*ADD, "--json", "../sources", "--dry-run")
-    [found] = [one for one in _list(told.json["findings"]) if one["code"] == "shadowed"]
+    result = sandbox.run(*ADD, "--json", "../sources", "--dry-run")
+    [found] = [one for one in _list(result.json["findings"]) if one["code"] == "shadowed"]
     assert (found["path"], "'a/pdf'" in found["message"]) == ("b/pdf", True)
     assert str(sandbox.sources) not in str(found)
     sandbox.check_rejected(IMPORT, ["../sources"], "conflict")
@@ -188,8 +188,8 @@ def test_nothing_is_written_through_links(
     sandbox: CliSandbox, path: str, words: Sequence[str], build: Build
 ) -> None:
     make(sandbox, f"project/{path}", build)
-    told = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "invalid_path")
-    assert path in told.error["message"]
+    result = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "invalid_path")
+    assert path in result.error["message"]
     if path in (".agents", SKILLS):
         sandbox.check_rejected(IMPORT, [sandbox.skill("other")], "invalid_path")
 
@@ -209,8 +209,8 @@ def test_file_in_place_of_folder_is_named_without_path(
     sandbox: CliSandbox, path: str, words: Sequence[str]
 ) -> None:
     make(sandbox, f"project/{path}", file)
-    told = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "storage_unavailable")
-    assert told.error["message"].endswith(f": {Path(path).name}")
+    result = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "storage_unavailable")
+    assert result.error["message"].endswith(f": {Path(path).name}")
 
 
 @pytest.mark.parametrize("build", [file, link, dangling_link, folder, pipe])
@@ -239,8 +239,8 @@ def test_force_does_not_replace_unrestorable_files(sandbox: CliSandbox, build: B
         make(sandbox, f"project/{SKILLS}/{name}/SKILL.md", text(make_skill_md(name, "Old.")))
         sandbox.skill(name)
     make(sandbox, "project/.windsurf/skills/b", build)
-    told = sandbox.check_rejected(ADD, ["../sources", *BOTH, "--overwrite"], "conflict")
-    assert ".windsurf/skills/b" in told.error["message"]
+    result = sandbox.check_rejected(ADD, ["../sources", *BOTH, "--overwrite"], "conflict")
+    assert ".windsurf/skills/b" in result.error["message"]
 
 
 def test_one_irreplaceable_skill_aborts_all(sandbox: CliSandbox) -> None:
@@ -276,8 +276,8 @@ EVIL_SOURCE = b'{"version": 1, "skills": {"a": {"source": "ext::sh -c evil", "pa
 )
 def test_unreadable_lock_aborts_command(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "project/skillhall-lock.json", build)
-    told = sandbox.check_rejected(ADD, [sandbox.skill()], "invalid_config")
-    assert "skillhall-lock.json" in told.error["message"]
+    result = sandbox.check_rejected(ADD, [sandbox.skill()], "invalid_config")
+    assert "skillhall-lock.json" in result.error["message"]
     for command in ("install", "update", "outdated", "verify"):
         sandbox.check_rejected([command], [], "invalid_config")
 

@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: MCP servers that cheat."""
+"""Hostile MCP servers: rejected with one error, and no folder is changed."""
 
 import json
 import os
@@ -147,8 +147,8 @@ CHEATS = {
 @pytest.mark.parametrize(("script", "finding"), CHEATS.values(), ids=CHEATS)
 def test_add_rejects_server_with(sandbox: CliSandbox, script: Script, finding: str) -> None:
     add_server(sandbox, script)
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = told.json["findings"]
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    found: Any = result.json["findings"]
     assert finding in {one["code"] for one in found if one["effect"] == "reject"}
 
 
@@ -159,8 +159,8 @@ def test_add_rejects_file_uri_outside_skill(sandbox: CliSandbox) -> None:
         entry["resources"].append(make_resource(uri.replace("//pdf/", f"//pdf-{number}/"), b""))
         entries.append(entry)
     add_server(sandbox, make_script(skills=entries))
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = told.json["findings"]
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    found: Any = result.json["findings"]
     assert {one["skill"]: one["code"] for one in found} == {
         f"pdf-{number}": "mcp-uri" for number in range(len(URIS))
     }
@@ -179,8 +179,8 @@ def test_command_with_oversized_output_is_not_used_again(sandbox: CliSandbox) ->
         skills=[*first["skills"], good], contents={**first["contents"], **contents}
     )
     add_server(sandbox, script)
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_error")
-    assert "more data than requested" in told.error["message"]
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_error")
+    assert "more data than requested" in result.error["message"]
 
 
 IN_PLACE = ["stale text", "more than announced", "another license", "skills on demand"]
@@ -191,16 +191,16 @@ def test_read_rejects_server_with(sandbox: CliSandbox, cheat: str) -> None:
     script, finding = CHEATS[cheat]
     add_server(sandbox, script)
     path = "SKILL.md" if cheat == "another license" else "references/forms.md"
-    told = sandbox.check_rejected(READ, [LABEL, URI, path], "invalid_skill")
-    assert f"[{finding}]" in told.error["message"]
+    result = sandbox.check_rejected(READ, [LABEL, URI, path], "invalid_skill")
+    assert f"[{finding}]" in result.error["message"]
 
 
 def test_unlisted_file_is_not_read(
     sandbox: CliSandbox,
 ) -> None:
     add_server(sandbox, with_content("skill://pdf/new.md", text="evil"))
-    told = sandbox.check_rejected(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
-    assert "[mcp-unlisted]" in told.error["message"]
+    result = sandbox.check_rejected(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
+    assert "[mcp-unlisted]" in result.error["message"]
 
 
 @pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../b", "a\\b"])
@@ -211,9 +211,9 @@ def test_path_outside_skill_is_rejected(sandbox: CliSandbox, path: str) -> None:
 
 def test_listing_shows_rejection_reason(sandbox: CliSandbox) -> None:
     add_server(sandbox, CHEATS["skills on demand"].script)
-    told = sandbox.run(*SKILLS, LABEL)
-    assert (told.out, told.code) == ("", 0)
-    assert f"{URI}: reject[mcp-dynamic]" in told.err
+    result = sandbox.run(*SKILLS, LABEL)
+    assert (result.out, result.code) == ("", 0)
+    assert f"{URI}: reject[mcp-dynamic]" in result.err
 
 
 def test_entry_with_other_uri_is_rejected(sandbox: CliSandbox) -> None:
@@ -231,8 +231,8 @@ def test_malformed_entry_is_rejected(sandbox: CliSandbox, result: object) -> Non
 
 def test_missing_skill_is_not_found(sandbox: CliSandbox) -> None:
     add_server(sandbox, make_script())
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
-    assert "did you mean 'pdf'?" in told.error["hint"]
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
+    assert "did you mean 'pdf'?" in result.error["hint"]
     add_server(sandbox, make_script(errors={"skills/get": -32603}))
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}/{URI}"], "upstream_error")
 
@@ -304,16 +304,16 @@ FAULTS: dict[str, tuple[Script, str]] = {
 def test_malformed_response_fails(
     sandbox: CliSandbox, script: Script, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_client, "MAX_PAGE_BYTES", 1_000_000)  # nobody sends 16 MiB here
+    monkeypatch.setattr(mcp_client, "MAX_PAGE_BYTES", 1_000_000)  # avoids sending 16 MiB
     add_server(sandbox, script)
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], code)
 
 
 def test_server_without_skills_extension_fails(sandbox: CliSandbox) -> None:
     add_server(sandbox, FAULTS["no extension"][0])
-    told = sandbox.check_rejected(SKILLS, [LABEL], "not_found")
-    assert "this server does not offer skills" in told.error["message"]
-    assert "io.modelcontextprotocol/skills" in told.error["hint"]
+    result = sandbox.check_rejected(SKILLS, [LABEL], "not_found")
+    assert "this server does not offer skills" in result.error["message"]
+    assert "io.modelcontextprotocol/skills" in result.error["hint"]
 
 
 def test_too_many_skills_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,8 +327,8 @@ def test_endless_pages_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.Mon
     monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
     add_server(sandbox, make_script(skills=entries, page=1))
-    told = sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
-    assert "no end" in told.error["message"]
+    result = sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
+    assert "does not end" in result.error["message"]
 
 
 @pytest.mark.parametrize("method", ["skills/list", "resources/read"])
@@ -352,7 +352,7 @@ def test_child_processes_of_command_are_killed(sandbox: CliSandbox) -> None:
     sandbox.run("mcp-servers", "add", LABEL, "--", "sh", "-c", words)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     assert sandbox.run(*SKILLS, LABEL).code == 5
-    # The pipe has an end when nobody is left who could write to it.
+    # Reading the pipe ends when no process is left that could write to it.
     assert select.select([reading], [], [], DEADLINE)[0]
     assert os.read(reading, 1) == b""
     os.close(reading)

@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: hosts that answer badly."""
+"""Failing and hostile hosts: one error, and no folder is changed."""
 
 import gzip
 import shutil
@@ -107,7 +107,7 @@ def test_html_page_is_rejected(sandbox: CliSandbox, site: HttpServer, body: byte
 def test_slow_host_times_out(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "fetch", partial(fetch, network=HASTY))  # nobody waits 30 seconds
+    monkeypatch.setattr(intake, "fetch", partial(fetch, network=HASTY))  # instead of 30 seconds
     site.routes["/x.zip"] = route
     sandbox.check_rejected(ADD, [site.url("/x.zip")], "upstream_timeout")
 
@@ -132,9 +132,9 @@ def test_redirect_from_https_to_http_is_rejected(
     _default_tls_context.cache_clear()
     with run_http_server(context) as safe:
         safe.routes["/x.zip"] = redirect("http://127.0.0.1:1/x.zip")
-        told = sandbox.check_rejected(ADD, [safe.url("/x.zip", "localhost")], "source_rejected")
+        result = sandbox.check_rejected(ADD, [safe.url("/x.zip", "localhost")], "source_rejected")
     _default_tls_context.cache_clear()
-    assert "from https to http" in told.error["message"]
+    assert "from https to http" in result.error["message"]
 
 
 # Repositories by git
@@ -199,10 +199,10 @@ def test_failing_git_host_gives_one_error(
 def test_git_host_gets_no_other_token(
     sandbox: CliSandbox, served: GitServer, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served.token = "another"  # noqa: S105 - of nobody
+    served.token = "another"  # noqa: S105 - a fake token
     monkeypatch.setenv("SKILLHALL_GIT_TOKEN", token)
-    told = sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_error")
-    assert "token" in told.error["message"] or "credentials" in told.error["message"]
+    result = sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_error")
+    assert "token" in result.error["message"] or "credentials" in result.error["message"]
 
 
 def _evil(name: str) -> Callable[[GitRepo], object]:
@@ -256,7 +256,7 @@ def test_slow_git_host_times_out(
     sandbox: CliSandbox, served: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hasty = partial(GitAccess, limits=GitLimits(total_seconds=0.5))
-    monkeypatch.setattr(intake, "GitAccess", hasty)  # nobody waits 120 seconds
+    monkeypatch.setattr(intake, "GitAccess", hasty)  # instead of 120 seconds
     served.release_event = threading.Event()
     sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_timeout")
 
@@ -265,7 +265,7 @@ def test_oversized_repository_is_rejected(
     sandbox: CliSandbox, served: GitServer, repository: GitRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = partial(GitAccess, limits=GitLimits(max_bytes=50_000))
-    monkeypatch.setattr(intake, "GitAccess", small)  # nobody sends 500 MiB
+    monkeypatch.setattr(intake, "GitAccess", small)  # instead of 500 MiB
     repository.commit({"pdf/SKILL.md": SKILL, "pdf/blank": bytes(60_000)})
     sandbox.check_rejected(ADD, [served.url("skills.git")], "too_large")
 
@@ -318,8 +318,8 @@ def test_failing_github_writes_only_cache(
     [(sha, files)] = github.repositories["acme/skills"].commits.items()
     one = sha if kind == "trees" else files["pdf/SKILL.md"].sha
     github.route_overrides[f"/repos/acme/skills/git/{kind}/{one}"] = route
-    told = sandbox.run(*ADD, "--json", "acme/skills")
-    code = told.error["code"]
+    result = sandbox.run(*ADD, "--json", "acme/skills")
+    code = result.error["code"]
     assert code in ("upstream_error", "not_found")
     sandbox.check_rejected(ADD, ["acme/skills"], code, ignored=["cache"])
 

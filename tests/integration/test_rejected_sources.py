@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: archives, URLs and refs."""
+"""Rejected archives, URLs and references: one error, and no folder is changed."""
 
 import pytest
 
@@ -11,8 +11,8 @@ ARCHIVES = dict(hostile_archives())
 
 def test_checks_of_this_module_detect_changes(sandbox: CliSandbox) -> None:
     before = snapshot(sandbox.folder)
-    told = sandbox.run(*ADD, "--json", sandbox.source("pdf.zip", zip_of({"SKILL.md": SKILL})))
-    assert told.code == 0
+    result = sandbox.run(*ADD, "--json", sandbox.source("pdf.zip", zip_of({"SKILL.md": SKILL})))
+    assert result.code == 0
     assert {path for path in snapshot(sandbox.folder) if path not in before} >= {
         "project/.agents/skills/pdf/SKILL.md",
         "project/skillhall-lock.json",
@@ -20,22 +20,22 @@ def test_checks_of_this_module_detect_changes(sandbox: CliSandbox) -> None:
     }
     for said in (f"x {sandbox.project}", PASSWORD, "Traceback", "\x1b[0m"):
         with pytest.raises(AssertionError):
-            sandbox.check_output(told._replace(out=said))
+            sandbox.check_output(result._replace(out=said))
 
 
 @pytest.mark.parametrize("hostile", ARCHIVES.values(), ids=ARCHIVES)
 def test_hostile_archive_is_rejected(sandbox: CliSandbox, hostile: HostileArchive) -> None:
     source = sandbox.source(hostile.name, hostile.data)
     for command in (ADD, IMPORT):
-        told = sandbox.check_rejected(command, [source], hostile.code)
-        assert hostile.code == "too_large" or hostile.name in told.error["message"]
+        result = sandbox.check_rejected(command, [source], hostile.code)
+        assert hostile.code == "too_large" or hostile.name in result.error["message"]
 
 
 def test_error_names_archive_without_path(sandbox: CliSandbox) -> None:
     sandbox.source("pdf.zip", b"")
-    told = sandbox.check_rejected(ADD, [str(sandbox.sources / "pdf.zip")], "archive_rejected")
-    assert "pdf.zip" in told.error["message"]
-    assert str(sandbox.sources) not in told.out
+    result = sandbox.check_rejected(ADD, [str(sandbox.sources / "pdf.zip")], "archive_rejected")
+    assert "pdf.zip" in result.error["message"]
+    assert str(sandbox.sources) not in result.out
 
 
 def test_hostile_archive_leaves_project_unchanged(sandbox: CliSandbox) -> None:
@@ -88,7 +88,7 @@ HOSTS = {
     "loopback in base 16": "0x7f.1",
     "loopback in base 8": "0177.0.0.1",
     "loopback by its name": "localhost",
-    "this host": "0.0.0.0",  # noqa: S104 - nobody listens
+    "this host": "0.0.0.0",  # noqa: S104 - no server listens
     "a private network": "10.0.0.1",
     "a private network by IPv6": "[fd00::1]",
     "metadata of a cloud": "169.254.169.254",

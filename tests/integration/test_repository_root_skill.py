@@ -1,4 +1,4 @@
-"""A repository that is itself one skill: added, updated and brought back, by git and without it."""
+"""Repository that is one skill: added, updated and restored, with and without git."""
 
 import json
 import shutil
@@ -31,22 +31,22 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 @dataclass(frozen=True)
 class Hosted:
-    """The repository acme/repo at a host, and a shelf that reads it in one of two ways."""
+    """The repository acme/repo on a host, and a project that reads it in one of two ways."""
 
     repo: GitRepo
     github: GitHubApiServer
-    shelf: Project
+    project: Project
 
     def commit(self, files: dict[str, bytes]) -> None:
         self.repo.commit(files)
         self.github.repositories["acme/repo"] = load_git_repository(self.repo.folder, "acme/repo")
 
     def add(self) -> None:
-        opened = open_source("acme/repo", self.shelf.settings)
-        install(self.shelf, opened, opened.bundles, resolve_targets(self.shelf, ()))
+        opened = open_source("acme/repo", self.project.settings)
+        install(self.project, opened, opened.bundles, resolve_targets(self.project, ()))
 
     def installed(self, path: str) -> Path:
-        return Path(self.shelf.root) / path
+        return Path(self.project.root) / path
 
 
 @pytest.fixture(params=[True, False], ids=["git", "GitHub"])
@@ -64,7 +64,7 @@ def hosted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hosted]:
 def test_root_skill_is_named_by_frontmatter_and_locked(hosted: Hosted) -> None:
     hosted.add()
     assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
-    entry = hosted.shelf.read_lock().entries[PDF]
+    entry = hosted.project.read_lock().entries[PDF]
     assert (entry.source, entry.path) == ("acme/repo", "")
     noted = json.loads(hosted.installed("skills-lock.json").read_bytes())["skills"]["pdf-tools"]
     assert (noted["source"], noted["skillPath"]) == ("acme/repo", "SKILL.md")
@@ -72,9 +72,9 @@ def test_root_skill_is_named_by_frontmatter_and_locked(hosted: Hosted) -> None:
 
 def test_root_skill_is_updated(hosted: Hosted) -> None:
     hosted.add()
-    assert [one.status for one in find_outdated(hosted.shelf)] == [UpdateStatus.CURRENT]
+    assert [one.status for one in find_outdated(hosted.project)] == [UpdateStatus.CURRENT]
     hosted.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"two"})
-    assert [one.status for one in update(hosted.shelf)] == [UpdateStatus.UPDATED]
+    assert [one.status for one in update(hosted.project)] == [UpdateStatus.UPDATED]
     assert hosted.installed(f"{PDF}/a/b.md").read_bytes() == b"two"
 
 
@@ -84,13 +84,13 @@ def test_root_skill_is_restored_from_either_lock(hosted: Hosted, lost: str) -> N
     shutil.rmtree(hosted.installed(PDF))
     if lost:
         hosted.installed(lost).unlink()
-    assert [one.status for one in install_locked(hosted.shelf, frozen=True)] == ["installed"]
+    assert [one.status for one in install_locked(hosted.project, frozen=True)] == ["installed"]
     assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
 
 
 def test_moved_root_skill_is_named_in_error(hosted: Hosted) -> None:
     hosted.add()
     hosted.commit({"skills/pdf-tools/SKILL.md": make_skill_md("pdf-tools")})
-    [found] = find_outdated(hosted.shelf)
+    [found] = find_outdated(hosted.project)
     assert isinstance(found.error, SkillNotFound)
     assert found.error.name == "pdf-tools"

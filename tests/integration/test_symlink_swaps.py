@@ -1,4 +1,4 @@
-"""Another process swaps folders, files and links while we read: nothing from outside comes in."""
+"""Symlink races: another process swaps folders, files and links while we read."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The server's own git token is sent to the operator's repositories, not to those of clients."""
+"""Token scope: the server's git token is sent to the operator's repositories only."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from tests.support.git_server import GitServer, git_repo, run_git_server
 from tests.support.servers import HttpResponse, RunningServer, run_server
 from tests.support.team_server import LIST, make_commit_files, team_settings
 
-GIT_TOKEN = "git-token-of-the-operator"  # noqa: S105 - of nobody
+GIT_TOKEN = "git-token-of-the-operator"  # noqa: S105 - a fake token
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

@@ -1,4 +1,4 @@
-"""A team's server where git is not to be used: GitHub is read by its API, nothing else at all."""
+"""Team server without git: GitHub is read through its API."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tests.support.team_server import (
 from tests.support.team_server import team_settings as settings_of_a_team
 
 NAME = "acme/prompts"
-TOKEN = "per-request-t0ken-AAAAAA"  # noqa: S105 - planted, of nobody
+TOKEN = "per-request-t0ken-AAAAAA"  # noqa: S105 - a fake token
 DOWN = respond("503 Service Unavailable")
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -38,7 +38,7 @@ def host(tmp_path: Path) -> Iterator[GitHubServer]:
 
 @pytest.fixture
 def started(tmp_path: Path, host: GitHubServer, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that is there as soon as somebody starts a git."""
+    """A file that exists once git was started."""
     assert host.repos  # they are made by git, which is still there then
     mark, programs = tmp_path / "started", tmp_path / "bin"
     programs.mkdir()

@@ -1,4 +1,4 @@
-"""Hostile archives by what is wrong with them: the name of the file, its bytes, the class."""
+"""Hostile archives by description: file name, bytes and error code."""
 
 import gzip
 import stat
@@ -30,7 +30,7 @@ REJECTED, TOO_LARGE = "archive_rejected", "too_large"
 
 
 class HostileArchive(NamedTuple):
-    """A file that must be refused, and how."""
+    """Archive that must be rejected, with the error code."""
 
     name: str
     data: bytes
@@ -103,7 +103,7 @@ HEADER_LIES: dict[str, dict[str, int | bytes]] = {
 
 
 def hostile_archives() -> Iterator[tuple[str, HostileArchive]]:
-    """All of them, each with a few words on what is wrong."""
+    """Yield all hostile archives with a description."""
     for what, name in NAMES.items():
         yield f"a zip with a name that {what}", _zip(ZipEntry(name))
         yield f"a tar with a name that {what}", _tgz(pax({"path": name}), TarEntry("harmless"))

@@ -1,4 +1,4 @@
-"""Opening what lies below a root, name by name."""
+"""Folder handles: opening and reading below a root."""
 
 import os
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ UNSAFE = [
 
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Folder]:
-    """The open folder `root`, beside which `secret` must stay unread."""
+    """The open folder `root`, next to `secret`, which must not be read."""
     (tmp_path / "root").mkdir()
     (tmp_path / "secret").write_bytes(b"secret")
     opened = open_root(str(tmp_path / "root"))

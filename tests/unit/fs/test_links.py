@@ -1,4 +1,4 @@
-"""Reading below a root through links that stay there."""
+"""Reading below a root through links."""
 
 import os
 from pathlib import Path
@@ -17,14 +17,14 @@ class Refused(Exception):
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder with a file in it, beside which `secret` must stay unread."""
+    """A folder with a file, next to `secret`, which must not be read."""
     folder = tmp_path / "root"
     (folder / "docs" / "deep").mkdir(parents=True)
     (folder / "docs" / "a.md").write_bytes(b"inside")
     (folder / "docs" / "deep" / "b.md").write_bytes(b"deep inside")
     (tmp_path / "secret").write_bytes(b"secret")
-    (tmp_path / "root-beside").mkdir()
-    (tmp_path / "root-beside" / "a.md").write_bytes(b"secret")
+    (tmp_path / "root-sibling").mkdir()
+    (tmp_path / "root-sibling" / "a.md").write_bytes(b"secret")
     return folder
 
 
@@ -82,7 +82,7 @@ def test_absolute_link_into_linked_root_is_followed(root: Path) -> None:
         "../root/docs/a.md",
         "/etc/passwd",
         "/nothing",
-        "{root}-beside/a.md",
+        "{root}-sibling/a.md",
         "{root}/../secret",
         "..",
     ],

@@ -1,4 +1,4 @@
-"""Addresses: which of them we connect to."""
+"""IP addresses: which may be contacted."""
 
 import socket
 from ipaddress import ip_address

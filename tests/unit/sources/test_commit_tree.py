@@ -1,4 +1,4 @@
-"""Trees of commits: which files make up a skill, and what is said about the others."""
+"""Trees of commits: files of a skill, and findings about skipped ones."""
 
 import pytest
 

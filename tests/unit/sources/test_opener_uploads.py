@@ -1,4 +1,4 @@
-"""What a browser sends: a SKILL.md, an archive, or the files of a folder."""
+"""Uploads: a SKILL.md, an archive, or the files of a folder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Skills of installed packages: real wheels, unpacked as installers do, honest and hostile."""
+"""Skills of installed packages, from valid and hostile wheels."""
 
 import base64
 import hashlib
@@ -22,28 +22,28 @@ from skillhall._internal.sources.ref import PackageRef
 from skillhall.errors import NoSkillThere, PackageNotInstalled
 from tests.support.skills import make_skill_md
 
-SHELF = "pdf_tools/.agents/skills"
+SKILLS_FOLDER = "pdf_tools/.agents/skills"
 FILES = {
     "pdf_tools/__init__.py": b"raise SystemExit('imported')",
-    f"{SHELF}/pdf/SKILL.md": make_skill_md("pdf"),
-    f"{SHELF}/pdf/scripts/run.py": b"\xff",
+    f"{SKILLS_FOLDER}/pdf/SKILL.md": make_skill_md("pdf"),
+    f"{SKILLS_FOLDER}/pdf/scripts/run.py": b"\xff",
 }
 
 
 def make_wheel(files: Mapping[str, bytes], record: str | None = None) -> bytes:
     """A wheel of the distribution `Pdf.Tools` 1.2, with the RECORD that it says."""
     info = "pdf_tools-1.2.dist-info"
-    whole = {
+    members = {
         **files,
         f"{info}/METADATA": b"Metadata-Version: 2.1\nName: Pdf.Tools\nVersion: 1.2\n",
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    lines = [f"{path},{_hashed(data)},{len(data)}" for path, data in whole.items()]
+    lines = [f"{path},{_hashed(data)},{len(data)}" for path, data in members.items()]
     honest = "\n".join([*lines, f"{info}/RECORD,,", ""])
-    whole[f"{info}/RECORD"] = (honest if record is None else record).encode()
+    members[f"{info}/RECORD"] = (honest if record is None else record).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as wheel:
-        for path, data in whole.items():
+        for path, data in members.items():
             wheel.writestr(path, data)
     return buffer.getvalue()
 
@@ -98,15 +98,15 @@ def test_distribution_without_record_is_found_by_name(tmp_path: Path) -> None:
 
 def test_first_path_with_package_wins(tmp_path: Path) -> None:
     install(tmp_path / "1", make_wheel(FILES))
-    install(tmp_path / "2", make_wheel(FILES | {f"{SHELF}/docx/SKILL.md": b"x"}))
+    install(tmp_path / "2", make_wheel(FILES | {f"{SKILLS_FOLDER}/docx/SKILL.md": b"x"}))
     search = [str(tmp_path / "missing"), str(tmp_path / "1"), str(tmp_path / "2")]
     found = read_package(PackageRef("pdf-tools"), search)
     assert [bundle.folder for bundle in found.bundles] == ["pdf"]
 
 
 def test_skills_of_package_are_sorted(tmp_path: Path) -> None:
-    more = {f"{SHELF}/{name}/SKILL.md": b"x" for name in "ca"}
-    found = read(install(tmp_path, make_wheel(FILES | more | {f"{SHELF}/none/x.md": b"x"})))
+    more = {f"{SKILLS_FOLDER}/{name}/SKILL.md": b"x" for name in "ca"}
+    found = read(install(tmp_path, make_wheel(FILES | more | {f"{SKILLS_FOLDER}/none/x.md": b"x"})))
     assert [bundle.folder for bundle in found.bundles] == ["a", "c", "pdf"]
 
 
@@ -155,11 +155,13 @@ def test_forged_top_level_names_are_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
-@pytest.mark.parametrize("link", ["pdf_tools", "pdf_tools/.agents", SHELF, f"{SHELF}/pdf"])
+@pytest.mark.parametrize(
+    "link", ["pdf_tools", "pdf_tools/.agents", SKILLS_FOLDER, f"{SKILLS_FOLDER}/pdf"]
+)
 def test_link_out_of_package_is_not_followed(tmp_path: Path, link: str) -> None:
     outside = tmp_path / "outside"
     install(outside, make_wheel(FILES))
-    site = install(tmp_path / "site", make_wheel({}, record=f"{SHELF}/pdf/SKILL.md,,"))
+    site = install(tmp_path / "site", make_wheel({}, record=f"{SKILLS_FOLDER}/pdf/SKILL.md,,"))
     (site / link).parent.mkdir(parents=True, exist_ok=True)
     (site / link).symlink_to(outside / link)
     with pytest.raises(NoSkillThere):
@@ -169,7 +171,7 @@ def test_link_out_of_package_is_not_followed(tmp_path: Path, link: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
 def test_linked_file_is_skipped_with_finding(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel(FILES))
-    (site / SHELF / "pdf" / "link.md").symlink_to("/etc/passwd")
+    (site / SKILLS_FOLDER / "pdf" / "link.md").symlink_to("/etc/passwd")
     [bundle] = read(site).bundles
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_LEFT_OUT, "link.md")]
 

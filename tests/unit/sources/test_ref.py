@@ -1,4 +1,4 @@
-"""References: which texts name a source, and which are refused."""
+"""Source references: accepted and rejected texts."""
 
 import pytest
 from hypothesis import example, given

@@ -1,4 +1,4 @@
-"""Which paths of a repository are skills, and where a name is looked for."""
+"""Repository layout: which paths are skills, and where a name is searched."""
 
 import pytest
 

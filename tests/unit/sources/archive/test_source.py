@@ -1,4 +1,4 @@
-"""Archives: what comes out of honest ones, and how hostile ones are refused."""
+"""Archives: bundles from valid ones, and rejection of hostile ones."""
 
 import contextlib
 import gzip
@@ -757,9 +757,9 @@ def wide_zip(
     """The archive with a zip64 end record, as writers add it that do not know sizes ahead."""
     body, end = data[:-HONEST_END], data[-HONEST_END:]
     numbers = struct.unpack("<4H2LH", end[4:])[:-1]
-    told = dict(zip(("part", "first", "here", "entries", "size", "start"), numbers, strict=True))
-    told = {"rest": WIDE_END - 12, **told, **record}
-    wide = b"PK\x06\x06" + struct.pack("<Q2H2L4Q", told.pop("rest"), 45, 45, *told.values())
+    fields = dict(zip(("part", "first", "here", "entries", "size", "start"), numbers, strict=True))
+    fields = {"rest": WIDE_END - 12, **fields, **record}
+    wide = b"PK\x06\x06" + struct.pack("<Q2H2L4Q", fields.pop("rest"), 45, 45, *fields.values())
     found = {"part": 0, "offset": len(body), "parts": 1, **locator}
     finder = b"PK\x06\x07" + struct.pack("<LQL", *found.values())
     plain = b"PK\x05\x06" + struct.pack("<4H2LH", *(numbers if narrow is None else narrow), 0)

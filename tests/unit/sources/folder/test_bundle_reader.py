@@ -1,4 +1,4 @@
-"""The files of one skill: listed under limits, read on demand."""
+"""Bundles of folders: files listed within limits and read on demand."""
 
 import hashlib
 import os
@@ -133,8 +133,8 @@ def test_file_with_similar_name_is_kept(skill: Path) -> None:
 def test_hidden_files_depend_on_profile(skill: Path, profile: str) -> None:
     write(skill, ".config/x")
     write(skill, ".hidden")
-    kept = [".config/x", ".hidden"] if profile == "skills-module" else []
-    assert list(bundle(skill, PROFILES[profile].scan_policy).files) == [*kept, "SKILL.md"]
+    hidden = [".config/x", ".hidden"] if profile == "skills-module" else []
+    assert list(bundle(skill, PROFILES[profile].scan_policy).files) == [*hidden, "SKILL.md"]
 
 
 @pytest.mark.parametrize("target", ["SKILL.md", "../other", "..", "missing", "/etc/hostname"])

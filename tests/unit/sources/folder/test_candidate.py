@@ -1,4 +1,4 @@
-"""Candidates: the head of a SKILL.md, however long its frontmatter is."""
+"""Candidates: reading and parsing the head of a SKILL.md."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Roots: what the text for a folder means."""
+"""Roots: resolving paths."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What git says becomes an error of ours, without anything that should not be shown."""
+"""Git failures: classification and redaction."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Whom git is sent to, by which address, with which token."""
+"""Git remotes: URLs, addresses and tokens."""
 
 import base64
 

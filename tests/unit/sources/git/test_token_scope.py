@@ -1,4 +1,4 @@
-"""Which repositories the operator's tokens are for."""
+"""Token scope: repositories that get the operator's tokens."""
 
 import pytest
 

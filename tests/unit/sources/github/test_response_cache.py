@@ -1,4 +1,4 @@
-"""The answers that are kept: found again by whom they were given to, and by nobody else."""
+"""Response cache of GitHub: entries per token, damage and eviction."""
 
 import os
 from pathlib import Path
@@ -59,21 +59,21 @@ def test_link_in_cache_is_not_followed(tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_created_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "github").write_bytes(b"")
-    kept = cache(tmp_path)
-    kept.write("tree", "x", data=b"data")
-    kept.evict()
-    assert kept.read("tree", "x") is None
+    responses = cache(tmp_path)
+    responses.write("tree", "x", data=b"data")
+    responses.evict()
+    assert responses.read("tree", "x") is None
 
 
 def test_oldest_entries_are_evicted_first(tmp_path: Path) -> None:
-    kept = cache(tmp_path)
+    responses = cache(tmp_path)
     for number in range(5):
         known = set((tmp_path / "github").glob("*"))
-        kept.write("tree", str(number), data=b"x")
+        responses.write("tree", str(number), data=b"x")
         [new] = set((tmp_path / "github").glob("*")) - known
         os.utime(new, (number, number))
-    kept.evict(capacity=3 * 4096)
-    assert [kept.read("tree", str(number)) for number in range(5)] == [None, None, *[b"x"] * 3]
+    responses.evict(capacity=3 * 4096)
+    assert [responses.read("tree", str(number)) for number in range(5)] == [None, None, *[b"x"] * 3]
 
 
 def test_huge_entry_is_not_cached(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is read of GitHub's JSON, what is kept of it, and the ids of files."""
+"""GitHub trees: JSON, the cached form and object ids."""
 
 import json
 

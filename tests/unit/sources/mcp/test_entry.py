@@ -119,7 +119,7 @@ RESOURCES: dict[str, tuple[object, Code]] = {
     "leads out of the skill": (make_resource("skill://pdf/../a.md", b""), Code.MCP_URI),
     "belongs to another skill": (make_resource("skill://docx/a.md", b""), Code.MCP_URI),
     "belongs to version control": (make_resource("skill://pdf/.git/config", b""), Code.MCP_URI),
-    "stands there twice": (make_resource(URI, b""), Code.MCP_REPEATED),
+    "is listed twice": (make_resource(URI, b""), Code.MCP_REPEATED),
     "differs only in its spelling": (
         make_resource("skill://pdf/references/%66orms.md", b""),
         Code.MCP_REPEATED,
@@ -128,7 +128,7 @@ RESOURCES: dict[str, tuple[object, Code]] = {
         make_resource("skill://pdf/REFERENCES/forms.md", b""),
         Code.MCP_REPEATED,
     ),
-    "stands where a folder must be": (
+    "has the path of a folder": (
         make_resource("skill://pdf/references", b""),
         Code.MCP_REPEATED,
     ),

@@ -46,7 +46,7 @@ MAX_SERVERS_FILE: Final = 1024 * 1024  # bytes
 _CACHE_FOLDER: Final = "mcp"  # in the cache folder: a folder for each server
 _VARIABLE_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _URL_PATTERN = re.compile(r"https?://", re.IGNORECASE)
-_FIX_HINT = f"correct {SERVERS_FILE} in the data folder, or remove it and add the servers anew"
+_FIX_HINT = f"correct {SERVERS_FILE} in the data folder, or remove it and add the servers again"
 
 
 class McpServer(NamedTuple):
