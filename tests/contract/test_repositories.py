@@ -80,8 +80,8 @@ BundleSummary: TypeAlias = tuple[str, list[tuple[str, bytes, int, bool]], tuple[
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 
-class Answer(NamedTuple):
-    """What came of a reading: a commit and its skills, or an error."""
+class Outcome(NamedTuple):
+    """Outcome of a read: a commit and its skills, or an error."""
 
     commit: str
     bundles: list[BundleSummary]
@@ -93,28 +93,28 @@ def summarize(bundle: Bundle) -> BundleSummary:
     return bundle.folder, files, bundle.findings
 
 
-def answer(read: Callable[[], RepositorySkills]) -> Answer:
+def capture(read: Callable[[], RepositorySkills]) -> Outcome:
     try:
-        found = read()
+        skills = read()
     except SkillhallError as error:
-        return Answer("", [], (type(error), str(error)))
-    return Answer(found.commit, [summarize(bundle) for bundle in found.bundles])
+        return Outcome("", [], (type(error), str(error)))
+    return Outcome(skills.commit, [summarize(bundle) for bundle in skills.bundles])
 
 
-def by_git(repo: GitRepo, path: str, cache: Path) -> Answer:
+def by_git(repo: GitRepo, path: str, cache: Path) -> Outcome:
     with run_git_server(repo.folder.parents[1]) as site:
         reference = GitRef(site.url(f"{TEXT}.git"), path)
         access = GitAccess(str(cache), LOOPBACK)
-        return answer(lambda: read_git(reference, access, source_text=TEXT))
+        return capture(lambda: read_git(reference, access, source_text=TEXT))
 
 
-def by_github(repo: GitRepo, path: str, cache: Path, *, truncated: bool = False) -> Answer:
+def by_github(repo: GitRepo, path: str, cache: Path, *, truncated: bool = False) -> Outcome:
     with run_github_api_server() as site:
         site.repositories[TEXT] = load_git_repository(repo.folder, TEXT)
         site.repositories[TEXT].is_truncated = truncated
         reference = GitHubRef("acme", "skills", path)
         access = GitHubAccess(site.api_url, LOOPBACK, cache_directory=str(cache))
-        return answer(lambda: read_github(reference, access, source_text=TEXT))
+        return capture(lambda: read_github(reference, access, source_text=TEXT))
 
 
 @pytest.fixture
@@ -122,11 +122,11 @@ def repo(tmp_path: Path) -> GitRepo:
     return GitRepo(tmp_path / f"served/{TEXT}.git")
 
 
-def read_both(repo: GitRepo, cache: Path, path: str = "") -> Answer:
-    """What both readings give, which is one answer."""
-    found = by_git(repo, path, cache)
-    assert by_github(repo, path, cache) == found
-    return found
+def read_both(repo: GitRepo, cache: Path, path: str = "") -> Outcome:
+    """Read with both, and check that the outcomes are equal."""
+    result = by_git(repo, path, cache)
+    assert by_github(repo, path, cache) == result
+    return result
 
 
 def paths(one: BundleSummary) -> list[str]:
@@ -142,10 +142,10 @@ def test_regular_and_executable_files(
     repo: GitRepo, tmp_path: Path, more: dict[str, bytes]
 ) -> None:
     commit = repo.commit(FINE | more, MODES)
-    found = read_both(repo, tmp_path)
-    assert (found.commit, len(found.bundles)) == (commit, 1)
-    assert len(found.bundles[0][1]) == 5 + len(more)
-    assert found.bundles[0][2] == ()
+    result = read_both(repo, tmp_path)
+    assert (result.commit, len(result.bundles)) == (commit, 1)
+    assert len(result.bundles[0][1]) == 5 + len(more)
+    assert result.bundles[0][2] == ()
 
 
 def test_links_submodules_and_unsafe_names(repo: GitRepo, tmp_path: Path) -> None:
@@ -190,17 +190,17 @@ def test_root_skill_with_nested_skill(repo: GitRepo, tmp_path: Path) -> None:
 
 
 def test_several_skills_and_other_files(repo: GitRepo, tmp_path: Path) -> None:
-    places = ["b/c/d", "a", "b", ".claude/skills/x", "node_modules/y", "B", "skills/.curated/z"]
-    repo.commit({"x.md": b"x", "n/x.md": b"x"} | {f"{one}/SKILL.md": SKILL for one in places})
-    found = read_both(repo, tmp_path).bundles
-    assert [one[0] for one in found] == ["B", "a", "b", "skills/.curated/z"]
-    assert paths(found[2]) == ["SKILL.md", "c/d/SKILL.md"]
+    locations = ["b/c/d", "a", "b", ".claude/skills/x", "node_modules/y", "B", "skills/.curated/z"]
+    repo.commit({"x.md": b"x", "n/x.md": b"x"} | {f"{item}/SKILL.md": SKILL for item in locations})
+    result = read_both(repo, tmp_path).bundles
+    assert [item[0] for item in result] == ["B", "a", "b", "skills/.curated/z"]
+    assert paths(result[2]) == ["SKILL.md", "c/d/SKILL.md"]
 
 
 @pytest.mark.parametrize("folder", ["con", "a:b", "a\\b", "end.", "~", "x/nul", ".svn", "x/.hg"])
 def test_skill_in_unsafe_folder(repo: GitRepo, tmp_path: Path, folder: str) -> None:
     repo.commit({f"{folder}/SKILL.md": SKILL, "skills/pdf/SKILL.md": SKILL})
-    assert [one[0] for one in read_both(repo, tmp_path).bundles] == ["skills/pdf"]
+    assert [bundle[0] for bundle in read_both(repo, tmp_path).bundles] == ["skills/pdf"]
 
 
 @pytest.mark.parametrize(
@@ -212,8 +212,8 @@ def test_missing_skills_and_refs(
 ) -> None:
     files = {"pdf/SKILL.md": b"/etc/passwd", "pdf/x": b"x", "skills/csv/SKILL.md": SKILL}
     repo.commit(files, {"pdf/SKILL.md": LINK})
-    found = read_both(repo, tmp_path, path)
-    assert (found.error[0] if found.error else None) is error
+    result = read_both(repo, tmp_path, path)
+    assert (result.error[0] if result.error else None) is error
 
 
 def test_file_limit(repo: GitRepo, tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def test_file_limit(repo: GitRepo, tmp_path: Path) -> None:
     many = repo.tree([("100644", huge if name == "0000" else small, name) for name in names])
     skill = repo.tree([("100644", repo.blob(SKILL), "SKILL.md"), (FOLDER, many, "many")])
     repo.commit_tree(repo.tree([(FOLDER, skill, "a")]))
-    [found] = read_both(repo, tmp_path).bundles
-    assert len(found[1]) == MAX_FILES - 1
-    assert list_findings(found) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
+    [bundle] = read_both(repo, tmp_path).bundles
+    assert len(bundle[1]) == MAX_FILES - 1
+    assert list_findings(bundle) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
 
 
 def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> list[FileTree]:

@@ -88,13 +88,13 @@ def by_validate(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     clone = written(tmp_path, files)
     report = validate([str(clone)], SPECIFICATION, settings_for(tmp_path))
     assert report.accepted
-    return [Path(one.path).relative_to(clone).as_posix() for one in report.results]
+    return [Path(result.path).relative_to(clone).as_posix() for result in report.results]
 
 
 def by_scan(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     clone = written(tmp_path, files)
     report = scan([str(clone)], settings_for(tmp_path))
-    return [Path(one.path).relative_to(clone).as_posix() for one in report.skills]
+    return [Path(skill.path).relative_to(clone).as_posix() for skill in report.skills]
 
 
 def by_add(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
@@ -125,8 +125,8 @@ def by_git(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     with run_git_server(tmp_path / "served") as site:
         reference = GitRef(site.url("acme/skills.git"))
         access = GitAccess(str(tmp_path / "cache"), LOOPBACK)
-        found = read_git(reference, access, source_text="acme/skills")
-    return [bundle.folder for bundle in found.bundles]
+        skills = read_git(reference, access, source_text="acme/skills")
+    return [bundle.folder for bundle in skills.bundles]
 
 
 READERS: dict[str, Callable[[Path, Mapping[str, bytes]], list[str]]] = {
@@ -160,8 +160,8 @@ def test_search_finds_curated_skills_of_clone(
 
 def test_skills_folder_of_clone_shows_groups(tmp_path: Path) -> None:
     clone = written(tmp_path, files_of(COLLECTION))
-    found = load_catalog([str(clone / "skills")], settings=settings_for(tmp_path))
-    assert [skill.id for skill in found] == [".system/deep/er/mail", ".curated/notes", "pdf"]
+    catalog = load_catalog([str(clone / "skills")], settings=settings_for(tmp_path))
+    assert [skill.id for skill in catalog] == [".system/deep/er/mail", ".curated/notes", "pdf"]
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_skills_folder_of_clone_shows_groups(tmp_path: Path) -> None:
 )
 def test_profiles_can_skip_hidden_groups(profile: str, tmp_path: Path) -> None:
     clone = written(tmp_path, {"skills/.curated/notes/SKILL.md": make_skill_md("notes")})
-    found = load_catalog([str(clone / "skills")], profile, settings=settings_for(tmp_path))
-    assert len(found) == 0
+    catalog = load_catalog([str(clone / "skills")], profile, settings=settings_for(tmp_path))
+    assert len(catalog) == 0
 
 
 def test_add_reads_folder_as_deep_as_archive(tmp_path: Path) -> None:

@@ -77,9 +77,9 @@ def test_skill_md_linked_from_outside_is_not_read(root: Path, outside: Path, pro
 
 def test_link_finding_names_link_not_target(root: Path, outside: Path) -> None:
     (root / "link").symlink_to(outside)
-    [found] = all_findings(load(root))
-    assert found.path == str(root / "link")
-    assert "outside" not in f"{found.message} {found.hint}".replace("points outside", "")
+    [finding] = all_findings(load(root))
+    assert finding.path == str(root / "link")
+    assert "outside" not in f"{finding.message} {finding.hint}".replace("points outside", "")
 
 
 @pytest.mark.parametrize("profile", DO_NOT_FOLLOW)
@@ -169,9 +169,7 @@ def test_skill_linked_into_other_agents_folder_is_listed_once(tmp_path: Path) ->
     assert codes(catalog) == ["same-file"]
 
 
-def test_link_in_earlier_root_does_not_replace_real_folder(
-    tmp_path: Path,
-) -> None:
+def test_link_in_earlier_root_does_not_replace_real_folder(tmp_path: Path) -> None:
     write_skill(tmp_path / "later" / "pdf")
     (tmp_path / "early").mkdir()
     (tmp_path / "early" / "pdf").symlink_to("../later/pdf")
@@ -193,9 +191,9 @@ def test_link_to_parent_ends_walk(root: Path, profile: str, target: str) -> None
 
 
 def test_mutual_links_end_walk(root: Path) -> None:
-    for one, other in (("ping", "pong"), ("pong", "ping")):
-        write_skill(root / one / one)
-        (root / one / other).symlink_to(f"../{other}")
+    for name, other in (("ping", "pong"), ("pong", "ping")):
+        write_skill(root / name / name)
+        (root / name / other).symlink_to(f"../{other}")
     catalog = load(root)
     assert [skill.folder for skill in catalog] == ["ping/ping", "pong/pong"]
     assert codes_at(catalog, root / "ping" / "pong") == ["same-file"]
@@ -316,9 +314,9 @@ def test_colliding_names_are_reported(root: Path, one: str, other: str) -> None:
     write_skill(root / other, "other")
     catalog = load(root)
     assert names(catalog) == ["one", "other"]
-    [found] = [f for f in all_findings(catalog) if f.code == "case-collision"]
-    assert repr(one) in found.message
-    assert repr(other) in found.message
+    [finding] = [f for f in all_findings(catalog) if f.code == "case-collision"]
+    assert repr(one) in finding.message
+    assert repr(other) in finding.message
 
 
 def test_first_of_colliding_folders_wins(root: Path) -> None:
@@ -337,10 +335,10 @@ def test_unsafe_name_is_skipped_and_escaped(root: Path, profile: str, name: byte
     write_skill(root / "good")
     catalog = load(root, profile=profile)
     assert names(catalog) == ["good"]
-    [found] = all_findings(catalog)
-    assert found.code == "unsafe-path"
-    assert found.message.isascii()
-    assert found.message.isprintable()
+    [finding] = all_findings(catalog)
+    assert finding.code == "unsafe-path"
+    assert finding.message.isascii()
+    assert finding.message.isprintable()
 
 
 def test_unsafe_flat_file_and_link_are_skipped(root: Path) -> None:
@@ -352,7 +350,7 @@ def test_unsafe_flat_file_and_link_are_skipped(root: Path) -> None:
 def test_findings_of_hostile_tree_are_valid_json(root: Path) -> None:
     for name in (b"\xff", b"a\xff/b", b"\x1b", b"case\xff", b"CASE\xff"):
         write_skill(Path(os.fsdecode(os.fsencode(root) + b"/" + name)), "unsafe")
-    rows = [found._asdict() for found in all_findings(load(root))]
+    rows = [result._asdict() for result in all_findings(load(root))]
     assert json.loads(json.dumps(rows).encode("utf-8")) == rows
 
 
@@ -550,9 +548,7 @@ def test_root_skill_depends_on_profile(root: Path, profile: str) -> None:
     assert [(skill.name, skill.id, skill.location) for skill in catalog] == expected
 
 
-def test_root_skill_hides_nested_skills_depending_on_profile(
-    root: Path,
-) -> None:
+def test_root_skill_hides_nested_skills_depending_on_profile(root: Path) -> None:
     write_skill(root)
     write_skill(root / "inner")
     assert names(load(root)) == ["root"]
@@ -574,14 +570,14 @@ def test_default_roots_are_searched_in_order(
 ) -> None:
     work, home = tmp_path / "work", tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
-    places = [work / ".agents/skills", work / ".claude/skills", work / ".skills"]
-    places += [home / ".agents/skills", home / ".claude/skills", home / ".skillhall/skills"]
-    for place in places:
-        write_skill(place / "pdf")
+    locations = [work / ".agents/skills", work / ".claude/skills", work / ".skills"]
+    locations += [home / ".agents/skills", home / ".claude/skills", home / ".skillhall/skills"]
+    for location in locations:
+        write_skill(location / "pdf")
     catalog = load_catalog(settings=settings_for(work))
-    assert [skill.directory for skill in catalog] == [str(places[0] / "pdf")]
+    assert [skill.directory for skill in catalog] == [str(locations[0] / "pdf")]
     assert [lost.skill.directory for lost in catalog.shadowed] == [
-        str(place / "pdf") for place in places[1:]
+        str(location / "pdf") for location in locations[1:]
     ]
     assert [lost.skill.source for lost in catalog.shadowed] == ["project"] * 2 + ["user"] * 3
 
@@ -828,7 +824,7 @@ def test_impossible_root_path_is_missing(tmp_path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def crowd() -> Iterator[Path]:
-    """A very large folder; the process that begins and the one that helps find alike things."""
+    """A very large folder; the process and its helper find similar entries."""
     with crowded_root() as root:
         write_skill(root / "aaa")
         write_skill(root / ".hidden")
@@ -858,9 +854,7 @@ def test_folder_limit_is_the_same_with_helper(crowd: Path) -> None:
     assert len([code for code, _ in two.findings if code == "bound-reached"]) == 1
 
 
-def test_helper_works_with_sigchld_ignored(
-    crowd: Path,
-) -> None:
+def test_helper_works_with_sigchld_ignored(crowd: Path) -> None:
     before = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
     assert load_in_subprocess(crowd, before).skills == load_in_subprocess(crowd, ONE_CORE).skills
 

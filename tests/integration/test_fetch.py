@@ -81,11 +81,11 @@ def test_body_is_returned_unchanged(site: HttpServer) -> None:
 def test_request_has_user_agent_and_host(site: HttpServer) -> None:
     site.routes["/x"] = respond()
     get(site, "/x?a=b")
-    [asked] = site.requests
-    assert asked.target == "/x?a=b"
-    assert asked.headers["host"] == f"127.0.0.1:{site.port}"
-    assert asked.headers["user-agent"].startswith("skillhall/")
-    assert "authorization" not in asked.headers
+    [request] = site.requests
+    assert request.target == "/x?a=b"
+    assert request.headers["host"] == f"127.0.0.1:{site.port}"
+    assert request.headers["user-agent"].startswith("skillhall/")
+    assert "authorization" not in request.headers
 
 
 def test_chunked_body_is_joined(site: HttpServer) -> None:
@@ -106,8 +106,8 @@ def test_gzip_body_is_decompressed(site: HttpServer) -> None:
 
 def test_matching_etag_gives_not_modified(site: HttpServer) -> None:
     site.routes["/x"] = respond("304 Not Modified", headers={"ETag": '"1"'})
-    found = fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=FetchOptions(etag='"1"'))
-    assert (found.is_not_modified, found.data, found.etag) == (True, b"", '"1"')
+    result = fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=FetchOptions(etag='"1"'))
+    assert (result.is_not_modified, result.data, result.etag) == (True, b"", '"1"')
     assert site.requests[0].headers["if-none-match"] == '"1"'
 
 
@@ -146,9 +146,7 @@ def test_stream_reports_progress(site: HttpServer) -> None:
     assert reports[-2:] == [(70_000, 70_000), (3, 0)]
 
 
-def test_stream_beyond_limit_raises_after_limit(
-    site: HttpServer,
-) -> None:
+def test_stream_beyond_limit_raises_after_limit(site: HttpServer) -> None:
     site.routes["/x"] = respond_endlessly(b"HTTP/1.1 200 OK\r\n\r\n")
     reports = [0]
     with open_stream(site.url("/x"), max_bytes=LIMIT, policy=LOOPBACK) as stream:
@@ -197,8 +195,8 @@ def test_dns_rebinding_has_no_effect(site: HttpServer) -> None:
     site.routes["/x"] = respond(body=b"checked")
     names = Names(["127.0.0.1"], ["10.0.0.1"])
     url = site.url("/x", "host.example")
-    found = fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=NetworkSettings(resolve=names))
-    assert found.data == b"checked"
+    result = fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=NetworkSettings(resolve=names))
+    assert result.data == b"checked"
     assert names.asked == ["host.example"]
     assert site.requests[0].headers["host"] == f"host.example:{site.port}"
 
@@ -213,7 +211,7 @@ def test_redirects_are_resolved_and_checked(site: HttpServer) -> None:
             policy=LOOPBACK,
             network=NetworkSettings(resolve=names),
         )
-    assert [asked.target for asked in site.requests] == ["/x"]
+    assert [request.target for request in site.requests] == ["/x"]
 
 
 def test_http_is_limited_to_allowed_networks() -> None:
@@ -243,8 +241,8 @@ def test_proxy_variables_are_ignored(site: HttpServer, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("status", ["301 A", "302 B", "303 C", "307 D", "308 E"])
 def test_redirect_is_followed(site: HttpServer, status: str) -> None:
     site.routes |= {"/a/x": redirect("../y?z=1#f", status), "/y": respond(body=b"here")}
-    found = get(site, "/a/x")
-    assert (found.data, found.url) == (b"here", site.url("/y"))
+    result = get(site, "/a/x")
+    assert (result.data, result.url) == (b"here", site.url("/y"))
     assert site.requests[1].target == "/y?z=1"
 
 
@@ -298,7 +296,7 @@ def test_redirect_without_location_raises(site: HttpServer) -> None:
 def test_token_is_sent_after_redirect_on_same_host(site: HttpServer) -> None:
     site.routes |= {"/x": redirect("/y"), "/y": respond()}
     fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=FetchOptions(token=TOKEN))
-    sent = [asked.headers["authorization"] for asked in site.requests]
+    sent = [request.headers["authorization"] for request in site.requests]
     assert sent == [f"Bearer {TOKEN}"] * 2
 
 
@@ -309,7 +307,11 @@ def test_token_is_dropped_when_redirect_leaves_host(site: HttpServer) -> None:
     site.routes["/z"] = respond()
     url = site.url("/x", "host.example")
     fetch(url, max_bytes=9, policy=LOOPBACK, options=FetchOptions(token=TOKEN), network=names)
-    assert ["authorization" in asked.headers for asked in site.requests] == [True, False, False]
+    assert ["authorization" in request.headers for request in site.requests] == [
+        True,
+        False,
+        False,
+    ]
 
 
 # Sizes and times
@@ -543,25 +545,19 @@ def get_safely(
     return fetch(site.url("/x", host), max_bytes=LIMIT, policy=LOOPBACK, network=network)
 
 
-def test_certificate_is_verified_by_host_name(
-    trusted: tuple[HttpServer, NetworkSettings],
-) -> None:
+def test_certificate_is_verified_by_host_name(trusted: tuple[HttpServer, NetworkSettings]) -> None:
     trusted[0].routes["/x"] = respond(body=b"safe")
     assert get_safely(trusted).data == b"safe"
     assert trusted[0].requested_names == ["host.example"]
 
 
-def test_certificate_of_other_host_is_rejected(
-    trusted: tuple[HttpServer, NetworkSettings],
-) -> None:
+def test_certificate_of_other_host_is_rejected(trusted: tuple[HttpServer, NetworkSettings]) -> None:
     with pytest.raises(SourceUnavailable, match="certificate"):
         get_safely(trusted, "other.example")
     assert trusted[0].requests == []
 
 
-def test_self_signed_certificate_is_rejected(
-    trusted: tuple[HttpServer, NetworkSettings],
-) -> None:
+def test_self_signed_certificate_is_rejected(trusted: tuple[HttpServer, NetworkSettings]) -> None:
     site, network = trusted
     with pytest.raises(SourceUnavailable, match="certificate"):
         get_safely((site, NetworkSettings(network.resolve)))

@@ -69,8 +69,8 @@ def test_fetch_skill_returns_all_files(settings: Settings, ref: str) -> None:
 
 def test_fetch_skills_keeps_order(settings: Settings) -> None:
     names = [f"s{number}" for number in (11, 3, 7, 0, 5, 9, 1, 2, 10, 4)]
-    found = skillhall.fetch_skills((f"acme/skills/{name}" for name in names), settings=settings)
-    assert [bundle.name for bundle in found] == names
+    result = skillhall.fetch_skills((f"acme/skills/{name}" for name in names), settings=settings)
+    assert [bundle.name for bundle in result] == names
 
 
 def test_fetch_skills_without_refs_returns_nothing(settings: Settings) -> None:

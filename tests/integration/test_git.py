@@ -95,16 +95,16 @@ def contents(bundle: Bundle) -> dict[str, bytes]:
 
 def left_in(access: GitAccess) -> list[str]:
     """All files below the cache, but for locks."""
-    found = Path(access.cache_directory).rglob("*")
-    return sorted(str(path) for path in found if path.is_file() and path.name != "lock")
+    result = Path(access.cache_directory).rglob("*")
+    return sorted(str(path) for path in result if path.is_file() and path.name != "lock")
 
 
 def running_on(site: GitServer) -> list[str]:
     """The commands of processes that were sent to the site."""
     commands = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
+    for location in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            commands.append(place.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            commands.append(location.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         except OSError:
             continue
     return [command for command in commands if f":{site.port}/" in command and "git" in command]
@@ -135,10 +135,10 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_one_skill_is_fetched_without_the_rest(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
-    found = read(site, access, "skills/pdf")
-    assert found.commit == (served.folder / "refs/heads/main").read_text("ascii").strip()
-    assert found.stale == ""
-    [bundle] = found.bundles
+    skills = read(site, access, "skills/pdf")
+    assert skills.commit == (served.folder / "refs/heads/main").read_text("ascii").strip()
+    assert skills.stale == ""
+    [bundle] = skills.bundles
     assert bundle.folder == "skills/pdf"
     assert contents(bundle) == {"SKILL.md": PDF}
     assert site.bytes_sent < 10_000
@@ -296,8 +296,8 @@ def test_branch_with_slashes_is_found_from_page(
 ) -> None:
     commit = served.commit({"skills/a/SKILL.md": PDF}, ref="refs/heads/feature/new/x")
     page = GitRef(site.url("acme/skills.git"), "new/x/skills/a", "feature")
-    found = read_git(page, access, source_text="page")
-    assert (found.commit, found.bundles[0].folder) == (commit, "skills/a")
+    skills = read_git(page, access, source_text="page")
+    assert (skills.commit, skills.bundles[0].folder) == (commit, "skills/a")
     assert resolve_commit(page, access) == commit
 
 
@@ -308,11 +308,11 @@ def test_commit_id_is_read_from_cache_without_network(
     served.commit({"x/SKILL.md": PDF})
     first = read(site, access, ref=commit)
     assert first.commit == commit
-    asked = len(site.requests)
+    requests = len(site.requests)
     again = GitAccess(access.cache_directory, LOOPBACK, resolve=Names())
     host = GitRef(site.url("acme/skills.git"), "", commit)
     assert contents(read_git(host, again, source_text="x").bundles[0]) == contents(first.bundles[0])
-    assert len(site.requests) == asked
+    assert len(site.requests) == requests
 
 
 @pytest.mark.parametrize("ref", ["nope", "1" * 40, "blob-tag"])
@@ -387,8 +387,10 @@ class Names:
 def test_git_connects_to_checked_address(site: GitServer, access: GitAccess) -> None:
     names = Names(["127.0.0.1"])
     pinned = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
-    found = read_git(GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, source_text="x")
-    assert len(found.bundles) == 2
+    skills = read_git(
+        GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, source_text="x"
+    )
+    assert len(skills.bundles) == 2
     assert names.asked == ["skills.invalid"]
     assert site.requests[0].headers["host"] == f"skills.invalid:{site.port}"
 
@@ -432,12 +434,12 @@ def test_renamed_repository_is_found(site: GitServer, access: GitAccess) -> None
 def test_token_is_not_sent_after_redirect(site: GitServer, access: GitAccess) -> None:
     with run_git_server(site.root) as other:
         site.redirects["/old/"] = other.url("acme/skills.git")
-        tokens = {f"127.0.0.1:{one.port}": Secret(TOKEN) for one in (site, other)}
+        tokens = {f"127.0.0.1:{item.port}": Secret(TOKEN) for item in (site, other)}
         holder = GitAccess(access.cache_directory, LOOPBACK, tokens)
         assert len(read(site, holder, repo="old/name").bundles) == 2
         assert "authorization" in site.requests[0].headers
         assert other.requests
-        assert all("authorization" not in asked.headers for asked in other.requests)
+        assert all("authorization" not in request.headers for request in other.requests)
 
 
 def test_redirect_to_private_address_is_rejected(site: GitServer, access: GitAccess) -> None:
@@ -455,7 +457,7 @@ def test_token_opens_repository_and_is_not_stored(
 ) -> None:
     site.token = TOKEN
     assert len(read(site, with_token(access, site)).bundles) == 2
-    assert all("authorization" in asked.headers for asked in site.requests)
+    assert all("authorization" in request.headers for request in site.requests)
     assert TOKEN not in (recorded / "arguments").read_text(encoding="utf-8")
     assert TOKEN not in (recorded / "variables").read_text(encoding="utf-8")  # encoded there
     contents = [Path(path).read_bytes() for path in left_in(access)]
@@ -501,7 +503,7 @@ def test_missing_or_wrong_credentials_fail_without_prompt(
 def test_token_of_other_host_is_not_sent(site: GitServer, access: GitAccess) -> None:
     tokens = {"127.0.0.1": Secret(TOKEN), "github.com": Secret(TOKEN)}
     read(site, GitAccess(access.cache_directory, LOOPBACK, tokens))
-    assert all("authorization" not in asked.headers for asked in site.requests)
+    assert all("authorization" not in request.headers for request in site.requests)
 
 
 def test_cache_is_not_shared_between_tokens(site: GitServer, access: GitAccess) -> None:
@@ -531,10 +533,10 @@ def test_failing_host_with_cache_gives_stale_version(
 ) -> None:
     fresh = read(site, access)
     site.status = status
-    found = read(site, access)
-    assert "cached version of 20" in found.stale
-    assert found.commit == fresh.commit
-    assert contents(found.bundles[0]) == contents(fresh.bundles[0])
+    skills = read(site, access)
+    assert "cached version of 20" in skills.stale
+    assert skills.commit == fresh.commit
+    assert contents(skills.bundles[0]) == contents(fresh.bundles[0])
 
 
 def test_unreachable_host_with_cache_gives_stale_version(
@@ -566,9 +568,9 @@ def test_rewritten_branch_is_followed_and_deleted_is_not_found(
     first = served.commit({"a/SKILL.md": PDF, "a/x": b"1"}, ref="refs/heads/b")
     assert read(site, access, ref="b").commit == first
     second = served.commit({"a/SKILL.md": PDF, "a/x": b"2"}, ref="refs/heads/b")
-    found = read(site, access, ref="b")
-    assert (found.commit, found.stale) == (second, "")
-    assert found.bundles[0].files["x"].read() == b"2"
+    skills = read(site, access, ref="b")
+    assert (skills.commit, skills.stale) == (second, "")
+    assert skills.bundles[0].files["x"].read() == b"2"
     (served.folder / "refs/heads/b").unlink()
     for _ in range(2):
         with pytest.raises(SourceNotFound):
@@ -590,8 +592,8 @@ def test_hostile_tree_is_rejected_and_cache_stays(
         read(site, access, ref="evil")
     assert left_in(access) == before
     served.commit_tree(evil)
-    found = read(site, access)
-    assert (found.commit, bool(found.stale)) == (good.commit, True)
+    skills = read(site, access)
+    assert (skills.commit, bool(skills.stale)) == (good.commit, True)
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "removed", "head", "objects"])
@@ -611,9 +613,9 @@ def test_damaged_clone_is_replaced(site: GitServer, access: GitAccess, damage: s
         (repository / "HEAD").unlink()
     if damage == "objects":
         shutil.rmtree(repository / "objects")
-    found = read(site, access)
-    assert (found.commit, found.stale) == (good.commit, "")
-    assert contents(found.bundles[1]) == {"SKILL.md": PDF}
+    skills = read(site, access)
+    assert (skills.commit, skills.stale) == (good.commit, "")
+    assert contents(skills.bundles[1]) == {"SKILL.md": PDF}
 
 
 def test_clone_with_damaged_files_is_replaced(site: GitServer, access: GitAccess) -> None:
@@ -623,9 +625,9 @@ def test_clone_with_damaged_files_is_replaced(site: GitServer, access: GitAccess
     data = files.read_bytes()
     files.chmod(0o644)
     files.write_bytes(data[:30] + bytes(len(data) - 50) + data[-20:])
-    found = read(site, access)
-    assert found.stale == ""
-    assert contents(found.bundles[1]) == {"SKILL.md": PDF}
+    skills = read(site, access)
+    assert skills.stale == ""
+    assert contents(skills.bundles[1]) == {"SKILL.md": PDF}
     assert len(site.requests) == ONE_READING + 3 + ONE_READING
 
 
@@ -733,8 +735,8 @@ read_git(GitRef(url), GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8")), t
 
 def test_killed_reader_does_not_block_next(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
-    given = json.dumps([site.url("acme/skills.git"), access.cache_directory])
-    reader = subprocess.Popen([sys.executable, "-c", KILLED, given])
+    values = json.dumps([site.url("acme/skills.git"), access.cache_directory])
+    reader = subprocess.Popen([sys.executable, "-c", KILLED, values])
     assert site.is_waiting.wait(120)
     reader.send_signal(signal.SIGKILL)
     reader.wait(120)
@@ -748,9 +750,9 @@ def test_concurrent_readers_fetch_once(site: GitServer, access: GitAccess) -> No
         readings = [pool.submit(read, site, access) for _ in range(8)]
         assert site.is_waiting.wait(120)
         site.release_event.set()
-        found = [reading.result(60) for reading in readings]
-    assert len({snapshot.commit for snapshot in found}) == 1
-    assert all(len(snapshot.bundles) == 2 for snapshot in found)
+        result = [reading.result(60) for reading in readings]
+    assert len({snapshot.commit for snapshot in result}) == 1
+    assert all(len(snapshot.bundles) == 2 for snapshot in result)
     assert len(site.requests) == ONE_READING
 
 
@@ -762,9 +764,9 @@ def test_errors_have_no_local_paths_and_no_token(
     for asker in (access, with_token(access, site), with_token(access, site, "wrong")):
         with pytest.raises(SkillhallError) as caught:
             read(site, asker)
-        said = f"{caught.value} {caught.value.hint}"
-        assert access.cache_directory not in said
-        assert TOKEN not in said
+        output = f"{caught.value} {caught.value.hint}"
+        assert access.cache_directory not in output
+        assert TOKEN not in output
 
 
 # The program
@@ -808,8 +810,8 @@ def test_ssh_gets_address_and_does_not_prompt(
         {"127.0.0.1": Secret(TOKEN)},
         ssh_agent_socket="/run/agent",
     )
-    found = read_git(GitRef("git@127.0.0.1:acme/skills.git", "pdf"), agent, source_text="x")
-    assert contents(found.bundles[0]) == {"SKILL.md": PDF}
+    skills = read_git(GitRef("git@127.0.0.1:acme/skills.git", "pdf"), agent, source_text="x")
+    assert contents(skills.bundles[0]) == {"SKILL.md": PDF}
     arguments = (recorded / "ssh-arguments").read_text(encoding="utf-8").split()
     for option in ("BatchMode=yes", "StrictHostKeyChecking=yes", "HostName=127.0.0.1"):
         assert f"-o{option}" in arguments

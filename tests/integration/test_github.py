@@ -101,11 +101,11 @@ def only(snapshot: RepositorySkills) -> Bundle:
 def test_few_files_are_fetched_one_by_one(github: GitHubApiServer, read: Reader) -> None:
     script = RepoFile(b"\x00\xff", EXECUTABLE)
     sha = commit(github, FEW | {"skills/pdf/run": script, "skills/other/SKILL.md": b"x"})
-    found = read("acme/skills/pdf")
-    assert (found.commit, found.stale) == (sha, "")
-    assert only(found).folder == "skills/pdf"
-    assert contents(only(found)) == {"SKILL.md": SKILL, "run": b"\x00\xff"}
-    assert [file.executable for file in only(found).files.values()] == [False, True]
+    skills = read("acme/skills/pdf")
+    assert (skills.commit, skills.stale) == (sha, "")
+    assert only(skills).folder == "skills/pdf"
+    assert contents(only(skills)) == {"SKILL.md": SKILL, "run": b"\x00\xff"}
+    assert [file.executable for file in only(skills).files.values()] == [False, True]
     assert github.requested_targets[:2] == ["commits/HEAD", f"git/trees/{sha}?recursive=1"]
     assert len(github.requested_targets) == 4
 
@@ -113,8 +113,8 @@ def test_few_files_are_fetched_one_by_one(github: GitHubApiServer, read: Reader)
 def test_many_files_are_fetched_as_archive(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW | MANY | {"other/big": b"x" * 500_000})
     bundle = only(read("acme/skills/skills/pdf"))
-    wanted = {path.removeprefix("skills/pdf/"): data for path, data in MANY.items()}
-    assert contents(bundle) == wanted | {"SKILL.md": SKILL}
+    expected = {path.removeprefix("skills/pdf/"): data for path, data in MANY.items()}
+    assert contents(bundle) == expected | {"SKILL.md": SKILL}
     assert github.requested_targets[2:] == [f"tarball/{sha}"]
 
 
@@ -149,8 +149,8 @@ def test_root_skill_has_all_files_and_no_name(github: GitHubApiServer, read: Rea
 
 def test_all_skills_are_returned_in_order(github: GitHubApiServer, read: Reader) -> None:
     commit(github, {f"skills/{name}/SKILL.md": make_skill_md(name) for name in "cab"})
-    found = read("acme/skills")
-    assert [bundle.folder for bundle in found.bundles] == ["skills/a", "skills/b", "skills/c"]
+    skills = read("acme/skills")
+    assert [bundle.folder for bundle in skills.bundles] == ["skills/a", "skills/b", "skills/c"]
 
 
 @pytest.mark.parametrize("ref", ["v1", "feature/new", "0.1.x"])
@@ -168,8 +168,8 @@ def test_full_commit_id_is_not_resolved(github: GitHubApiServer, read: Reader) -
 
 def test_page_of_branch_with_slashes_is_resolved(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW, "release/2.x")
-    found = read("https://github.com/acme/skills/tree/release/2.x/skills/pdf")
-    assert only(found).folder == "skills/pdf"
+    skills = read("https://github.com/acme/skills/tree/release/2.x/skills/pdf")
+    assert only(skills).folder == "skills/pdf"
     assert github.requested_targets[:2] == ["commits/release", "commits/release/2.x"]
 
 
@@ -184,10 +184,10 @@ def test_self_hosted_api_with_path_prefix_is_used(tmp_path: Path) -> None:
         site.repositories["acme/skills"] = Repository()
         commit(site, FEW)
         access = GitHubAccess(site.api_url, LOOPBACK)
-        found = read_github(
+        skills = read_github(
             GitHubRef("acme", "skills", "pdf"), access, source_text="acme/skills/pdf"
         )
-        assert contents(only(found)) == {"SKILL.md": SKILL}
+        assert contents(only(skills)) == {"SKILL.md": SKILL}
 
 
 def test_progress_of_archive_is_reported(github: GitHubApiServer, read: Reader) -> None:
@@ -212,8 +212,8 @@ def test_links_and_submodules_are_skipped_with_findings(
     commit(github, FEW | MANY | odd)
     bundle = only(read("acme/skills/pdf"))
     assert not {"link", "module", "odd"} & set(bundle.files)
-    found = [(finding.code, finding.path) for finding in bundle.findings]
-    assert found == [(Code.FILE_LEFT_OUT, path) for path in ("link", "module", "odd")]
+    result = [(finding.code, finding.path) for finding in bundle.findings]
+    assert result == [(Code.FILE_LEFT_OUT, path) for path in ("link", "module", "odd")]
 
 
 @pytest.mark.parametrize(
@@ -358,15 +358,17 @@ def test_token_is_not_sent_to_archive_host(github: GitHubApiServer, read: Reader
     commit(github, FEW | MANY)
     github.tokens.add(TOKEN)
     read("acme/skills/pdf", TOKEN)
-    assert all(asked.headers["authorization"] == f"Bearer {TOKEN}" for asked in github.api.requests)
-    [asked] = github.archives.requests
-    assert "authorization" not in asked.headers
+    assert all(
+        request.headers["authorization"] == f"Bearer {TOKEN}" for request in github.api.requests
+    )
+    [request] = github.archives.requests
+    assert "authorization" not in request.headers
 
 
 def test_token_of_other_host_is_not_sent(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     read("acme/skills/pdf", tokens={"api.github.com": Secret(TOKEN), "127.0.0.1": Secret(TOKEN)})
-    assert not any("authorization" in asked.headers for asked in github.api.requests)
+    assert not any("authorization" in request.headers for request in github.api.requests)
 
 
 def test_rejected_token_raises_without_stale_version(github: GitHubApiServer, read: Reader) -> None:
@@ -487,8 +489,8 @@ def test_new_commit_without_files_gives_stale_version(
     read("acme/skills/pdf")
     new = commit(github, {"skills/pdf/SKILL.md": SKILL + b"new"})
     github.route_overrides[f"/repos/acme/skills/git/trees/{new}"] = respond("500 Broken")
-    found = read("acme/skills/pdf")
-    assert (found.commit, "status 500" in found.stale) == (old, True)
+    skills = read("acme/skills/pdf")
+    assert (skills.commit, "status 500" in skills.stale) == (old, True)
 
 
 def test_outage_without_cache_raises(github: GitHubApiServer, read: Reader) -> None:
@@ -540,9 +542,9 @@ def test_archive_redirect_to_private_address_is_rejected(
     github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, FEW | MANY)
-    place = {"Location": "http://169.254.169.254/latest"}
+    location = {"Location": "http://169.254.169.254/latest"}
     github.route_overrides[f"/repos/acme/skills/tarball/{sha}"] = respond(
-        "302 Found", headers=place
+        "302 Found", headers=location
     )
     with pytest.raises(SourceRejected):
         read("acme/skills/pdf")
@@ -735,12 +737,12 @@ def test_truncated_tree_is_read_from_archive(github: GitHubApiServer, read: Read
 
 def test_concurrent_readers_share_cache(github: GitHubApiServer, read: Reader) -> None:
     commit(github, ALL_FILES)
-    found: list[RepositorySkills] = []
+    result: list[RepositorySkills] = []
     threads = [
-        threading.Thread(target=lambda: found.append(read("acme/skills/pdf"))) for _ in range(6)
+        threading.Thread(target=lambda: result.append(read("acme/skills/pdf"))) for _ in range(6)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(120)
-    assert [len(only(snapshot).files) for snapshot in found] == [21] * 6
+    assert [len(only(snapshot).files) for snapshot in result] == [21] * 6

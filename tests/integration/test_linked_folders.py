@@ -173,7 +173,7 @@ def test_linked_user_skill_is_served_if_allowed(tmp_path: Path) -> None:
     link.symlink_to(elsewhere)
     assert FolderStore(tmp_path / "run").list().items == ()
     local = FolderStore(tmp_path / "run", follow_links=True)
-    assert [one.id for one in local.list().items] == ["pdf"]
+    assert [item.id for item in local.list().items] == ["pdf"]
     before = local.revision()
     write_skill(elsewhere, description="Changed, and longer.")
     assert local.revision() != before

@@ -24,17 +24,17 @@ from tests.support.mcp_servers import (
     plain_skill,
 )
 
-PROGRAM = Path(__file__).parents[1] / "support/mcp_sdk.py"
+PROGRAM = Path(__file__).parents[1] / "support/mcp_sdk_server.py"
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other, contents = plain_skill("docx", "office/")
     skills, served = [make_entry(), other], {**make_contents(), **contents}
-    place = tmp_path_factory.mktemp("sdk") / "script.json"
+    location = tmp_path_factory.mktemp("sdk") / "script.json"
     text = json.dumps(make_script(skills=skills, contents=served))
-    place.write_text(text, encoding="utf-8")
-    return place
+    location.write_text(text, encoding="utf-8")
+    return location
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, script: Path, port:
 
 def test_skills_of_sdk_server_are_listed_and_read(settings: Settings) -> None:
     with open_mcp_source(LABEL, settings) as served:
-        assert [one.name for one in served.list()] == ["acme:pdf", "acme:docx"]
+        assert [item.name for item in served.list()] == ["acme:pdf", "acme:docx"]
         bundle = served.bundle(served.find(URI))
         with pytest.raises(SkillNotFound):
             served.find("skill://none/SKILL.md")

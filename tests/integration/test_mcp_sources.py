@@ -103,14 +103,14 @@ def test_listing_reads_all_pages(sandbox: CliSandbox) -> None:
     entries = [plain_skill(f"skill-{number}")[0] for number in range(7)]
     add_server(sandbox, make_script(skills=entries, page=3))
     skills = data_of(sandbox, "mcp-servers", "skills", LABEL)["skills"]
-    assert [one["name"] for one in skills] == [f"acme:skill-{number}" for number in range(7)]
+    assert [skill["name"] for skill in skills] == [f"acme:skill-{number}" for number in range(7)]
 
 
 def test_skills_with_same_name_are_listed_by_path(sandbox: CliSandbox) -> None:
     entries = [plain_skill("pdf", "a/")[0], plain_skill("pdf", "b/")[0]]
     add_server(sandbox, make_script(skills=entries))
     skills = data_of(sandbox, "mcp-servers", "skills", LABEL)["skills"]
-    assert [one["name"] for one in skills] == ["acme:a/pdf", "acme:b/pdf"]
+    assert [skill["name"] for skill in skills] == ["acme:a/pdf", "acme:b/pdf"]
 
 
 @pytest.mark.parametrize("word", ["pdf", "skill://pdf", URI])
@@ -120,8 +120,8 @@ def test_file_is_read_from_server(acme: CliSandbox, word: str) -> None:
 
 
 def test_binary_file_is_unchanged(acme: CliSandbox) -> None:
-    found = data_of(acme, "mcp-servers", "read", LABEL, "pdf", "assets/dot.png")
-    assert (found["encoding"], found["content"]) == ("base64", "iVBORwD/")
+    result = data_of(acme, "mcp-servers", "read", LABEL, "pdf", "assets/dot.png")
+    assert (result["encoding"], result["content"]) == ("base64", "iVBORwD/")
 
 
 def test_activation_names_server(acme: CliSandbox) -> None:
@@ -149,9 +149,7 @@ def test_requests_of_server_are_answered_or_rejected(sandbox: CliSandbox) -> Non
     assert data_of(sandbox, "mcp-servers", "read", LABEL, "pdf")["name"] == "acme:pdf"
 
 
-def test_visible_skills_are_in_model_listing(
-    sandbox: CliSandbox,
-) -> None:
+def test_visible_skills_are_in_model_listing(sandbox: CliSandbox) -> None:
     hidden, _ = plain_skill("hidden")
     hidden["frontmatter"]["disable-model-invocation"] = True
     refused = {**plain_skill("live")[0], "resources": "dynamic"}
@@ -230,9 +228,7 @@ def test_added_skill_has_server_and_uri_in_lock(acme: CliSandbox) -> None:
     assert acme.run("verify").code == 0
 
 
-def test_add_installs_all_skills_and_reports_rejected(
-    sandbox: CliSandbox,
-) -> None:
+def test_add_installs_all_skills_and_reports_rejected(sandbox: CliSandbox) -> None:
     good, contents = plain_skill("good")
     dynamic = {**plain_skill("live")[0], "resources": "dynamic"}
     stale, more = plain_skill("stale")
@@ -240,15 +236,13 @@ def test_add_installs_all_skills_and_reports_rejected(
     add_server(sandbox, make_script(skills=[good, dynamic, stale], contents={**contents, **more}))
     result = sandbox.run("add", f"mcp:{LABEL}", "--yes", "--json")
     answer: Any = result.json
-    assert [one["id"] for one in answer["data"]["added"]] == ["good"]
-    rejected = {(one["skill"], one["code"]) for one in answer["findings"]}
+    assert [item["id"] for item in answer["data"]["added"]] == ["good"]
+    rejected = {(item["skill"], item["code"]) for item in answer["findings"]}
     assert rejected == {("live", "mcp-dynamic"), ("stale", "mcp-size")}
     assert result.code == 3
 
 
-def test_ambiguous_skill_is_added_by_path_or_uri(
-    sandbox: CliSandbox,
-) -> None:
+def test_ambiguous_skill_is_added_by_path_or_uri(sandbox: CliSandbox) -> None:
     first, contents = plain_skill("pdf", "a/")
     second, more = plain_skill("pdf", "b/")
     script = make_script(skills=[first, second], contents={**contents, **more})
@@ -272,7 +266,7 @@ def test_risky_content_is_reported(sandbox: CliSandbox) -> None:
     entry = make_entry(files, frontmatter=front)
     add_server(sandbox, make_script(skills=[entry], contents=make_contents(files)))
     result: Any = sandbox.run("add", f"mcp:{LABEL}/pdf", "--dry-run", "--json").json
-    assert "pipe-to-shell" in {one["code"] for one in result["findings"]}
+    assert "pipe-to-shell" in {finding["code"] for finding in result["findings"]}
 
 
 def changed_script() -> Script:
@@ -282,12 +276,10 @@ def changed_script() -> Script:
 
 def statuses(sandbox: CliSandbox, *words: str) -> list[str]:
     result: Any = sandbox.run(*words, "--json").json
-    return [one["status"] for one in result["data"]["skills"]]
+    return [skill["status"] for skill in result["data"]["skills"]]
 
 
-def test_changed_files_are_outdated_and_updated(
-    acme: CliSandbox,
-) -> None:
+def test_changed_files_are_outdated_and_updated(acme: CliSandbox) -> None:
     data_of(acme, "add", f"mcp:{LABEL}/pdf")
     assert statuses(acme, "outdated") == ["current"]
     write_script(changed_script(), acme.sources / f"{LABEL}.json")
@@ -344,15 +336,15 @@ def test_http_server_with_json_or_events_is_read(
 
 def test_http_requests_have_mcp_headers(sandbox: CliSandbox, web: ScriptedHttpServer) -> None:
     data_of(sandbox, "mcp-servers", "read", LABEL, URI)
-    assert [one["method"] for one in web.requests] == [
+    assert [request["method"] for request in web.requests] == [
         "server/discover",
         "skills/get",
         "resources/read",
     ]
-    for one in web.requests:
-        assert one["headers"]["mcp-method"] == one["method"]
-        assert one["headers"]["mcp-protocol-version"] == "2026-07-28"
-        assert one["body"]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]
+    for request in web.requests:
+        assert request["headers"]["mcp-method"] == request["method"]
+        assert request["headers"]["mcp-protocol-version"] == "2026-07-28"
+        assert request["body"]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]
     assert web.requests[-1]["headers"]["mcp-name"] == URI
 
 
@@ -395,11 +387,11 @@ def test_command_gets_named_variables_only(
     sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WANTED", "yes")
-    seen = sandbox.outside / "seen"
-    words = ("--variable", "WANTED", LABEL, "--", "sh", "-c", f"env > {seen}; pwd >> {seen}")
+    file = sandbox.outside / "seen"
+    words = ("--variable", "WANTED", LABEL, "--", "sh", "-c", f"env > {file}; pwd >> {file}")
     data_of(sandbox, "mcp-servers", "add", *words)
     assert sandbox.run("mcp-servers", "skills", LABEL).code == 5
-    text = seen.read_text(encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
     assert "WANTED=yes" in text
     assert "planted" not in text
     assert text.splitlines()[-1] == str(sandbox.folder / "home")

@@ -51,7 +51,9 @@ def test_library_reads_every_file(
     layout(tmp_path, FILES)
     catalog = load_catalog([str(tmp_path)])
     skill = catalog.find("pdf")
-    assert [one.finding for one in catalog.findings if one.finding.code != "skipped"] == []
+    assert [
+        finding.finding for finding in catalog.findings if finding.finding.code != "skipped"
+    ] == []
     assert "notes.md" in activate(skill)
     assert "docs/a.md" in activate(skill)
     assert read_skill_file(skill, "SKILL.md") == FILES["SKILL.md"]
@@ -172,10 +174,10 @@ def test_links_similar_to_a_volume_are_not_followed(tmp_path: Path) -> None:
     (skill / "secret.md").symlink_to("..data/secret.md")
     bundle = open_bundle(FolderHandle(str(tmp_path / "skills"), "pdf"), LOCAL_SKILLS.scan_policy)
     assert [*bundle.files] == ["SKILL.md"]
-    found = load_catalog([str(tmp_path / "skills")]).find("pdf")
+    catalog = load_catalog([str(tmp_path / "skills")]).find("pdf")
     for path in ("secret.md", "..data/secret.md"):
         with pytest.raises(UnsafePath):
-            read_skill_file(found, path)
+            read_skill_file(catalog, path)
 
 
 def test_link_out_of_volume_is_not_followed(tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ def test_link_out_of_volume_is_not_followed(tmp_path: Path) -> None:
     version = (tmp_path / "skills/pdf/..data").readlink()
     (tmp_path / "skills/pdf" / version / "out.md").symlink_to(tmp_path / "secret.md")
     (tmp_path / "skills/pdf/out.md").symlink_to("..data/out.md")
-    found = load_catalog([str(tmp_path / "skills")]).find("pdf")
-    assert "out.md" not in activate(found)
+    catalog = load_catalog([str(tmp_path / "skills")]).find("pdf")
+    assert "out.md" not in activate(catalog)
     with pytest.raises(UnsafePath):
-        read_skill_file(found, "out.md")
+        read_skill_file(catalog, "out.md")

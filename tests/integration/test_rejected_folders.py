@@ -60,9 +60,9 @@ def text(data: bytes) -> Build:
 
 
 def make(sandbox: CliSandbox, path: str, build: Build) -> None:
-    place = sandbox.folder / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    build(place, sandbox.outside)
+    location = sandbox.folder / path
+    location.parent.mkdir(parents=True, exist_ok=True)
+    build(location, sandbox.outside)
 
 
 # Sources on this machine
@@ -127,9 +127,7 @@ def test_missing_source_is_not_found(sandbox: CliSandbox, name: str) -> None:
             sandbox.check_rejected(command, [source], "not_found")
 
 
-def test_link_in_skill_is_skipped_and_target_not_copied(
-    sandbox: CliSandbox,
-) -> None:
+def test_link_in_skill_is_skipped_and_target_not_copied(sandbox: CliSandbox) -> None:
     source = sandbox.skill()
     make(sandbox, "sources/pdf/link.txt", secret)
     make(sandbox, "sources/pdf/linked", link)
@@ -137,7 +135,7 @@ def test_link_in_skill_is_skipped_and_target_not_copied(
     result = sandbox.run(*ADD, "--json", source)
     assert result.code == 0
     findings = _list(result.json["findings"])
-    assert {one["path"] for one in findings if one["code"] == "file-left-out"} == {
+    assert {finding["path"] for finding in findings if finding["code"] == "file-left-out"} == {
         f"pdf/{name}" for name in ("link.txt", "linked", "pipe")
     }
     assert [path.name for path in (sandbox.project / PDF).iterdir()] == ["SKILL.md"]
@@ -147,15 +145,14 @@ def test_link_in_skill_is_skipped_and_target_not_copied(
     assert remaining == ["outside/secret.txt"]
 
 
-def test_skills_with_same_name_are_rejected_without_local_path(
-    sandbox: CliSandbox,
-) -> None:
-    for place in "ab":
-        make_skill(sandbox.sources / place, "pdf")
+def test_skills_with_same_name_are_rejected_without_local_path(sandbox: CliSandbox) -> None:
+    for folder in "ab":
+        make_skill(sandbox.sources / folder, "pdf")
     result = sandbox.run(*ADD, "--json", "../sources", "--dry-run")
-    [found] = [one for one in _list(result.json["findings"]) if one["code"] == "shadowed"]
-    assert (found["path"], "'a/pdf'" in found["message"]) == ("b/pdf", True)
-    assert str(sandbox.sources) not in str(found)
+    findings = _list(result.json["findings"])
+    [finding] = [finding for finding in findings if finding["code"] == "shadowed"]
+    assert (finding["path"], "'a/pdf'" in finding["message"]) == ("b/pdf", True)
+    assert str(sandbox.sources) not in str(finding)
     sandbox.check_rejected(IMPORT, ["../sources"], "conflict")
 
 

@@ -148,8 +148,8 @@ CHEATS = {
 def test_add_rejects_server_with(sandbox: CliSandbox, script: Script, finding: str) -> None:
     add_server(sandbox, script)
     result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = result.json["findings"]
-    assert finding in {one["code"] for one in found if one["effect"] == "reject"}
+    actual: Any = result.json["findings"]
+    assert finding in {item["code"] for item in actual if item["effect"] == "reject"}
 
 
 def test_add_rejects_file_uri_outside_skill(sandbox: CliSandbox) -> None:
@@ -160,8 +160,8 @@ def test_add_rejects_file_uri_outside_skill(sandbox: CliSandbox) -> None:
         entries.append(entry)
     add_server(sandbox, make_script(skills=entries))
     result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = result.json["findings"]
-    assert {one["skill"]: one["code"] for one in found} == {
+    actual: Any = result.json["findings"]
+    assert {item["skill"]: item["code"] for item in actual} == {
         f"pdf-{number}": "mcp-uri" for number in range(len(URIS))
     }
 
@@ -195,9 +195,7 @@ def test_read_rejects_server_with(sandbox: CliSandbox, cheat: str) -> None:
     assert f"[{finding}]" in result.error["message"]
 
 
-def test_unlisted_file_is_not_read(
-    sandbox: CliSandbox,
-) -> None:
+def test_unlisted_file_is_not_read(sandbox: CliSandbox) -> None:
     add_server(sandbox, with_content("skill://pdf/new.md", text="evil"))
     result = sandbox.check_rejected(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
     assert "[mcp-unlisted]" in result.error["message"]

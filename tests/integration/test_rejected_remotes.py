@@ -93,7 +93,7 @@ def test_malformed_response_gives_one_error(
     site.routes["/x.zip"] = route
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, [site.url("/x.zip")], code)
-    assert all("authorization" not in asked.headers for asked in site.requests)
+    assert all("authorization" not in request.headers for request in site.requests)
 
 
 @pytest.mark.parametrize("body", [PAGE, b"", b"\xff\xfe\x00", b"---\nname: [\n---\n"])
@@ -316,8 +316,8 @@ def test_failing_github_writes_only_cache(
     sandbox: CliSandbox, github: GitHubApiServer, kind: str, route: Route
 ) -> None:
     [(sha, files)] = github.repositories["acme/skills"].commits.items()
-    one = sha if kind == "trees" else files["pdf/SKILL.md"].sha
-    github.route_overrides[f"/repos/acme/skills/git/{kind}/{one}"] = route
+    object_id = sha if kind == "trees" else files["pdf/SKILL.md"].sha
+    github.route_overrides[f"/repos/acme/skills/git/{kind}/{object_id}"] = route
     result = sandbox.run(*ADD, "--json", "acme/skills")
     code = result.error["code"]
     assert code in ("upstream_error", "not_found")

@@ -18,9 +18,9 @@ def test_checks_of_this_module_detect_changes(sandbox: CliSandbox) -> None:
         "project/skillhall-lock.json",
         "sources/pdf.zip",
     }
-    for said in (f"x {sandbox.project}", PASSWORD, "Traceback", "\x1b[0m"):
+    for output in (f"x {sandbox.project}", PASSWORD, "Traceback", "\x1b[0m"):
         with pytest.raises(AssertionError):
-            sandbox.check_output(result._replace(out=said))
+            sandbox.check_output(result._replace(out=output))
 
 
 @pytest.mark.parametrize("hostile", ARCHIVES.values(), ids=ARCHIVES)

@@ -72,9 +72,9 @@ def test_root_skill_is_named_by_frontmatter_and_locked(hosted: Hosted) -> None:
 
 def test_root_skill_is_updated(hosted: Hosted) -> None:
     hosted.add()
-    assert [one.status for one in find_outdated(hosted.project)] == [UpdateStatus.CURRENT]
+    assert [item.status for item in find_outdated(hosted.project)] == [UpdateStatus.CURRENT]
     hosted.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"two"})
-    assert [one.status for one in update(hosted.project)] == [UpdateStatus.UPDATED]
+    assert [item.status for item in update(hosted.project)] == [UpdateStatus.UPDATED]
     assert hosted.installed(f"{PDF}/a/b.md").read_bytes() == b"two"
 
 
@@ -84,13 +84,13 @@ def test_root_skill_is_restored_from_either_lock(hosted: Hosted, lost: str) -> N
     shutil.rmtree(hosted.installed(PDF))
     if lost:
         hosted.installed(lost).unlink()
-    assert [one.status for one in install_locked(hosted.project, frozen=True)] == ["installed"]
+    assert [item.status for item in install_locked(hosted.project, frozen=True)] == ["installed"]
     assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
 
 
 def test_moved_root_skill_is_named_in_error(hosted: Hosted) -> None:
     hosted.add()
     hosted.commit({"skills/pdf-tools/SKILL.md": make_skill_md("pdf-tools")})
-    [found] = find_outdated(hosted.project)
-    assert isinstance(found.error, SkillNotFound)
-    assert found.error.name == "pdf-tools"
+    [result] = find_outdated(hosted.project)
+    assert isinstance(result.error, SkillNotFound)
+    assert result.error.name == "pdf-tools"

@@ -165,9 +165,7 @@ def test_skill_never_serves_files_of_sibling(root: Path, outside: Path, profile:
             read_skill_file(skill, path)
 
 
-def test_skill_md_created_during_scan_is_not_a_variant(
-    root: Path,
-) -> None:
+def test_skill_md_created_during_scan_is_not_a_variant(root: Path) -> None:
     with run_in_background(APPEAR, root / "steady"):
         for _ in rounds():
             assert "case-variant" not in codes(load(root))

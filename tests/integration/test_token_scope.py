@@ -33,26 +33,26 @@ def site(tmp_path: Path) -> Iterator[GitServer]:
 
 @pytest.fixture
 def start(tmp_path: Path, site: GitServer) -> Iterator[Callable[..., RunningServer]]:
-    """Starts the server, with further settings."""
-    ends: list[Callable[[], object]] = []
+    """Return a function that starts the server, with additional variables."""
+    closers: list[Callable[[], object]] = []
 
-    def begin(**further: str) -> RunningServer:
+    def start(**variables: str) -> RunningServer:
         settings = team_settings(
             tmp_path,
             site.url("acme/configured.git"),
             SKILLHALL_GIT_TOKEN=GIT_TOKEN,
             SKILLHALL_GIT_TOKEN_HOSTS=f"127.0.0.1:{site.port}",
-            **further,
+            **variables,
         )
-        counter, door = open_prompt_service(settings), open_lazy_workspace(settings)
-        services = Services(counter, open_collection(settings, counter), door)
-        one = run_server(settings=settings, services=services)
-        ends.extend((counter.close, door.close, lambda: one.__exit__(None, None, None)))
-        return one.__enter__()
+        prompts, workspace = open_prompt_service(settings), open_lazy_workspace(settings)
+        services = Services(prompts, open_collection(settings, prompts), workspace)
+        server = run_server(settings=settings, services=services)
+        closers.extend((prompts.close, workspace.close, lambda: server.__exit__(None, None, None)))
+        return server.__enter__()
 
-    yield begin
-    for end in reversed(ends):
-        end()
+    yield start
+    for close in reversed(closers):
+        close()
 
 
 def by_query(server: RunningServer, url: str) -> HttpResponse:
@@ -94,9 +94,9 @@ def test_server_token_is_not_sent_to_clients_repository(
     reply = name(server, site.url("acme/private.git"))
     assert reply.status == 502
     assert b"SKILLHALL_GIT_TOKEN_REPOS" in reply.body
-    asked = [one for one in site.requests if one.target.startswith("/acme/private.git")]
-    assert asked
-    assert not [one for one in asked if "authorization" in one.headers]
+    requests = [item for item in site.requests if item.target.startswith("/acme/private.git")]
+    assert requests
+    assert not [item for item in requests if "authorization" in item.headers]
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -123,8 +123,8 @@ def test_request_token_opens_any_repository(
     start: Callable[..., RunningServer], site: GitServer
 ) -> None:
     query = f"?repo={quote(site.url('acme/private.git'), safe='')}"
-    given = {"X-Skillhall-Git-Token": GIT_TOKEN}
-    assert start().request("GET", LIST + query, headers=given).status == 200
+    values = {"X-Skillhall-Git-Token": GIT_TOKEN}
+    assert start().request("GET", LIST + query, headers=values).status == 200
 
 
 @pytest.mark.parametrize("name", [by_query, by_import, by_preview, by_following])
@@ -133,11 +133,9 @@ def test_clients_cannot_use_ssh_keys_of_server(
 ) -> None:
     reply = name(start(), "git@127.0.0.1:acme/private.git")
     assert reply.status == 400
-    assert b"for the operator only" in reply.body.replace(b"&#39;", b"'")
+    assert b"reserved for the operator" in reply.body.replace(b"&#39;", b"'")
 
 
-def test_invalid_scope_is_rejected_at_start(
-    start: Callable[..., RunningServer],
-) -> None:
+def test_invalid_scope_is_rejected_at_start(start: Callable[..., RunningServer]) -> None:
     with pytest.raises(SkillhallError, match="SKILLHALL_GIT_TOKEN_REPOS"):
         start(SKILLHALL_GIT_TOKEN_REPOS="git@h:a/b.git")  # noqa: S106 - no password

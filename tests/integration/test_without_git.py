@@ -55,10 +55,10 @@ def team_settings(folder: Path, host: GitHubServer, repo: str = NAME) -> Setting
 
 def shown(server: RunningServer, query: str = "") -> set[str]:
     """What everything says that belongs to a numbered commit."""
-    said = list_descriptions(server.request("GET", LIST + query).json["data"])
+    output = list_descriptions(server.request("GET", LIST + query).json["data"])
     for name in ("hello", "pdf"):
-        said |= list_prompt_texts(server.request("POST", f"{LIST}/{name}{query}").json["data"])
-    return said
+        output |= list_prompt_texts(server.request("POST", f"{LIST}/{name}{query}").json["data"])
+    return output
 
 
 def source(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
@@ -114,8 +114,8 @@ def test_private_repository_needs_token_of_request(
     query = "?repo=acme%2Fclosed"
     with team_server(team_settings(tmp_path, host)) as server:
         assert server.request("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
-        given = {"X-Skillhall-Git-Token": TOKEN}
-        opened = server.request("GET", LIST + query, headers=given)
+        values = {"X-Skillhall-Git-Token": TOKEN}
+        opened = server.request("GET", LIST + query, headers=values)
         assert list_descriptions(opened.json["data"]) == {"commit 1"}
         assert server.request("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
     assert not started.exists()
@@ -125,7 +125,7 @@ def test_other_repositories_need_git(tmp_path: Path, host: GitHubServer, started
     elsewhere = "https://git.example.org/acme/prompts.git"
     with team_server(team_settings(tmp_path, host, elsewhere)) as server:
         data = server.request("GET", LIST).json
-        assert [one["name"] for one in data["data"]["prompts"]] == BUILT_IN
+        assert [item["name"] for item in data["data"]["prompts"]] == BUILT_IN
         assert "only GitHub is read without git" in data["meta"]["stale"]["reason"]
         assert "only GitHub is read without git" in source(server)["stale"]["reason"]
         reply = server.request("GET", f"{LIST}?repo={elsewhere}")
@@ -138,12 +138,12 @@ def test_repository_with_zero_or_one_prompt_is_served(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     host.github.repositories[NAME].commit({"README.txt": b"x"})
-    host.github.repositories["acme/one"] = one = type(host.github.repositories[NAME])()
-    one.commit({"deep/er/one.md": make_skill_md("one")})
+    host.github.repositories["acme/one"] = repository = type(host.github.repositories[NAME])()
+    repository.commit({"deep/er/one.md": make_skill_md("one")})
     with team_server(team_settings(tmp_path, host)) as server:
         assert source(server)["prompts"] == len(BUILT_IN)
-        found = server.request("GET", f"{LIST}?repo=acme%2Fone&path=deep%2Fer").json["data"][
+        result = server.request("GET", f"{LIST}?repo=acme%2Fone&path=deep%2Fer").json["data"][
             "prompts"
         ]
-        assert [prompt["name"] for prompt in found][-1] == "one"
+        assert [prompt["name"] for prompt in result][-1] == "one"
     assert not started.exists()

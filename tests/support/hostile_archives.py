@@ -171,7 +171,7 @@ def _confusing() -> Iterator[tuple[str, HostileArchive]]:
 def _overlapping() -> bytes:
     body = local_header(ROOT) + ROOT.packed
     twins = [ROOT, ZipEntry("a", SKILL)]
-    directory = b"".join(central_header(one, 0) for one in twins)
+    directory = b"".join(central_header(item, 0) for item in twins)
     return body + directory + zip_end(2, len(directory), len(body))
 
 

@@ -54,8 +54,10 @@ def build_result(script: Script, method: str, params: dict[str, Any]) -> Any:  #
         return _page(script, params)
     if method == "skills/get":
         known = [*script.get("skills", []), *script.get("hidden", [])]
-        found = [one for one in known if isinstance(one, dict) and one.get("uri") == params["uri"]]
-        return {"skill": found[0], **_cacheable()} if found else INVALID
+        result = [
+            item for item in known if isinstance(item, dict) and item.get("uri") == params["uri"]
+        ]
+        return {"skill": result[0], **_cacheable()} if result else INVALID
     if method == "resources/read":
         content = script.get("contents", {}).get(params["uri"])
         return INVALID if content is None else {"contents": [content], **_cacheable()}

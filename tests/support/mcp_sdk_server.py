@@ -67,10 +67,10 @@ def make_server(script: dict[str, Any]) -> Server[Any]:
 
     async def get_skill(_: object, params: GetSkillParams) -> ExtensionResult:
         await anyio.lowlevel.checkpoint()
-        found = [one for one in script["skills"] if one["uri"] == params.uri]
-        if not found:
+        result = [skill for skill in script["skills"] if skill["uri"] == params.uri]
+        if not result:
             raise MCPError(INVALID, "there is none")
-        return ExtensionResult.model_validate({"skill": found[0]})
+        return ExtensionResult.model_validate({"skill": result[0]})
 
     server: Server[Any] = Server("sdk", on_read_resource=read)
     server.extensions["io.modelcontextprotocol/skills"] = {}

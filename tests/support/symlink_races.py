@@ -158,15 +158,15 @@ def _catalog(scene: RaceFolders) -> Catalog:
 
 def _read_with_tool(scene: RaceFolders) -> str:
     tools = ReadTools(str(scene.root), settings=scene.project.settings)
-    said = tools.read_file(NOTES)
-    if said.startswith("Error: "):
-        raise SkillhallError(said)
-    return said
+    output = tools.read_file(NOTES)
+    if output.startswith("Error: "):
+        raise SkillhallError(output)
+    return output
 
 
 def _skill_tools(scene: RaceFolders) -> str:
-    found = _catalog(scene)
-    tools = ReadTools(str(scene.root), catalog=lambda: found, settings=scene.project.settings)
+    catalog = _catalog(scene)
+    tools = ReadTools(str(scene.root), catalog=lambda: catalog, settings=scene.project.settings)
     return tools.read_skill("pdf") + tools.list_skill_files("pdf")
 
 
@@ -193,8 +193,8 @@ def _read_bundle(scene: RaceFolders) -> str:
 
 
 def _installed(scene: RaceFolders) -> str:
-    found = read_installed(scene.project, SKILL)
-    return "" if found is None else "".join(one.data.decode() for one in found.files.values())
+    result = read_installed(scene.project, SKILL)
+    return "" if result is None else "".join(file.data.decode() for file in result.files.values())
 
 
 def _discover(scene: RaceFolders) -> str:
@@ -305,10 +305,11 @@ def run_race(
     scene.prepare()
     known = _files(scene.outside)
     entrants = [
-        (AttemptCounts(name), _make_read_attempt(one), READS) for name, one in READERS.items()
+        (AttemptCounts(name), _make_read_attempt(reader), READS) for name, reader in READERS.items()
     ]
     entrants += [
-        (AttemptCounts(name), _make_write_attempt(one, known), 1) for name, one in WRITERS.items()
+        (AttemptCounts(name), _make_write_attempt(writer, known), 1)
+        for name, writer in WRITERS.items()
     ]
     controls = [
         (AttemptCounts("reader"), _make_read_attempt(_read_naively), NAIVE),
@@ -323,7 +324,7 @@ def run_race(
             if seconds and time.monotonic() > deadline:
                 break
         swaps = end()
-    return RaceResult([one[0] for one in entrants], [one[0] for one in controls], swaps)
+    return RaceResult([item[0] for item in entrants], [item[0] for item in controls], swaps)
 
 
 Attempt: TypeAlias = Callable[[RaceFolders], bool]  # returns whether it leaked

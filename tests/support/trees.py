@@ -160,10 +160,10 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import load_catalog
 forks = []
 sys.addaudithook(lambda event, _: forks.append(event) if event == "os.fork" else None)
-profile = LENIENT._replace(scan=LENIENT.scan._replace(max_folders=int(sys.argv[2])))
+profile = LENIENT._replace(scan_policy=LENIENT.scan_policy._replace(max_folders=int(sys.argv[2])))
 exec(sys.argv[3])
 catalog = load_catalog([sys.argv[1]], profile, settings=Settings("/", "/", False))
-skills = [(skill.folder, skill.file, skill.place.path) for skill in catalog]
+skills = [(skill.folder, skill.file, skill.folder_handle.path) for skill in catalog]
 found = [(str(one.finding.code), one.finding.path) for one in catalog.findings]
 print(json.dumps({"forks": len(forks), "skills": skills, "findings": sorted(found)}))
 """

@@ -140,9 +140,9 @@ def test_size_limit_applies_to_linked_file(root: Path) -> None:
 
 def test_check_path_gets_every_real_path(root: Path) -> None:
     (root / "short").symlink_to("docs/deep")
-    seen: list[str] = []
-    read_contained_file(str(root), RelativePath.parse("short/b.md"), 100, seen.append)
-    assert seen == ["short", "docs", "docs/deep", "docs/deep/b.md"]
+    calls: list[str] = []
+    read_contained_file(str(root), RelativePath.parse("short/b.md"), 100, calls.append)
+    assert calls == ["short", "docs", "docs/deep", "docs/deep/b.md"]
 
 
 def test_check_path_applies_to_links(root: Path) -> None:

@@ -118,8 +118,8 @@ def test_resolved_addresses_are_ordered_and_unique() -> None:
         assert (host, port) == ("host.example", 443)
         return ["2606:4700::1", "8.8.8.8", "2606:4700::1"]
 
-    found = resolve_allowed_addresses("host.example", 443, PUBLIC_ONLY, resolve)
-    assert [str(address) for address in found] == ["2606:4700::1", "8.8.8.8"]
+    result = resolve_allowed_addresses("host.example", 443, PUBLIC_ONLY, resolve)
+    assert [str(address) for address in result] == ["2606:4700::1", "8.8.8.8"]
 
 
 def test_one_private_address_rejects_host() -> None:

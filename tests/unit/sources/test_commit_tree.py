@@ -50,7 +50,7 @@ def test_linked_skill_folder_is_reported_with_any_name() -> None:
     _, findings = collect_level(
         [*links, entry("docs/x")], "", PROMPT_REPOSITORY.scan_policy, "acme/skills"
     )
-    assert sorted((one.code, one.path) for one in findings) == [
+    assert sorted((finding.code, finding.path) for finding in findings) == [
         (Code.LINK_SKIPPED, ""),
         (Code.LINK_SKIPPED, "flat.md"),
         (Code.LINK_SKIPPED, "folder"),
@@ -226,7 +226,7 @@ def test_file_beyond_size_limit_is_skipped(known: bool) -> None:
     ]
     made = draft(*entries)
     made.apply_size_limits({} if known else sizes)
-    assert [(one.path, one.size) for one in iterate_files([made])] == [
+    assert [(item.path, item.size) for item in iterate_files([made])] == [
         ("a", MAX_FILE_SIZE),
         ("c", 0),
     ]

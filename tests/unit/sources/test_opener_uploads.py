@@ -27,8 +27,8 @@ def test_read_upload_accepts_skill_md_archive_and_folder(files: dict[str, bytes]
 
 
 def test_upload_of_several_skills_returns_all() -> None:
-    found = read_upload([(f"all/{name}/SKILL.md", make_skill_md(name)) for name in "ab"])
-    assert [bundle.folder.rpartition("/")[2] for bundle in found] == ["a", "b"]
+    result = read_upload([(f"all/{name}/SKILL.md", make_skill_md(name)) for name in "ab"])
+    assert [bundle.folder.rpartition("/")[2] for bundle in result] == ["a", "b"]
 
 
 def test_upload_without_skill_or_with_unsafe_path_is_rejected() -> None:

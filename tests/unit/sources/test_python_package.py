@@ -70,9 +70,9 @@ def settings(environment: Path) -> Settings:
 
 @pytest.mark.parametrize("name", ["pdf-tools", "Pdf.Tools", "PDF_TOOLS", "pdf_tools"])
 def test_package_is_found_by_every_spelling(tmp_path: Path, name: str) -> None:
-    found = read(install(tmp_path, make_wheel(FILES)), name)
-    [bundle] = found.bundles
-    assert (found.version, bundle.folder) == ("1.2", "pdf")
+    skills = read(install(tmp_path, make_wheel(FILES)), name)
+    [bundle] = skills.bundles
+    assert (skills.version, bundle.folder) == ("1.2", "pdf")
     assert sorted(bundle.files) == ["SKILL.md", "scripts/run.py"]
     assert bundle.files["scripts/run.py"].read() == b"\xff"
 
@@ -85,11 +85,11 @@ def test_distribution_with_other_name_is_found_by_record(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["other", "other.deep"])
 def test_package_is_found_by_import_name(tmp_path: Path, name: str) -> None:
-    place = tmp_path / name.replace(".", "/") / ".agents" / "skills" / "pdf"
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_bytes(make_skill_md("pdf"))
-    found = read(tmp_path, name)
-    assert ([bundle.folder for bundle in found.bundles], found.version) == (["pdf"], "")
+    location = tmp_path / name.replace(".", "/") / ".agents" / "skills" / "pdf"
+    location.mkdir(parents=True)
+    (location / "SKILL.md").write_bytes(make_skill_md("pdf"))
+    skills = read(tmp_path, name)
+    assert ([bundle.folder for bundle in skills.bundles], skills.version) == (["pdf"], "")
 
 
 def test_distribution_without_record_is_found_by_name(tmp_path: Path) -> None:
@@ -100,14 +100,16 @@ def test_first_path_with_package_wins(tmp_path: Path) -> None:
     install(tmp_path / "1", make_wheel(FILES))
     install(tmp_path / "2", make_wheel(FILES | {f"{SKILLS_FOLDER}/docx/SKILL.md": b"x"}))
     search = [str(tmp_path / "missing"), str(tmp_path / "1"), str(tmp_path / "2")]
-    found = read_package(PackageRef("pdf-tools"), search)
-    assert [bundle.folder for bundle in found.bundles] == ["pdf"]
+    result = read_package(PackageRef("pdf-tools"), search)
+    assert [bundle.folder for bundle in result.bundles] == ["pdf"]
 
 
 def test_skills_of_package_are_sorted(tmp_path: Path) -> None:
     more = {f"{SKILLS_FOLDER}/{name}/SKILL.md": b"x" for name in "ca"}
-    found = read(install(tmp_path, make_wheel(FILES | more | {f"{SKILLS_FOLDER}/none/x.md": b"x"})))
-    assert [bundle.folder for bundle in found.bundles] == ["a", "c", "pdf"]
+    skills = read(
+        install(tmp_path, make_wheel(FILES | more | {f"{SKILLS_FOLDER}/none/x.md": b"x"}))
+    )
+    assert [bundle.folder for bundle in skills.bundles] == ["a", "c", "pdf"]
 
 
 def test_missing_package_raises_not_installed(tmp_path: Path) -> None:
@@ -179,10 +181,10 @@ def test_linked_file_is_skipped_with_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("metadata", [b"", b"Name: Pdf.Tools\n", None])
 def test_distribution_without_version_has_skills(tmp_path: Path, metadata: bytes | None) -> None:
     site = install(tmp_path, make_wheel(FILES))
-    place = site / "pdf_tools-1.2.dist-info" / "METADATA"
-    place.unlink() if metadata is None else place.write_bytes(metadata)
-    found = read(site)
-    assert (len(found.bundles), found.version) == (1, "")
+    location = site / "pdf_tools-1.2.dist-info" / "METADATA"
+    location.unlink() if metadata is None else location.write_bytes(metadata)
+    skills = read(site)
+    assert (len(skills.bundles), skills.version) == (1, "")
 
 
 # Where packages are looked for
@@ -191,9 +193,9 @@ def test_distribution_without_version_has_skills(tmp_path: Path, metadata: bytes
 def test_active_environment_is_searched_first(tmp_path: Path) -> None:
     site = tmp_path / "lib" / "python3.12" / "site-packages"
     site.mkdir(parents=True)
-    found = package_search_paths(settings(tmp_path))
-    assert found[0] == str(site)
-    assert {path for path in sys.path if os.path.isdir(path) and os.path.isabs(path)} <= set(found)  # noqa: PTH112, PTH117 - as sys.path has them
+    result = package_search_paths(settings(tmp_path))
+    assert result[0] == str(site)
+    assert {path for path in sys.path if os.path.isdir(path) and os.path.isabs(path)} <= set(result)  # noqa: PTH112, PTH117 - as sys.path has them
 
 
 def test_pth_paths_are_searched_without_running_code(tmp_path: Path) -> None:
@@ -209,13 +211,13 @@ def test_pth_paths_are_searched_without_running_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("environment", ["", "relative", "/nowhere/at/all"])
 def test_missing_environment_adds_no_paths(environment: str) -> None:
-    found = package_search_paths(settings(Path(environment)))
-    assert all(os.path.isdir(path) for path in found)  # noqa: PTH112 - as sys.path has them
+    result = package_search_paths(settings(Path(environment)))
+    assert all(os.path.isdir(path) for path in result)  # noqa: PTH112 - as sys.path has them
 
 
 def test_editable_package_is_found_in_source_folder(tmp_path: Path) -> None:
     site = install(tmp_path / "lib" / "python3.12" / "site-packages", make_wheel({}, record=""))
     source = install(tmp_path / "source", make_wheel(FILES))
     (site / "_pdf.pth").write_text(f"{source}\n", encoding="utf-8")
-    found = read_package(PackageRef("pdf-tools"), package_search_paths(settings(tmp_path)))
-    assert ([bundle.folder for bundle in found.bundles], found.version) == (["pdf"], "1.2")
+    result = read_package(PackageRef("pdf-tools"), package_search_paths(settings(tmp_path)))
+    assert ([bundle.folder for bundle in result.bundles], result.version) == (["pdf"], "1.2")

@@ -402,8 +402,8 @@ texts = st.one_of(
 @example("https://h.example/a/x.zip/")
 def test_parsing_any_text_gives_stable_reference_or_rejection(text: str) -> None:
     try:
-        found = parse_source_ref(text)
+        result = parse_source_ref(text)
     except SourceRejected:
         return
-    assert parse_source_ref(found.text) == found
-    assert parse_source_ref(found.text).text == found.text
+    assert parse_source_ref(result.text) == result
+    assert parse_source_ref(result.text).text == result.text

@@ -52,10 +52,10 @@ def test_name_is_searched_in_skills_folder_then_root_then_everywhere(
 
 
 def test_installed_skills_are_not_listed_next_to_others() -> None:
-    found = find_skills(PATHS, "", "acme/skills")
-    assert ".claude/skills/pdf" not in found
-    assert "skills/.curated/notes" in found
-    assert not any("node_modules" in folder for folder in found)
+    result = find_skills(PATHS, "", "acme/skills")
+    assert ".claude/skills/pdf" not in result
+    assert "skills/.curated/notes" in result
+    assert not any("node_modules" in folder for folder in result)
 
 
 def test_installed_skills_are_listed_if_there_are_no_others() -> None:

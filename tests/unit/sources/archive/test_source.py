@@ -156,16 +156,16 @@ def test_wrapper_folder_names_the_skill(pack: Pack) -> None:
 @FORMATS
 def test_deeply_nested_skills_are_found(pack: Pack) -> None:
     files = ["r/b/SKILL.md", "r/a/x/y/SKILL.md", "r/b/f.txt", "README.md", "r/a/z.txt", "r/ab/f"]
-    found = read(pack(dict.fromkeys(files, SKILL)))
-    assert folders(found) == ["r/a/x/y", "r/b"]
-    assert [list(bundle.files) for bundle in found] == [["SKILL.md"], ["SKILL.md", "f.txt"]]
+    result = read(pack(dict.fromkeys(files, SKILL)))
+    assert folders(result) == ["r/a/x/y", "r/b"]
+    assert [list(bundle.files) for bundle in result] == [["SKILL.md"], ["SKILL.md", "f.txt"]]
 
 
 @FORMATS
 def test_nested_skill_belongs_to_outer_skill(pack: Pack) -> None:
-    found = read(pack(dict.fromkeys(["a/b/c/SKILL.md", "a/SKILL.md", "a/b/SKILL.md"], SKILL)))
-    assert folders(found) == ["a"]
-    assert list(found[0].files) == ["SKILL.md", "b/SKILL.md", "b/c/SKILL.md"]
+    result = read(pack(dict.fromkeys(["a/b/c/SKILL.md", "a/SKILL.md", "a/b/SKILL.md"], SKILL)))
+    assert folders(result) == ["a"]
+    assert list(result[0].files) == ["SKILL.md", "b/SKILL.md", "b/c/SKILL.md"]
 
 
 def test_skill_md_in_other_case_is_a_skill() -> None:
@@ -202,7 +202,7 @@ def test_version_control_folder_is_skipped_with_one_finding(pack: Pack, name: st
     files = [f"a/{name}/config", f"a/{name}/hooks/x", "a/SKILL.md", "a/.gitignore", f"{name}/x"]
     (bundle,) = read(pack(dict.fromkeys(files, SKILL)))
     assert list(bundle.files) == [".gitignore", "SKILL.md"]
-    assert [(found.code, found.path) for found in bundle.findings] == [("file-left-out", name)]
+    assert [(result.code, result.path) for result in bundle.findings] == [("file-left-out", name)]
 
 
 def test_folder_entries_and_dot_prefixes_are_accepted() -> None:
@@ -760,8 +760,8 @@ def wide_zip(
     fields = dict(zip(("part", "first", "here", "entries", "size", "start"), numbers, strict=True))
     fields = {"rest": WIDE_END - 12, **fields, **record}
     wide = b"PK\x06\x06" + struct.pack("<Q2H2L4Q", fields.pop("rest"), 45, 45, *fields.values())
-    found = {"part": 0, "offset": len(body), "parts": 1, **locator}
-    finder = b"PK\x06\x07" + struct.pack("<LQL", *found.values())
+    result = {"part": 0, "offset": len(body), "parts": 1, **locator}
+    finder = b"PK\x06\x07" + struct.pack("<LQL", *result.values())
     plain = b"PK\x05\x06" + struct.pack("<4H2LH", *(numbers if narrow is None else narrow), 0)
     return body + wide + between + finder + plain
 
@@ -945,9 +945,11 @@ def test_any_bytes_are_read_or_rejected(data: bytes, start: bytes) -> None:
 @given(st.sampled_from(VALID), st.data())
 def test_mutated_archive_is_read_or_rejected(valid: bytes, data: st.DataObject) -> None:
     changed = bytearray(valid[: data.draw(st.integers(0, len(valid)) | st.just(len(valid)))])
-    places = st.integers(0, max(0, len(changed) - 1))
-    for place, value in data.draw(st.lists(st.tuples(places, st.binary(max_size=4)), max_size=4)):
-        changed[place : place + len(value)] = value
+    locations = st.integers(0, max(0, len(changed) - 1))
+    for location, value in data.draw(
+        st.lists(st.tuples(locations, st.binary(max_size=4)), max_size=4)
+    ):
+        changed[location : location + len(value)] = value
     reads_or_refuses(bytes(changed))
     reads_or_refuses(gzip.compress(changed, 1))
 

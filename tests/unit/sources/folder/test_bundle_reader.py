@@ -32,7 +32,7 @@ def bundle(folder: Path, policy: ScanPolicy | None = None) -> Bundle:
 
 
 def codes(opened: Bundle) -> list[tuple[str, str]]:
-    return [(str(found.code), found.path) for found in opened.findings]
+    return [(str(result.code), result.path) for result in opened.findings]
 
 
 def write(folder: Path, path: str, data: bytes = b"x") -> Path:
@@ -162,16 +162,16 @@ def test_unsafe_name_is_skipped_and_escaped(skill: Path, name: str) -> None:
     write(skill, name)
     opened = bundle(skill)
     assert list(opened.files) == ["SKILL.md"]
-    [found] = opened.findings
-    assert found.code == "file-left-out"
-    assert found.message.isprintable()
+    [finding] = opened.findings
+    assert finding.code == "file-left-out"
+    assert finding.message.isprintable()
 
 
 def test_non_utf8_name_is_skipped_and_escaped(skill: Path) -> None:
     Path(os.fsdecode(os.fsencode(skill) + b"/bad\xff")).touch()
-    [found] = bundle(skill).findings
-    assert found.code == "file-left-out"
-    assert "".join(found[1:2] + found[4:5]).isascii()
+    [finding] = bundle(skill).findings
+    assert finding.code == "file-left-out"
+    assert "".join(finding[1:2] + finding[4:5]).isascii()
 
 
 def test_unsafe_folder_name_gives_one_finding(skill: Path) -> None:
@@ -244,19 +244,19 @@ def test_linked_folder_is_not_opened(skill: Path, tmp_path: Path) -> None:
 
 def test_read_file_at_returns_bytes(skill: Path) -> None:
     write(skill, "a/b.txt", b"here")
-    place = FolderHandle(str(skill.parent), "skill")
-    assert read_file_at(place, RelativePath.parse("a/b.txt")) == b"here"
+    location = FolderHandle(str(skill.parent), "skill")
+    assert read_file_at(location, RelativePath.parse("a/b.txt")) == b"here"
 
 
 def test_read_file_at_rejects_links_and_folders(skill: Path) -> None:
     (skill / "sub").mkdir()
-    place = FolderHandle(str(skill.parent), "skill")
+    location = FolderHandle(str(skill.parent), "skill")
     with pytest.raises(NotAFile):
-        read_file_at(place, RelativePath.parse("sub"))
+        read_file_at(location, RelativePath.parse("sub"))
     with pytest.raises(TooLarge):
-        read_file_at(place, RelativePath.parse("SKILL.md"), 3)
+        read_file_at(location, RelativePath.parse("SKILL.md"), 3)
     with pytest.raises(SkillFileNotFound):
-        read_file_at(place.child("absent"), RelativePath.parse("SKILL.md"))
+        read_file_at(location.child("absent"), RelativePath.parse("SKILL.md"))
 
 
 def test_listing_and_reading_close_descriptors(skill: Path) -> None:

@@ -16,12 +16,12 @@ def read(root: Path, text: str, profile: Profile = LENIENT) -> Candidate:
     """The one candidate below `root`, after writing it."""
     (root / "pdf").mkdir(exist_ok=True)
     (root / "pdf" / "SKILL.md").write_text(text, encoding="utf-8")
-    [found] = scan_below(root, profile).candidates
-    return found
+    [candidate] = scan_below(root, profile).candidates
+    return candidate
 
 
 def codes(candidate: Candidate) -> list[str]:
-    return [str(found.code) for found in candidate.findings]
+    return [str(result.code) for result in candidate.findings]
 
 
 def frontmatter(description: str) -> str:
@@ -29,10 +29,10 @@ def frontmatter(description: str) -> str:
 
 
 def test_candidate_has_values_of_frontmatter(tmp_path: Path) -> None:
-    found = read(tmp_path, frontmatter("Reads PDFs.") + "Body.")
-    assert (found.folder, found.file) == ("pdf", "SKILL.md")
-    assert (found.name, found.description, found.hidden) == ("pdf", "Reads PDFs.", False)
-    assert found.findings == ()
+    result = read(tmp_path, frontmatter("Reads PDFs.") + "Body.")
+    assert (result.folder, result.file) == ("pdf", "SKILL.md")
+    assert (result.name, result.description, result.hidden) == ("pdf", "Reads PDFs.", False)
+    assert result.findings == ()
 
 
 @pytest.mark.parametrize("around", range(-8, 9))
@@ -41,9 +41,9 @@ def test_fence_near_end_of_head_is_found(tmp_path: Path, around: int, letter: st
     width = len(letter.encode())
     room = HEAD_SIZE + around - len(frontmatter("").encode())
     description = letter * (room // width) + "y" * (room % width)
-    found = read(tmp_path, frontmatter(description) + "Body.\n")
-    assert found.description == description
-    assert codes(found) == ["description-too-long"]
+    result = read(tmp_path, frontmatter(description) + "Body.\n")
+    assert result.description == description
+    assert codes(result) == ["description-too-long"]
 
 
 @pytest.mark.parametrize("size", [HEAD_SIZE - 1, HEAD_SIZE, HEAD_SIZE + 1])
@@ -65,9 +65,9 @@ def test_hyphens_at_end_of_head_need_line_end(tmp_path: Path, cut: int) -> None:
     "blanks", [1, HEAD_SIZE - 2, HEAD_SIZE - 1, HEAD_SIZE, HEAD_SIZE + 1, 3 * HEAD_SIZE]
 )
 def test_blank_lines_before_fence_are_skipped(tmp_path: Path, blanks: int) -> None:
-    found = read(tmp_path, "\n" * blanks + frontmatter("Late."))
-    assert found.description == "Late."
-    assert codes(found) == ["leading-blank"]
+    result = read(tmp_path, "\n" * blanks + frontmatter("Late."))
+    assert result.description == "Late."
+    assert codes(result) == ["leading-blank"]
 
 
 def test_long_frontmatter_is_read(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def test_git_output_is_classified(
 
 
 def test_output_of_host_is_ignored() -> None:
-    said = "remote: couldn't find remote ref\rremote: error: 429\nfatal: odd"
-    assert GitCommandError(said).kind is GitFailureKind.UNKNOWN
+    output = "remote: couldn't find remote ref\rremote: error: 429\nfatal: odd"
+    assert GitCommandError(output).kind is GitFailureKind.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_self_hosted_github_uses_same_variable() -> None:
 
 def test_redacted_output_has_no_secrets_paths_or_controls() -> None:
     basic = encode_basic_auth(TOKEN)
-    said = f"noise\nfatal: s3cr3t {basic} https://ada:pw@h/x \x1b[31m /home/user/.cache/x/pack"
-    shown = redact_git_output(said, TOKEN)
+    output = f"noise\nfatal: s3cr3t {basic} https://ada:pw@h/x \x1b[31m /home/user/.cache/x/pack"
+    shown = redact_git_output(output, TOKEN)
     assert "s3cr3t" not in shown
     assert basic not in shown
     assert "pw" not in shown

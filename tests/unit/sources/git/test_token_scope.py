@@ -18,11 +18,11 @@ def scope(repo: str = "", *others: str) -> TokenScope:
     "repo", ["acme/prompts", "https://github.com/acme/prompts", "acme/prompts/team@main"]
 )
 def test_configured_repository_is_in_scope(repo: str) -> None:
-    found = scope(repo)
-    assert found.includes("https://github.com/acme/prompts.git")
-    assert found.includes("https://github.com/acme/prompts/")
+    result = scope(repo)
+    assert result.includes("https://github.com/acme/prompts.git")
+    assert result.includes("https://github.com/acme/prompts/")
     for other in ("prompts2", "prompt", "prompts/x", "prompts.git/x"):
-        assert not found.includes(f"https://github.com/acme/{other}")
+        assert not result.includes(f"https://github.com/acme/{other}")
 
 
 @pytest.mark.parametrize(

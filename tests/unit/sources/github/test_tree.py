@@ -31,10 +31,10 @@ def test_tree_without_truncated_flag_is_truncated(said: dict[str, object]) -> No
 
 @pytest.mark.parametrize("digits", [HELLO, HELLO_256])
 def test_matches_blob_compares_git_object_id(digits: str) -> None:
-    wanted = TreeEntry("x", "100644", digits, 5)
-    assert matches_blob(b"hello", wanted)
-    assert not matches_blob(b"hellO", wanted)
-    assert not matches_blob(b"hello", wanted._replace(size=6))
+    expected = TreeEntry("x", "100644", digits, 5)
+    assert matches_blob(b"hello", expected)
+    assert not matches_blob(b"hellO", expected)
+    assert not matches_blob(b"hello", expected._replace(size=6))
 
 
 def test_dumped_tree_loads_unchanged() -> None:

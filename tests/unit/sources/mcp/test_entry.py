@@ -21,7 +21,7 @@ from tests.support.skills import make_skill_md
 
 
 def codes(entry: McpSkillEntry) -> list[Code]:
-    return [found.code for found in entry.findings]
+    return [result.code for result in entry.findings]
 
 
 def test_valid_entry_has_no_findings() -> None:
@@ -165,7 +165,7 @@ def test_nested_skill_warns_under_every_profile() -> None:
 
 
 def compared(*entries: dict[str, Any]) -> list[list[Code]]:
-    return [codes(one) for one in cross_check_entries([parse_entry(entry) for entry in entries])]
+    return [codes(item) for item in cross_check_entries([parse_entry(entry) for entry in entries])]
 
 
 def test_repeated_uri_is_rejected_both_times() -> None:
@@ -199,8 +199,8 @@ def test_skill_with_same_prefix_is_not_nested() -> None:
 def test_verify_file_compares_size_and_digest() -> None:
     file = parse_entry(make_entry()).files[1]
     right = PDF[file.path]
-    found = [verify_file(file, data) for data in (right, right + b"x", right[::-1])]
-    assert [one and one.code for one in found] == [None, Code.MCP_SIZE, Code.MCP_DIGEST]
+    result = [verify_file(file, data) for data in (right, right + b"x", right[::-1])]
+    assert [item and item.code for item in result] == [None, Code.MCP_SIZE, Code.MCP_DIGEST]
 
 
 FRONTS: dict[str, tuple[dict[str, object], str]] = {
@@ -224,17 +224,17 @@ def announced(fields: dict[str, object]) -> McpSkillEntry:
 @pytest.mark.parametrize(("fields", "text"), FRONTS.values(), ids=FRONTS)
 def test_verify_frontmatter_reports_difference(fields: dict[str, object], text: str) -> None:
     data = f"---\nname: pdf\ndescription: x\n{text}\n---\n".encode()
-    found = verify_frontmatter(announced(fields), data)
-    assert found is not None
-    assert found.code is Code.MCP_FRONTMATTER
-    assert repr(next(iter(fields))) in found.message
+    result = verify_frontmatter(announced(fields), data)
+    assert result is not None
+    assert result.code is Code.MCP_FRONTMATTER
+    assert repr(next(iter(fields))) in result.message
 
 
 def test_unlisted_field_is_a_difference() -> None:
     data = b"---\nname: pdf\ndescription: x\nallowed-tools: Bash(*)\n---\n"
-    found = verify_frontmatter(announced({}), data)
-    assert found is not None
-    assert "'allowed-tools'" in found.message
+    result = verify_frontmatter(announced({}), data)
+    assert result is not None
+    assert "'allowed-tools'" in result.message
 
 
 def test_missing_frontmatter_is_a_difference() -> None:
