@@ -276,7 +276,7 @@ def test_redirects_are_limited_to_five(site: HttpServer) -> None:
     site.routes |= {f"/{n}": redirect(f"/{n - 1}") for n in range(1, 7)}
     site.routes["/0"] = respond(body=b"end")
     assert get(site, "/5").data == b"end"
-    with pytest.raises(SourceUnavailable, match="redirects more than 5 times"):
+    with pytest.raises(SourceUnavailable, match="more than 5 redirects"):
         get(site, "/6")
 
 
@@ -347,7 +347,7 @@ def test_endless_body_is_rejected(site: HttpServer, head: bytes) -> None:
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nA: "])
 def test_endless_headers_raise(site: HttpServer, head: bytes) -> None:
     site.routes["/x"] = respond_endlessly(head)
-    with pytest.raises(SourceUnavailable, match="cannot be read"):
+    with pytest.raises(SourceUnavailable, match="not valid HTTP"):
         get(site)
 
 

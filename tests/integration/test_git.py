@@ -787,7 +787,7 @@ def test_missing_or_old_git_raises(
         (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     assert not is_git_available()
-    with pytest.raises(SourceUnavailable, match=r"needs git 2\.39") as caught:
+    with pytest.raises(SourceUnavailable, match=r"git 2\.39 or newer") as caught:
         read(site, access)
     assert "install or update git" in caught.value.hint
     assert site.requests == []

@@ -712,7 +712,7 @@ def test_missing_file_raises(github: GitHubApiServer, read: Reader) -> None:
 def test_archive_without_most_files_raises(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW | {f"skills/pdf/{n}": b"%d" % n for n in range(50)})
     github.repositories["acme/skills"].archives[sha] = make_tgz(TarEntry(f"{TOP}/x"))
-    with pytest.raises(SourceUnavailable, match="lacks 51 files"):
+    with pytest.raises(SourceUnavailable, match="51 files are missing"):
         read("acme/skills/pdf")
 
 

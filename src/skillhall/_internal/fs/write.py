@@ -280,7 +280,7 @@ def rename_file(folder: str, name: str, new_name: str) -> None:
     with WritableFolder(folder) as base:
         if base.entry_kind(name) is not EntryKind.FILE:
             raise NotAFile(name)
-        # On a case-insensitive file system, `A` and `a` exist both but only one of them is listed.
+        # On a case-insensitive file system, `A` and `a` both exist, but only one is listed.
         if new_name in base.list_names() or (
             base.entry_kind(new_name) is not None and name.lower() != new_name.lower()
         ):

@@ -351,7 +351,7 @@ class _FolderWalker:
 
     def _visit_folder(self, parent: Folder, name: str, step: _FolderStep) -> None:
         if self._is_skipped(name, step.path):
-            self._visit_set_aside(parent, name, step)
+            self._visit_backup(parent, name, step)
             return
         for _ in range(_MAX_ATTEMPTS):
             try:
@@ -371,7 +371,7 @@ class _FolderWalker:
         message = "the folder was replaced repeatedly while it was read"
         self._add_rejected(step.path, Code.UNREADABLE, message, "try again")
 
-    def _visit_set_aside(self, parent: Folder, name: str, step: _FolderStep) -> None:
+    def _visit_backup(self, parent: Folder, name: str, step: _FolderStep) -> None:
         """Visit the backup of a folder that is being replaced, if its name is missing."""
         original = name.removeprefix(REPLACED_PREFIX)
         if original == name:
