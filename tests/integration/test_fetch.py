@@ -123,11 +123,11 @@ def test_not_modified_without_etag_raises(site: HttpServer) -> None:
 def test_stream_yields_chunks_as_they_arrive(site: HttpServer) -> None:
     size, waiting = 65_536, threading.Event()
 
-    def send(talk: ResponseWriter) -> None:
-        talk.send(build_head("200 OK", {"Content-Length": str(size + 3), "ETag": '"1"'}))
-        talk.send(b"x" * size)
+    def send(writer: ResponseWriter) -> None:
+        writer.send(build_head("200 OK", {"Content-Length": str(size + 3), "ETag": '"1"'}))
+        writer.send(b"x" * size)
         waiting.wait(20)
-        talk.send(b"end")
+        writer.send(b"end")
 
     site.routes["/x"] = send
     with open_stream(site.url("/x"), max_bytes=LIMIT, policy=LOOPBACK) as stream:
@@ -362,9 +362,9 @@ def test_gzip_bomb_is_rejected(site: HttpServer) -> None:
 def test_slow_body_times_out(site: HttpServer) -> None:
     head = build_head("200 OK", {"Content-Length": "1000"})
 
-    def drip(talk: ResponseWriter) -> None:
-        talk.send(head)
-        talk.send_slowly(b"x" * 1000, 0.05)
+    def drip(writer: ResponseWriter) -> None:
+        writer.send(head)
+        writer.send_slowly(b"x" * 1000, 0.05)
 
     site.routes["/x"] = drip
     began = time.monotonic()
@@ -374,7 +374,7 @@ def test_slow_body_times_out(site: HttpServer) -> None:
 
 
 def test_slow_headers_time_out(site: HttpServer) -> None:
-    site.routes["/x"] = lambda talk: talk.send_slowly(b"HTTP/1.1 200 OK\r\n" * 100, 0.05)
+    site.routes["/x"] = lambda writer: writer.send_slowly(b"HTTP/1.1 200 OK\r\n" * 100, 0.05)
     with pytest.raises(SourceTimedOut):
         get(site, network=HASTY)
 
@@ -387,9 +387,9 @@ def test_silent_host_times_out(site: HttpServer) -> None:
 
 
 def test_redirects_share_one_deadline(site: HttpServer) -> None:
-    def slow(talk: ResponseWriter) -> None:
-        talk.closed.wait(0.15)
-        talk.send(build_head("302 Found", {"Location": "/x"}))
+    def slow(writer: ResponseWriter) -> None:
+        writer.closed.wait(0.15)
+        writer.send(build_head("302 Found", {"Location": "/x"}))
 
     site.routes["/x"] = slow
     with pytest.raises(SourceTimedOut):
@@ -486,9 +486,9 @@ PACKED = gzip.compress(b"abc")
         respond(body=PACKED + b"more", headers={"Content-Encoding": "gzip"}),
         respond(body=b"no gzip at all", headers={"Content-Encoding": "gzip"}),
         respond(body=b"abc", headers={"Content-Encoding": "br"}),
-        lambda talk: talk.send(b"SSH-2.0-OpenSSH\r\n"),
-        lambda talk: talk.send(b"HTTP/1.1 abc\r\n\r\n"),
-        lambda talk: talk.send(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200 + b"\r\n"),
+        lambda writer: writer.send(b"SSH-2.0-OpenSSH\r\n"),
+        lambda writer: writer.send(b"HTTP/1.1 abc\r\n\r\n"),
+        lambda writer: writer.send(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200 + b"\r\n"),
         lambda _: None,
     ],
 )
@@ -574,8 +574,8 @@ def test_redirect_from_https_to_http_is_rejected(
 
 
 def test_truncated_tls_body_raises(trusted: tuple[HttpServer, NetworkSettings]) -> None:
-    def cut(talk: ResponseWriter) -> None:
-        talk.send(b"HTTP/1.1 200 OK\r\n\r\nabc")
+    def cut(writer: ResponseWriter) -> None:
+        writer.send(b"HTTP/1.1 200 OK\r\n\r\nabc")
         raise ConnectionError
 
     trusted[0].routes["/x"] = cut

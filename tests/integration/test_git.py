@@ -729,7 +729,7 @@ from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.sources.git.source import GitAccess, read_git
 from skillhall._internal.sources.ref import GitRef
 url, cache = json.loads(sys.argv[1])
-read_git(GitRef(url), GitAccess(cache, AddressPolicy.allowing("127.0.0.0/8")), text="x")
+read_git(GitRef(url), GitAccess(cache, AddressPolicy.from_cidrs("127.0.0.0/8")), source_text="x")
 """
 
 
