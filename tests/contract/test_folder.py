@@ -157,7 +157,7 @@ def test_pipe_is_rejected_without_blocking(folder: Folder, tmp_path: Path) -> No
 def test_socket_is_rejected(
     folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    monkeypatch.chdir(tmp_path)  # socket paths have a length limit
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
     with pytest.raises((OSError, NotAFile)):

@@ -174,7 +174,7 @@ def test_links_submodules_and_unsafe_names(repo: GitRepo, tmp_path: Path) -> Non
 
 
 def test_tree_truncated_by_github(repo: GitRepo, tmp_path: Path) -> None:
-    # An archive shows a submodule as an empty folder, as it does any other one.
+    # In an archive, a submodule is an empty folder.
     files = {path: data for path, data in (FINE | MANY | ODD).items() if "module" not in path}
     repo.commit(files, MODES)
     complete = by_git(repo, "", tmp_path)
@@ -228,7 +228,7 @@ def test_file_limit(repo: GitRepo, tmp_path: Path) -> None:
 
 
 def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> list[FileTree]:
-    """The level below a path, by git and by GitHub; when it was read is no part of it."""
+    """Read a level with git and GitHub, without the time of the read."""
     scan = PROMPT_REPOSITORY.scan_policy
     with run_git_server(repo.folder.parents[1]) as site, run_github_api_server() as github:
         github.repositories[TEXT] = load_git_repository(repo.folder, TEXT)

@@ -24,14 +24,14 @@ from tests.support.git_server import GitRepo, run_git_server
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
-WRAPPER = "skills-4f2a9c1"  # GitHub puts all files of a tarball into such a folder
+WRAPPER = "skills-4f2a9c1"  # the top folder of GitHub's tarballs
 
 COLLECTION = {
     "skills/.curated/notes": True,
     "skills/.system/deep/er/mail": True,
     "skills/pdf": True,
     "plugins/office/skills/.experimental/docx": True,
-    "skills/pdf/inner": False,  # part of the skill above it
+    "skills/pdf/inner": False,  # part of the outer skill
     "skills/.hidden": False,  # a hidden folder is a group, never a skill
     "skills/.curated/.draft": False,
     "skills/.github/review": False,
@@ -71,7 +71,7 @@ def settings_for(folder: Path) -> Settings:
 
 
 def written(tmp_path: Path, files: Mapping[str, bytes]) -> Path:
-    """A clone: the files, and git's own folder. It has the name that `git clone` would choose."""
+    """Write a clone: the files and a .git folder, with the name that `git clone` chooses."""
     clone = tmp_path / "clone/skills"
     for path, data in {**files, ".git/hooks/SKILL.md": make_skill_md("hook")}.items():
         (clone / path).parent.mkdir(parents=True, exist_ok=True)

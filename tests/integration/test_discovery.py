@@ -49,7 +49,7 @@ def bounded(folders: int, profile: Profile = LENIENT) -> Profile:
     return profile._replace(scan_policy=profile.scan_policy._replace(max_folders=folders))
 
 
-# D1. Links out of the root.
+# Links out of the root.
 
 
 @pytest.mark.parametrize("profile", FOLLOW)
@@ -111,7 +111,7 @@ def test_link_to_file_is_not_a_skill_folder(root: Path) -> None:
     assert names(catalog) == ["good"]
 
 
-# D2. Links inside the root.
+# Links inside the root.
 
 
 @pytest.mark.parametrize("profile", ["lenient", "local-skills"])
@@ -178,7 +178,7 @@ def test_link_in_earlier_root_does_not_replace_real_folder(tmp_path: Path) -> No
     assert codes(catalog) == ["same-file"]
 
 
-# D3. Links that run in circles.
+# Link cycles.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -216,7 +216,7 @@ def test_doubling_links_are_walked_once(root: Path) -> None:
     assert [skill.folder for skill in catalog] == ["d30/end"]
 
 
-# D4 and D5. What is not a file, and what is too much of one.
+# Special and huge files.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -240,7 +240,7 @@ def test_device_named_skill_md_is_not_read(root: Path) -> None:
 
 def test_socket_named_skill_md_is_skipped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "socket").mkdir()
-    monkeypatch.chdir(root / "socket")  # the path of a socket must be short
+    monkeypatch.chdir(root / "socket")  # socket paths have a length limit
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("SKILL.md")
     write_skill(root / "good")
@@ -268,7 +268,7 @@ def test_huge_file_is_rejected_unread(root: Path, profile: str) -> None:
     assert codes_at(catalog, root / "huge") == ["too-large"]
 
 
-# D6. What cannot be read.
+# Unreadable files and folders.
 
 
 def test_unreadable_file_gives_one_finding() -> None:
@@ -303,7 +303,7 @@ def test_unlistable_folder_without_skill_gives_one_finding() -> None:
     assert codes(catalog) == ["unreadable"]
 
 
-# D7. Names that are one name elsewhere.
+# Colliding names.
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_first_of_colliding_folders_wins(root: Path) -> None:
     assert [skill.description for skill in load(root)] == ["Upper."]
 
 
-# D8. Names that are hard to show.
+# Unsafe names.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -360,7 +360,7 @@ def test_printable_name_is_accepted(root: Path, name: str) -> None:
     assert [skill.folder for skill in load(root)] == [name]
 
 
-# D9. What is never entered.
+# Skipped folders.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -398,7 +398,7 @@ def test_link_with_skipped_name_is_not_followed(root: Path) -> None:
     assert codes_at(catalog, root / ".hidden") == ["skipped"]
 
 
-# D10. How far the search goes.
+# Depth and folder limits.
 
 DEPTHS = [(name, profile.scan_policy.max_depth) for name, profile in sorted(PROFILES.items())]
 
@@ -439,7 +439,7 @@ def test_skill_folders_do_not_count_towards_limit(root: Path) -> None:
     assert codes(catalog) == []
 
 
-# D11. Skills inside skills.
+# Nested skills.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -457,9 +457,7 @@ def test_skill_inside_broken_one_is_not_listed(root: Path) -> None:
     assert names(load(root)) == []
 
 
-# D12 is in test_catalog, D13 in test_safety.
-
-# D14. Twins, variants and folders named like the file.
+# Variants of SKILL.md.
 
 
 def test_exact_skill_md_wins_over_variant(root: Path) -> None:
@@ -496,7 +494,7 @@ def test_folder_named_skill_md_gives_one_finding(root: Path, profile: str) -> No
     assert codes_at(catalog, root / "pdf") == ["not-a-file"]
 
 
-# D15. The root.
+# Roots.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -648,11 +646,11 @@ def test_hidden_flat_file_is_skipped(root: Path, name: str) -> None:
     assert codes_at(load(root, profile="prompt-repository"), root / name) == ["skipped"]
 
 
-# Nothing disappears silently.
+# Findings about skipped entries.
 
 
 def hostile_tree(root: Path, outside: Path) -> list[Path]:
-    """Entries of a root that are all skipped, each for another reason."""
+    """Create entries of a root that are skipped, each for a different reason."""
     write_skill(root / ".hidden")
     write_skill(root / ".git")
     write_skill(root / "__MACOSX")
@@ -702,7 +700,7 @@ def test_files_next_to_skills_are_not_reported(root: Path) -> None:
     assert codes(load(root)) == []
 
 
-# The walk as a guest.
+# Side effects.
 
 
 def test_progress_grows(root: Path) -> None:
@@ -819,7 +817,7 @@ def test_impossible_root_path_is_missing(tmp_path: Path, text: str) -> None:
     assert codes(catalog) == ["root-missing"]
 
 
-# Two processes share the search of a very large folder.
+# Helper process for very large folders.
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from skillhall.errors import (
 from tests.support.http_server import (
     HttpServer,
     ResponseWriter,
+    ScriptedResolver,
     build_head,
     make_certificate,
     never_respond,
@@ -41,7 +42,7 @@ from tests.support.http_server import (
 LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
 LIMIT = 100_000
 HASTY = NetworkSettings(total=0.5, idle=0.2)
-TOKEN = "s3cr3t-t0ken"  # noqa: S105 - no secret of anyone
+TOKEN = "s3cr3t-t0ken"  # noqa: S105 - a fake token
 
 
 @pytest.fixture
@@ -56,18 +57,6 @@ def get(
     network: NetworkSettings = NetworkSettings(),  # noqa: B008
 ) -> FetchResult:
     return fetch(site.url(path), max_bytes=LIMIT, policy=LOOPBACK, network=network)
-
-
-class Names:
-    """A resolver that answers from a script and remembers what it was asked."""
-
-    def __init__(self, *answers: list[str]) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    def __call__(self, host: str, _port: int) -> list[str]:
-        self.asked.append(host)
-        return self.answers.pop(0)
 
 
 def test_body_is_returned_unchanged(site: HttpServer) -> None:
@@ -185,7 +174,7 @@ def test_private_address_is_rejected_before_connecting(site: HttpServer, host: s
 
 
 def test_name_of_private_address_is_rejected_before_connecting(site: HttpServer) -> None:
-    network = NetworkSettings(resolve=Names(["127.0.0.1"]))
+    network = NetworkSettings(resolve=ScriptedResolver(["127.0.0.1"]))
     with pytest.raises(SourceRejected):
         fetch(site.url("/x", "host.example"), max_bytes=LIMIT, policy=PUBLIC_ONLY, network=network)
     assert site.requests == []
@@ -193,29 +182,29 @@ def test_name_of_private_address_is_rejected_before_connecting(site: HttpServer)
 
 def test_dns_rebinding_has_no_effect(site: HttpServer) -> None:
     site.routes["/x"] = respond(body=b"checked")
-    names = Names(["127.0.0.1"], ["10.0.0.1"])
+    resolver = ScriptedResolver(["127.0.0.1"], ["10.0.0.1"])
     url = site.url("/x", "host.example")
-    result = fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=NetworkSettings(resolve=names))
+    result = fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=NetworkSettings(resolve=resolver))
     assert result.data == b"checked"
-    assert names.asked == ["host.example"]
+    assert resolver.hosts == ["host.example"]
     assert site.requests[0].headers["host"] == f"host.example:{site.port}"
 
 
 def test_redirects_are_resolved_and_checked(site: HttpServer) -> None:
     site.routes["/x"] = redirect("/y")
-    names = Names(["127.0.0.1"], ["10.0.0.1"])
+    resolver = ScriptedResolver(["127.0.0.1"], ["10.0.0.1"])
     with pytest.raises(SourceRejected, match="private network"):
         fetch(
             site.url("/x", "host.example"),
             max_bytes=LIMIT,
             policy=LOOPBACK,
-            network=NetworkSettings(resolve=names),
+            network=NetworkSettings(resolve=resolver),
         )
     assert [request.target for request in site.requests] == ["/x"]
 
 
 def test_http_is_limited_to_allowed_networks() -> None:
-    network = NetworkSettings(resolve=Names(["8.8.8.8"]))
+    network = NetworkSettings(resolve=ScriptedResolver(["8.8.8.8"]))
     with pytest.raises(SourceRejected) as caught:
         fetch("http://host.example/x", max_bytes=LIMIT, policy=LOOPBACK, network=network)
     assert caught.value.reason == "scheme"
@@ -223,7 +212,7 @@ def test_http_is_limited_to_allowed_networks() -> None:
 
 def test_second_address_is_tried_if_first_fails(site: HttpServer) -> None:
     site.routes["/x"] = respond(body=b"second")
-    network = NetworkSettings(resolve=Names(["127.0.0.2", "127.0.0.1"]))
+    network = NetworkSettings(resolve=ScriptedResolver(["127.0.0.2", "127.0.0.1"]))
     url = site.url("/x", "host.example")
     assert fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=network).data == b"second"
 
@@ -301,12 +290,12 @@ def test_token_is_sent_after_redirect_on_same_host(site: HttpServer) -> None:
 
 
 def test_token_is_dropped_when_redirect_leaves_host(site: HttpServer) -> None:
-    names = NetworkSettings(resolve=Names(["127.0.0.1"], ["127.0.0.1"], ["127.0.0.1"]))
+    network = NetworkSettings(resolve=ScriptedResolver(["127.0.0.1"], ["127.0.0.1"], ["127.0.0.1"]))
     site.routes["/x"] = redirect(site.url("/y", "other.example"))
     site.routes["/y"] = redirect(site.url("/z", "host.example"))
     site.routes["/z"] = respond()
     url = site.url("/x", "host.example")
-    fetch(url, max_bytes=9, policy=LOOPBACK, options=FetchOptions(token=TOKEN), network=names)
+    fetch(url, max_bytes=9, policy=LOOPBACK, options=FetchOptions(token=TOKEN), network=network)
     assert ["authorization" in request.headers for request in site.requests] == [
         True,
         False,
@@ -341,7 +330,7 @@ def test_endless_body_is_rejected(site: HttpServer, head: bytes) -> None:
     site.routes["/x"] = respond_endlessly(head)
     with pytest.raises(TooLarge):
         get(site)
-    assert site.responses[0].bytes_sent < 50_000_000  # what the system's own buffers hold
+    assert site.responses[0].bytes_sent < 50_000_000  # the size of system buffers
 
 
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nA: "])
@@ -417,7 +406,7 @@ def test_hanging_lookup_times_out() -> None:
     over.set()
 
 
-# Answers that are no use
+# Failing responses
 
 
 @pytest.mark.parametrize("status", ["404 Not Found", "410 Gone"])
@@ -527,7 +516,7 @@ def test_token_with_line_break_is_rejected_and_not_repeated() -> None:
 
 @pytest.fixture
 def trusted(tmp_path: Path) -> Iterator[tuple[HttpServer, NetworkSettings]]:
-    """A site that is host.example, and a network that finds and trusts it."""
+    """A server named host.example, and network settings that resolve and trust it."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
     certificate, key = make_certificate(tmp_path, "host.example")

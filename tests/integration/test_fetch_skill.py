@@ -26,7 +26,7 @@ from tests.support.github_api_server import (
 )
 from tests.support.skills import make_skill_md
 
-TOKEN = "s3cr3t-t0ken"  # noqa: S105 - no secret of anyone
+TOKEN = "s3cr3t-t0ken"  # noqa: S105 - a fake token
 
 
 @pytest.fixture

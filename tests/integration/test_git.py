@@ -49,15 +49,15 @@ from tests.support.git_server import (
     git_repo,
     run_git_server,
 )
-from tests.support.http_server import make_certificate
+from tests.support.http_server import ScriptedResolver, make_certificate
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
-TOKEN = "s3cr3t-t0ken-0123456789"  # noqa: S105 - no secret of anyone
-NOISE = random.Random(1).randbytes(1_000_000)  # noqa: S311 - bytes that do not shrink
+TOKEN = "s3cr3t-t0ken-0123456789"  # noqa: S105 - a fake token
+NOISE = random.Random(1).randbytes(1_000_000)  # noqa: S311 - incompressible bytes
 PDF = make_skill_md("pdf")
 FILES = {"skills/pdf/SKILL.md": PDF, "skills/csv/SKILL.md": make_skill_md("csv"), "big.bin": NOISE}
-ONE_READING = 5  # requests: a greeting, the refs and the trees; a greeting and the files
+REQUESTS_PER_READ = 5  # capabilities, refs and trees; capabilities and files
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -93,32 +93,32 @@ def contents(bundle: Bundle) -> dict[str, bytes]:
     return {path: file.read() for path, file in bundle.files.items()}
 
 
-def left_in(access: GitAccess) -> list[str]:
-    """All files below the cache, but for locks."""
-    result = Path(access.cache_directory).rglob("*")
-    return sorted(str(path) for path in result if path.is_file() and path.name != "lock")
+def list_cached_files(access: GitAccess) -> list[str]:
+    """Return all files in the cache except locks."""
+    paths = Path(access.cache_directory).rglob("*")
+    return sorted(str(path) for path in paths if path.is_file() and path.name != "lock")
 
 
-def running_on(site: GitServer) -> list[str]:
-    """The commands of processes that were sent to the site."""
+def list_git_processes(site: GitServer) -> list[str]:
+    """Return the command lines of git processes that use the server."""
     commands = []
-    for location in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            commands.append(location.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            commands.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         except OSError:
             continue
     return [command for command in commands if f":{site.port}/" in command and "git" in command]
 
 
-def all_end_on(site: GitServer) -> bool:
-    """Whether none of them is left; the system takes a moment to end what was killed."""
+def wait_for_git_processes(site: GitServer) -> bool:
+    """Wait until killed git processes are gone; return whether they are."""
     moment = threading.Event()
-    return any(not running_on(site) or moment.wait(0.02) for _ in range(6000))
+    return any(not list_git_processes(site) or moment.wait(0.02) for _ in range(6000))
 
 
 @pytest.fixture
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git before git on PATH, which writes down how it was called; the folder of its notes."""
+def recording_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A wrapper of git on PATH that records arguments and environment; returns its folder."""
     folder = tmp_path / "bin"
     folder.mkdir()
     real = shutil.which("git")
@@ -129,7 +129,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-# What arrives
+# Content
 
 
 def test_one_skill_is_fetched_without_the_rest(
@@ -142,7 +142,7 @@ def test_one_skill_is_fetched_without_the_rest(
     assert bundle.folder == "skills/pdf"
     assert contents(bundle) == {"SKILL.md": PDF}
     assert site.bytes_sent < 10_000
-    assert len(site.requests) == ONE_READING
+    assert len(site.requests) == REQUESTS_PER_READ
 
 
 def test_reference_without_path_returns_all_skills(site: GitServer, access: GitAccess) -> None:
@@ -309,7 +309,7 @@ def test_commit_id_is_read_from_cache_without_network(
     first = read(site, access, ref=commit)
     assert first.commit == commit
     requests = len(site.requests)
-    again = GitAccess(access.cache_directory, LOOPBACK, resolve=Names())
+    again = GitAccess(access.cache_directory, LOOPBACK, resolve=ScriptedResolver())
     host = GitRef(site.url("acme/skills.git"), "", commit)
     assert contents(read_git(host, again, source_text="x").bundles[0]) == contents(first.bundles[0])
     assert len(site.requests) == requests
@@ -332,7 +332,7 @@ def test_unknown_repository_is_not_found(site: GitServer, access: GitAccess) -> 
         resolve_commit(GitRef(site.url("acme/skills.git"), "", "none"), access)
 
 
-# What is refused before anything happens
+# Rejections before a connection
 
 
 @pytest.mark.parametrize(
@@ -361,37 +361,25 @@ def test_unknown_repository_is_not_found(site: GitServer, access: GitAccess) -> 
     ids=lambda reference: f"{reference.url} {reference.ref}",
 )
 def test_hostile_references_start_no_process(
-    access: GitAccess, recorded: Path, reference: GitRef
+    access: GitAccess, recording_git: Path, reference: GitRef
 ) -> None:
     public = GitAccess(access.cache_directory, PUBLIC_ONLY)
     with pytest.raises(SourceRejected):
         read_git(reference, public, source_text="x")
     with pytest.raises(SourceRejected):
         resolve_commit(reference, public)
-    assert not (recorded / "arguments").exists()
+    assert not (recording_git / "arguments").exists()
     assert not Path(access.cache_directory).exists()
 
 
-class Names:
-    """A resolver that answers from a script, and remembers what it was asked."""
-
-    def __init__(self, *answers: list[str]) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    def __call__(self, host: str, _port: int) -> list[str]:
-        self.asked.append(host)
-        return self.answers.pop(0)
-
-
 def test_git_connects_to_checked_address(site: GitServer, access: GitAccess) -> None:
-    names = Names(["127.0.0.1"])
-    pinned = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
+    resolver = ScriptedResolver(["127.0.0.1"])
+    pinned = GitAccess(access.cache_directory, LOOPBACK, resolve=resolver)
     skills = read_git(
         GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, source_text="x"
     )
     assert len(skills.bundles) == 2
-    assert names.asked == ["skills.invalid"]
+    assert resolver.hosts == ["skills.invalid"]
     assert site.requests[0].headers["host"] == f"skills.invalid:{site.port}"
 
 
@@ -412,15 +400,15 @@ def test_https_verifies_certificate_of_host_name(served: GitRepo, tmp_path: Path
             read_git(GitRef(site.url("acme/skills.git", "other.invalid")), here, source_text="x")
 
 
-def test_host_with_private_address_is_rejected(access: GitAccess, recorded: Path) -> None:
-    names = Names(["93.184.215.14", "10.0.0.1"])
+def test_host_with_private_address_is_rejected(access: GitAccess, recording_git: Path) -> None:
+    resolver = ScriptedResolver(["93.184.215.14", "10.0.0.1"])
     with pytest.raises(SourceRejected):
         read_git(
             GitRef("https://skills.invalid/x.git"),
-            GitAccess(access.cache_directory, resolve=names),
+            GitAccess(access.cache_directory, resolve=resolver),
             source_text="x",
         )
-    assert not (recorded / "arguments").exists()
+    assert not (recording_git / "arguments").exists()
 
 
 # Redirects
@@ -446,33 +434,35 @@ def test_redirect_to_private_address_is_rejected(site: GitServer, access: GitAcc
     site.redirects["/old/"] = "http://10.0.0.1/x.git"
     with pytest.raises(SourceRejected):
         read(site, access, repo="old/name")
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 # Tokens
 
 
 def test_token_opens_repository_and_is_not_stored(
-    site: GitServer, access: GitAccess, recorded: Path
+    site: GitServer, access: GitAccess, recording_git: Path
 ) -> None:
     site.token = TOKEN
     assert len(read(site, with_token(access, site)).bundles) == 2
     assert all("authorization" in request.headers for request in site.requests)
-    assert TOKEN not in (recorded / "arguments").read_text(encoding="utf-8")
-    assert TOKEN not in (recorded / "variables").read_text(encoding="utf-8")  # encoded there
-    contents = [Path(path).read_bytes() for path in left_in(access)]
+    assert TOKEN not in (recording_git / "arguments").read_text(encoding="utf-8")
+    assert TOKEN not in (recording_git / "variables").read_text(
+        encoding="utf-8"
+    )  # only base64-encoded
+    contents = [Path(path).read_bytes() for path in list_cached_files(access)]
     hidden = site.requests[0].headers["authorization"].removeprefix("Basic ")
     assert not [data for data in contents if TOKEN.encode() in data or hidden.encode() in data]
-    assert hidden not in (recorded / "arguments").read_text(encoding="utf-8")
+    assert hidden not in (recording_git / "arguments").read_text(encoding="utf-8")
 
 
 def test_git_gets_clean_environment(
-    site: GitServer, access: GitAccess, recorded: Path, monkeypatch: pytest.MonkeyPatch
+    site: GitServer, access: GitAccess, recording_git: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GITHUB_TOKEN", "https_proxy", "GIT_DIR", "GIT_SSL_NO_VERIFY", "SSH_AUTH_SOCK"):
         monkeypatch.setenv(name, "leaked")
     read(site, access)
-    assert "leaked" not in (recorded / "variables").read_text(encoding="utf-8")
+    assert "leaked" not in (recording_git / "variables").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="there is no /proc")
@@ -481,7 +471,7 @@ def test_token_is_not_in_process_arguments(site: GitServer, access: GitAccess) -
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read, site, with_token(access, site))
         assert site.is_waiting.wait(120)
-        commands = running_on(site)
+        commands = list_git_processes(site)
         site.release_event.set()
         assert len(reading.result(20).bundles) == 2
     assert commands
@@ -497,7 +487,7 @@ def test_missing_or_wrong_credentials_fail_without_prompt(
     with pytest.raises(SourceUnavailable, match=words) as caught:
         read(site, asker)
     assert ("SKILLHALL_GIT_TOKEN" in caught.value.hint) is (token == "")
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 def test_token_of_other_host_is_not_sent(site: GitServer, access: GitAccess) -> None:
@@ -516,7 +506,7 @@ def test_cache_is_not_shared_between_tokens(site: GitServer, access: GitAccess) 
             read(site, other)
 
 
-# Faults
+# Failures
 
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503])
@@ -524,7 +514,7 @@ def test_failing_host_without_cache_raises(site: GitServer, access: GitAccess, s
     site.status = status
     with pytest.raises(RateLimited if status == 429 else SourceUnavailable):
         read(site, access)
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
@@ -542,8 +532,8 @@ def test_failing_host_with_cache_gives_stale_version(
 def test_unreachable_host_with_cache_gives_stale_version(
     site: GitServer, access: GitAccess
 ) -> None:
-    names = Names(["127.0.0.1"], ["127.0.0.2"])
-    named = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
+    resolver = ScriptedResolver(["127.0.0.1"], ["127.0.0.2"])
+    named = GitAccess(access.cache_directory, LOOPBACK, resolve=resolver)
     reference = GitRef(site.url("acme/skills.git", "skills.invalid"), "pdf")
     read_git(reference, named, source_text="x")
     assert "the connection failed" in read_git(reference, named, source_text="x").stale
@@ -586,11 +576,11 @@ def test_hostile_tree_is_rejected_and_cache_stays(
 ) -> None:
     good = read(site, access)
     evil = served.tree([(FOLDER, served.files({"config": b"x"}), name)])
-    before = left_in(access)
+    before = list_cached_files(access)
     served.commit_tree(evil, "refs/heads/evil")
     with pytest.raises(SourceUnavailable, match="git rejected its objects"):
         read(site, access, ref="evil")
-    assert left_in(access) == before
+    assert list_cached_files(access) == before
     served.commit_tree(evil)
     skills = read(site, access)
     assert (skills.commit, bool(skills.stale)) == (good.commit, True)
@@ -621,14 +611,14 @@ def test_damaged_clone_is_replaced(site: GitServer, access: GitAccess, damage: s
 def test_clone_with_damaged_files_is_replaced(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     packs = Path(access.cache_directory).glob("git/*/repository/objects/pack/*.pack")
-    files = max(packs, key=lambda pack: pack.stat().st_mtime_ns)  # they came after the trees
+    files = max(packs, key=lambda pack: pack.stat().st_mtime_ns)  # fetched after the trees
     data = files.read_bytes()
     files.chmod(0o644)
     files.write_bytes(data[:30] + bytes(len(data) - 50) + data[-20:])
     skills = read(site, access)
     assert skills.stale == ""
     assert contents(skills.bundles[1]) == {"SKILL.md": PDF}
-    assert len(site.requests) == ONE_READING + 3 + ONE_READING
+    assert len(site.requests) == REQUESTS_PER_READ + 3 + REQUESTS_PER_READ
 
 
 def test_leftovers_of_interrupted_run_are_removed(site: GitServer, access: GitAccess) -> None:
@@ -639,7 +629,11 @@ def test_leftovers_of_interrupted_run_are_removed(site: GitServer, access: GitAc
     (entry / "repository/objects/pack/tmp_pack_x").write_bytes(b"x")
     (entry / "repository/shallow.lock").write_bytes(b"")
     assert read(site, access).stale == ""
-    assert not [path for path in left_in(access) if "tmp_" in path or path.endswith("shallow.lock")]
+    assert not [
+        path
+        for path in list_cached_files(access)
+        if "tmp_" in path or path.endswith("shallow.lock")
+    ]
     assert not (entry / "new").exists()
 
 
@@ -657,8 +651,8 @@ def test_slow_host_times_out_and_processes_are_killed(site: GitServer, access: G
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
     with pytest.raises(SourceTimedOut):
         read(site, hasty)
-    assert all_end_on(site)
-    assert left_in(access) == []
+    assert wait_for_git_processes(site)
+    assert list_cached_files(access) == []
 
 
 def test_slow_host_with_cache_gives_stale_version(site: GitServer, access: GitAccess) -> None:
@@ -677,8 +671,8 @@ def test_oversized_repository_is_rejected_and_leaves_no_files(
     limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     with pytest.raises(TooLarge):
         read(site, limited)
-    assert all_end_on(site)
-    assert left_in(access) == []
+    assert wait_for_git_processes(site)
+    assert list_cached_files(access) == []
 
 
 def test_files_that_unpack_beyond_limit_are_rejected(
@@ -688,7 +682,7 @@ def test_files_that_unpack_beyond_limit_are_rejected(
     limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     with pytest.raises(TooLarge):
         read(site, limited)
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 def test_clone_stays_if_repository_grows_too_large(
@@ -710,7 +704,7 @@ def test_endless_tree_is_rejected(site: GitServer, access: GitAccess, served: Gi
     served.commit_tree(tree)
     with pytest.raises(TooLarge):
         read(site, access)
-    assert all_end_on(site)
+    assert wait_for_git_processes(site)
 
 
 def test_interrupt_kills_git_and_leaves_no_files(site: GitServer, access: GitAccess) -> None:
@@ -719,8 +713,8 @@ def test_interrupt_kills_git_and_leaves_no_files(site: GitServer, access: GitAcc
 
     with pytest.raises(KeyboardInterrupt):
         read(site, GitAccess(access.cache_directory, LOOPBACK, progress=interrupt))
-    assert all_end_on(site)
-    assert left_in(access) == []
+    assert wait_for_git_processes(site)
+    assert list_cached_files(access) == []
 
 
 KILLED = """
@@ -753,23 +747,23 @@ def test_concurrent_readers_fetch_once(site: GitServer, access: GitAccess) -> No
         result = [reading.result(60) for reading in readings]
     assert len({snapshot.commit for snapshot in result}) == 1
     assert all(len(snapshot.bundles) == 2 for snapshot in result)
-    assert len(site.requests) == ONE_READING
+    assert len(site.requests) == REQUESTS_PER_READ
 
 
 def test_errors_have_no_local_paths_and_no_token(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
-    (served.folder / "objects").rename(served.folder / "lost")  # git says why it fails
+    (served.folder / "objects").rename(served.folder / "lost")  # makes git fail with a message
     site.token = TOKEN
-    for asker in (access, with_token(access, site), with_token(access, site, "wrong")):
+    for variant in (access, with_token(access, site), with_token(access, site, "wrong")):
         with pytest.raises(SkillhallError) as caught:
-            read(site, asker)
+            read(site, variant)
         output = f"{caught.value} {caught.value.hint}"
         assert access.cache_directory not in output
         assert TOKEN not in output
 
 
-# The program
+# Git versions
 
 
 @pytest.mark.parametrize("version", ["", "2.30.2", "2.38.9", "nonsense"])
@@ -791,19 +785,20 @@ def test_missing_or_old_git_raises(
         read(site, access)
     assert "install or update git" in caught.value.hint
     assert site.requests == []
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 # ssh
 
 
 def test_ssh_gets_address_and_does_not_prompt(
-    site: GitServer, access: GitAccess, recorded: Path
+    site: GitServer, access: GitAccess, recording_git: Path
 ) -> None:
-    script = f'#!/bin/sh\necho "$@" > {recorded}/ssh-arguments\nenv > {recorded}/ssh-variables\n'
+    prefix = f"{recording_git}/ssh"
+    script = f'#!/bin/sh\necho "$@" > {prefix}-arguments\nenv > {prefix}-variables\n'
     script += f'for last; do :; done\ncd {site.root} && exec sh -c "$last"\n'
-    (recorded / "ssh").write_text(script, encoding="utf-8")
-    (recorded / "ssh").chmod(0o755)
+    (recording_git / "ssh").write_text(script, encoding="utf-8")
+    (recording_git / "ssh").chmod(0o755)
     agent = GitAccess(
         access.cache_directory,
         LOOPBACK,
@@ -812,10 +807,10 @@ def test_ssh_gets_address_and_does_not_prompt(
     )
     skills = read_git(GitRef("git@127.0.0.1:acme/skills.git", "pdf"), agent, source_text="x")
     assert contents(skills.bundles[0]) == {"SKILL.md": PDF}
-    arguments = (recorded / "ssh-arguments").read_text(encoding="utf-8").split()
+    arguments = (recording_git / "ssh-arguments").read_text(encoding="utf-8").split()
     for option in ("BatchMode=yes", "StrictHostKeyChecking=yes", "HostName=127.0.0.1"):
         assert f"-o{option}" in arguments
     assert "-oHostKeyAlias=127.0.0.1" in arguments
-    variables = (recorded / "ssh-variables").read_text(encoding="utf-8")
+    variables = (recording_git / "ssh-variables").read_text(encoding="utf-8")
     assert "SSH_AUTH_SOCK=/run/agent" in variables
     assert "Basic" not in variables

@@ -66,7 +66,7 @@ def github() -> Iterator[GitHubApiServer]:
 
 @pytest.fixture
 def read(github: GitHubApiServer, tmp_path: Path) -> Reader:
-    """Reads what a text names, with a cache."""
+    """Return a function that reads a reference with a cache."""
 
     def read(text: str, token: str = "", **changes: object) -> RepositorySkills:
         tokens = {f"127.0.0.1:{github.api.port}": Secret(token)} if token else {}
@@ -95,7 +95,7 @@ def only(snapshot: RepositorySkills) -> Bundle:
     return bundle
 
 
-# What arrives
+# Content
 
 
 def test_few_files_are_fetched_one_by_one(github: GitHubApiServer, read: Reader) -> None:
@@ -198,7 +198,7 @@ def test_progress_of_archive_is_reported(github: GitHubApiServer, read: Reader) 
     assert all(0 < count <= size for count, size in reports)
 
 
-# What is left out
+# Skipped files
 
 
 def test_links_and_submodules_are_skipped_with_findings(
@@ -286,7 +286,7 @@ def respond_json(value: object) -> Route:
     return respond(body=json.dumps(value).encode())
 
 
-# What is not there
+# Missing sources
 
 
 def test_missing_repository_is_named_in_error(github: GitHubApiServer, read: Reader) -> None:
@@ -403,7 +403,7 @@ def test_cache_does_not_contain_token(
     assert {path.stat().st_mode & 0o077 for path in files} == {0} or os.name == "nt"
 
 
-# The second time
+# Cache
 
 
 def test_unchanged_skill_needs_one_conditional_request(
@@ -457,7 +457,7 @@ def test_damaged_cache_is_ignored(
     assert contents(only(read("acme/skills/pdf"))) == {"SKILL.md": SKILL}
 
 
-# When GitHub does not answer
+# Outages
 
 
 @pytest.mark.parametrize(
@@ -527,7 +527,7 @@ def test_silent_api_times_out(github: GitHubApiServer, read: Reader) -> None:
         read("acme/skills/pdf", network=HASTY)
 
 
-# Hostile answers
+# Hostile responses
 
 
 def test_api_at_private_address_is_rejected(github: GitHubApiServer, read: Reader) -> None:

@@ -131,7 +131,7 @@ def test_agent_config_allows_links_per_source(root: Path, tmp_path: Path) -> Non
     assert str(root / "pdf/SKILL.md") in allowed.text
 
 
-# What the index remembers about bodies
+# Bodies in the head cache
 
 
 def test_list_agrees_with_validate_after_body_check(root: Path, tmp_path: Path) -> None:

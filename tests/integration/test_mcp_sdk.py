@@ -39,7 +39,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port(script: Path) -> Iterator[int]:
-    """Of a server by http, which answers until the last of these tests."""
+    """Port of an HTTP server that runs for all tests of this module."""
     command = [sys.executable, "-I", str(PROGRAM), str(script), "http"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
@@ -50,7 +50,7 @@ def port(script: Path) -> Iterator[int]:
 
 @pytest.fixture(params=["stdio", "http"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path, script: Path, port: int) -> Settings:
-    """Of a person who named the server."""
+    """Settings of a user who added the server."""
     command = [sys.executable, "-I", str(PROGRAM), str(script), "stdio"]
     words = command if request.param == "stdio" else [f"http://127.0.0.1:{port}/mcp"]
     folder = str(tmp_path)
@@ -72,7 +72,7 @@ def test_skills_of_sdk_server_are_listed_and_read(settings: Settings) -> None:
 def test_sdk_server_with_older_protocol_has_no_skills(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A protocol that the server does not know ends in the handshake of the older ones.
+    # A server that does not know the protocol falls back to the older handshake.
     monkeypatch.setattr(mcp_client, "MODERN", "2099-01-01")
     with pytest.raises(SkillsNotServed), open_mcp_source(LABEL, settings):
         pass

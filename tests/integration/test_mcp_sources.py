@@ -33,7 +33,7 @@ from tests.support.skills import make_skill, make_skill_md
 SKILLS = ".agents/skills"
 
 
-def data_of(sandbox: CliSandbox, *words: str) -> Any:  # noqa: ANN401 - whatever the command says
+def data_of(sandbox: CliSandbox, *words: str) -> Any:  # noqa: ANN401 - JSON
     count = 2 if words[0] == "mcp-servers" else 1
     result = sandbox.run(*words[:count], "--json", *words[count:])
     assert result.code == 0, result
@@ -46,12 +46,12 @@ def lock_of(sandbox: CliSandbox) -> Any:  # noqa: ANN401 - JSON
 
 @pytest.fixture
 def acme(sandbox: CliSandbox) -> CliSandbox:
-    """A person who named an honest server."""
+    """A sandbox with a well-behaved server."""
     add_server(sandbox, make_script())
     return sandbox
 
 
-# Naming servers
+# Adding servers
 
 
 def test_server_is_added_listed_and_removed(sandbox: CliSandbox) -> None:
@@ -87,7 +87,7 @@ def test_command_path_is_made_absolute(sandbox: CliSandbox) -> None:
     assert command == (str(sandbox.project / "./serve"), "./data")
 
 
-# Listing and reading in place
+# Listing and reading
 
 
 def test_listing_prefixes_names_and_fetches_no_files(acme: CliSandbox) -> None:
@@ -171,7 +171,7 @@ def cached(sandbox: CliSandbox) -> list[Path]:
 
 def test_file_is_cached_per_server(acme: CliSandbox) -> None:
     acme.run("mcp-servers", "read", LABEL, "pdf")
-    script = make_script(contents={})  # nothing is handed out any more
+    script = make_script(contents={})  # the server has no files any more
     write_script(script, acme.sources / f"{LABEL}.json")
     assert acme.run("mcp-servers", "read", LABEL, "pdf").out.encode() == PDF["SKILL.md"]
     [file] = cached(acme)
@@ -215,7 +215,7 @@ def test_files_are_verified_against_original_entry(acme: CliSandbox) -> None:
         assert served.read(skill, "SKILL.md") == PDF["SKILL.md"]
 
 
-# Adding
+# Installing
 
 
 def test_added_skill_has_server_and_uri_in_lock(acme: CliSandbox) -> None:
@@ -306,14 +306,14 @@ def test_restore_accepts_only_locked_files(acme: CliSandbox) -> None:
 def test_update_that_does_not_match_entry_fails(acme: CliSandbox) -> None:
     data_of(acme, "add", f"mcp:{LABEL}/pdf")
     files = {**PDF, "new.md": b"new"}
-    script = make_script(skills=[make_entry(files)])  # the new file is not handed out
+    script = make_script(skills=[make_entry(files)])  # the new file is missing
     write_script(script, acme.sources / f"{LABEL}.json")
     before = snapshot(acme.project)
     assert statuses(acme, "update") == ["failed"]
     assert snapshot(acme.project) == before
 
 
-# By http
+# HTTP
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from tests.support.cli_sandbox import ADD, IMPORT, SECRET_TEXT, CliSandbox, snapshot
 from tests.support.skills import make_skill, make_skill_md
 
-Build: TypeAlias = Callable[[Path, Path], object]  # of a place, and of what lies outside
-GIANT = 1 << 33  # bytes, none of which is on the disk
+Build: TypeAlias = Callable[[Path, Path], object]  # from a path and a path outside
+GIANT = 1 << 33  # bytes of a sparse file
 CLAUDE, BOTH = ("-a", "claude-code"), ("-a", "claude-code", "-a", "windsurf")
 SKILLS = ".agents/skills"
 PDF = f"{SKILLS}/pdf"
@@ -65,7 +65,7 @@ def make(sandbox: CliSandbox, path: str, build: Build) -> None:
     build(location, sandbox.outside)
 
 
-# Sources on this machine
+# Local sources
 
 
 @pytest.mark.parametrize("build", [pipe, link, secret, folder, itself, device, giant, text(b"no")])
@@ -161,7 +161,7 @@ def _list(value: object) -> list[dict[str, str]]:
     return value
 
 
-# Places to write to
+# Target folders
 
 
 @pytest.mark.parametrize("build", [link, dangling_link])

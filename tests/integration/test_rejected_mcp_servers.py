@@ -41,20 +41,20 @@ SHORT = NetworkSettings(total=1, idle=0.3)
 HASTY = McpTimeouts(NetworkSettings(total=5, idle=5), SHORT, SHORT, SHORT)
 
 
-class Cheat(NamedTuple):
-    """A server that must be refused, and the finding that says why."""
+class HostileServer(NamedTuple):
+    """Server that must be rejected, and the code of the finding."""
 
     script: Script
     finding: str
 
 
 def resource(uri: str, **changes: object) -> dict[str, Any]:
-    """A file that is announced although it should not be."""
+    """Build a server with an invalid file in its entry."""
     return {**make_resource(uri, b"evil"), **changes}
 
 
 def with_resource(uri: str, **changes: object) -> Script:
-    """A server that announces one file more, and would hand it out."""
+    """Build a server with an additional file."""
     entry = make_entry()
     entry["resources"].append(resource(uri, **changes))
     contents = {**make_contents(), uri: {"uri": uri, "text": "evil"}}
@@ -62,17 +62,17 @@ def with_resource(uri: str, **changes: object) -> Script:
 
 
 def with_content(uri: str, **content: object) -> Script:
-    """A server that hands out something else than it announced."""
+    """Build a server whose file does not match its entry."""
     return make_script(contents={**make_contents(), uri: {"uri": uri, **content}})
 
 
 def with_entry(**changes: object) -> Script:
-    """A server whose entry differs."""
+    """Build a server with changes in its entry."""
     return make_script(skills=[{**make_entry(), **changes}])
 
 
 def with_front(**fields: object) -> Script:
-    """A server that announces other frontmatter than it hands out."""
+    """Build a server whose entry has other frontmatter than SKILL.md."""
     entry = make_entry()
     entry["frontmatter"].update(fields)
     return make_script(skills=[entry])
@@ -98,53 +98,61 @@ URIS = {
     "is a device": "skill://pdf/aux.md",
     "has an escape": "skill://pdf/\x1b[31mevil.md",
 }
-CHEATS = {
-    "stale text": Cheat(with_content(FORMS, text="# Forma\r\n"), "mcp-digest"),
-    "stale bytes": Cheat(with_content(FORMS, blob="eHh4eHh4eHh4"), "mcp-digest"),
-    "a stale SKILL.md": Cheat(
+HOSTILE_SERVERS = {
+    "stale text": HostileServer(with_content(FORMS, text="# Forma\r\n"), "mcp-digest"),
+    "stale bytes": HostileServer(with_content(FORMS, blob="eHh4eHh4eHh4"), "mcp-digest"),
+    "a stale SKILL.md": HostileServer(
         with_content(URI, text=PDF["SKILL.md"].decode().replace("Steps", "Evils")), "mcp-digest"
     ),
-    "line ends of its own": Cheat(with_content(FORMS, text="# Forms\n"), "mcp-size"),
-    "more than announced": Cheat(with_content(FORMS, text="# Forms\r\nx"), "mcp-size"),
-    "far more than announced": Cheat(with_content(FORMS, text="x" * 200_000), "mcp-size"),
-    "an announced file that it does not have": Cheat(
+    "line ends of its own": HostileServer(with_content(FORMS, text="# Forms\n"), "mcp-size"),
+    "more than announced": HostileServer(with_content(FORMS, text="# Forms\r\nx"), "mcp-size"),
+    "far more than announced": HostileServer(with_content(FORMS, text="x" * 200_000), "mcp-size"),
+    "an announced file that it does not have": HostileServer(
         make_script(contents={URI: make_contents()[URI]}), "mcp-missing"
     ),
-    "another license": Cheat(with_front(license="GPL"), "mcp-frontmatter"),
-    "tools that it did not announce": Cheat(
+    "another license": HostileServer(with_front(license="GPL"), "mcp-frontmatter"),
+    "tools that it did not announce": HostileServer(
         make_script(
             skills=[make_entry({"SKILL.md": make_skill_md("pdf", allowed_tools="Bash(*)")})],
             contents=make_contents({"SKILL.md": make_skill_md("pdf", allowed_tools="Bash(*)")}),
         ),
         "mcp-frontmatter",
     ),
-    "a hook that it only announced": Cheat(with_front(hooks={"a": "b"}), "mcp-frontmatter"),
-    "another name": Cheat(with_front(name="docx"), "mcp-name"),
-    "another URI than its name": Cheat(with_entry(uri="skill://docx/SKILL.md"), "mcp-name"),
-    "skills on demand": Cheat(with_entry(resources="dynamic"), "mcp-dynamic"),
-    "no list of files": Cheat(with_entry(resources=None), "mcp-entry"),
-    "a list of nothing": Cheat(with_entry(resources=[]), "mcp-entry"),
-    "files without digests": Cheat(with_entry(resources=[{"uri": URI, "size": 1}]), "mcp-entry"),
-    "frontmatter of text": Cheat(with_entry(frontmatter="name: pdf"), "mcp-entry"),
-    "one entry twice": Cheat(make_script(skills=[make_entry(), make_entry()]), "mcp-repeated"),
-    "one file twice": Cheat(with_resource(FORMS), "mcp-repeated"),
-    "one file in two spellings": Cheat(
+    "a hook that it only announced": HostileServer(with_front(hooks={"a": "b"}), "mcp-frontmatter"),
+    "another name": HostileServer(with_front(name="docx"), "mcp-name"),
+    "another URI than its name": HostileServer(with_entry(uri="skill://docx/SKILL.md"), "mcp-name"),
+    "skills on demand": HostileServer(with_entry(resources="dynamic"), "mcp-dynamic"),
+    "no list of files": HostileServer(with_entry(resources=None), "mcp-entry"),
+    "a list of nothing": HostileServer(with_entry(resources=[]), "mcp-entry"),
+    "files without digests": HostileServer(
+        with_entry(resources=[{"uri": URI, "size": 1}]), "mcp-entry"
+    ),
+    "frontmatter of text": HostileServer(with_entry(frontmatter="name: pdf"), "mcp-entry"),
+    "one entry twice": HostileServer(
+        make_script(skills=[make_entry(), make_entry()]), "mcp-repeated"
+    ),
+    "one file twice": HostileServer(with_resource(FORMS), "mcp-repeated"),
+    "one file in two spellings": HostileServer(
         with_resource("skill://pdf/references/%66orms.md"), "mcp-repeated"
     ),
-    "one file in two cases": Cheat(
+    "one file in two cases": HostileServer(
         with_resource("skill://pdf/references/FORMS.md"), "mcp-repeated"
     ),
-    "a file where a folder is": Cheat(with_resource("skill://pdf/references"), "mcp-repeated"),
-    "513 files": Cheat(make_script(skills=[make_entry({**PDF, **MANY})]), "mcp-limit"),
-    "16 MiB and more": Cheat(with_resource("skill://pdf/a", size=1 << 24), "mcp-limit"),
-    "a file of more than 10 MiB": Cheat(with_resource("skill://pdf/a", size=11 << 20), "mcp-limit"),
-    "a skill inside that it does not list": Cheat(
+    "a file where a folder is": HostileServer(
+        with_resource("skill://pdf/references"), "mcp-repeated"
+    ),
+    "513 files": HostileServer(make_script(skills=[make_entry({**PDF, **MANY})]), "mcp-limit"),
+    "16 MiB and more": HostileServer(with_resource("skill://pdf/a", size=1 << 24), "mcp-limit"),
+    "a file of more than 10 MiB": HostileServer(
+        with_resource("skill://pdf/a", size=11 << 20), "mcp-limit"
+    ),
+    "a skill inside that it does not list": HostileServer(
         make_script(skills=[make_entry(), make_entry(folder="skill://pdf/inner")]), "mcp-unlisted"
     ),
 }
 
 
-@pytest.mark.parametrize(("script", "finding"), CHEATS.values(), ids=CHEATS)
+@pytest.mark.parametrize(("script", "finding"), HOSTILE_SERVERS.values(), ids=HOSTILE_SERVERS)
 def test_add_rejects_server_with(sandbox: CliSandbox, script: Script, finding: str) -> None:
     add_server(sandbox, script)
     result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
@@ -168,13 +176,13 @@ def test_add_rejects_file_uri_outside_skill(sandbox: CliSandbox) -> None:
 
 @pytest.mark.parametrize("cheat", ["stale text", "513 files", "skills on demand"])
 def test_run_directory_rejects_skill(sandbox: CliSandbox, cheat: str) -> None:
-    add_server(sandbox, CHEATS[cheat].script)
+    add_server(sandbox, HOSTILE_SERVERS[cheat].script)
     sandbox.check_rejected(("local", "import", "--yes"), [f"mcp:{LABEL}"], "invalid_skill")
 
 
 def test_command_with_oversized_output_is_not_used_again(sandbox: CliSandbox) -> None:
     good, contents = plain_skill("good")
-    first = CHEATS["far more than announced"].script
+    first = HOSTILE_SERVERS["far more than announced"].script
     script = make_script(
         skills=[*first["skills"], good], contents={**first["contents"], **contents}
     )
@@ -188,7 +196,7 @@ IN_PLACE = ["stale text", "more than announced", "another license", "skills on d
 
 @pytest.mark.parametrize("cheat", IN_PLACE)
 def test_read_rejects_server_with(sandbox: CliSandbox, cheat: str) -> None:
-    script, finding = CHEATS[cheat]
+    script, finding = HOSTILE_SERVERS[cheat]
     add_server(sandbox, script)
     path = "SKILL.md" if cheat == "another license" else "references/forms.md"
     result = sandbox.check_rejected(READ, [LABEL, URI, path], "invalid_skill")
@@ -208,7 +216,7 @@ def test_path_outside_skill_is_rejected(sandbox: CliSandbox, path: str) -> None:
 
 
 def test_listing_shows_rejection_reason(sandbox: CliSandbox) -> None:
-    add_server(sandbox, CHEATS["skills on demand"].script)
+    add_server(sandbox, HOSTILE_SERVERS["skills on demand"].script)
     result = sandbox.run(*SKILLS, LABEL)
     assert (result.out, result.code) == ("", 0)
     assert f"{URI}: reject[mcp-dynamic]" in result.err
@@ -235,16 +243,16 @@ def test_missing_skill_is_not_found(sandbox: CliSandbox) -> None:
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}/{URI}"], "upstream_error")
 
 
-# Servers that fail, or are none
+# Failing servers
 
 
 def page(**fields: object) -> Script:
-    """A server whose listing is odd."""
+    """Build a server with an invalid listing."""
     return make_script(results={"skills/list": {"skills": [], **fields}})
 
 
 def reply(**fields: object) -> Script:
-    """A server that hands files out oddly."""
+    """Build a server with an invalid file response."""
     return make_script(results={"resources/read": fields})
 
 
@@ -356,7 +364,7 @@ def test_child_processes_of_command_are_killed(sandbox: CliSandbox) -> None:
     os.close(reading)
 
 
-# By http
+# HTTP
 
 
 @pytest.fixture
@@ -449,7 +457,7 @@ def test_disallowed_address_is_rejected(sandbox: CliSandbox, url: str) -> None:
     sandbox.check_rejected(SKILLS, [LABEL], "source_rejected")
 
 
-# Names of servers
+# Configuration of servers
 
 
 WRONG: dict[str, tuple[list[str], str]] = {

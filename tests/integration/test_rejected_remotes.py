@@ -48,11 +48,11 @@ PROMISED = b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n"
 
 @pytest.fixture(autouse=True)
 def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow the servers of these tests; all other private addresses stay forbidden."""
+    """Allow the test servers; all other private addresses stay rejected."""
     monkeypatch.setenv("SKILLHALL_ALLOW_NETWORKS", "127.0.0.1/32")
 
 
-# Files by their address
+# Files by URL
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_redirect_from_https_to_http_is_rejected(
     assert "from https to http" in result.error["message"]
 
 
-# Repositories by git
+# Git repositories
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_hostile_archive_leaves_project_unchanged(sandbox: CliSandbox) -> None:
     sandbox.check_rejected(IMPORT, [evil, "--replace"], "archive_rejected")
 
 
-# Texts that name a source
+# Source references
 
 TEXTS = {
     "an option of git": "--upload-pack=touch evil",

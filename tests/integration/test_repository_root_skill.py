@@ -24,7 +24,7 @@ from tests.support.github_api_server import (
 from tests.support.projects import make_project_settings, read_tree
 from tests.support.skills import make_skill_md
 
-PDF = ".agents/skills/pdf-tools"  # as its frontmatter calls it
+PDF = ".agents/skills/pdf-tools"  # named by its frontmatter
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

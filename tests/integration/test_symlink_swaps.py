@@ -55,7 +55,7 @@ shutil.rmtree(arguments[0])
 
 
 def rounds() -> Iterator[None]:
-    """Enough rounds to fill the time, and no more."""
+    """Yield rounds until the time is over."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         yield
@@ -71,7 +71,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder that looks just like `root/group`, but is not ours to show."""
+    """A copy of `root/group` outside the root, which must not be shown."""
     write_skill(tmp_path / "outside" / "pdf", "pdf", "SECRET")
     (tmp_path / "outside" / "pdf" / "notes.txt").write_bytes(b"SECRET")
     return tmp_path / "outside"

@@ -79,7 +79,7 @@ def by_following(server: RunningServer, url: str) -> HttpResponse:
     return server.request("POST", "/sources/follow", urlencode({"repo": url}).encode(), FORM)
 
 
-# Every way in which a client names a repository.
+# Every way to name a repository as a client.
 WAYS = [by_query, by_prompt, by_refresh, by_import, by_preview, by_following]
 
 

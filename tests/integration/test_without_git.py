@@ -39,7 +39,7 @@ def host(tmp_path: Path) -> Iterator[GitHubServer]:
 @pytest.fixture
 def started(tmp_path: Path, host: GitHubServer, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file that exists once git was started."""
-    assert host.repos  # they are made by git, which is still there then
+    assert host.repos  # created by git, before PATH is changed
     mark, programs = tmp_path / "started", tmp_path / "bin"
     programs.mkdir()
     (programs / "git").write_text(f"#!/bin/sh\n/bin/echo git >> {mark}\nexit 1\n", "utf-8")
@@ -54,7 +54,7 @@ def team_settings(folder: Path, host: GitHubServer, repo: str = NAME) -> Setting
 
 
 def shown(server: RunningServer, query: str = "") -> set[str]:
-    """What everything says that belongs to a numbered commit."""
+    """Return the texts that belong to a numbered commit."""
     output = list_descriptions(server.request("GET", LIST + query).json["data"])
     for name in ("hello", "pdf"):
         output |= list_prompt_texts(server.request("POST", f"{LIST}/{name}{query}").json["data"])

@@ -41,6 +41,18 @@ class ResponseWriter:
             self.send(bytes([byte]))
 
 
+class ScriptedResolver:
+    """Resolver with scripted answers, which records the requested hosts."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+        self.hosts: list[str] = []
+
+    def __call__(self, host: str, _port: int) -> list[str]:
+        self.hosts.append(host)
+        return self.answers.pop(0)
+
+
 Route: TypeAlias = Callable[[ResponseWriter], None]
 
 

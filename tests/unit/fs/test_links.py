@@ -12,7 +12,7 @@ from tests.support.trees import open_descriptors
 
 
 class Refused(Exception):
-    """What a test's `admit` raises."""
+    """Raised by `check_path` of a test."""
 
 
 @pytest.fixture

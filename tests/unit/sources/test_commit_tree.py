@@ -42,7 +42,7 @@ def found(made: CommitSkill) -> list[tuple[Code, str]]:
     return [(finding.code, finding.path) for finding in made.findings]
 
 
-# Links where a skill would be
+# Linked skills
 
 
 def test_linked_skill_folder_is_reported_with_any_name() -> None:
@@ -59,7 +59,7 @@ def test_linked_skill_folder_is_reported_with_any_name() -> None:
     ]
 
 
-# Which files belong together
+# Files of a skill
 
 
 def test_file_belongs_to_innermost_enclosing_skill() -> None:
@@ -95,7 +95,7 @@ def test_root_skill_has_empty_folder() -> None:
     assert draft_of("SKILL.md").build_bundle({"1" * 40: b"x"}).folder == ""
 
 
-# What may be a skill
+# Candidates
 
 
 @pytest.mark.parametrize("mode", [MODE_LINK, MODE_SUBMODULE, "100000", "040000"])
@@ -119,7 +119,7 @@ def test_searchable_paths_does_not_check_other_files() -> None:
     assert searchable_paths([entry(path) for path in paths]) == paths
 
 
-# What is left out
+# Skipped files
 
 
 @pytest.mark.parametrize("path", ["__MACOSX/x", "._x", ".DS_Store", "a/.ds_store"])
@@ -179,7 +179,7 @@ def test_path_below_a_file_is_skipped() -> None:
     assert found(made) == [(Code.FILE_LEFT_OUT, "a/x/y")]
 
 
-# Names that are one name elsewhere
+# Colliding names
 
 
 @pytest.mark.parametrize(

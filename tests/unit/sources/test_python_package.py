@@ -31,7 +31,7 @@ FILES = {
 
 
 def make_wheel(files: Mapping[str, bytes], record: str | None = None) -> bytes:
-    """A wheel of the distribution `Pdf.Tools` 1.2, with the RECORD that it says."""
+    """Build a wheel of the distribution `Pdf.Tools` 1.2, with this RECORD."""
     info = "pdf_tools-1.2.dist-info"
     members = {
         **files,
@@ -187,7 +187,7 @@ def test_distribution_without_version_has_skills(tmp_path: Path, metadata: bytes
     assert (len(skills.bundles), skills.version) == (1, "")
 
 
-# Where packages are looked for
+# Search paths
 
 
 def test_active_environment_is_searched_first(tmp_path: Path) -> None:

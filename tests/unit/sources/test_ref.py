@@ -22,7 +22,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LAB = "https://gitlab.com"
 
 ACCEPTED: list[tuple[str, SourceRef]] = [
-    # This machine
+    # Local paths
     (".", LocalRef(".")),
     ("..", LocalRef("..")),
     ("./x", LocalRef("./x")),
@@ -153,7 +153,7 @@ ACCEPTED: list[tuple[str, SourceRef]] = [
     ("mcp:acme/skill://office/pdf/SKILL.md", McpRef("acme", "skill://office/pdf/SKILL.md")),
 ]
 
-# As `git check-ref-format --branch` judges them, and some that fetch by force or are too long.
+# Rejected by `git check-ref-format --branch`, forced fetches, or too long.
 BAD_REFS = [
     *["", "a..b", ".a", "a/.b", "a.lock", "a.lock/b", "a~1", "a^", "a:b", "a*", "a[b", "/a"],
     *["a//b", "a.", "@", "a@{1}", "%20", "a%20b", "a%5cb", "a%2F", "-a", "+a", "x" * 256],
@@ -267,7 +267,7 @@ REFUSED: list[tuple[str, str]] = [
     ("python:../x", "path"),
     ("python:a b", "path"),
     ("python:-x", "path"),
-    # URLs that name nothing
+    # URLs without a source
     ("https:", "url"),
     ("https:/host.example/a/b", "url"),
     ("https://host.example/a/b/c", "url"),

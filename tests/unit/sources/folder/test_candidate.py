@@ -13,7 +13,7 @@ from tests.support.trees import scan_below
 
 
 def read(root: Path, text: str, profile: Profile = LENIENT) -> Candidate:
-    """The one candidate below `root`, after writing it."""
+    """Write a SKILL.md and return its candidate."""
     (root / "pdf").mkdir(exist_ok=True)
     (root / "pdf" / "SKILL.md").write_text(text, encoding="utf-8")
     [candidate] = scan_below(root, profile).candidates

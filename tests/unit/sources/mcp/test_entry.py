@@ -193,7 +193,7 @@ def test_skill_with_same_prefix_is_not_nested() -> None:
     assert compared(make_entry(), make_entry(folder="skill://pdf-forms")) == [[], []]
 
 
-# What was fetched
+# Verification
 
 
 def test_verify_file_compares_size_and_digest() -> None:
