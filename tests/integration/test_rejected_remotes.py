@@ -37,7 +37,7 @@ from tests.support.http_server import (
     run_http_server,
 )
 
-HONEST = zip_of({"SKILL.md": SKILL})
+VALID_ZIP = zip_of({"SKILL.md": SKILL})
 HASTY = NetworkSettings(total=0.5, idle=0.2)
 PAGE = b"<html>Sign in</html>"
 BOMB = gzip.compress(bytes(2_000_000))
@@ -69,8 +69,8 @@ ANSWERS: dict[str, tuple[Route, str]] = {
     "not allowed": (respond("401 Unauthorized"), "upstream_error"),
     "too many requests": (respond("429 No", headers={"Retry-After": "9"}), "rate_limited"),
     "a page": (respond(body=PAGE), "archive_rejected"),
-    "less than promised": (respond(body=HONEST, length=len(HONEST) + 1), "upstream_error"),
-    "half a chunk": (respond_chunked(HONEST, end=b"ff\r\nx"), "upstream_error"),
+    "less than promised": (respond(body=VALID_ZIP, length=len(VALID_ZIP) + 1), "upstream_error"),
+    "half a chunk": (respond_chunked(VALID_ZIP, end=b"ff\r\nx"), "upstream_error"),
     "more than is taken": (respond_endlessly(PROMISED), "too_large"),
     "damaged gzip": (respond(body=b"junk", headers=GZIP), "upstream_error"),
     "no HTTP": (lambda talk: talk.send(b"SSH-2.0-x\r\n\r\n"), "upstream_error"),
@@ -104,7 +104,7 @@ def test_html_page_is_rejected(sandbox: CliSandbox, site: HttpServer, body: byte
 
 
 @pytest.mark.parametrize(
-    "route", [never_respond, lambda writer: writer.send_slowly(GREETING + HONEST, 0.1)]
+    "route", [never_respond, lambda writer: writer.send_slowly(GREETING + VALID_ZIP, 0.1)]
 )
 def test_slow_host_times_out(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch

@@ -43,7 +43,7 @@ class ZipEntry:
 
     def header(self, offset: int, changes: Mapping[str, int | bytes]) -> dict[str, int | bytes]:
         name = self.name.encode() if isinstance(self.name, str) else self.name
-        honest: dict[str, int | bytes] = {
+        fields: dict[str, int | bytes] = {
             "name": name,
             "flags": self.flags,
             "method": self.method,
@@ -56,7 +56,7 @@ class ZipEntry:
             "disk": 0,
             "sign": b"PK",
         }
-        return {**honest, **changes}
+        return {**fields, **changes}
 
 
 def _require_bytes(value: int | bytes) -> bytes:

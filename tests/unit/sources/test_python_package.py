@@ -39,8 +39,8 @@ def make_wheel(files: Mapping[str, bytes], record: str | None = None) -> bytes:
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     lines = [f"{path},{_hashed(data)},{len(data)}" for path, data in members.items()]
-    honest = "\n".join([*lines, f"{info}/RECORD,,", ""])
-    members[f"{info}/RECORD"] = (honest if record is None else record).encode()
+    valid = "\n".join([*lines, f"{info}/RECORD,,", ""])
+    members[f"{info}/RECORD"] = (valid if record is None else record).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as wheel:
         for path, data in members.items():

@@ -629,28 +629,28 @@ def test_utf8_names_without_flag_are_read() -> None:
 
 
 INNER = zip_of({"SKILL.md": b"other"})
-HONEST = make_zip(ROOT, ZipEntry("a"))
+VALID = make_zip(ROOT, ZipEntry("a"))
 CONFUSING = {
     "hidden first member": make_zip(ROOT, ZipEntry("a"))[: len(local_header(ROOT) + ROOT.packed)]
     + make_zip(ROOT),
     "hidden last member": make_zip(ROOT, ZipEntry("hidden"), listed=1),
-    "prefix": b"#!/bin/sh\n" + HONEST,
+    "prefix": b"#!/bin/sh\n" + VALID,
     "prefix with right offsets": make_zip(ROOT, prefix=b"#!/bin/sh\n"),
     "prefix of zeros": make_zip(ROOT, prefix=bytes(16)),
     "prefix of an empty archive": make_zip(prefix=b"PK-junk"),
-    "suffix": HONEST + b"junk",
-    "suffix of zeros": HONEST + bytes(8),
+    "suffix": VALID + b"junk",
+    "suffix of zeros": VALID + bytes(8),
     "gap": make_zip(ZipEntry("SKILL.md", SKILL, trailing_data=b"junk"), ZipEntry("a")),
     "gap of zeros": make_zip(ZipEntry("SKILL.md", SKILL, trailing_data=bytes(12)), ZipEntry("a")),
     "gap before the directory": make_zip(ROOT, ZipEntry("a", trailing_data=b"junk")),
-    "two end records": HONEST + zip_end(0, 0, 0),
-    "two archives": HONEST + INNER,
+    "two end records": VALID + zip_end(0, 0, 0),
+    "two archives": VALID + INNER,
     "archive in the comment": make_zip(ROOT, comment=INNER),
     "end record in the comment": make_zip(ROOT, comment=zip_end(0, 0, 0)),
     "header in the comment": make_zip(ROOT, comment=b"PK\x01\x02"),
-    "fewer entries than listed": HONEST[:-22] + zip_end(1, 101, len(HONEST) - 123),
-    "several parts": HONEST[:-22] + zip_end(2, 101, len(HONEST) - 123, parts=(1, 0)),
-    "other count in this part": HONEST[:-22] + zip_end(2, 101, len(HONEST) - 123, parts=(0, 1)),
+    "fewer entries than listed": VALID[:-22] + zip_end(1, 101, len(VALID) - 123),
+    "several parts": VALID[:-22] + zip_end(2, 101, len(VALID) - 123, parts=(1, 0)),
+    "other count in this part": VALID[:-22] + zip_end(2, 101, len(VALID) - 123, parts=(0, 1)),
     "bytes inside compressed data": make_zip(
         ROOT, ZipEntry("a", packed_data=deflate(b"x") + b"junk")
     ),
@@ -670,7 +670,7 @@ def test_ambiguous_zip_is_rejected(data: bytes) -> None:
 
 
 def test_ambiguous_zip_fixtures_are_otherwise_valid() -> None:
-    assert folders(read(HONEST[:-22] + zip_end(2, 101, len(HONEST) - 123))) == ["pdf"]
+    assert folders(read(VALID[:-22] + zip_end(2, 101, len(VALID) - 123))) == ["pdf"]
 
 
 def test_archive_comment_is_accepted() -> None:
@@ -756,7 +756,7 @@ def test_malformed_extra_field_is_rejected(extra: bytes, reason: str) -> None:
     )
 
 
-HONEST_END = 22  # bytes of the end record of `HONEST`
+END_SIZE = 22  # bytes of the end record of `VALID`
 WIDE_END = 56
 AS_IT_IS: Mapping[str, int] = MappingProxyType({})
 LARGEST: tuple[int, ...] = (0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
@@ -771,7 +771,7 @@ def wide_zip(
     between: bytes = b"",
 ) -> bytes:
     """Add a zip64 end record, as writers do that do not know sizes in advance."""
-    body, end = data[:-HONEST_END], data[-HONEST_END:]
+    body, end = data[:-END_SIZE], data[-END_SIZE:]
     numbers = struct.unpack("<4H2LH", end[4:])[:-1]
     fields = dict(zip(("part", "first", "here", "entries", "size", "start"), numbers, strict=True))
     fields = {"rest": WIDE_END - 12, **fields, **record}
@@ -825,19 +825,19 @@ def test_zip64_entry_count_beyond_limit_is_too_large() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (HONEST[:-HONEST_END] + zip_end(0xFFFF, 0, 0), "malformed"),
-        (HONEST[:-HONEST_END] + zip_end(1, 0xFFFFFFFF, 0), "malformed"),
-        (HONEST[:-HONEST_END] + zip_end(1, 0, 0xFFFFFFFF), "malformed"),
-        (HONEST[:-HONEST_END] + b"PK\x06\x07" + bytes(16) + zip_end(0, 0, 0), "confusion"),
-        (wide_zip(HONEST, record={"entries": 9}), "confusion"),
-        (wide_zip(HONEST, record={"start": 9}), "confusion"),
-        (wide_zip(HONEST, record={"part": 1}), "confusion"),
-        (wide_zip(HONEST, record={"rest": 45}), "malformed"),
-        (wide_zip(HONEST, locator={"offset": 0}), "confusion"),
-        (wide_zip(HONEST, locator={"part": 1}), "confusion"),
-        (wide_zip(HONEST, locator={"parts": 2}), "confusion"),
-        (wide_zip(HONEST, between=b"x"), "confusion"),
-        (wide_zip(HONEST, narrow=LARGEST, record={"start": 9}), "confusion"),
+        (VALID[:-END_SIZE] + zip_end(0xFFFF, 0, 0), "malformed"),
+        (VALID[:-END_SIZE] + zip_end(1, 0xFFFFFFFF, 0), "malformed"),
+        (VALID[:-END_SIZE] + zip_end(1, 0, 0xFFFFFFFF), "malformed"),
+        (VALID[:-END_SIZE] + b"PK\x06\x07" + bytes(16) + zip_end(0, 0, 0), "confusion"),
+        (wide_zip(VALID, record={"entries": 9}), "confusion"),
+        (wide_zip(VALID, record={"start": 9}), "confusion"),
+        (wide_zip(VALID, record={"part": 1}), "confusion"),
+        (wide_zip(VALID, record={"rest": 45}), "malformed"),
+        (wide_zip(VALID, locator={"offset": 0}), "confusion"),
+        (wide_zip(VALID, locator={"part": 1}), "confusion"),
+        (wide_zip(VALID, locator={"parts": 2}), "confusion"),
+        (wide_zip(VALID, between=b"x"), "confusion"),
+        (wide_zip(VALID, narrow=LARGEST, record={"start": 9}), "confusion"),
     ],
     ids=[
         *("no record for the count", "no record for the size", "no record for the start"),
@@ -919,7 +919,7 @@ def test_damaged_archive_is_malformed(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [HONEST, make_zip(ROOT, comment=b"c" * 30), make_tgz(TAR_ROOT), make_tar(TAR_ROOT)],
+    [VALID, make_zip(ROOT, comment=b"c" * 30), make_tgz(TAR_ROOT), make_tar(TAR_ROOT)],
     ids=["zip", "zip with a comment", "tgz", "tar"],
 )
 def test_truncated_archive_is_rejected_at_every_length(data: bytes) -> None:
