@@ -1,4 +1,4 @@
-"""Kubernetes volumes: each file is a link into `..data`, itself a link to a dated folder.
+"""Kubernetes volumes: files are links into `..data`, a link to a dated folder.
 
 The kubelet replaces `..data` when a ConfigMap or a Secret changes, and then removes the previous
 folder. These links are resolved here, by handles, so that none can point outside the volume.

@@ -1,4 +1,4 @@
-"""Selection of a skill's files from the tree of a commit, with findings about skipped ones.
+"""Selection of a skill's files from a commit's tree, with findings about others.
 
 All readers of repositories share these rules, so that a commit always gives the same bundles.
 Pure: callers pass in listings, and later the content of the selected files.

@@ -1,4 +1,4 @@
-"""Strict reader of the zip format: rejects files that other readers may read differently.
+"""Strict reader of the zip format: rejects ambiguous files.
 
 The central directory and the local headers must agree. The entries must be adjacent, from the first
 byte of the file to the directory, so that no data can be hidden between them.

@@ -1,4 +1,4 @@
-"""Bundles of folders: files are listed through handles and read on demand, within limits."""
+"""Bundles of folders: files are listed by handles and read on demand."""
 
 from __future__ import annotations
 

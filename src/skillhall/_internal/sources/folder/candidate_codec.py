@@ -1,4 +1,4 @@
-"""Binary encoding of candidates, for the head cache and the helper process of a large scan.
+"""Binary encoding of candidates, for the head cache and the helper process.
 
 `marshal` is by far the fastest way to load tens of thousands of rows. It trusts its input, so it
 only reads bytes that this program wrote: see `catalog.head_cache` for how a file is authenticated.

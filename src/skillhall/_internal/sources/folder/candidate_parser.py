@@ -1,4 +1,4 @@
-"""Parses raw heads to candidates. A separate module: cached scans never load the parser."""
+"""Parser of raw heads. Its own module, because cached scans never load it."""
 
 from __future__ import annotations
 

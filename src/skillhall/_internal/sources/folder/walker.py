@@ -676,7 +676,7 @@ class _FolderWalker:
 
 
 def _to_location(base: str, real: str) -> FolderHandle | Finding:
-    """Return the location of a real path below a root, unless its folder is always skipped."""
+    """Return the location of a real path below a root, unless it is always skipped."""
     relative = os.path.relpath(real, base)
     parts = [] if relative == os.curdir else relative.split(os.sep)
     if not ALWAYS_SKIPPED.isdisjoint(parts):

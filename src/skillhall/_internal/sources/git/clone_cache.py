@@ -1,4 +1,4 @@
-"""Cache of git clones, one per repository and token, each used by one process at a time.
+"""Cache of git clones, one per repository and token, with locks between processes.
 
 ```text
 <cache>/git/<key>/lock              locked while the clone is in use

@@ -1,4 +1,4 @@
-"""Git processes: started only here, isolated from any user's configuration, within limits.
+"""Git processes: isolated from user configuration, with limits. Started only here.
 
 Git gets none of the caller's environment except the path of its programs. Each run has its own
 session, so that processes started by git can be killed with it.

@@ -103,7 +103,7 @@ def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> Repos
 def read_git_level(
     reference: GitRef, access: GitAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """Read the files one level below the reference's path, as `collect_level` selects them.
+    """Read the files of `collect_level` one level below the reference's path.
 
     Raises: as `read_git`, except for missing skills.
     """

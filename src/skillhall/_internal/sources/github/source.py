@@ -85,7 +85,7 @@ def read_github(
 def read_github_level(
     reference: GitHubRef, access: GitHubAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """Read the files one level below the reference's path, as `collect_level` selects them.
+    """Read the files of `collect_level` one level below the reference's path.
 
     Raises: as `read_github`, except for missing skills.
     """

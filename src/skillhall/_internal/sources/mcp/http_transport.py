@@ -1,4 +1,4 @@
-"""HTTP transport of MCP: one POST per message; responses are JSON or server-sent events.
+"""HTTP transport of MCP: one POST per message; the response is JSON or events.
 
 The user configured the URL. Its host is resolved once and checked, redirects are not followed, and
 a response is read only up to its message.
