@@ -73,6 +73,6 @@ def test_sdk_server_with_older_protocol_has_no_skills(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A server that does not know the protocol falls back to the older handshake.
-    monkeypatch.setattr(mcp_client, "MODERN", "2099-01-01")
+    monkeypatch.setattr(mcp_client, "CURRENT_PROTOCOL", "2099-01-01")
     with pytest.raises(SkillsNotServed), open_mcp_source(LABEL, settings):
         pass
