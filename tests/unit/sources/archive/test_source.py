@@ -629,28 +629,29 @@ def test_utf8_names_without_flag_are_read() -> None:
 
 
 INNER = zip_of({"SKILL.md": b"other"})
-VALID = make_zip(ROOT, ZipEntry("a"))
+VALID_ZIP = make_zip(ROOT, ZipEntry("a"))
 CONFUSING = {
     "hidden first member": make_zip(ROOT, ZipEntry("a"))[: len(local_header(ROOT) + ROOT.packed)]
     + make_zip(ROOT),
     "hidden last member": make_zip(ROOT, ZipEntry("hidden"), listed=1),
-    "prefix": b"#!/bin/sh\n" + VALID,
+    "prefix": b"#!/bin/sh\n" + VALID_ZIP,
     "prefix with right offsets": make_zip(ROOT, prefix=b"#!/bin/sh\n"),
     "prefix of zeros": make_zip(ROOT, prefix=bytes(16)),
     "prefix of an empty archive": make_zip(prefix=b"PK-junk"),
-    "suffix": VALID + b"junk",
-    "suffix of zeros": VALID + bytes(8),
+    "suffix": VALID_ZIP + b"junk",
+    "suffix of zeros": VALID_ZIP + bytes(8),
     "gap": make_zip(ZipEntry("SKILL.md", SKILL, trailing_data=b"junk"), ZipEntry("a")),
     "gap of zeros": make_zip(ZipEntry("SKILL.md", SKILL, trailing_data=bytes(12)), ZipEntry("a")),
     "gap before the directory": make_zip(ROOT, ZipEntry("a", trailing_data=b"junk")),
-    "two end records": VALID + zip_end(0, 0, 0),
-    "two archives": VALID + INNER,
+    "two end records": VALID_ZIP + zip_end(0, 0, 0),
+    "two archives": VALID_ZIP + INNER,
     "archive in the comment": make_zip(ROOT, comment=INNER),
     "end record in the comment": make_zip(ROOT, comment=zip_end(0, 0, 0)),
     "header in the comment": make_zip(ROOT, comment=b"PK\x01\x02"),
-    "fewer entries than listed": VALID[:-22] + zip_end(1, 101, len(VALID) - 123),
-    "several parts": VALID[:-22] + zip_end(2, 101, len(VALID) - 123, parts=(1, 0)),
-    "other count in this part": VALID[:-22] + zip_end(2, 101, len(VALID) - 123, parts=(0, 1)),
+    "fewer entries than listed": VALID_ZIP[:-22] + zip_end(1, 101, len(VALID_ZIP) - 123),
+    "several parts": VALID_ZIP[:-22] + zip_end(2, 101, len(VALID_ZIP) - 123, parts=(1, 0)),
+    "other count in this part": VALID_ZIP[:-22]
+    + zip_end(2, 101, len(VALID_ZIP) - 123, parts=(0, 1)),
     "bytes inside compressed data": make_zip(
         ROOT, ZipEntry("a", packed_data=deflate(b"x") + b"junk")
     ),
@@ -670,7 +671,7 @@ def test_ambiguous_zip_is_rejected(data: bytes) -> None:
 
 
 def test_ambiguous_zip_fixtures_are_otherwise_valid() -> None:
-    assert folders(read(VALID[:-22] + zip_end(2, 101, len(VALID) - 123))) == ["pdf"]
+    assert folders(read(VALID_ZIP[:-22] + zip_end(2, 101, len(VALID_ZIP) - 123))) == ["pdf"]
 
 
 def test_archive_comment_is_accepted() -> None:
@@ -756,7 +757,7 @@ def test_malformed_extra_field_is_rejected(extra: bytes, reason: str) -> None:
     )
 
 
-END_SIZE = 22  # bytes of the end record of `VALID`
+END_SIZE = 22  # bytes of the end record of `VALID_ZIP`
 WIDE_END = 56
 AS_IT_IS: Mapping[str, int] = MappingProxyType({})
 LARGEST: tuple[int, ...] = (0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
@@ -825,19 +826,19 @@ def test_zip64_entry_count_beyond_limit_is_too_large() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (VALID[:-END_SIZE] + zip_end(0xFFFF, 0, 0), "malformed"),
-        (VALID[:-END_SIZE] + zip_end(1, 0xFFFFFFFF, 0), "malformed"),
-        (VALID[:-END_SIZE] + zip_end(1, 0, 0xFFFFFFFF), "malformed"),
-        (VALID[:-END_SIZE] + b"PK\x06\x07" + bytes(16) + zip_end(0, 0, 0), "confusion"),
-        (wide_zip(VALID, record={"entries": 9}), "confusion"),
-        (wide_zip(VALID, record={"start": 9}), "confusion"),
-        (wide_zip(VALID, record={"part": 1}), "confusion"),
-        (wide_zip(VALID, record={"rest": 45}), "malformed"),
-        (wide_zip(VALID, locator={"offset": 0}), "confusion"),
-        (wide_zip(VALID, locator={"part": 1}), "confusion"),
-        (wide_zip(VALID, locator={"parts": 2}), "confusion"),
-        (wide_zip(VALID, between=b"x"), "confusion"),
-        (wide_zip(VALID, narrow=LARGEST, record={"start": 9}), "confusion"),
+        (VALID_ZIP[:-END_SIZE] + zip_end(0xFFFF, 0, 0), "malformed"),
+        (VALID_ZIP[:-END_SIZE] + zip_end(1, 0xFFFFFFFF, 0), "malformed"),
+        (VALID_ZIP[:-END_SIZE] + zip_end(1, 0, 0xFFFFFFFF), "malformed"),
+        (VALID_ZIP[:-END_SIZE] + b"PK\x06\x07" + bytes(16) + zip_end(0, 0, 0), "confusion"),
+        (wide_zip(VALID_ZIP, record={"entries": 9}), "confusion"),
+        (wide_zip(VALID_ZIP, record={"start": 9}), "confusion"),
+        (wide_zip(VALID_ZIP, record={"part": 1}), "confusion"),
+        (wide_zip(VALID_ZIP, record={"rest": 45}), "malformed"),
+        (wide_zip(VALID_ZIP, locator={"offset": 0}), "confusion"),
+        (wide_zip(VALID_ZIP, locator={"part": 1}), "confusion"),
+        (wide_zip(VALID_ZIP, locator={"parts": 2}), "confusion"),
+        (wide_zip(VALID_ZIP, between=b"x"), "confusion"),
+        (wide_zip(VALID_ZIP, narrow=LARGEST, record={"start": 9}), "confusion"),
     ],
     ids=[
         *("no record for the count", "no record for the size", "no record for the start"),
@@ -919,7 +920,7 @@ def test_damaged_archive_is_malformed(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [VALID, make_zip(ROOT, comment=b"c" * 30), make_tgz(TAR_ROOT), make_tar(TAR_ROOT)],
+    [VALID_ZIP, make_zip(ROOT, comment=b"c" * 30), make_tgz(TAR_ROOT), make_tar(TAR_ROOT)],
     ids=["zip", "zip with a comment", "tgz", "tar"],
 )
 def test_truncated_archive_is_rejected_at_every_length(data: bytes) -> None:
