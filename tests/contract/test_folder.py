@@ -1,4 +1,4 @@
-"""The port `Folder`: a folder behind a handle and one behind its path behave alike."""
+"""Contract of `Folder`, for its implementations by handle and by path."""
 
 import errno
 import os
@@ -41,13 +41,11 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Folder]:
     opened.close()
 
 
-def test_an_empty_folder_has_no_entries(folder: Folder) -> None:
+def test_empty_folder_has_no_entries(folder: Folder) -> None:
     assert folder.list_entries() == []
 
 
-def test_entries_tell_names_and_kinds_without_following_links(
-    folder: Folder, tmp_path: Path
-) -> None:
+def test_list_entries_does_not_follow_links(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "sub").mkdir()
     (tmp_path / "to-file").symlink_to("file")
@@ -64,19 +62,19 @@ def test_entries_tell_names_and_kinds_without_following_links(
     ]
 
 
-def test_entries_can_be_asked_for_twice(folder: Folder, tmp_path: Path) -> None:
+def test_list_entries_can_be_called_twice(folder: Folder, tmp_path: Path) -> None:
     first = folder.list_entries()
     (tmp_path / "later").touch()
     assert first == []
     assert folder.list_entries() == [("later", EntryKind.FILE)]
 
 
-def test_a_name_that_is_not_utf8_is_still_an_entry(folder: Folder, tmp_path: Path) -> None:
+def test_non_utf8_name_is_listed(folder: Folder, tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).touch()
     assert folder.list_entries() == [("\udcff", EntryKind.FILE)]
 
 
-def test_a_folder_below_opens_and_lists(folder: Folder, tmp_path: Path) -> None:
+def test_subfolder_opens_and_lists(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub" / "deeper").mkdir(parents=True)
     below = folder.open_folder("sub")
     try:
@@ -85,7 +83,7 @@ def test_a_folder_below_opens_and_lists(folder: Folder, tmp_path: Path) -> None:
         below.close()
 
 
-def test_a_file_opens_with_its_stat(folder: Folder, tmp_path: Path) -> None:
+def test_open_file_returns_stat(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"four")
     descriptor, stat = folder.open_file("file")
     try:
@@ -95,34 +93,34 @@ def test_a_file_opens_with_its_stat(folder: Folder, tmp_path: Path) -> None:
         os.close(descriptor)
 
 
-def test_peek_tells_the_stat_of_what_stands_below(folder: Folder, tmp_path: Path) -> None:
+def test_stat_of_nested_path_is_returned(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     file = tmp_path / "sub" / "file"
     file.write_bytes(b"seven b")
     assert folder.stat("sub/file") == file.lstat()
 
 
-def test_peek_tells_about_a_link_not_about_its_target(folder: Folder, tmp_path: Path) -> None:
+def test_stat_does_not_follow_links(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x" * 100)
     (tmp_path / "link").symlink_to("file")
     assert folder.stat("link") == (tmp_path / "link").lstat()
 
 
-def test_two_ways_to_one_folder_have_one_identity(folder: Folder, tmp_path: Path) -> None:
+def test_same_folder_has_same_identity(folder: Folder, tmp_path: Path) -> None:
     again, other = by_path(tmp_path), by_path(tmp_path.parent)
     assert folder.device_and_inode() == again.device_and_inode()
     assert folder.device_and_inode() != other.device_and_inode()
 
 
 @pytest.mark.parametrize("name", ["absent", "sub/absent"])
-def test_what_is_absent_is_not_found(folder: Folder, tmp_path: Path, name: str) -> None:
+def test_missing_entries_are_not_found(folder: Folder, tmp_path: Path, name: str) -> None:
     (tmp_path / "sub").mkdir()
     for ask in (folder.open_file, folder.open_folder, folder.stat):
         with pytest.raises(FileNotFoundError):
             ask(name)
 
 
-def test_a_link_is_not_opened_as_a_folder(folder: Folder, tmp_path: Path) -> None:
+def test_link_is_not_opened_as_folder(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "link").symlink_to("sub")
     with pytest.raises(OSError, match=r"."):
@@ -130,7 +128,7 @@ def test_a_link_is_not_opened_as_a_folder(folder: Folder, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("target", ["file", "missing", "link"])
-def test_a_link_is_not_opened_as_a_file(folder: Folder, tmp_path: Path, target: str) -> None:
+def test_link_is_not_opened_as_file(folder: Folder, tmp_path: Path, target: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(target)
     with pytest.raises(OSError, match=r".") as caught:
@@ -138,35 +136,35 @@ def test_a_link_is_not_opened_as_a_file(folder: Folder, tmp_path: Path, target: 
     assert caught.value.errno == errno.ELOOP
 
 
-def test_a_file_is_not_opened_as_a_folder(folder: Folder, tmp_path: Path) -> None:
+def test_file_is_not_opened_as_folder(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
         folder.open_folder("file")
 
 
-def test_a_folder_is_not_opened_as_a_file(folder: Folder, tmp_path: Path) -> None:
+def test_folder_is_not_opened_as_file(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with pytest.raises(NotAFile):
         folder.open_file("sub")
 
 
-def test_a_pipe_is_refused_without_waiting_for_a_writer(folder: Folder, tmp_path: Path) -> None:
+def test_pipe_is_rejected_without_blocking(folder: Folder, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(NotAFile):
         folder.open_file("pipe")
 
 
-def test_a_socket_is_refused(
+def test_socket_is_rejected(
     folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    monkeypatch.chdir(tmp_path)  # socket paths have a length limit
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
     with pytest.raises((OSError, NotAFile)):
         folder.open_file("socket")
 
 
-def test_refusals_and_closing_leave_no_descriptor_open(folder: Folder, tmp_path: Path) -> None:
+def test_descriptors_are_closed(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "link").symlink_to("sub")
     os.mkfifo(tmp_path / "pipe")
@@ -181,12 +179,12 @@ def test_refusals_and_closing_leave_no_descriptor_open(folder: Folder, tmp_path:
     assert open_descriptors() == before
 
 
-def test_a_link_tells_its_text(folder: Folder, tmp_path: Path) -> None:
+def test_read_link_returns_target(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("../some/where")
     assert folder.read_link("link") == "../some/where"
 
 
-def test_what_is_no_link_has_no_text(folder: Folder, tmp_path: Path) -> None:
+def test_read_link_of_file_raises(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "sub").mkdir()
     for name in ("file", "sub", "absent"):

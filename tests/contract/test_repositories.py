@@ -1,4 +1,4 @@
-"""A repository read by git and by GitHub's API: the same commit gives the same skills."""
+"""Contract of repository readers: git and GitHub's API give the same skills."""
 
 import shutil
 from collections.abc import Callable
@@ -75,46 +75,46 @@ MODES = {
     "skills/pdf/.hg": LINK,
     "skills/pdf/module": SUBMODULE,
 }
-Told: TypeAlias = tuple[str, list[tuple[str, bytes, int, bool]], tuple[Finding, ...]]
+BundleSummary: TypeAlias = tuple[str, list[tuple[str, bytes, int, bool]], tuple[Finding, ...]]
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 
-class Answer(NamedTuple):
-    """What came of a reading: a commit and its skills, or an error."""
+class Outcome(NamedTuple):
+    """Outcome of a read: a commit and its skills, or an error."""
 
     commit: str
-    bundles: list[Told]
+    bundles: list[BundleSummary]
     error: tuple[type[SkillhallError], str] | None = None
 
 
-def told(bundle: Bundle) -> Told:
+def summarize(bundle: Bundle) -> BundleSummary:
     files = [(path, f.read(), f.size, f.executable) for path, f in bundle.files.items()]
     return bundle.folder, files, bundle.findings
 
 
-def answer(read: Callable[[], RepositorySkills]) -> Answer:
+def capture(read: Callable[[], RepositorySkills]) -> Outcome:
     try:
-        found = read()
+        skills = read()
     except SkillhallError as error:
-        return Answer("", [], (type(error), str(error)))
-    return Answer(found.commit, [told(bundle) for bundle in found.bundles])
+        return Outcome("", [], (type(error), str(error)))
+    return Outcome(skills.commit, [summarize(bundle) for bundle in skills.bundles])
 
 
-def by_git(repo: GitRepo, path: str, cache: Path) -> Answer:
+def by_git(repo: GitRepo, path: str, cache: Path) -> Outcome:
     with run_git_server(repo.folder.parents[1]) as site:
         reference = GitRef(site.url(f"{TEXT}.git"), path)
         access = GitAccess(str(cache), LOOPBACK)
-        return answer(lambda: read_git(reference, access, source_text=TEXT))
+        return capture(lambda: read_git(reference, access, source_text=TEXT))
 
 
-def by_github(repo: GitRepo, path: str, cache: Path, *, truncated: bool = False) -> Answer:
+def by_github(repo: GitRepo, path: str, cache: Path, *, truncated: bool = False) -> Outcome:
     with run_github_api_server() as site:
         site.repositories[TEXT] = load_git_repository(repo.folder, TEXT)
         site.repositories[TEXT].is_truncated = truncated
         reference = GitHubRef("acme", "skills", path)
         access = GitHubAccess(site.api_url, LOOPBACK, cache_directory=str(cache))
-        return answer(lambda: read_github(reference, access, source_text=TEXT))
+        return capture(lambda: read_github(reference, access, source_text=TEXT))
 
 
 @pytest.fixture
@@ -122,38 +122,40 @@ def repo(tmp_path: Path) -> GitRepo:
     return GitRepo(tmp_path / f"served/{TEXT}.git")
 
 
-def read_both(repo: GitRepo, cache: Path, path: str = "") -> Answer:
-    """What both readings give, which is one answer."""
-    found = by_git(repo, path, cache)
-    assert by_github(repo, path, cache) == found
-    return found
+def read_both(repo: GitRepo, cache: Path, path: str = "") -> Outcome:
+    """Read with both, and check that the outcomes are equal."""
+    result = by_git(repo, path, cache)
+    assert by_github(repo, path, cache) == result
+    return result
 
 
-def paths(one: Told) -> list[str]:
+def paths(one: BundleSummary) -> list[str]:
     return [path for path, *_ in one[1]]
 
 
-def noted(one: Told) -> list[tuple[Code, str]]:
+def list_findings(one: BundleSummary) -> list[tuple[Code, str]]:
     return [(finding.code, finding.path) for finding in one[2]]
 
 
 @pytest.mark.parametrize("more", [{}, MANY], ids=["few files", "an archive"])
-def test_plain_files_and_programs(repo: GitRepo, tmp_path: Path, more: dict[str, bytes]) -> None:
+def test_regular_and_executable_files(
+    repo: GitRepo, tmp_path: Path, more: dict[str, bytes]
+) -> None:
     commit = repo.commit(FINE | more, MODES)
-    found = read_both(repo, tmp_path)
-    assert (found.commit, len(found.bundles)) == (commit, 1)
-    assert len(found.bundles[0][1]) == 5 + len(more)
-    assert found.bundles[0][2] == ()
+    result = read_both(repo, tmp_path)
+    assert (result.commit, len(result.bundles)) == (commit, 1)
+    assert len(result.bundles[0][1]) == 5 + len(more)
+    assert result.bundles[0][2] == ()
 
 
-def test_everything_that_is_odd(repo: GitRepo, tmp_path: Path) -> None:
+def test_links_submodules_and_unsafe_names(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit(FINE | MANY | ODD, MODES)
     [pdf] = read_both(repo, tmp_path).bundles
-    kept = {"README", "readme", "Data/x", "data/x", "data/y", "caf\xe9", "cafe\u0301", "large"}
-    assert kept | {"d/" * MAX_DEPTH + "x"} <= set(paths(pdf))
+    expected = {"README", "readme", "Data/x", "data/x", "data/y", "caf\xe9", "cafe\u0301", "large"}
+    assert expected | {"d/" * MAX_DEPTH + "x"} <= set(paths(pdf))
     assert paths(pdf) == sorted(paths(pdf))
-    assert len(paths(pdf)) == 5 + len(MANY) + len(kept) + 1
-    assert noted(pdf) == [
+    assert len(paths(pdf)) == 5 + len(MANY) + len(expected) + 1
+    assert list_findings(pdf) == [
         (Code.FILE_LEFT_OUT, ".hg"),
         (Code.FILE_LEFT_OUT, ".svn"),
         (Code.FILE_LEFT_OUT, ""),  # a\b
@@ -171,62 +173,62 @@ def test_everything_that_is_odd(repo: GitRepo, tmp_path: Path) -> None:
     ]
 
 
-def test_a_tree_that_github_cuts(repo: GitRepo, tmp_path: Path) -> None:
-    # An archive shows a submodule as an empty folder, as it does any other one.
+def test_tree_truncated_by_github(repo: GitRepo, tmp_path: Path) -> None:
+    # In an archive, a submodule is an empty folder.
     files = {path: data for path, data in (FINE | MANY | ODD).items() if "module" not in path}
     repo.commit(files, MODES)
-    whole = by_git(repo, "", tmp_path)
-    assert len(whole.bundles) == 1
-    assert by_github(repo, "", tmp_path, truncated=True) == whole
+    complete = by_git(repo, "", tmp_path)
+    assert len(complete.bundles) == 1
+    assert by_github(repo, "", tmp_path, truncated=True) == complete
 
 
-def test_a_skill_at_the_top_with_another_inside(repo: GitRepo, tmp_path: Path) -> None:
+def test_root_skill_with_nested_skill(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit({"SKILL.md": SKILL, "a/b.md": b"b", "skills/inner/SKILL.md": SKILL})
     [top] = read_both(repo, tmp_path).bundles
     assert top[0] == ""
     assert paths(top) == ["SKILL.md", "a/b.md", "skills/inner/SKILL.md"]
 
 
-def test_several_skills_and_what_lies_between_them(repo: GitRepo, tmp_path: Path) -> None:
-    places = ["b/c/d", "a", "b", ".claude/skills/x", "node_modules/y", "B", "skills/.curated/z"]
-    repo.commit({"x.md": b"x", "n/x.md": b"x"} | {f"{one}/SKILL.md": SKILL for one in places})
-    found = read_both(repo, tmp_path).bundles
-    assert [one[0] for one in found] == ["B", "a", "b", "skills/.curated/z"]
-    assert paths(found[2]) == ["SKILL.md", "c/d/SKILL.md"]
+def test_several_skills_and_other_files(repo: GitRepo, tmp_path: Path) -> None:
+    locations = ["b/c/d", "a", "b", ".claude/skills/x", "node_modules/y", "B", "skills/.curated/z"]
+    repo.commit({"x.md": b"x", "n/x.md": b"x"} | {f"{item}/SKILL.md": SKILL for item in locations})
+    result = read_both(repo, tmp_path).bundles
+    assert [item[0] for item in result] == ["B", "a", "b", "skills/.curated/z"]
+    assert paths(result[2]) == ["SKILL.md", "c/d/SKILL.md"]
 
 
 @pytest.mark.parametrize("folder", ["con", "a:b", "a\\b", "end.", "~", "x/nul", ".svn", "x/.hg"])
-def test_a_skill_in_a_folder_that_is_not_safe(repo: GitRepo, tmp_path: Path, folder: str) -> None:
+def test_skill_in_unsafe_folder(repo: GitRepo, tmp_path: Path, folder: str) -> None:
     repo.commit({f"{folder}/SKILL.md": SKILL, "skills/pdf/SKILL.md": SKILL})
-    assert [one[0] for one in read_both(repo, tmp_path).bundles] == ["skills/pdf"]
+    assert [bundle[0] for bundle in read_both(repo, tmp_path).bundles] == ["skills/pdf"]
 
 
 @pytest.mark.parametrize(
     ("path", "error"),
     [("pdf", NoSkillThere), ("fdp", SkillNotFound), ("skills/fdp", SkillNotFound), ("", None)],
 )
-def test_what_is_not_there(
+def test_missing_skills_and_refs(
     repo: GitRepo, tmp_path: Path, path: str, error: type[SkillhallError] | None
 ) -> None:
     files = {"pdf/SKILL.md": b"/etc/passwd", "pdf/x": b"x", "skills/csv/SKILL.md": SKILL}
     repo.commit(files, {"pdf/SKILL.md": LINK})
-    found = read_both(repo, tmp_path, path)
-    assert (found.error[0] if found.error else None) is error
+    result = read_both(repo, tmp_path, path)
+    assert (result.error[0] if result.error else None) is error
 
 
-def test_more_files_than_a_skill_may_have(repo: GitRepo, tmp_path: Path) -> None:
+def test_file_limit(repo: GitRepo, tmp_path: Path) -> None:
     huge, small = repo.blob(bytes(MAX_FILE_SIZE + 1)), repo.blob(b"x")
     names = [f"{number:04}" for number in range(MAX_FILES)]
     many = repo.tree([("100644", huge if name == "0000" else small, name) for name in names])
     skill = repo.tree([("100644", repo.blob(SKILL), "SKILL.md"), (FOLDER, many, "many")])
     repo.commit_tree(repo.tree([(FOLDER, skill, "a")]))
-    [found] = read_both(repo, tmp_path).bundles
-    assert len(found[1]) == MAX_FILES - 1
-    assert noted(found) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
+    [bundle] = read_both(repo, tmp_path).bundles
+    assert len(bundle[1]) == MAX_FILES - 1
+    assert list_findings(bundle) == [(Code.TOO_MANY_FILES, ""), (Code.FILE_TOO_LARGE, "many/0000")]
 
 
 def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> list[FileTree]:
-    """The level below a path, by git and by GitHub; when it was read is no part of it."""
+    """Read a level with git and GitHub, without the time of the read."""
     scan = PROMPT_REPOSITORY.scan_policy
     with run_git_server(repo.folder.parents[1]) as site, run_github_api_server() as github:
         github.repositories[TEXT] = load_git_repository(repo.folder, TEXT)
@@ -243,7 +245,7 @@ def read_levels(repo: GitRepo, cache: Path, path: str = "", ref: str = "") -> li
 
 
 @pytest.mark.parametrize("path", ["", "skills"])
-def test_a_level_of_prompts_is_the_same_by_both(repo: GitRepo, tmp_path: Path, path: str) -> None:
+def test_level_of_prompts_is_equal(repo: GitRepo, tmp_path: Path, path: str) -> None:
     repo.commit({**FINE, **MANY, **ODD, "hello.md": SKILL, "skills/a.md": b"x"}, MODES)
     by_git_itself, by_api = read_levels(repo, tmp_path / "cache", path)
     assert by_api == by_git_itself
@@ -251,7 +253,7 @@ def test_a_level_of_prompts_is_the_same_by_both(repo: GitRepo, tmp_path: Path, p
     assert by_api.findings
 
 
-def test_a_level_that_is_not_there_is_the_same_error_by_both(repo: GitRepo, tmp_path: Path) -> None:
+def test_missing_level_gives_the_same_error(repo: GitRepo, tmp_path: Path) -> None:
     repo.commit(FINE, MODES)
     with run_github_api_server() as github, run_git_server(repo.folder.parents[1]) as site:
         github.repositories[TEXT] = load_git_repository(repo.folder, TEXT)

@@ -1,4 +1,4 @@
-"""One rule for folders, clones and archives: the same files give the same skills."""
+"""Folders, clones and archives of the same files give the same skills."""
 
 import io
 import json
@@ -24,14 +24,14 @@ from tests.support.git_server import GitRepo, run_git_server
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
-WRAPPER = "skills-4f2a9c1"  # GitHub puts all files of a tarball into such a folder
+WRAPPER = "skills-4f2a9c1"  # the top folder of GitHub's tarballs
 
 COLLECTION = {
     "skills/.curated/notes": True,
     "skills/.system/deep/er/mail": True,
     "skills/pdf": True,
     "plugins/office/skills/.experimental/docx": True,
-    "skills/pdf/inner": False,  # part of the skill above it
+    "skills/pdf/inner": False,  # part of the outer skill
     "skills/.hidden": False,  # a hidden folder is a group, never a skill
     "skills/.curated/.draft": False,
     "skills/.github/review": False,
@@ -71,7 +71,7 @@ def settings_for(folder: Path) -> Settings:
 
 
 def written(tmp_path: Path, files: Mapping[str, bytes]) -> Path:
-    """A clone: the files, and git's own folder. It has the name that `git clone` would choose."""
+    """Write a clone: the files and a .git folder, with the name that `git clone` chooses."""
     clone = tmp_path / "clone/skills"
     for path, data in {**files, ".git/hooks/SKILL.md": make_skill_md("hook")}.items():
         (clone / path).parent.mkdir(parents=True, exist_ok=True)
@@ -88,13 +88,13 @@ def by_validate(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     clone = written(tmp_path, files)
     report = validate([str(clone)], SPECIFICATION, settings_for(tmp_path))
     assert report.accepted
-    return [Path(one.path).relative_to(clone).as_posix() for one in report.results]
+    return [Path(result.path).relative_to(clone).as_posix() for result in report.results]
 
 
 def by_scan(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     clone = written(tmp_path, files)
     report = scan([str(clone)], settings_for(tmp_path))
-    return [Path(one.path).relative_to(clone).as_posix() for one in report.skills]
+    return [Path(skill.path).relative_to(clone).as_posix() for skill in report.skills]
 
 
 def by_add(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
@@ -125,8 +125,8 @@ def by_git(tmp_path: Path, files: Mapping[str, bytes]) -> list[str]:
     with run_git_server(tmp_path / "served") as site:
         reference = GitRef(site.url("acme/skills.git"))
         access = GitAccess(str(tmp_path / "cache"), LOOPBACK)
-        found = read_git(reference, access, source_text="acme/skills")
-    return [bundle.folder for bundle in found.bundles]
+        skills = read_git(reference, access, source_text="acme/skills")
+    return [bundle.folder for bundle in skills.bundles]
 
 
 READERS: dict[str, Callable[[Path, Mapping[str, bytes]], list[str]]] = {
@@ -142,16 +142,14 @@ READERS: dict[str, Callable[[Path, Mapping[str, bytes]], list[str]]] = {
 
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize("reader", READERS)
-def test_a_clone_gives_the_same_skills_as_its_tarball(
-    reader: str, tree: str, tmp_path: Path
-) -> None:
+def test_clone_gives_the_same_skills_as_tarball(reader: str, tree: str, tmp_path: Path) -> None:
     if reader == "git" and shutil.which("git") is None:
         pytest.skip("there is no git")
     expected = sorted(folder for folder, is_shown in TREES[tree].items() if is_shown)
     assert sorted(READERS[reader](tmp_path, files_of(TREES[tree]))) == expected
 
 
-def test_search_finds_curated_skills_of_a_clone(
+def test_search_finds_curated_skills_of_clone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clone = written(tmp_path, files_of(COLLECTION))
@@ -160,22 +158,22 @@ def test_search_finds_curated_skills_of_a_clone(
     assert hit["location"] == str(clone / "skills/.curated/notes/SKILL.md")
 
 
-def test_the_folder_of_skills_inside_a_clone_shows_its_groups_too(tmp_path: Path) -> None:
+def test_skills_folder_of_clone_shows_groups(tmp_path: Path) -> None:
     clone = written(tmp_path, files_of(COLLECTION))
-    found = load_catalog([str(clone / "skills")], settings=settings_for(tmp_path))
-    assert [skill.id for skill in found] == [".system/deep/er/mail", ".curated/notes", "pdf"]
+    catalog = load_catalog([str(clone / "skills")], settings=settings_for(tmp_path))
+    assert [skill.id for skill in catalog] == [".system/deep/er/mail", ".curated/notes", "pdf"]
 
 
 @pytest.mark.parametrize(
     "profile",
     ["specification", "prompt-repository", "local-skills", "instruction-skills", "skill-import"],
 )
-def test_profiles_that_skip_hidden_folders_keep_doing_so(profile: str, tmp_path: Path) -> None:
+def test_profiles_can_skip_hidden_groups(profile: str, tmp_path: Path) -> None:
     clone = written(tmp_path, {"skills/.curated/notes/SKILL.md": make_skill_md("notes")})
-    found = load_catalog([str(clone / "skills")], profile, settings=settings_for(tmp_path))
-    assert len(found) == 0
+    catalog = load_catalog([str(clone / "skills")], profile, settings=settings_for(tmp_path))
+    assert len(catalog) == 0
 
 
-def test_add_reads_a_folder_as_deep_as_its_archive(tmp_path: Path) -> None:
+def test_add_reads_folder_as_deep_as_archive(tmp_path: Path) -> None:
     deep = {"a/b/c/d/e/f/g/h/pdf/SKILL.md": make_skill_md("pdf"), "README.md": b"x"}
     assert by_add(tmp_path, deep) == by_tarball(tmp_path, deep) == ["a/b/c/d/e/f/g/h/pdf"]

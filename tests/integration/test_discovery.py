@@ -1,4 +1,4 @@
-"""Discovery on a real disk: SAFETY 1.2, row by row, under the profiles of CONTRACTS 2."""
+"""Discovery on a real disk: links, special files, limits and profiles."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A skill beside the root that must never be listed."""
+    """A skill next to the root that must never be listed."""
     return write_skill(tmp_path / "outside", "outside", "From outside.")
 
 
@@ -49,14 +49,12 @@ def bounded(folders: int, profile: Profile = LENIENT) -> Profile:
     return profile._replace(scan_policy=profile.scan_policy._replace(max_folders=folders))
 
 
-# D1. Links out of the root.
+# Links out of the root.
 
 
 @pytest.mark.parametrize("profile", FOLLOW)
 @pytest.mark.parametrize("kind", ["relative", "absolute", "chain"])
-def test_a_folder_link_out_of_the_root_is_not_listed(
-    root: Path, outside: Path, profile: str, kind: str
-) -> None:
+def test_link_out_of_root_is_not_listed(root: Path, outside: Path, profile: str, kind: str) -> None:
     write_skill(root / "good")
     if kind == "chain":
         (root / "link").symlink_to(root / ".step")
@@ -69,9 +67,7 @@ def test_a_folder_link_out_of_the_root_is_not_listed(
 
 
 @pytest.mark.parametrize("profile", FOLLOW)
-def test_a_skill_file_linked_from_outside_is_not_read(
-    root: Path, outside: Path, profile: str
-) -> None:
+def test_skill_md_linked_from_outside_is_not_read(root: Path, outside: Path, profile: str) -> None:
     (root / "mine").mkdir()
     (root / "mine" / "SKILL.md").symlink_to(outside / "SKILL.md")
     catalog = load(root, profile=profile)
@@ -79,17 +75,15 @@ def test_a_skill_file_linked_from_outside_is_not_read(
     assert codes_at(catalog, root / "mine") == ["link-outside"]
 
 
-def test_the_finding_about_a_link_names_the_link_and_not_its_target(
-    root: Path, outside: Path
-) -> None:
+def test_link_finding_names_link_not_target(root: Path, outside: Path) -> None:
     (root / "link").symlink_to(outside)
-    [found] = all_findings(load(root))
-    assert found.path == str(root / "link")
-    assert "outside" not in f"{found.message} {found.hint}".replace("leads out of", "")
+    [finding] = all_findings(load(root))
+    assert finding.path == str(root / "link")
+    assert "outside" not in f"{finding.message} {finding.hint}".replace("points outside", "")
 
 
 @pytest.mark.parametrize("profile", DO_NOT_FOLLOW)
-def test_links_are_not_followed_at_all_where_the_profile_says_so(root: Path, profile: str) -> None:
+def test_profile_can_disable_links(root: Path, profile: str) -> None:
     write_skill(root / "real")
     (root / "link").symlink_to("real")
     (root / "file").mkdir()
@@ -102,7 +96,7 @@ def test_links_are_not_followed_at_all_where_the_profile_says_so(root: Path, pro
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.parametrize("target", ["absent", "link", "/absent/place"])
-def test_a_broken_link_is_one_finding(root: Path, profile: str, target: str) -> None:
+def test_broken_link_gives_one_finding(root: Path, profile: str, target: str) -> None:
     write_skill(root / "good")
     (root / "link").symlink_to(target)
     catalog = load(root, profile=profile)
@@ -110,19 +104,19 @@ def test_a_broken_link_is_one_finding(root: Path, profile: str, target: str) -> 
     assert codes_at(catalog, root / "link") == ["link-broken"]
 
 
-def test_a_link_to_a_file_is_no_folder_of_a_skill(root: Path) -> None:
+def test_link_to_file_is_not_a_skill_folder(root: Path) -> None:
     write_skill(root / "good")
     (root / "README.md").symlink_to("good/SKILL.md")
     catalog = load(root)
     assert names(catalog) == ["good"]
 
 
-# D2. Links inside the root.
+# Links inside the root.
 
 
 @pytest.mark.parametrize("profile", ["lenient", "local-skills"])
 @pytest.mark.parametrize("link", ["a-link", "z-link"])
-def test_a_link_beside_the_real_folder_gives_one_skill(root: Path, profile: str, link: str) -> None:
+def test_link_next_to_real_folder_gives_one_skill(root: Path, profile: str, link: str) -> None:
     write_skill(root / "real")
     (root / link).symlink_to("real")
     catalog = load(root, profile=profile)
@@ -131,14 +125,14 @@ def test_a_link_beside_the_real_folder_gives_one_skill(root: Path, profile: str,
     assert codes_at(catalog, root / link) == ["same-file"]
 
 
-def test_an_absolute_link_inside_the_root_is_followed(root: Path) -> None:
+def test_absolute_link_inside_root_is_followed(root: Path) -> None:
     write_skill(root / ".store" / "pdf", "pdf")
     (root / "pdf").symlink_to(root / ".store" / "pdf")
     catalog = load(root)
     assert [(skill.name, skill.folder) for skill in catalog] == [("pdf", "pdf")]
 
 
-def test_two_links_to_one_hidden_folder_give_the_first_in_order(root: Path) -> None:
+def test_two_links_to_hidden_folder_give_first(root: Path) -> None:
     write_skill(root / ".store" / "pdf", "pdf")
     (root / "two").symlink_to(".store/pdf")
     (root / "one").symlink_to("two")
@@ -147,7 +141,7 @@ def test_two_links_to_one_hidden_folder_give_the_first_in_order(root: Path) -> N
     assert codes_at(catalog, root / "two") == ["same-file"]
 
 
-def test_a_linked_folder_of_skills_is_searched(root: Path) -> None:
+def test_linked_folder_of_skills_is_searched(root: Path) -> None:
     write_skill(root / ".store" / "office" / "pdf")
     (root / "office").symlink_to(".store/office")
     [skill] = load(root)
@@ -155,7 +149,7 @@ def test_a_linked_folder_of_skills_is_searched(root: Path) -> None:
     assert skill.folder_handle.path == str(root / ".store" / "office" / "pdf")
 
 
-def test_a_skill_file_linked_from_another_skill_gives_one_skill(root: Path) -> None:
+def test_skill_md_linked_from_other_skill_gives_one_skill(root: Path) -> None:
     write_skill(root / "real")
     (root / "copy").mkdir()
     (root / "copy" / "SKILL.md").symlink_to("../real/SKILL.md")
@@ -164,7 +158,7 @@ def test_a_skill_file_linked_from_another_skill_gives_one_skill(root: Path) -> N
     assert codes_at(catalog, root / "copy") == ["same-file"]
 
 
-def test_the_same_skill_linked_into_another_agents_folder_is_listed_once(tmp_path: Path) -> None:
+def test_skill_linked_into_other_agents_folder_is_listed_once(tmp_path: Path) -> None:
     write_skill(tmp_path / ".agents" / "skills" / "pdf")
     (tmp_path / ".claude" / "skills").mkdir(parents=True)
     (tmp_path / ".claude" / "skills" / "pdf").symlink_to("../../.agents/skills/pdf")
@@ -175,9 +169,7 @@ def test_the_same_skill_linked_into_another_agents_folder_is_listed_once(tmp_pat
     assert codes(catalog) == ["same-file"]
 
 
-def test_a_link_in_an_earlier_root_does_not_take_the_place_of_the_real_folder(
-    tmp_path: Path,
-) -> None:
+def test_link_in_earlier_root_does_not_replace_real_folder(tmp_path: Path) -> None:
     write_skill(tmp_path / "later" / "pdf")
     (tmp_path / "early").mkdir()
     (tmp_path / "early" / "pdf").symlink_to("../later/pdf")
@@ -186,35 +178,35 @@ def test_a_link_in_an_earlier_root_does_not_take_the_place_of_the_real_folder(
     assert codes(catalog) == ["same-file"]
 
 
-# D3. Links that run in circles.
+# Link cycles.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.parametrize("target", [".", "..", "../..", "../../root", "../sub"])
-def test_a_link_to_a_parent_ends_the_walk(root: Path, profile: str, target: str) -> None:
+def test_link_to_parent_ends_walk(root: Path, profile: str, target: str) -> None:
     write_skill(root / "good")
     (root / "sub").mkdir()
     (root / "sub" / "loop").symlink_to(target)
     assert names(load(root, profile=profile)) == ["good"]
 
 
-def test_links_that_point_at_each_others_folders_end_the_walk(root: Path) -> None:
-    for one, other in (("ping", "pong"), ("pong", "ping")):
-        write_skill(root / one / one)
-        (root / one / other).symlink_to(f"../{other}")
+def test_mutual_links_end_walk(root: Path) -> None:
+    for name, other in (("ping", "pong"), ("pong", "ping")):
+        write_skill(root / name / name)
+        (root / name / other).symlink_to(f"../{other}")
     catalog = load(root)
     assert [skill.folder for skill in catalog] == ["ping/ping", "pong/pong"]
     assert codes_at(catalog, root / "ping" / "pong") == ["same-file"]
 
 
-def test_a_link_to_itself_leads_nowhere(root: Path) -> None:
+def test_link_to_itself_is_broken(root: Path) -> None:
     (root / "self").symlink_to("self")
     (root / "ping").symlink_to("pong")
     (root / "pong").symlink_to("ping")
     assert codes(load(root)) == ["link-broken"] * 3
 
 
-def test_links_that_double_at_every_level_are_not_walked_twice(root: Path) -> None:
+def test_doubling_links_are_walked_once(root: Path) -> None:
     for level in range(30):
         (root / f"d{level}").mkdir()
         for twin in "ab":
@@ -224,11 +216,11 @@ def test_links_that_double_at_every_level_are_not_walked_twice(root: Path) -> No
     assert [skill.folder for skill in catalog] == ["d30/end"]
 
 
-# D4 and D5. What is not a file, and what is too much of one.
+# Special and huge files.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_pipe_named_like_a_skill_is_not_waited_for(root: Path, profile: str) -> None:
+def test_pipe_named_skill_md_does_not_block(root: Path, profile: str) -> None:
     (root / "pipe").mkdir()
     os.mkfifo(root / "pipe" / "SKILL.md")
     write_skill(root / "good")
@@ -237,7 +229,7 @@ def test_a_pipe_named_like_a_skill_is_not_waited_for(root: Path, profile: str) -
     assert codes_at(catalog, root / "pipe") == ["not-a-file"]
 
 
-def test_a_device_named_like_a_skill_is_not_read(root: Path) -> None:
+def test_device_named_skill_md_is_not_read(root: Path) -> None:
     (root / "zero").mkdir()
     try:
         os.mknod(root / "zero" / "SKILL.md", stat.S_IFCHR | 0o600, os.makedev(1, 5))
@@ -246,11 +238,9 @@ def test_a_device_named_like_a_skill_is_not_read(root: Path) -> None:
     assert codes_at(load(root), root / "zero") == ["not-a-file"]
 
 
-def test_a_socket_named_like_a_skill_is_skipped(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_socket_named_skill_md_is_skipped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "socket").mkdir()
-    monkeypatch.chdir(root / "socket")  # the path of a socket must be short
+    monkeypatch.chdir(root / "socket")  # socket paths have a length limit
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("SKILL.md")
     write_skill(root / "good")
@@ -259,7 +249,7 @@ def test_a_socket_named_like_a_skill_is_skipped(
     assert codes_at(catalog, root / "socket") == ["not-a-file"]
 
 
-def test_a_pipe_beside_the_skills_is_no_matter(root: Path) -> None:
+def test_pipe_next_to_skills_is_ignored(root: Path) -> None:
     os.mkfifo(root / "pipe")
     os.mkfifo(root / "flat.md")
     write_skill(root / "good")
@@ -270,7 +260,7 @@ def test_a_pipe_beside_the_skills_is_no_matter(root: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_huge_file_is_refused_unread(root: Path, profile: str) -> None:
+def test_huge_file_is_rejected_unread(root: Path, profile: str) -> None:
     os.truncate(write_skill(root / "huge") / "SKILL.md", 1 << 40)
     write_skill(root / "good")
     catalog = load(root, profile=profile)
@@ -278,10 +268,10 @@ def test_a_huge_file_is_refused_unread(root: Path, profile: str) -> None:
     assert codes_at(catalog, root / "huge") == ["too-large"]
 
 
-# D6. What cannot be read.
+# Unreadable files and folders.
 
 
-def test_an_unreadable_file_is_one_finding_and_the_others_are_listed() -> None:
+def test_unreadable_file_gives_one_finding() -> None:
     with ordinary_user() as root:
         (write_skill(root / "closed") / "SKILL.md").chmod(0)
         write_skill(root / "good")
@@ -291,7 +281,7 @@ def test_an_unreadable_file_is_one_finding_and_the_others_are_listed() -> None:
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o400])
-def test_an_unreadable_folder_is_one_finding_and_the_others_are_listed(mode: int) -> None:
+def test_unreadable_folder_gives_one_finding(mode: int) -> None:
     with ordinary_user() as root:
         write_skill(root / "closed").chmod(mode)
         write_skill(root / "good")
@@ -300,82 +290,82 @@ def test_an_unreadable_folder_is_one_finding_and_the_others_are_listed(mode: int
     assert codes_at(catalog, root / "closed") == ["unreadable"]
 
 
-def test_a_folder_that_cannot_be_listed_still_gives_its_skill() -> None:
+def test_folder_without_list_permission_gives_its_skill() -> None:
     with ordinary_user() as root:
         write_skill(root / "unlisted").chmod(0o100)
         assert names(load(root)) == ["unlisted"]
 
 
-def test_a_folder_without_a_skill_that_cannot_be_listed_is_one_finding() -> None:
+def test_unlistable_folder_without_skill_gives_one_finding() -> None:
     with ordinary_user() as root:
         (root / "unlisted").mkdir(0o100)
         catalog = load(root)
     assert codes(catalog) == ["unreadable"]
 
 
-# D7. Names that are one name elsewhere.
+# Colliding names.
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("PDF", "pdf"), ("é", "e\u0301"), ("straße", "STRASSE")]
 )
-def test_names_that_collide_on_other_systems_are_reported(root: Path, one: str, other: str) -> None:
+def test_colliding_names_are_reported(root: Path, one: str, other: str) -> None:
     write_skill(root / one, "one")
     write_skill(root / other, "other")
     catalog = load(root)
     assert names(catalog) == ["one", "other"]
-    [found] = [f for f in all_findings(catalog) if f.code == "case-collision"]
-    assert repr(one) in found.message
-    assert repr(other) in found.message
+    [finding] = [f for f in all_findings(catalog) if f.code == "case-collision"]
+    assert repr(one) in finding.message
+    assert repr(other) in finding.message
 
 
-def test_of_two_colliding_folders_with_one_name_the_first_in_order_wins(root: Path) -> None:
+def test_first_of_colliding_folders_wins(root: Path) -> None:
     write_skill(root / "pdf", "pdf", "Lower.")
     write_skill(root / "PDF", "pdf", "Upper.")
     assert [skill.description for skill in load(root)] == ["Upper."]
 
 
-# D8. Names that are hard to show.
+# Unsafe names.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.parametrize("name", [b"new\nline", b"esc\x1b[2J", b"tab\t", b"bad\xff", b"del\x7f"])
-def test_an_unsafe_name_is_skipped_and_shown_escaped(root: Path, profile: str, name: bytes) -> None:
+def test_unsafe_name_is_skipped_and_escaped(root: Path, profile: str, name: bytes) -> None:
     write_skill(Path(os.fsdecode(os.fsencode(root) + b"/" + name)), "unsafe")
     write_skill(root / "good")
     catalog = load(root, profile=profile)
     assert names(catalog) == ["good"]
-    [found] = all_findings(catalog)
-    assert found.code == "unsafe-path"
-    assert found.message.isascii()
-    assert found.message.isprintable()
+    [finding] = all_findings(catalog)
+    assert finding.code == "unsafe-path"
+    assert finding.message.isascii()
+    assert finding.message.isprintable()
 
 
-def test_an_unsafe_flat_file_and_an_unsafe_link_are_skipped_too(root: Path) -> None:
+def test_unsafe_flat_file_and_link_are_skipped(root: Path) -> None:
     (root / "a\nb.md").write_text(skill_text("flat"), encoding="utf-8")
     (root / "c\nd").symlink_to(".")
     assert codes(load(root, profile="prompt-repository")) == ["unsafe-path", "unsafe-path"]
 
 
-def test_every_finding_about_a_hostile_tree_can_be_written_as_json(root: Path) -> None:
+def test_findings_of_hostile_tree_are_valid_json(root: Path) -> None:
     for name in (b"\xff", b"a\xff/b", b"\x1b", b"case\xff", b"CASE\xff"):
         write_skill(Path(os.fsdecode(os.fsencode(root) + b"/" + name)), "unsafe")
-    rows = [found._asdict() for found in all_findings(load(root))]
+    rows = [result._asdict() for result in all_findings(load(root))]
     assert json.loads(json.dumps(rows).encode("utf-8")) == rows
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_an_odd_but_printable_name_is_just_a_name(root: Path, name: str) -> None:
+def test_printable_name_is_accepted(root: Path, name: str) -> None:
     write_skill(root / name, "plain")
     assert [skill.folder for skill in load(root)] == [name]
 
 
-# D9. What is never entered.
+# Skipped folders.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.parametrize("name", [".git", ".svn", "__MACOSX", "._x", ".hidden"])
-def test_hidden_folders_and_litter_are_passed_over_under_every_profile(
+def test_hidden_folders_are_skipped_under_every_profile(
     root: Path, profile: str, name: str
 ) -> None:
     write_skill(root / name, "never")
@@ -386,7 +376,7 @@ def test_hidden_folders_and_litter_are_passed_over_under_every_profile(
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_node_modules_are_passed_over_where_the_profile_says_so(root: Path, profile: str) -> None:
+def test_node_modules_are_skipped_depending_on_profile(root: Path, profile: str) -> None:
     write_skill(root / "node_modules" / "package" / "skill")
     catalog = load(root, profile=profile)
     assert names(catalog) == []
@@ -395,25 +385,25 @@ def test_node_modules_are_passed_over_where_the_profile_says_so(root: Path, prof
     assert codes_at(catalog, root / "node_modules") == [expected]
 
 
-def test_node_modules_deep_below_are_passed_over_too(root: Path) -> None:
+def test_nested_node_modules_are_skipped(root: Path) -> None:
     write_skill(root / "a" / "b" / "node_modules" / "skill")
     catalog = load(root, profile="instruction-skills")
     assert codes_at(catalog, root / "a" / "b" / "node_modules") == ["skipped"]
 
 
-def test_a_link_with_a_name_that_is_passed_over_is_not_followed(root: Path) -> None:
+def test_link_with_skipped_name_is_not_followed(root: Path) -> None:
     write_skill(root / "real")
     (root / ".hidden").symlink_to("real")
     catalog = load(root)
     assert codes_at(catalog, root / ".hidden") == ["skipped"]
 
 
-# D10. How far the search goes.
+# Depth and folder limits.
 
 DEPTHS = [(name, profile.scan_policy.max_depth) for name, profile in sorted(PROFILES.items())]
 
 
-def test_the_depths_are_those_of_the_contract() -> None:
+def test_depths_are_those_of_contract() -> None:
     one_level = {name for name, depth in DEPTHS if depth == 1}
     assert one_level == PROFILES.keys() - {"lenient", "instruction-skills"}
     assert dict(DEPTHS)["lenient"] == 6
@@ -421,15 +411,13 @@ def test_the_depths_are_those_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(("profile", "depth"), DEPTHS)
-def test_skills_are_found_down_to_the_depth_of_the_profile(
-    root: Path, profile: str, depth: int
-) -> None:
+def test_skills_are_found_up_to_profile_depth(root: Path, profile: str, depth: int) -> None:
     write_skill(root.joinpath(*["d"] * (depth - 1), "found"))
     write_skill(root.joinpath(*["e"] * depth, "missed"))
     assert names(load(root, profile=profile)) == ["found"]
 
 
-def test_the_bound_on_folders_is_reported_once(root: Path) -> None:
+def test_folder_limit_is_reported_once(root: Path) -> None:
     for number in range(9):
         write_skill(root / f"group{number}" / f"skill{number}")
     catalog = load(root, profile=bounded(4))
@@ -437,13 +425,13 @@ def test_the_bound_on_folders_is_reported_once(root: Path) -> None:
     assert codes(catalog) == ["bound-reached"]
 
 
-def test_a_bound_that_is_just_met_is_not_reported(root: Path) -> None:
+def test_exact_folder_limit_is_not_reported(root: Path) -> None:
     for number in range(3):
         write_skill(root / f"group{number}" / f"skill{number}")
     assert codes(load(root, profile=bounded(4))) == []
 
 
-def test_folders_that_are_skills_do_not_count_towards_the_bound(root: Path) -> None:
+def test_skill_folders_do_not_count_towards_limit(root: Path) -> None:
     for number in range(9):
         write_skill(root / f"skill{number}")
     catalog = load(root, profile=bounded(1))
@@ -451,32 +439,28 @@ def test_folders_that_are_skills_do_not_count_towards_the_bound(root: Path) -> N
     assert codes(catalog) == []
 
 
-# D11. Skills inside skills.
+# Nested skills.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_skill_inside_a_skill_counts_only_where_the_profile_looks_inside(
-    root: Path, profile: str
-) -> None:
+def test_nested_skill_depends_on_profile(root: Path, profile: str) -> None:
     write_skill(root / "outer")
     write_skill(root / "outer" / "parts" / "inner")
     expected = ["inner", "outer"] if profile == "instruction-skills" else ["outer"]
     assert names(load(root, profile=profile)) == expected
 
 
-def test_a_skill_inside_a_broken_one_is_not_promoted(root: Path) -> None:
+def test_skill_inside_broken_one_is_not_listed(root: Path) -> None:
     (root / "outer" / "inner").mkdir(parents=True)
     (root / "outer" / "SKILL.md").touch()
     write_skill(root / "outer" / "inner")
     assert names(load(root)) == []
 
 
-# D12 is in test_catalog, D13 in test_safety.
-
-# D14. Twins, variants and folders named like the file.
+# Variants of SKILL.md.
 
 
-def test_the_exact_name_wins_over_its_twin(root: Path) -> None:
+def test_exact_skill_md_wins_over_variant(root: Path) -> None:
     write_skill(root / "pdf", description="Exact.")
     (root / "pdf" / "skill.md").write_text(skill_text("pdf", "Twin."), encoding="utf-8")
     catalog = load(root)
@@ -485,7 +469,7 @@ def test_the_exact_name_wins_over_its_twin(root: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", ["skill.md", "Skill.md", "SKILL.MD"])
-def test_another_case_is_used_when_there_is_no_exact_name(root: Path, variant: str) -> None:
+def test_case_variant_is_used_without_exact_name(root: Path, variant: str) -> None:
     (root / "pdf").mkdir()
     (root / "pdf" / variant).write_text(skill_text("pdf"), encoding="utf-8")
     catalog = load(root)
@@ -493,7 +477,7 @@ def test_another_case_is_used_when_there_is_no_exact_name(root: Path, variant: s
     assert codes(catalog) == ["case-variant"]
 
 
-def test_of_several_variants_the_first_in_order_is_used(root: Path) -> None:
+def test_first_case_variant_is_used(root: Path) -> None:
     (root / "pdf").mkdir()
     for variant in ("skill.md", "Skill.md"):
         text = skill_text("pdf", f"From {variant}.")
@@ -502,7 +486,7 @@ def test_of_several_variants_the_first_in_order_is_used(root: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_folder_named_like_the_file_is_one_finding(root: Path, profile: str) -> None:
+def test_folder_named_skill_md_gives_one_finding(root: Path, profile: str) -> None:
     (root / "pdf" / "SKILL.md").mkdir(parents=True)
     write_skill(root / "good")
     catalog = load(root, profile=profile)
@@ -510,11 +494,11 @@ def test_a_folder_named_like_the_file_is_one_finding(root: Path, profile: str) -
     assert codes_at(catalog, root / "pdf") == ["not-a-file"]
 
 
-# D15. The root.
+# Roots.
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_root_that_is_missing_or_a_file_gives_an_empty_catalog(root: Path, profile: str) -> None:
+def test_missing_or_file_root_gives_empty_catalog(root: Path, profile: str) -> None:
     (root / "file").touch()
     for path in (root / "absent", root / "file", root / "file" / "below"):
         catalog = load(path, profile=profile)
@@ -522,16 +506,16 @@ def test_a_root_that_is_missing_or_a_file_gives_an_empty_catalog(root: Path, pro
         assert codes(catalog) == ["root-missing"]
 
 
-def test_a_default_root_that_is_missing_needs_no_mention(tmp_path: Path) -> None:
+def test_missing_default_root_is_not_reported(tmp_path: Path) -> None:
     assert codes(load_catalog(settings=settings_for(tmp_path))) == []
 
 
-def test_a_default_root_that_is_a_file_is_mentioned(tmp_path: Path) -> None:
+def test_default_root_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".skills").touch()
     assert codes(load_catalog(settings=settings_for(tmp_path))) == ["root-missing"]
 
 
-def test_an_unreadable_root_gives_an_empty_catalog() -> None:
+def test_unreadable_root_gives_empty_catalog() -> None:
     with ordinary_user() as home:
         (home / "root").mkdir(0)
         catalog = load(home / "root")
@@ -539,14 +523,14 @@ def test_an_unreadable_root_gives_an_empty_catalog() -> None:
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_root_may_itself_be_a_link(root: Path, tmp_path: Path, profile: str) -> None:
+def test_root_may_be_a_link(root: Path, tmp_path: Path, profile: str) -> None:
     write_skill(root / "pdf")
     (tmp_path / "link").symlink_to("root")
     [skill] = load(tmp_path / "link", profile=profile)
     assert skill.location == str(tmp_path / "link" / "pdf" / "SKILL.md")
 
 
-def test_links_inside_a_linked_root_are_inside(root: Path, tmp_path: Path) -> None:
+def test_links_inside_linked_root_are_followed(root: Path, tmp_path: Path) -> None:
     write_skill(root / ".store" / "pdf", "pdf")
     (root / "pdf").symlink_to(".store/pdf")
     (tmp_path / "link").symlink_to("root")
@@ -554,7 +538,7 @@ def test_links_inside_a_linked_root_are_inside(root: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES.keys() - {"prompt-repository"}))
-def test_a_root_that_is_a_skill_counts_where_the_profile_says_so(root: Path, profile: str) -> None:
+def test_root_skill_depends_on_profile(root: Path, profile: str) -> None:
     write_skill(root)
     counts = profile not in ("local-skills", "skills-module")
     expected = [("root", "root", str(root / "SKILL.md"))] if counts else []
@@ -562,16 +546,14 @@ def test_a_root_that_is_a_skill_counts_where_the_profile_says_so(root: Path, pro
     assert [(skill.name, skill.id, skill.location) for skill in catalog] == expected
 
 
-def test_a_root_that_is_a_skill_hides_what_is_inside_except_where_all_is_searched(
-    root: Path,
-) -> None:
+def test_root_skill_hides_nested_skills_depending_on_profile(root: Path) -> None:
     write_skill(root)
     write_skill(root / "inner")
     assert names(load(root)) == ["root"]
     assert names(load(root, profile="instruction-skills")) == ["inner", "root"]
 
 
-def test_relative_roots_and_the_tilde_are_understood(
+def test_relative_roots_and_tilde_are_resolved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -581,19 +563,19 @@ def test_relative_roots_and_the_tilde_are_understood(
     assert names(load_catalog(["~/mine", "here"], settings=settings)) == ["one", "two"]
 
 
-def test_the_default_roots_of_agents_are_searched_in_order(
+def test_default_roots_are_searched_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work, home = tmp_path / "work", tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
-    places = [work / ".agents/skills", work / ".claude/skills", work / ".skills"]
-    places += [home / ".agents/skills", home / ".claude/skills", home / ".skillhall/skills"]
-    for place in places:
-        write_skill(place / "pdf")
+    locations = [work / ".agents/skills", work / ".claude/skills", work / ".skills"]
+    locations += [home / ".agents/skills", home / ".claude/skills", home / ".skillhall/skills"]
+    for location in locations:
+        write_skill(location / "pdf")
     catalog = load_catalog(settings=settings_for(work))
-    assert [skill.directory for skill in catalog] == [str(places[0] / "pdf")]
+    assert [skill.directory for skill in catalog] == [str(locations[0] / "pdf")]
     assert [lost.skill.directory for lost in catalog.shadowed] == [
-        str(place / "pdf") for place in places[1:]
+        str(location / "pdf") for location in locations[1:]
     ]
     assert [lost.skill.source for lost in catalog.shadowed] == ["project"] * 2 + ["user"] * 3
 
@@ -605,14 +587,14 @@ def flat(root: Path, name: str, text: str) -> None:
     (root / name).write_text(text, encoding="utf-8")
 
 
-def test_flat_files_count_only_in_a_prompt_repository(root: Path) -> None:
+def test_flat_files_are_loaded_from_prompt_repository_only(root: Path) -> None:
     flat(root, "review.md", skill_text("review"))
     for profile in PROFILES:
         expected = ["review"] if profile == "prompt-repository" else []
         assert names(load(root, profile=profile)) == expected
 
 
-def test_a_flat_file_beats_a_folder_of_the_same_name(root: Path) -> None:
+def test_flat_file_wins_over_folder(root: Path) -> None:
     flat(root, "zzz.md", skill_text("review", "Flat."))
     write_skill(root / "aaa", "review", "Folder.")
     catalog = load(root, profile="prompt-repository")
@@ -622,13 +604,13 @@ def test_a_flat_file_beats_a_folder_of_the_same_name(root: Path) -> None:
     assert codes(catalog) == ["shadowed"]
 
 
-def test_of_two_flat_files_the_first_in_order_wins(root: Path) -> None:
+def test_first_flat_file_wins(root: Path) -> None:
     flat(root, "b.md", skill_text("same", "B."))
     flat(root, "a.md", skill_text("same", "A."))
     assert [skill.file for skill in load(root, profile="prompt-repository")] == ["a.md"]
 
 
-def test_a_flat_file_without_a_name_is_skipped_with_a_finding(root: Path) -> None:
+def test_flat_file_without_name_is_skipped_with_finding(root: Path) -> None:
     flat(root, "review.md", "---\ndescription: Nameless.\n---\n")
     catalog = load(root, profile="prompt-repository")
     assert names(catalog) == []
@@ -636,13 +618,13 @@ def test_a_flat_file_without_a_name_is_skipped_with_a_finding(root: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["# Just a page\n", "", "\0", "---\nname: x\n"])
-def test_a_flat_file_that_is_no_prompt_is_one_finding(root: Path, text: str) -> None:
+def test_flat_file_that_is_not_a_prompt_gives_one_finding(root: Path, text: str) -> None:
     flat(root, "README.md", text)
     catalog = load(root, profile="prompt-repository")
     assert len(codes_at(catalog, root / "README.md")) == 1
 
 
-def test_flat_files_are_not_looked_for_below_the_root(root: Path) -> None:
+def test_flat_files_below_root_are_ignored(root: Path) -> None:
     write_skill(root / "pdf")
     flat(root / "pdf", "notes.md", skill_text("notes"))
     catalog = load(root, profile="prompt-repository")
@@ -650,7 +632,7 @@ def test_flat_files_are_not_looked_for_below_the_root(root: Path) -> None:
     assert codes(catalog) == []
 
 
-def test_a_linked_flat_file_is_not_followed(root: Path) -> None:
+def test_linked_flat_file_is_not_followed(root: Path) -> None:
     flat(root, "real.md", skill_text("real"))
     (root / "link.md").symlink_to("real.md")
     catalog = load(root, profile="prompt-repository")
@@ -659,16 +641,16 @@ def test_a_linked_flat_file_is_not_followed(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".hidden.md", "._mac.md"])
-def test_a_hidden_flat_file_is_passed_over(root: Path, name: str) -> None:
+def test_hidden_flat_file_is_skipped(root: Path, name: str) -> None:
     flat(root, name, skill_text("hidden"))
     assert codes_at(load(root, profile="prompt-repository"), root / name) == ["skipped"]
 
 
-# Nothing disappears silently.
+# Findings about skipped entries.
 
 
 def hostile_tree(root: Path, outside: Path) -> list[Path]:
-    """Entries of a root that are all skipped, each for another reason."""
+    """Create entries of a root that are skipped, each for a different reason."""
     write_skill(root / ".hidden")
     write_skill(root / ".git")
     write_skill(root / "__MACOSX")
@@ -687,9 +669,7 @@ def hostile_tree(root: Path, outside: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_every_skipped_entry_leaves_exactly_one_finding(
-    root: Path, outside: Path, profile: str
-) -> None:
+def test_every_skipped_entry_gives_one_finding(root: Path, outside: Path, profile: str) -> None:
     skipped = hostile_tree(root, outside)
     write_skill(root / "good")
     catalog = load(root, profile=profile)
@@ -703,39 +683,37 @@ def test_every_skipped_entry_leaves_exactly_one_finding(
 @pytest.mark.parametrize(
     "profile", [n for n, p in PROFILES.items() if p.scan_policy.max_depth == 1]
 )
-def test_a_folder_without_a_skill_is_one_finding_where_skills_lie_one_level_deep(
-    root: Path, profile: str
-) -> None:
+def test_folder_without_skill_is_reported_in_one_level_profiles(root: Path, profile: str) -> None:
     (root / "empty").mkdir()
     assert codes(load(root, profile=profile)) == ["no-skill-md"]
 
 
-def test_a_folder_without_a_skill_is_just_a_place_to_look_into_elsewhere(root: Path) -> None:
+def test_folder_without_skill_is_searched_in_recursive_profiles(root: Path) -> None:
     (root / "empty").mkdir()
     assert codes(load(root)) == []
 
 
-def test_plain_files_beside_the_skills_need_no_mention(root: Path) -> None:
+def test_files_next_to_skills_are_not_reported(root: Path) -> None:
     write_skill(root / "good")
     for name in ("README.md", "LICENSE", "package.json"):
         (root / name).touch()
     assert codes(load(root)) == []
 
 
-# The walk as a guest.
+# Side effects.
 
 
-def test_progress_tells_a_growing_number_of_candidates(root: Path) -> None:
+def test_progress_grows(root: Path) -> None:
     for number in range(600):
         write_skill(root / f"skill{number}")
-    told: list[int] = []
-    load_catalog([str(root)], settings=settings_for(root), progress=told.append)
-    assert len(told) >= 2
-    assert told == sorted(told)
-    assert told[-1] <= 600
+    counts: list[int] = []
+    load_catalog([str(root)], settings=settings_for(root), progress=counts.append)
+    assert len(counts) >= 2
+    assert counts == sorted(counts)
+    assert counts[-1] <= 600
 
 
-def test_a_walk_leaves_no_descriptor_open(root: Path, outside: Path) -> None:
+def test_scan_closes_descriptors(root: Path, outside: Path) -> None:
     hostile_tree(root, outside)
     write_skill(root / "a" / "b" / "c")
     (root / "loop").symlink_to(".")
@@ -746,14 +724,14 @@ def test_a_walk_leaves_no_descriptor_open(root: Path, outside: Path) -> None:
     assert open_descriptors() == before
 
 
-def test_a_walk_changes_nothing(root: Path, outside: Path) -> None:
+def test_scan_does_not_modify_files(root: Path, outside: Path) -> None:
     hostile_tree(root, outside)
     before = [(path, path.lstat().st_mtime_ns) for path in sorted(root.rglob("*"))]
     load(root, profile=INSTRUCTION_SKILLS)
     assert [(path, path.lstat().st_mtime_ns) for path in sorted(root.rglob("*"))] == before
 
 
-def test_in_the_home_folder_no_skill_is_said_to_shadow_itself(
+def test_skill_in_home_does_not_shadow_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -763,7 +741,7 @@ def test_in_the_home_folder_no_skill_is_said_to_shadow_itself(
     assert "shadowed" not in codes(catalog)
 
 
-def test_an_agents_folder_that_is_a_link_to_anothers_shadows_nothing(tmp_path: Path) -> None:
+def test_linked_agent_folder_shadows_nothing(tmp_path: Path) -> None:
     write_skill(tmp_path / ".agents" / "skills" / "pdf")
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "skills").symlink_to("../.agents/skills")
@@ -772,20 +750,20 @@ def test_an_agents_folder_that_is_a_link_to_anothers_shadows_nothing(tmp_path: P
     assert "shadowed" not in codes(catalog)
 
 
-def test_a_root_inside_another_root_gives_each_skill_once(root: Path) -> None:
+def test_nested_roots_give_each_skill_once(root: Path) -> None:
     write_skill(root / "group" / "pdf")
     catalog = load(root, root / "group")
     assert names(catalog) == ["pdf"]
     assert "shadowed" not in codes(catalog)
 
 
-def test_a_link_beside_the_real_folder_is_one_finding_where_all_is_searched(root: Path) -> None:
+def test_link_next_to_real_folder_gives_one_finding(root: Path) -> None:
     write_skill(root / "real")
     (root / "link").symlink_to("real")
     assert codes(load(root, profile="instruction-skills")) == ["same-file"]
 
 
-def test_a_link_to_a_root_that_is_a_skill_does_not_list_it_twice(root: Path) -> None:
+def test_link_to_root_skill_does_not_list_it_twice(root: Path) -> None:
     write_skill(root)
     (root / "sub").mkdir()
     (root / "sub" / "loop").symlink_to("..")
@@ -794,7 +772,7 @@ def test_a_link_to_a_root_that_is_a_skill_does_not_list_it_twice(root: Path) -> 
     assert codes(catalog) == ["same-file"]
 
 
-def test_skills_linked_to_two_files_of_one_folder_are_two_skills(root: Path) -> None:
+def test_links_to_two_files_of_one_folder_are_two_skills(root: Path) -> None:
     (root / ".shared").mkdir()
     for name in ("one", "two"):
         (root / ".shared" / f"{name}.md").write_text(skill_text(name), encoding="utf-8")
@@ -803,7 +781,7 @@ def test_skills_linked_to_two_files_of_one_folder_are_two_skills(root: Path) -> 
     assert names(load(root)) == ["one", "two"]
 
 
-def test_the_location_of_a_skill_whose_file_is_a_link_exists(root: Path) -> None:
+def test_location_of_linked_skill_md_exists(root: Path) -> None:
     (root / ".shared").mkdir()
     (root / ".shared" / "text.md").write_text(skill_text("pdf"), encoding="utf-8")
     (root / "pdf").mkdir()
@@ -812,7 +790,7 @@ def test_the_location_of_a_skill_whose_file_is_a_link_exists(root: Path) -> None
     assert skill.location == str(root / "pdf" / "SKILL.md")
 
 
-def test_a_root_whose_file_is_in_another_case_is_a_skill(root: Path) -> None:
+def test_root_with_case_variant_is_a_skill(root: Path) -> None:
     (root / "skill.md").write_text(skill_text("root"), encoding="utf-8")
     catalog = load(root)
     assert names(catalog) == ["root"]
@@ -820,31 +798,31 @@ def test_a_root_whose_file_is_in_another_case_is_a_skill(root: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["lenient", "instruction-skills"])
-def test_folders_below_the_depth_of_the_search_are_mentioned(root: Path, profile: str) -> None:
+def test_folders_beyond_depth_are_reported(root: Path, profile: str) -> None:
     depth = PROFILES[profile].scan_policy.max_depth
     write_skill(root.joinpath(*["d"] * depth, "missed"))
     assert codes(load(root, profile=profile)) == ["bound-reached"]
 
 
 @pytest.mark.parametrize("place", [".git/hidden", ".git"])
-def test_a_link_into_a_git_folder_is_not_followed(root: Path, place: str) -> None:
+def test_link_into_git_folder_is_not_followed(root: Path, place: str) -> None:
     write_skill(root / place, "hidden")
     (root / "link").symlink_to(place)
     assert names(load(root)) == []
 
 
 @pytest.mark.parametrize("text", ["nul\0byte", "lone\ud800surrogate"])
-def test_a_root_that_no_disk_can_hold_is_a_missing_root(tmp_path: Path, text: str) -> None:
+def test_impossible_root_path_is_missing(tmp_path: Path, text: str) -> None:
     catalog = load_catalog([text], settings=settings_for(tmp_path))
     assert codes(catalog) == ["root-missing"]
 
 
-# Two processes share the search of a very large folder.
+# Helper process for very large folders.
 
 
 @pytest.fixture(scope="module")
 def crowd() -> Iterator[Path]:
-    """A very large folder; the process that begins and the one that helps find alike things."""
+    """A very large folder; the process and its helper find similar entries."""
     with crowded_root() as root:
         write_skill(root / "aaa")
         write_skill(root / ".hidden")
@@ -861,22 +839,20 @@ def crowd() -> Iterator[Path]:
         yield root
 
 
-def test_a_crowded_folder_gives_the_same_catalog_with_one_core_and_with_two(crowd: Path) -> None:
+def test_large_folder_gives_same_catalog_with_helper(crowd: Path) -> None:
     one, two = load_in_subprocess(crowd, ONE_CORE), load_in_subprocess(crowd)
     assert (one.forks, two.forks) == (0, 1)
     assert two == one._replace(forks=1)
     assert len(two.skills) == 20
 
 
-def test_the_bound_on_folders_does_not_depend_on_the_number_of_cores(crowd: Path) -> None:
+def test_folder_limit_is_the_same_with_helper(crowd: Path) -> None:
     one, two = load_in_subprocess(crowd, ONE_CORE, 4), load_in_subprocess(crowd, max_folders=4)
     assert two.skills == one.skills
     assert len([code for code, _ in two.findings if code == "bound-reached"]) == 1
 
 
-def test_a_program_that_ignores_the_end_of_its_children_can_search_a_crowded_folder(
-    crowd: Path,
-) -> None:
+def test_helper_works_with_sigchld_ignored(crowd: Path) -> None:
     before = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
     assert load_in_subprocess(crowd, before).skills == load_in_subprocess(crowd, ONE_CORE).skills
 
@@ -889,7 +865,7 @@ sys.addaudithook(refuse)
 """
 
 
-def test_a_person_who_may_start_no_process_can_search_a_crowded_folder(crowd: Path) -> None:
+def test_large_folder_is_scanned_without_helper_if_fork_fails(crowd: Path) -> None:
     assert (
         load_in_subprocess(crowd, NO_PROCESS).skills == load_in_subprocess(crowd, ONE_CORE).skills
     )

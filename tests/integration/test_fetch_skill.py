@@ -1,4 +1,4 @@
-"""`fetch_skill` and `fetch_skills` as a program calls them, against a stand-in for GitHub."""
+"""`fetch_skill` and `fetch_skills` with a fake GitHub."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ from tests.support.github_api_server import (
 )
 from tests.support.skills import make_skill_md
 
-TOKEN = "s3cr3t-t0ken"  # noqa: S105 - no secret of anyone
+TOKEN = "s3cr3t-t0ken"  # noqa: S105 - a fake token
 
 
 @pytest.fixture
@@ -60,24 +60,24 @@ def settings(github: GitHubApiServer, tmp_path: Path) -> Settings:
 @pytest.mark.parametrize(
     "ref", ["acme/skills/s1", "acme/skills/skills/s1", "acme/skills/s1@main", "acme/skills/s1/"]
 )
-def test_a_skill_arrives_with_all_its_bytes(settings: Settings, ref: str) -> None:
+def test_fetch_skill_returns_all_files(settings: Settings, ref: str) -> None:
     bundle = skillhall.fetch_skill(ref, settings=settings)
     assert bundle.name == "s1"
     assert bundle.files == {"SKILL.md": make_skill_md("s1"), "data.bin": b"\x00\xff"}
     assert [finding.path for finding in bundle.findings] == ["link"]
 
 
-def test_several_skills_arrive_in_the_order_asked_for(settings: Settings) -> None:
+def test_fetch_skills_keeps_order(settings: Settings) -> None:
     names = [f"s{number}" for number in (11, 3, 7, 0, 5, 9, 1, 2, 10, 4)]
-    found = skillhall.fetch_skills((f"acme/skills/{name}" for name in names), settings=settings)
-    assert [bundle.name for bundle in found] == names
+    result = skillhall.fetch_skills((f"acme/skills/{name}" for name in names), settings=settings)
+    assert [bundle.name for bundle in result] == names
 
 
-def test_no_refs_give_no_skills(settings: Settings) -> None:
+def test_fetch_skills_without_refs_returns_nothing(settings: Settings) -> None:
     assert skillhall.fetch_skills([], settings=settings) == []
 
 
-def test_the_first_that_fails_is_told_after_all_others_ended(
+def test_fetch_skills_raises_first_error_after_all_finished(
     github: GitHubApiServer, settings: Settings
 ) -> None:
     refs = ["acme/skills/s1", "acme/nothing/x", "acme/skills/none", "acme/skills/s2"]
@@ -105,7 +105,7 @@ def test_the_first_that_fails_is_told_after_all_others_ended(
         ("acme/skills/s1@v9", SourceNotFound),
     ],
 )
-def test_each_fault_has_its_own_error(
+def test_each_failure_has_its_own_error(
     settings: Settings, ref: str, error: type[SkillhallError]
 ) -> None:
     with pytest.raises(error) as caught:
@@ -113,19 +113,19 @@ def test_each_fault_has_its_own_error(
     assert type(caught.value) is error
 
 
-def test_what_is_not_on_github_is_told_what_is_expected(settings: Settings) -> None:
+def test_other_source_gives_hint(settings: Settings) -> None:
     with pytest.raises(SourceRejected) as caught:
         skillhall.fetch_skill("./folder", settings=settings)
     assert "owner/repo/skill" in caught.value.hint
 
 
-def test_a_ref_of_several_skills_names_them(settings: Settings) -> None:
+def test_reference_to_several_skills_lists_them(settings: Settings) -> None:
     with pytest.raises(SourceRejected, match="skills/s0, skills/s1, skills/s10") as caught:
         skillhall.fetch_skill("acme/skills/skills", settings=settings)
     assert "owner/repo/skill" in caught.value.hint
 
 
-def test_a_folder_whose_skill_md_is_a_link_is_no_skill(
+def test_folder_with_linked_skill_md_is_not_a_skill(
     github: GitHubApiServer, settings: Settings
 ) -> None:
     link = RepoFile(b"/etc/passwd", LINK)
@@ -134,16 +134,14 @@ def test_a_folder_whose_skill_md_is_a_link_is_no_skill(
         skillhall.fetch_skill("acme/skills/x", settings=settings)
 
 
-def test_a_skill_at_the_top_of_its_repository_arrives(
-    github: GitHubApiServer, settings: Settings
-) -> None:
+def test_root_skill_is_fetched(github: GitHubApiServer, settings: Settings) -> None:
     repository = github.repositories["acme/pdf"] = Repository()
     repository.commit({"SKILL.md": make_skill_md("pdf"), "a/b": b"x"})
     bundle = skillhall.fetch_skill("acme/pdf", settings=settings)
     assert (bundle.name, sorted(bundle.files)) == ("pdf", ["SKILL.md", "a/b"])
 
 
-def test_a_broken_skill_at_the_top_is_named_as_it_was_asked_for(
+def test_broken_root_skill_is_named_by_reference(
     github: GitHubApiServer, settings: Settings
 ) -> None:
     github.repositories["acme/pdf"] = repository = Repository()
@@ -152,7 +150,7 @@ def test_a_broken_skill_at_the_top_is_named_as_it_was_asked_for(
         skillhall.fetch_skill("acme/pdf", settings=settings)
 
 
-def test_the_token_of_the_settings_is_sent_and_never_shown(
+def test_token_of_settings_is_sent_and_not_shown(
     github: GitHubApiServer, settings: Settings
 ) -> None:
     github.is_rate_limited = True
@@ -164,7 +162,7 @@ def test_the_token_of_the_settings_is_sent_and_never_shown(
     assert TOKEN not in f"{caught.value!r} {caught.value.hint}"
 
 
-def test_settings_come_from_the_environment_if_none_are_given(
+def test_settings_default_to_environment(
     github: GitHubApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     github.tokens.add(TOKEN)
@@ -176,7 +174,7 @@ def test_settings_come_from_the_environment_if_none_are_given(
     assert github.api.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
 
 
-def test_a_private_address_is_refused_unless_its_network_is_allowed(
+def test_private_address_is_rejected_unless_allowed(
     github: GitHubApiServer, settings: Settings
 ) -> None:
     with pytest.raises(SourceRejected):
@@ -184,6 +182,6 @@ def test_a_private_address_is_refused_unless_its_network_is_allowed(
     assert github.api.requests == []
 
 
-def test_a_network_that_is_none_is_an_error_of_the_settings(settings: Settings) -> None:
+def test_invalid_network_raises_config_invalid(settings: Settings) -> None:
     with pytest.raises(ConfigInvalid, match="SKILLHALL_ALLOW_NETWORKS"):
         skillhall.fetch_skill("a/b/c", settings=settings._replace(allowed_networks=("10.0.0",)))

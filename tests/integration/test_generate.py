@@ -626,7 +626,7 @@ def test_a_server_that_is_not_there_is_an_upstream_error(generate: Generate) -> 
     error = json.loads(generate.out)["error"]
     assert (error["code"], error["message"]) == (
         "upstream_error",
-        "127.0.0.1: it cannot be reached",
+        "127.0.0.1: the connection failed",
     )
 
 

@@ -1,4 +1,4 @@
-"""Reading skills by real git from a real server: what arrives, what is refused, what is left."""
+"""Skills read with real git from a real server: results, rejections and leftovers."""
 
 import json
 import os
@@ -50,15 +50,15 @@ from tests.support.git_server import (
     git_repo,
     run_git_server,
 )
-from tests.support.http_server import make_certificate
+from tests.support.http_server import ScriptedResolver, make_certificate
 from tests.support.skills import make_skill_md
 
 LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8")
-TOKEN = "s3cr3t-t0ken-0123456789"  # noqa: S105 - no secret of anyone
-NOISE = random.Random(1).randbytes(1_000_000)  # noqa: S311 - bytes that do not shrink
+TOKEN = "s3cr3t-t0ken-0123456789"  # noqa: S105 - a fake token
+NOISE = random.Random(1).randbytes(1_000_000)  # noqa: S311 - incompressible bytes
 PDF = make_skill_md("pdf")
 FILES = {"skills/pdf/SKILL.md": PDF, "skills/csv/SKILL.md": make_skill_md("csv"), "big.bin": NOISE}
-ONE_READING = 5  # requests: a greeting, the refs and the trees; a greeting and the files
+REQUESTS_PER_READ = 5  # capabilities, refs and trees; capabilities and files
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -94,32 +94,32 @@ def contents(bundle: Bundle) -> dict[str, bytes]:
     return {path: file.read() for path, file in bundle.files.items()}
 
 
-def left_in(access: GitAccess) -> list[str]:
-    """All files below the cache, but for locks."""
-    found = Path(access.cache_directory).rglob("*")
-    return sorted(str(path) for path in found if path.is_file() and path.name != "lock")
+def list_cached_files(access: GitAccess) -> list[str]:
+    """Return all files in the cache except locks."""
+    paths = Path(access.cache_directory).rglob("*")
+    return sorted(str(path) for path in paths if path.is_file() and path.name != "lock")
 
 
-def running_on(site: GitServer) -> list[str]:
-    """The commands of processes that were sent to the site."""
+def list_git_processes(site: GitServer) -> list[str]:
+    """Return the command lines of git processes that use the server."""
     commands = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            commands.append(place.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            commands.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         except OSError:
             continue
     return [command for command in commands if f":{site.port}/" in command and "git" in command]
 
 
-def all_end_on(site: GitServer) -> bool:
-    """Whether none of them is left; the system takes a moment to end what was killed."""
+def wait_for_git_processes(site: GitServer) -> bool:
+    """Wait until killed git processes are gone; return whether they are."""
     moment = threading.Event()
-    return any(not running_on(site) or moment.wait(0.02) for _ in range(6000))
+    return any(not list_git_processes(site) or moment.wait(0.02) for _ in range(6000))
 
 
 @pytest.fixture
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git before git on PATH, which writes down how it was called; the folder of its notes."""
+def recording_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A wrapper of git on PATH that records arguments and environment; returns its folder."""
     folder = tmp_path / "bin"
     folder.mkdir()
     real = shutil.which("git")
@@ -130,27 +130,27 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-# What arrives
+# Content
 
 
-def test_one_skill_comes_without_the_rest_of_the_repository(
+def test_one_skill_is_fetched_without_the_rest(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
-    found = read(site, access, "skills/pdf")
-    assert found.commit == (served.folder / "refs/heads/main").read_text("ascii").strip()
-    assert found.stale == ""
-    [bundle] = found.bundles
+    skills = read(site, access, "skills/pdf")
+    assert skills.commit == (served.folder / "refs/heads/main").read_text("ascii").strip()
+    assert skills.stale == ""
+    [bundle] = skills.bundles
     assert bundle.folder == "skills/pdf"
     assert contents(bundle) == {"SKILL.md": PDF}
     assert site.bytes_sent < 10_000
-    assert len(site.requests) == ONE_READING
+    assert len(site.requests) == REQUESTS_PER_READ
 
 
-def test_without_a_path_all_skills_come(site: GitServer, access: GitAccess) -> None:
+def test_reference_without_path_returns_all_skills(site: GitServer, access: GitAccess) -> None:
     assert [bundle.folder for bundle in read(site, access).bundles] == ["skills/csv", "skills/pdf"]
 
 
-def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
+def test_root_skill_has_all_files_and_no_name(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"SKILL.md": PDF, "scripts/run.sh": b"#!/bin/sh\n"})
@@ -159,7 +159,7 @@ def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
     assert list(bundle.files) == ["SKILL.md", "scripts/run.sh"]
 
 
-def test_bytes_and_execute_bits_are_those_of_the_commit(
+def test_bytes_and_modes_are_those_of_commit(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     odd = bytes(range(256)) + b"\r\n\0"
@@ -171,7 +171,7 @@ def test_bytes_and_execute_bits_are_those_of_the_commit(
     assert [path for path, file in bundle.files.items() if file.executable] == ["go"]
 
 
-def test_links_and_submodules_are_left_out_and_named(
+def test_links_and_submodules_are_skipped_with_findings(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     hooked = b'[submodule "x"]\n\tpath = x\n\turl = https://example.com/x.git\n'
@@ -194,7 +194,7 @@ def test_links_and_submodules_are_left_out_and_named(
     ]
 
 
-def test_unsafe_names_are_left_out_and_shown_harmlessly(
+def test_unsafe_names_are_skipped_and_escaped(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     names = ["a\\b", "c:x", "end.", "con.txt", "x\x1b[31m", "caf\udce9"]
@@ -205,25 +205,21 @@ def test_unsafe_names_are_left_out_and_shown_harmlessly(
     assert all(finding.message.isprintable() for finding in bundle.findings)
 
 
-def test_names_that_are_one_name_elsewhere_are_reported(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_colliding_names_are_reported(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     served.commit({"a/SKILL.md": PDF, "a/README": b"1", "a/readme": b"2", "a/Data/x": b"3"})
     [bundle] = read(site, access).bundles
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.CASE_COLLISION, "readme")]
     assert len(bundle.files) == 4
 
 
-def test_a_huge_file_is_left_out_and_its_skill_stays(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_huge_file_is_skipped(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     served.commit({"a/SKILL.md": PDF, "a/huge": bytes(10 * 1024 * 1024 + 1)})
     [bundle] = read(site, access).bundles
     assert list(bundle.files) == ["SKILL.md"]
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_TOO_LARGE, "huge")]
 
 
-def test_too_many_files_are_cut_and_counted(
+def test_files_beyond_limit_are_skipped(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     blob = served.blob(b"x")
@@ -235,14 +231,14 @@ def test_too_many_files_are_cut_and_counted(
     assert [f.code for f in bundle.findings] == [Code.TOO_MANY_FILES]
 
 
-def test_a_server_without_filters_gives_the_same(site: GitServer, access: GitAccess) -> None:
+def test_server_without_filters_gives_the_same(site: GitServer, access: GitAccess) -> None:
     site.filters = False
     [bundle] = read(site, access, "pdf").bundles
     assert contents(bundle) == {"SKILL.md": PDF}
 
 
 @pytest.mark.parametrize("filters", [True, False])
-def test_a_server_of_the_old_protocol_gives_the_same(
+def test_server_with_old_protocol_gives_the_same(
     site: GitServer, access: GitAccess, filters: bool
 ) -> None:
     site.filters, site.newest_protocol = filters, False
@@ -250,7 +246,7 @@ def test_a_server_of_the_old_protocol_gives_the_same(
     assert contents(bundle) == {"SKILL.md": PDF}
 
 
-def test_a_repository_with_long_ids_is_read(site: GitServer, access: GitAccess) -> None:
+def test_sha256_repository_is_read(site: GitServer, access: GitAccess) -> None:
     repo = GitRepo(site.root / "long.git", "sha256")
     commit = repo.commit({"a/SKILL.md": PDF})
     assert len(commit) == 64
@@ -258,7 +254,7 @@ def test_a_repository_with_long_ids_is_read(site: GitServer, access: GitAccess) 
     assert read(site, access, ref=commit, repo="long.git").commit == commit
 
 
-def test_a_missing_skill_and_a_repository_without_any(
+def test_missing_skill_and_repository_without_skills_raise(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     with pytest.raises(SkillNotFound) as caught:
@@ -269,26 +265,24 @@ def test_a_missing_skill_and_a_repository_without_any(
         read(site, access, ref="bare")
 
 
-def test_progress_is_told(site: GitServer, access: GitAccess) -> None:
-    told: list[tuple[str, int, int]] = []
-    noisy = GitAccess(access.cache_directory, LOOPBACK, progress=lambda *a: told.append(a))
+def test_progress_is_reported(site: GitServer, access: GitAccess) -> None:
+    reports: list[tuple[str, int, int]] = []
+    noisy = GitAccess(access.cache_directory, LOOPBACK, progress=lambda *a: reports.append(a))
     read(site, noisy)
-    assert ("Receiving objects", 5, 5) in told
+    assert ("Receiving objects", 5, 5) in reports
 
 
 # Refs
 
 
-def test_the_head_need_not_be_called_main(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_head_can_have_any_name(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     commit = served.commit({"a/SKILL.md": PDF}, ref="refs/heads/trunk")
     (served.folder / "HEAD").write_text("ref: refs/heads/trunk\n", encoding="ascii")
     assert read(site, access).commit == commit
     assert resolve_commit(GitRef(site.url("acme/skills.git")), access) == commit
 
 
-def test_a_tag_comes_before_a_branch_of_that_name(
+def test_tag_takes_precedence_over_branch(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF}, ref="refs/heads/v1")
@@ -298,32 +292,32 @@ def test_a_tag_comes_before_a_branch_of_that_name(
     assert resolve_commit(GitRef(site.url("acme/skills.git"), "", "v1"), access) == tagged
 
 
-def test_a_branch_with_slashes_is_found_from_its_page(
+def test_branch_with_slashes_is_found_from_page(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     commit = served.commit({"skills/a/SKILL.md": PDF}, ref="refs/heads/feature/new/x")
     page = GitRef(site.url("acme/skills.git"), "new/x/skills/a", "feature")
-    found = read_git(page, access, source_text="page")
-    assert (found.commit, found.bundles[0].folder) == (commit, "skills/a")
+    skills = read_git(page, access, source_text="page")
+    assert (skills.commit, skills.bundles[0].folder) == (commit, "skills/a")
     assert resolve_commit(page, access) == commit
 
 
-def test_a_commit_is_pinned_and_asks_nobody_twice(
+def test_commit_id_is_read_from_cache_without_network(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     commit = served.commit(FILES)
     served.commit({"x/SKILL.md": PDF})
     first = read(site, access, ref=commit)
     assert first.commit == commit
-    asked = len(site.requests)
-    again = GitAccess(access.cache_directory, LOOPBACK, resolve=Names())
+    requests = len(site.requests)
+    again = GitAccess(access.cache_directory, LOOPBACK, resolve=ScriptedResolver())
     host = GitRef(site.url("acme/skills.git"), "", commit)
     assert contents(read_git(host, again, source_text="x").bundles[0]) == contents(first.bundles[0])
-    assert len(site.requests) == asked
+    assert len(site.requests) == requests
 
 
 @pytest.mark.parametrize("ref", ["nope", "1" * 40, "blob-tag"])
-def test_an_unknown_ref_is_not_found_and_leaves_nothing(
+def test_unknown_ref_is_not_found_and_leaves_no_files(
     site: GitServer, access: GitAccess, served: GitRepo, ref: str
 ) -> None:
     (served.folder / "refs/tags/blob-tag").write_text(served.blob(b"x"), encoding="ascii")
@@ -332,14 +326,14 @@ def test_an_unknown_ref_is_not_found_and_leaves_nothing(
     assert not (Path(access.cache_directory) / "git").exists()
 
 
-def test_an_unknown_repository_is_not_found(site: GitServer, access: GitAccess) -> None:
+def test_unknown_repository_is_not_found(site: GitServer, access: GitAccess) -> None:
     with pytest.raises(SourceNotFound):
         read(site, access, repo="acme/none.git")
     with pytest.raises(SourceNotFound):
         resolve_commit(GitRef(site.url("acme/skills.git"), "", "none"), access)
 
 
-# What is refused before anything happens
+# Rejections before a connection
 
 
 @pytest.mark.parametrize(
@@ -367,44 +361,30 @@ def test_an_unknown_repository_is_not_found(site: GitServer, access: GitAccess) 
     ],
     ids=lambda reference: f"{reference.url} {reference.ref}",
 )
-def test_hostile_sources_start_nothing_and_make_nothing(
-    access: GitAccess, recorded: Path, reference: GitRef
+def test_hostile_references_start_no_process(
+    access: GitAccess, recording_git: Path, reference: GitRef
 ) -> None:
     public = GitAccess(access.cache_directory, PUBLIC_ONLY)
     with pytest.raises(SourceRejected):
         read_git(reference, public, source_text="x")
     with pytest.raises(SourceRejected):
         resolve_commit(reference, public)
-    assert not (recorded / "arguments").exists()
+    assert not (recording_git / "arguments").exists()
     assert not Path(access.cache_directory).exists()
 
 
-class Names:
-    """A resolver that answers from a script, and remembers what it was asked."""
-
-    def __init__(self, *answers: list[str]) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    def __call__(self, host: str, _port: int) -> list[str]:
-        self.asked.append(host)
-        return self.answers.pop(0)
-
-
-def test_the_address_that_was_judged_is_the_one_that_is_called(
-    site: GitServer, access: GitAccess
-) -> None:
-    names = Names(["127.0.0.1"])
-    pinned = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
-    found = read_git(GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, source_text="x")
-    assert len(found.bundles) == 2
-    assert names.asked == ["skills.invalid"]
+def test_git_connects_to_checked_address(site: GitServer, access: GitAccess) -> None:
+    resolver = ScriptedResolver(["127.0.0.1"])
+    pinned = GitAccess(access.cache_directory, LOOPBACK, resolve=resolver)
+    skills = read_git(
+        GitRef(site.url("acme/skills.git", "skills.invalid")), pinned, source_text="x"
+    )
+    assert len(skills.bundles) == 2
+    assert resolver.hosts == ["skills.invalid"]
     assert site.requests[0].headers["host"] == f"skills.invalid:{site.port}"
 
 
-def test_https_asks_the_judged_address_for_the_certificate_of_the_name(
-    served: GitRepo, tmp_path: Path
-) -> None:
+def test_https_verifies_certificate_of_host_name(served: GitRepo, tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path, "skills.invalid")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -417,82 +397,82 @@ def test_https_asks_the_judged_address_for_the_certificate_of_the_name(
         )
         good = GitRef(site.url("acme/skills.git", "skills.invalid"))
         assert len(read_git(good, here, source_text="x").bundles) == 2
-        with pytest.raises(SourceUnavailable, match="certificate is not valid"):
+        with pytest.raises(SourceUnavailable, match="invalid certificate"):
             read_git(GitRef(site.url("acme/skills.git", "other.invalid")), here, source_text="x")
 
 
-def test_a_private_address_behind_a_name_is_refused(access: GitAccess, recorded: Path) -> None:
-    names = Names(["93.184.215.14", "10.0.0.1"])
+def test_host_with_private_address_is_rejected(access: GitAccess, recording_git: Path) -> None:
+    resolver = ScriptedResolver(["93.184.215.14", "10.0.0.1"])
     with pytest.raises(SourceRejected):
         read_git(
             GitRef("https://skills.invalid/x.git"),
-            GitAccess(access.cache_directory, resolve=names),
+            GitAccess(access.cache_directory, resolve=resolver),
             source_text="x",
         )
-    assert not (recorded / "arguments").exists()
+    assert not (recording_git / "arguments").exists()
 
 
 # Redirects
 
 
-def test_a_repository_that_was_renamed_is_found_at_its_new_place(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_renamed_repository_is_found(site: GitServer, access: GitAccess) -> None:
     site.redirects["/old/"] = site.url("acme/skills.git")
     assert len(read(site, access, repo="old/name").bundles) == 2
 
 
-def test_a_token_does_not_follow_a_redirect(site: GitServer, access: GitAccess) -> None:
+def test_token_is_not_sent_after_redirect(site: GitServer, access: GitAccess) -> None:
     with run_git_server(site.root) as other:
         site.redirects["/old/"] = other.url("acme/skills.git")
-        tokens = {f"127.0.0.1:{one.port}": Secret(TOKEN) for one in (site, other)}
+        tokens = {f"127.0.0.1:{item.port}": Secret(TOKEN) for item in (site, other)}
         holder = GitAccess(access.cache_directory, LOOPBACK, tokens)
         assert len(read(site, holder, repo="old/name").bundles) == 2
         assert "authorization" in site.requests[0].headers
         assert other.requests
-        assert all("authorization" not in asked.headers for asked in other.requests)
+        assert all("authorization" not in request.headers for request in other.requests)
 
 
-def test_a_redirect_to_a_private_address_is_refused(site: GitServer, access: GitAccess) -> None:
+def test_redirect_to_private_address_is_rejected(site: GitServer, access: GitAccess) -> None:
     site.redirects["/old/"] = "http://10.0.0.1/x.git"
     with pytest.raises(SourceRejected):
         read(site, access, repo="old/name")
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 # Tokens
 
 
-def test_a_token_opens_a_repository_and_is_seen_nowhere(
-    site: GitServer, access: GitAccess, recorded: Path
+def test_token_opens_repository_and_is_not_stored(
+    site: GitServer, access: GitAccess, recording_git: Path
 ) -> None:
     site.token = TOKEN
     assert len(read(site, with_token(access, site)).bundles) == 2
-    assert all("authorization" in asked.headers for asked in site.requests)
-    assert TOKEN not in (recorded / "arguments").read_text(encoding="utf-8")
-    assert TOKEN not in (recorded / "variables").read_text(encoding="utf-8")  # encoded there
-    kept = [Path(path).read_bytes() for path in left_in(access)]
+    assert all("authorization" in request.headers for request in site.requests)
+    assert TOKEN not in (recording_git / "arguments").read_text(encoding="utf-8")
+    assert TOKEN not in (recording_git / "variables").read_text(
+        encoding="utf-8"
+    )  # only base64-encoded
+    contents = [Path(path).read_bytes() for path in list_cached_files(access)]
     hidden = site.requests[0].headers["authorization"].removeprefix("Basic ")
-    assert not [data for data in kept if TOKEN.encode() in data or hidden.encode() in data]
-    assert hidden not in (recorded / "arguments").read_text(encoding="utf-8")
+    assert not [data for data in contents if TOKEN.encode() in data or hidden.encode() in data]
+    assert hidden not in (recording_git / "arguments").read_text(encoding="utf-8")
 
 
-def test_git_sees_nothing_of_our_environment(
-    site: GitServer, access: GitAccess, recorded: Path, monkeypatch: pytest.MonkeyPatch
+def test_git_gets_clean_environment(
+    site: GitServer, access: GitAccess, recording_git: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GITHUB_TOKEN", "https_proxy", "GIT_DIR", "GIT_SSL_NO_VERIFY", "SSH_AUTH_SOCK"):
         monkeypatch.setenv(name, "leaked")
     read(site, access)
-    assert "leaked" not in (recorded / "variables").read_text(encoding="utf-8")
+    assert "leaked" not in (recording_git / "variables").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="there is no /proc")
-def test_no_process_shows_the_token_while_it_runs(site: GitServer, access: GitAccess) -> None:
+def test_token_is_not_in_process_arguments(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read, site, with_token(access, site))
         assert site.is_waiting.wait(120)
-        commands = running_on(site)
+        commands = list_git_processes(site)
         site.release_event.set()
         assert len(reading.result(20).bundles) == 2
     assert commands
@@ -500,7 +480,7 @@ def test_no_process_shows_the_token_while_it_runs(site: GitServer, access: GitAc
 
 
 @pytest.mark.parametrize(("token", "words"), [("", "asks for credentials"), ("no", "the token")])
-def test_credentials_that_are_missing_or_wrong_are_told_at_once(
+def test_missing_or_wrong_credentials_fail_without_prompt(
     site: GitServer, access: GitAccess, token: str, words: str
 ) -> None:
     site.token = TOKEN
@@ -508,16 +488,16 @@ def test_credentials_that_are_missing_or_wrong_are_told_at_once(
     with pytest.raises(SourceUnavailable, match=words) as caught:
         read(site, asker)
     assert ("SKILLHALL_GIT_TOKEN" in caught.value.hint) is (token == "")
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
-def test_a_token_for_another_host_is_not_sent(site: GitServer, access: GitAccess) -> None:
+def test_token_of_other_host_is_not_sent(site: GitServer, access: GitAccess) -> None:
     tokens = {"127.0.0.1": Secret(TOKEN), "github.com": Secret(TOKEN)}
     read(site, GitAccess(access.cache_directory, LOOPBACK, tokens))
-    assert all("authorization" not in asked.headers for asked in site.requests)
+    assert all("authorization" not in request.headers for request in site.requests)
 
 
-def test_what_one_token_read_is_not_given_to_another(site: GitServer, access: GitAccess) -> None:
+def test_cache_is_not_shared_between_tokens(site: GitServer, access: GitAccess) -> None:
     site.token = TOKEN
     read(site, with_token(access, site))
     site.status = 503
@@ -527,65 +507,61 @@ def test_what_one_token_read_is_not_given_to_another(site: GitServer, access: Gi
             read(site, other)
 
 
-# Faults
+# Failures
 
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503])
-def test_without_a_copy_a_host_that_fails_is_an_error(
-    site: GitServer, access: GitAccess, status: int
-) -> None:
+def test_failing_host_without_cache_raises(site: GitServer, access: GitAccess, status: int) -> None:
     site.status = status
     with pytest.raises(RateLimited if status == 429 else SourceUnavailable):
         read(site, access)
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
-def test_with_a_copy_the_last_state_is_given_and_marked(
+def test_failing_host_with_cache_gives_stale_version(
     site: GitServer, access: GitAccess, status: int
 ) -> None:
     fresh = read(site, access)
     site.status = status
-    found = read(site, access)
-    assert "this copy is of 20" in found.stale
-    assert found.commit == fresh.commit
-    assert contents(found.bundles[0]) == contents(fresh.bundles[0])
+    skills = read(site, access)
+    assert "cached version of 20" in skills.stale
+    assert skills.commit == fresh.commit
+    assert contents(skills.bundles[0]) == contents(fresh.bundles[0])
 
 
-def test_a_host_that_is_gone_or_unknown_leaves_the_last_state(
+def test_unreachable_host_with_cache_gives_stale_version(
     site: GitServer, access: GitAccess
 ) -> None:
-    names = Names(["127.0.0.1"], ["127.0.0.2"])
-    named = GitAccess(access.cache_directory, LOOPBACK, resolve=names)
+    resolver = ScriptedResolver(["127.0.0.1"], ["127.0.0.2"])
+    named = GitAccess(access.cache_directory, LOOPBACK, resolve=resolver)
     reference = GitRef(site.url("acme/skills.git", "skills.invalid"), "pdf")
     read_git(reference, named, source_text="x")
-    assert "cannot be reached" in read_git(reference, named, source_text="x").stale
+    assert "the connection failed" in read_git(reference, named, source_text="x").stale
     lost = GitAccess(access.cache_directory, LOOPBACK, resolve=_fail)
-    assert "its address cannot be found" in read_git(reference, lost, source_text="x").stale
+    assert "DNS lookup failed" in read_git(reference, lost, source_text="x").stale
 
 
 def _fail(_host: str, _port: int) -> list[str]:
     raise OSError
 
 
-def test_a_skill_that_was_never_read_is_no_part_of_the_last_state(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_stale_version_has_only_skills_read_before(site: GitServer, access: GitAccess) -> None:
     read(site, access, "pdf")
     site.status = 503
     with pytest.raises(SourceUnavailable):
         read(site, access, "csv")
 
 
-def test_a_rewritten_branch_is_followed_and_a_deleted_one_is_gone(
+def test_rewritten_branch_is_followed_and_deleted_is_not_found(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     first = served.commit({"a/SKILL.md": PDF, "a/x": b"1"}, ref="refs/heads/b")
     assert read(site, access, ref="b").commit == first
     second = served.commit({"a/SKILL.md": PDF, "a/x": b"2"}, ref="refs/heads/b")
-    found = read(site, access, ref="b")
-    assert (found.commit, found.stale) == (second, "")
-    assert found.bundles[0].files["x"].read() == b"2"
+    skills = read(site, access, ref="b")
+    assert (skills.commit, skills.stale) == (second, "")
+    assert skills.bundles[0].files["x"].read() == b"2"
     (served.folder / "refs/heads/b").unlink()
     for _ in range(2):
         with pytest.raises(SourceNotFound):
@@ -596,23 +572,23 @@ def test_a_rewritten_branch_is_followed_and_a_deleted_one_is_gone(
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".."])
-def test_trees_that_would_reach_into_git_are_refused_and_the_last_state_stays(
+def test_hostile_tree_is_rejected_and_cache_stays(
     site: GitServer, access: GitAccess, served: GitRepo, name: str
 ) -> None:
     good = read(site, access)
     evil = served.tree([(FOLDER, served.files({"config": b"x"}), name)])
-    before = left_in(access)
+    before = list_cached_files(access)
     served.commit_tree(evil, "refs/heads/evil")
-    with pytest.raises(SourceUnavailable, match="git's own checks refuse"):
+    with pytest.raises(SourceUnavailable, match="git rejected its objects"):
         read(site, access, ref="evil")
-    assert left_in(access) == before
+    assert list_cached_files(access) == before
     served.commit_tree(evil)
-    found = read(site, access)
-    assert (found.commit, bool(found.stale)) == (good.commit, True)
+    skills = read(site, access)
+    assert (skills.commit, bool(skills.stale)) == (good.commit, True)
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "removed", "head", "objects"])
-def test_a_damaged_copy_is_made_anew(site: GitServer, access: GitAccess, damage: str) -> None:
+def test_damaged_clone_is_replaced(site: GitServer, access: GitAccess, damage: str) -> None:
     good = read(site, access)
     [repository] = Path(access.cache_directory).glob("git/*/repository")
     for pack in repository.glob("objects/pack/*.pack"):
@@ -628,24 +604,22 @@ def test_a_damaged_copy_is_made_anew(site: GitServer, access: GitAccess, damage:
         (repository / "HEAD").unlink()
     if damage == "objects":
         shutil.rmtree(repository / "objects")
-    found = read(site, access)
-    assert (found.commit, found.stale) == (good.commit, "")
-    assert contents(found.bundles[1]) == {"SKILL.md": PDF}
+    skills = read(site, access)
+    assert (skills.commit, skills.stale) == (good.commit, "")
+    assert contents(skills.bundles[1]) == {"SKILL.md": PDF}
 
 
-def test_a_copy_whose_files_alone_are_damaged_is_made_anew(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_clone_with_damaged_files_is_replaced(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     packs = Path(access.cache_directory).glob("git/*/repository/objects/pack/*.pack")
-    files = max(packs, key=lambda pack: pack.stat().st_mtime_ns)  # they came after the trees
+    files = max(packs, key=lambda pack: pack.stat().st_mtime_ns)  # fetched after the trees
     data = files.read_bytes()
     files.chmod(0o644)
     files.write_bytes(data[:30] + bytes(len(data) - 50) + data[-20:])
-    found = read(site, access)
-    assert found.stale == ""
-    assert contents(found.bundles[1]) == {"SKILL.md": PDF}
-    assert len(site.requests) == ONE_READING + 3 + ONE_READING
+    skills = read(site, access)
+    assert skills.stale == ""
+    assert contents(skills.bundles[1]) == {"SKILL.md": PDF}
+    assert len(site.requests) == REQUESTS_PER_READ + 3 + REQUESTS_PER_READ
 
 
 LOCKS = ("HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "refs/skillhall/*.lock")
@@ -668,7 +642,7 @@ def test_a_leftover_lock_of_git_does_not_stop_the_next_reader(
     assert not left.exists()
 
 
-def test_what_an_interrupted_run_left_is_swept(site: GitServer, access: GitAccess) -> None:
+def test_leftovers_of_interrupted_run_are_removed(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     [entry] = Path(access.cache_directory).glob("git/*")
     (entry / "new").mkdir()
@@ -676,13 +650,15 @@ def test_what_an_interrupted_run_left_is_swept(site: GitServer, access: GitAcces
     (entry / "repository/objects/pack/tmp_pack_x").write_bytes(b"x")
     (entry / "repository/shallow.lock").write_bytes(b"")
     assert read(site, access).stale == ""
-    assert not [path for path in left_in(access) if "tmp_" in path or path.endswith("shallow.lock")]
+    assert not [
+        path
+        for path in list_cached_files(access)
+        if "tmp_" in path or path.endswith("shallow.lock")
+    ]
     assert not (entry / "new").exists()
 
 
-def test_a_copy_that_has_grown_too_large_is_made_anew(
-    site: GitServer, access: GitAccess, served: GitRepo
-) -> None:
+def test_oversized_clone_is_replaced(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     read(site, access)
     [entry] = Path(access.cache_directory).glob("git/*")
     (entry / "repository/objects/pack/old.keep").write_bytes(NOISE)
@@ -691,26 +667,24 @@ def test_a_copy_that_has_grown_too_large_is_made_anew(
     assert not (entry / "repository/objects/pack/old.keep").exists()
 
 
-def test_a_host_that_takes_too_long_is_given_up_with_all_its_processes(
-    site: GitServer, access: GitAccess
-) -> None:
+def test_slow_host_times_out_and_processes_are_killed(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
     with pytest.raises(SourceTimedOut):
         read(site, hasty)
-    assert all_end_on(site)
-    assert left_in(access) == []
+    assert wait_for_git_processes(site)
+    assert list_cached_files(access) == []
 
 
-def test_a_slow_host_leaves_the_last_state(site: GitServer, access: GitAccess) -> None:
+def test_slow_host_with_cache_gives_stale_version(site: GitServer, access: GitAccess) -> None:
     read(site, access)
     site.release_event = threading.Event()
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
-    assert "takes too long" in read(site, hasty).stale
+    assert "timed out" in read(site, hasty).stale
 
 
 @pytest.mark.parametrize("filters", [True, False])
-def test_a_repository_that_is_too_large_is_refused_and_leaves_nothing(
+def test_oversized_repository_is_rejected_and_leaves_no_files(
     site: GitServer, access: GitAccess, served: GitRepo, filters: bool
 ) -> None:
     site.filters = filters
@@ -718,21 +692,21 @@ def test_a_repository_that_is_too_large_is_refused_and_leaves_nothing(
     limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     with pytest.raises(TooLarge):
         read(site, limited)
-    assert all_end_on(site)
-    assert left_in(access) == []
+    assert wait_for_git_processes(site)
+    assert list_cached_files(access) == []
 
 
-def test_files_that_unpack_to_too_much_are_refused(
+def test_files_that_unpack_beyond_limit_are_rejected(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     served.commit({"a/SKILL.md": PDF, "a/blank": bytes(600_000)})
     limited = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(max_bytes=500_000))
     with pytest.raises(TooLarge):
         read(site, limited)
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
-def test_a_copy_stays_when_the_repository_grows_too_large(
+def test_clone_stays_if_repository_grows_too_large(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
     good = read(site, access)
@@ -744,24 +718,24 @@ def test_a_copy_stays_when_the_repository_grows_too_large(
     assert read(site, access).commit == good.commit
 
 
-def test_a_tree_without_end_is_refused(site: GitServer, access: GitAccess, served: GitRepo) -> None:
+def test_endless_tree_is_rejected(site: GitServer, access: GitAccess, served: GitRepo) -> None:
     tree = served.files({"SKILL.md": PDF})
     for _ in range(12):
         tree = served.tree([(FOLDER, tree, str(number)) for number in range(10)])
     served.commit_tree(tree)
     with pytest.raises(TooLarge):
         read(site, access)
-    assert all_end_on(site)
+    assert wait_for_git_processes(site)
 
 
-def test_an_interrupt_ends_git_and_leaves_nothing(site: GitServer, access: GitAccess) -> None:
+def test_interrupt_kills_git_and_leaves_no_files(site: GitServer, access: GitAccess) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         read(site, GitAccess(access.cache_directory, LOOPBACK, progress=interrupt))
-    assert all_end_on(site)
-    assert left_in(access) == []
+    assert wait_for_git_processes(site)
+    assert list_cached_files(access) == []
 
 
 KILLED = """
@@ -788,7 +762,7 @@ def killed_reader(site: GitServer, access: GitAccess, path: str = "") -> Iterato
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_a_killed_reader_is_no_burden_to_the_next(
+def test_killed_reader_does_not_block_next(
     site: GitServer, access: GitAccess, is_known: bool
 ) -> None:
     if is_known:
@@ -797,7 +771,7 @@ def test_a_killed_reader_is_no_burden_to_the_next(
     with killed_reader(site, access):
         assert site.is_waiting.wait(120)
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
-    with pytest.raises(SourceTimedOut, match="others are reading it"):
+    with pytest.raises(SourceTimedOut, match="another process is reading it"):
         read(site, hasty)
     site.release_event.set()
     found = read(site, access)
@@ -839,36 +813,36 @@ def test_the_git_of_a_killed_reader_does_not_lock_out_the_next(
         end.join()
 
 
-def test_readers_at_the_same_time_ask_once(site: GitServer, access: GitAccess) -> None:
+def test_concurrent_readers_fetch_once(site: GitServer, access: GitAccess) -> None:
     site.release_event = threading.Event()
     with ThreadPoolExecutor(8) as pool:
         readings = [pool.submit(read, site, access) for _ in range(8)]
         assert site.is_waiting.wait(120)
         site.release_event.set()
-        found = [reading.result(60) for reading in readings]
-    assert len({snapshot.commit for snapshot in found}) == 1
-    assert all(len(snapshot.bundles) == 2 for snapshot in found)
-    assert len(site.requests) == ONE_READING
+        result = [reading.result(60) for reading in readings]
+    assert len({snapshot.commit for snapshot in result}) == 1
+    assert all(len(snapshot.bundles) == 2 for snapshot in result)
+    assert len(site.requests) == REQUESTS_PER_READ
 
 
-def test_errors_show_no_path_of_ours_and_no_token(
+def test_errors_have_no_local_paths_and_no_token(
     site: GitServer, access: GitAccess, served: GitRepo
 ) -> None:
-    (served.folder / "objects").rename(served.folder / "lost")  # git says why it fails
+    (served.folder / "objects").rename(served.folder / "lost")  # makes git fail with a message
     site.token = TOKEN
-    for asker in (access, with_token(access, site), with_token(access, site, "wrong")):
+    for variant in (access, with_token(access, site), with_token(access, site, "wrong")):
         with pytest.raises(SkillhallError) as caught:
-            read(site, asker)
-        said = f"{caught.value} {caught.value.hint}"
-        assert access.cache_directory not in said
-        assert TOKEN not in said
+            read(site, variant)
+        output = f"{caught.value} {caught.value.hint}"
+        assert access.cache_directory not in output
+        assert TOKEN not in output
 
 
-# The program
+# Git versions
 
 
 @pytest.mark.parametrize("version", ["", "2.30.2", "2.38.9", "nonsense"])
-def test_without_a_git_that_is_new_enough_nothing_is_read(
+def test_missing_or_old_git_raises(
     site: GitServer,
     access: GitAccess,
     tmp_path: Path,
@@ -882,35 +856,36 @@ def test_without_a_git_that_is_new_enough_nothing_is_read(
         (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     assert not is_git_available()
-    with pytest.raises(SourceUnavailable, match=r"needs git 2\.39") as caught:
+    with pytest.raises(SourceUnavailable, match=r"git 2\.39 or newer") as caught:
         read(site, access)
-    assert "install git" in caught.value.hint
+    assert "install or update git" in caught.value.hint
     assert site.requests == []
-    assert left_in(access) == []
+    assert list_cached_files(access) == []
 
 
 # ssh
 
 
-def test_ssh_is_told_the_address_and_asks_nobody(
-    site: GitServer, access: GitAccess, recorded: Path
+def test_ssh_gets_address_and_does_not_prompt(
+    site: GitServer, access: GitAccess, recording_git: Path
 ) -> None:
-    script = f'#!/bin/sh\necho "$@" > {recorded}/ssh-arguments\nenv > {recorded}/ssh-variables\n'
+    prefix = f"{recording_git}/ssh"
+    script = f'#!/bin/sh\necho "$@" > {prefix}-arguments\nenv > {prefix}-variables\n'
     script += f'for last; do :; done\ncd {site.root} && exec sh -c "$last"\n'
-    (recorded / "ssh").write_text(script, encoding="utf-8")
-    (recorded / "ssh").chmod(0o755)
+    (recording_git / "ssh").write_text(script, encoding="utf-8")
+    (recording_git / "ssh").chmod(0o755)
     agent = GitAccess(
         access.cache_directory,
         LOOPBACK,
         {"127.0.0.1": Secret(TOKEN)},
         ssh_agent_socket="/run/agent",
     )
-    found = read_git(GitRef("git@127.0.0.1:acme/skills.git", "pdf"), agent, source_text="x")
-    assert contents(found.bundles[0]) == {"SKILL.md": PDF}
-    arguments = (recorded / "ssh-arguments").read_text(encoding="utf-8").split()
+    skills = read_git(GitRef("git@127.0.0.1:acme/skills.git", "pdf"), agent, source_text="x")
+    assert contents(skills.bundles[0]) == {"SKILL.md": PDF}
+    arguments = (recording_git / "ssh-arguments").read_text(encoding="utf-8").split()
     for option in ("BatchMode=yes", "StrictHostKeyChecking=yes", "HostName=127.0.0.1"):
         assert f"-o{option}" in arguments
     assert "-oHostKeyAlias=127.0.0.1" in arguments
-    variables = (recorded / "ssh-variables").read_text(encoding="utf-8")
+    variables = (recording_git / "ssh-variables").read_text(encoding="utf-8")
     assert "SSH_AUTH_SOCK=/run/agent" in variables
     assert "Basic" not in variables

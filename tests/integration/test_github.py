@@ -1,4 +1,4 @@
-"""Skills from a stand-in for GitHub: what arrives, what is asked, and what is refused."""
+"""Skills from a fake GitHub: results, requests and rejections."""
 
 import gzip
 import json
@@ -66,7 +66,7 @@ def github() -> Iterator[GitHubApiServer]:
 
 @pytest.fixture
 def read(github: GitHubApiServer, tmp_path: Path) -> Reader:
-    """Reads what a text names, with a cache."""
+    """Return a function that reads a reference with a cache."""
 
     def read(text: str, token: str = "", **changes: object) -> RepositorySkills:
         tokens = {f"127.0.0.1:{github.api.port}": Secret(token)} if token else {}
@@ -95,34 +95,30 @@ def only(snapshot: RepositorySkills) -> Bundle:
     return bundle
 
 
-# What arrives
+# Content
 
 
-def test_a_skill_of_few_files_takes_a_request_for_each(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_few_files_are_fetched_one_by_one(github: GitHubApiServer, read: Reader) -> None:
     script = RepoFile(b"\x00\xff", EXECUTABLE)
     sha = commit(github, FEW | {"skills/pdf/run": script, "skills/other/SKILL.md": b"x"})
-    found = read("acme/skills/pdf")
-    assert (found.commit, found.stale) == (sha, "")
-    assert only(found).folder == "skills/pdf"
-    assert contents(only(found)) == {"SKILL.md": SKILL, "run": b"\x00\xff"}
-    assert [file.executable for file in only(found).files.values()] == [False, True]
+    skills = read("acme/skills/pdf")
+    assert (skills.commit, skills.stale) == (sha, "")
+    assert only(skills).folder == "skills/pdf"
+    assert contents(only(skills)) == {"SKILL.md": SKILL, "run": b"\x00\xff"}
+    assert [file.executable for file in only(skills).files.values()] == [False, True]
     assert github.requested_targets[:2] == ["commits/HEAD", f"git/trees/{sha}?recursive=1"]
     assert len(github.requested_targets) == 4
 
 
-def test_a_skill_of_many_files_comes_as_one_archive(github: GitHubApiServer, read: Reader) -> None:
+def test_many_files_are_fetched_as_archive(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW | MANY | {"other/big": b"x" * 500_000})
     bundle = only(read("acme/skills/skills/pdf"))
-    wanted = {path.removeprefix("skills/pdf/"): data for path, data in MANY.items()}
-    assert contents(bundle) == wanted | {"SKILL.md": SKILL}
+    expected = {path.removeprefix("skills/pdf/"): data for path, data in MANY.items()}
+    assert contents(bundle) == expected | {"SKILL.md": SKILL}
     assert github.requested_targets[2:] == [f"tarball/{sha}"]
 
 
-def test_an_archive_that_git_itself_makes_is_read(
-    github: GitHubApiServer, read: Reader, tmp_path: Path
-) -> None:
+def test_archive_of_git_is_read(github: GitHubApiServer, read: Reader, tmp_path: Path) -> None:
     folder = tmp_path / "repository"
     skill = folder / "skills" / "pdf"
     (skill / ("deep" * 20) / ("deeper" * 20)).mkdir(parents=True)
@@ -145,71 +141,67 @@ def test_an_archive_that_git_itself_makes_is_read(
     assert "blobs" not in " ".join(github.requested_targets)
 
 
-def test_a_skill_at_the_top_takes_the_whole_repository_and_no_name(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_root_skill_has_all_files_and_no_name(github: GitHubApiServer, read: Reader) -> None:
     commit(github, {"SKILL.md": SKILL, "a/b.md": b"b"})
     bundle = only(read("acme/skills"))
     assert (bundle.folder, sorted(bundle.files)) == ("", ["SKILL.md", "a/b.md"])
 
 
-def test_all_skills_of_a_repository_arrive_in_order(github: GitHubApiServer, read: Reader) -> None:
+def test_all_skills_are_returned_in_order(github: GitHubApiServer, read: Reader) -> None:
     commit(github, {f"skills/{name}/SKILL.md": make_skill_md(name) for name in "cab"})
-    found = read("acme/skills")
-    assert [bundle.folder for bundle in found.bundles] == ["skills/a", "skills/b", "skills/c"]
+    skills = read("acme/skills")
+    assert [bundle.folder for bundle in skills.bundles] == ["skills/a", "skills/b", "skills/c"]
 
 
 @pytest.mark.parametrize("ref", ["v1", "feature/new", "0.1.x"])
-def test_a_branch_or_tag_is_followed(github: GitHubApiServer, read: Reader, ref: str) -> None:
+def test_branch_or_tag_is_resolved(github: GitHubApiServer, read: Reader, ref: str) -> None:
     commit(github, {"pdf/SKILL.md": b"old"}, ref)
     commit(github, {"pdf/SKILL.md": b"new"})
     assert contents(only(read(f"acme/skills/pdf@{ref}"))) == {"SKILL.md": b"old"}
 
 
-def test_a_whole_commit_id_is_not_looked_up(github: GitHubApiServer, read: Reader) -> None:
+def test_full_commit_id_is_not_resolved(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW)
     assert read(f"acme/skills/pdf@{sha}").commit == sha
     assert github.requested_targets[0].startswith("git/trees/")
 
 
-def test_a_page_of_a_branch_with_slashes_is_understood(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_page_of_branch_with_slashes_is_resolved(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW, "release/2.x")
-    found = read("https://github.com/acme/skills/tree/release/2.x/skills/pdf")
-    assert only(found).folder == "skills/pdf"
+    skills = read("https://github.com/acme/skills/tree/release/2.x/skills/pdf")
+    assert only(skills).folder == "skills/pdf"
     assert github.requested_targets[:2] == ["commits/release", "commits/release/2.x"]
 
 
-def test_a_renamed_repository_is_found(github: GitHubApiServer, read: Reader) -> None:
+def test_renamed_repository_is_found(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | MANY)
     github.renamed["acme/former"] = "acme/skills"
     assert len(only(read("acme/former/pdf")).files) == 21
 
 
-def test_a_server_of_ones_own_has_its_api_below_a_path(tmp_path: Path) -> None:
+def test_self_hosted_api_with_path_prefix_is_used(tmp_path: Path) -> None:
     with run_github_api_server("/api/v3") as site:
         site.repositories["acme/skills"] = Repository()
         commit(site, FEW)
         access = GitHubAccess(site.api_url, LOOPBACK)
-        found = read_github(
+        skills = read_github(
             GitHubRef("acme", "skills", "pdf"), access, source_text="acme/skills/pdf"
         )
-        assert contents(only(found)) == {"SKILL.md": SKILL}
+        assert contents(only(skills)) == {"SKILL.md": SKILL}
 
 
-def test_progress_is_told_while_an_archive_comes(github: GitHubApiServer, read: Reader) -> None:
+def test_progress_of_archive_is_reported(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | MANY)
-    told: list[tuple[int, int]] = []
-    read("acme/skills/pdf", progress=lambda *counts: told.append(counts))
-    assert told
-    assert all(0 < count <= size for count, size in told)
+    reports: list[tuple[int, int]] = []
+    read("acme/skills/pdf", progress=lambda *counts: reports.append(counts))
+    assert reports
+    assert all(0 < count <= size for count, size in reports)
 
 
-# What is left out
+# Skipped files
 
 
-def test_links_and_submodules_are_left_out_with_findings(
+def test_links_and_submodules_are_skipped_with_findings(
     github: GitHubApiServer, read: Reader
 ) -> None:
     odd = {
@@ -220,8 +212,8 @@ def test_links_and_submodules_are_left_out_with_findings(
     commit(github, FEW | MANY | odd)
     bundle = only(read("acme/skills/pdf"))
     assert not {"link", "module", "odd"} & set(bundle.files)
-    found = [(finding.code, finding.path) for finding in bundle.findings]
-    assert found == [(Code.FILE_LEFT_OUT, path) for path in ("link", "module", "odd")]
+    result = [(finding.code, finding.path) for finding in bundle.findings]
+    assert result == [(Code.FILE_LEFT_OUT, path) for path in ("link", "module", "odd")]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +234,7 @@ def test_links_and_submodules_are_left_out_with_findings(
         "ends ",
     ],
 )
-def test_an_unsafe_path_is_left_out_with_a_finding(
+def test_unsafe_path_is_skipped_with_finding(
     github: GitHubApiServer, read: Reader, path: str
 ) -> None:
     commit(github, FEW | {f"skills/pdf/{path}": b"x"})
@@ -251,25 +243,21 @@ def test_an_unsafe_path_is_left_out_with_a_finding(
     assert [finding.code for finding in bundle.findings] == [Code.FILE_LEFT_OUT]
 
 
-def test_names_that_are_one_on_some_systems_all_arrive_and_are_told(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_colliding_names_are_kept_and_reported(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | {"skills/pdf/A/x": b"1", "skills/pdf/a/x": b"2", "skills/pdf/a/y": b"3"})
     bundle = only(read("acme/skills/pdf"))
     assert sorted(bundle.files) == ["A/x", "SKILL.md", "a/x", "a/y"]
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.CASE_COLLISION, "a")]
 
 
-def test_a_file_that_is_too_large_is_left_out_and_not_asked_for(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_oversized_file_is_skipped_and_not_fetched(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW | {"skills/pdf/huge": b""})
     tree = tree_of(github.repositories["acme/skills"].commits[sha])
     huge = [
         e | ({"size": 11 << 20, "sha": "2" * 40} if e["path"] == "skills/pdf/huge" else {})
         for e in tree
     ]
-    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = told(
+    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = respond_json(
         {"tree": huge, "truncated": False}
     )
     bundle = only(read("acme/skills/pdf"))
@@ -277,7 +265,7 @@ def test_a_file_that_is_too_large_is_left_out_and_not_asked_for(
     assert len(github.requested_targets) == 3
 
 
-def test_skills_that_are_too_large_together_are_refused_before_they_are_asked_for(
+def test_oversized_skills_are_rejected_before_fetching(
     github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, FEW)
@@ -286,7 +274,7 @@ def test_skills_that_are_too_large_together_are_refused_before_they_are_asked_fo
         for name in "abc"
         for n, file in enumerate(["SKILL.md", *"123456789"])
     ]
-    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = told(
+    github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = respond_json(
         {"tree": tree, "truncated": False}
     )
     with pytest.raises(TooLarge):
@@ -294,46 +282,44 @@ def test_skills_that_are_too_large_together_are_refused_before_they_are_asked_fo
     assert len(github.requested_targets) == 2
 
 
-def told(value: object) -> Route:
+def respond_json(value: object) -> Route:
     return respond(body=json.dumps(value).encode())
 
 
-# What is not there
+# Missing sources
 
 
-def test_a_repository_that_is_not_there_is_named(github: GitHubApiServer, read: Reader) -> None:
+def test_missing_repository_is_named_in_error(github: GitHubApiServer, read: Reader) -> None:
     with pytest.raises(SourceNotFound, match="acme/nothing") as caught:
         read("acme/nothing/pdf")
     assert "GITHUB_TOKEN" in caught.value.hint
 
 
-def test_a_ref_that_is_not_there_is_named(github: GitHubApiServer, read: Reader) -> None:
+def test_missing_ref_is_named_in_error(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     with pytest.raises(SourceNotFound, match="acme/skills@v9'"):
         read("acme/skills/pdf@v9")
 
 
-def test_a_commit_that_is_not_there_is_named(github: GitHubApiServer, read: Reader) -> None:
+def test_missing_commit_is_named_in_error(github: GitHubApiServer, read: Reader) -> None:
     with pytest.raises(SourceNotFound, match=f"acme/skills@{'1' * 40}"):
         read(f"acme/skills/pdf@{'1' * 40}")
 
 
-def test_a_skill_that_is_not_there_is_told_with_the_nearest(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_missing_skill_error_suggests_close_matches(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     with pytest.raises(SkillNotFound) as caught:
         read("acme/skills/pdg")
     assert caught.value.close == ("pdf",)
 
 
-def test_a_folder_without_a_skill_is_told_apart(github: GitHubApiServer, read: Reader) -> None:
+def test_folder_without_skill_raises_no_skill(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | {"docs/a.md": b"x"})
     with pytest.raises(NoSkillThere, match=r"No SKILL.md found in 'acme/skills/docs'"):
         read("acme/skills/docs")
 
 
-def test_a_repository_without_a_commit_has_no_skill(github: GitHubApiServer, read: Reader) -> None:
+def test_empty_repository_raises_no_skill(github: GitHubApiServer, read: Reader) -> None:
     with pytest.raises(NoSkillThere):
         read("acme/skills")
 
@@ -341,9 +327,7 @@ def test_a_repository_without_a_commit_has_no_skill(github: GitHubApiServer, rea
 # Tokens
 
 
-def test_a_private_repository_is_shown_to_a_token_only(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_private_repository_needs_token(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     github.private.add("acme/skills")
     github.tokens.add(TOKEN)
@@ -355,7 +339,7 @@ def test_a_private_repository_is_shown_to_a_token_only(
 
 
 @pytest.mark.parametrize("ref", ["main", "commit"])
-def test_what_one_token_read_is_not_given_to_another(
+def test_cache_is_not_shared_between_tokens(
     github: GitHubApiServer, read: Reader, ref: str
 ) -> None:
     sha = commit(github, FEW)
@@ -370,37 +354,35 @@ def test_what_one_token_read_is_not_given_to_another(
             read(text, stranger)
 
 
-def test_a_token_does_not_follow_to_where_archives_are(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_token_is_not_sent_to_archive_host(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | MANY)
     github.tokens.add(TOKEN)
     read("acme/skills/pdf", TOKEN)
-    assert all(asked.headers["authorization"] == f"Bearer {TOKEN}" for asked in github.api.requests)
-    [asked] = github.archives.requests
-    assert "authorization" not in asked.headers
+    assert all(
+        request.headers["authorization"] == f"Bearer {TOKEN}" for request in github.api.requests
+    )
+    [request] = github.archives.requests
+    assert "authorization" not in request.headers
 
 
-def test_a_token_for_another_host_is_not_sent(github: GitHubApiServer, read: Reader) -> None:
+def test_token_of_other_host_is_not_sent(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     read("acme/skills/pdf", tokens={"api.github.com": Secret(TOKEN), "127.0.0.1": Secret(TOKEN)})
-    assert not any("authorization" in asked.headers for asked in github.api.requests)
+    assert not any("authorization" in request.headers for request in github.api.requests)
 
 
-def test_a_token_that_is_refused_is_said_so_and_nothing_old_is_given(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_rejected_token_raises_without_stale_version(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     github.tokens.add(TOKEN)
     read("acme/skills/pdf", TOKEN)
     github.tokens.clear()
-    with pytest.raises(SourceUnavailable, match="refuses the token") as caught:
+    with pytest.raises(SourceUnavailable, match="rejected the token") as caught:
         read("acme/skills/pdf", TOKEN)
     assert "GITHUB_TOKEN" in caught.value.hint
     assert TOKEN not in f"{caught.value} {caught.value.hint}"
 
 
-def test_a_token_with_a_line_break_is_refused_without_repeating_it(
+def test_token_with_line_break_is_rejected_and_not_repeated(
     github: GitHubApiServer, read: Reader
 ) -> None:
     with pytest.raises(SourceUnavailable, match="not a line") as caught:
@@ -409,22 +391,22 @@ def test_a_token_with_a_line_break_is_refused_without_repeating_it(
     assert github.api.requests == []
 
 
-def test_no_file_of_the_cache_names_or_holds_the_token(
+def test_cache_does_not_contain_token(
     github: GitHubApiServer, read: Reader, tmp_path: Path
 ) -> None:
     commit(github, FEW)
     github.tokens.add(TOKEN)
     read("acme/skills/pdf", TOKEN)
-    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-    assert kept
-    assert not any(TOKEN.encode() in path.read_bytes() + str(path).encode() for path in kept)
-    assert {path.stat().st_mode & 0o077 for path in kept} == {0} or os.name == "nt"
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert files
+    assert not any(TOKEN.encode() in path.read_bytes() + str(path).encode() for path in files)
+    assert {path.stat().st_mode & 0o077 for path in files} == {0} or os.name == "nt"
 
 
-# The second time
+# Cache
 
 
-def test_an_unchanged_skill_costs_one_conditional_request(
+def test_unchanged_skill_needs_one_conditional_request(
     github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, FEW | MANY)
@@ -436,7 +418,7 @@ def test_an_unchanged_skill_costs_one_conditional_request(
     assert github.api.requests[0].headers["if-none-match"] == f'"{sha}"'
 
 
-def test_a_new_commit_is_noticed_and_unchanged_skills_are_not_fetched_again(
+def test_new_commit_does_not_refetch_unchanged_skills(
     github: GitHubApiServer, read: Reader
 ) -> None:
     commit(github, FEW | MANY)
@@ -447,7 +429,7 @@ def test_a_new_commit_is_noticed_and_unchanged_skills_are_not_fetched_again(
     assert github.requested_targets == ["commits/HEAD", f"git/trees/{new}?recursive=1"]
 
 
-def test_without_a_cache_everything_is_asked_again(
+def test_disabled_cache_fetches_everything_again(
     github: GitHubApiServer, read: Reader, tmp_path: Path
 ) -> None:
     commit(github, FEW)
@@ -458,7 +440,7 @@ def test_without_a_cache_everything_is_asked_again(
 
 
 @pytest.mark.parametrize("what", ["nothing", "noise", "folder", "unwritable"])
-def test_a_damaged_cache_counts_as_none(
+def test_damaged_cache_is_ignored(
     github: GitHubApiServer, read: Reader, tmp_path: Path, what: str
 ) -> None:
     commit(github, FEW)
@@ -475,7 +457,7 @@ def test_a_damaged_cache_counts_as_none(
     assert contents(only(read("acme/skills/pdf"))) == {"SKILL.md": SKILL}
 
 
-# When GitHub does not answer
+# Outages
 
 
 @pytest.mark.parametrize(
@@ -489,7 +471,7 @@ def test_a_damaged_cache_counts_as_none(
     ],
 )
 @pytest.mark.parametrize("text", ["acme/skills/pdf", "acme/skills/pdf@main"])
-def test_what_was_read_before_is_given_and_marked_as_old(
+def test_outage_gives_stale_version(
     github: GitHubApiServer, read: Reader, text: str, down: Route
 ) -> None:
     sha = commit(github, FEW | MANY)
@@ -500,18 +482,18 @@ def test_what_was_read_before_is_given_and_marked_as_old(
     assert "127.0.0.1" in second.stale
 
 
-def test_a_new_commit_whose_files_do_not_come_leaves_the_old_one(
+def test_new_commit_without_files_gives_stale_version(
     github: GitHubApiServer, read: Reader
 ) -> None:
     old = commit(github, FEW)
     read("acme/skills/pdf")
     new = commit(github, {"skills/pdf/SKILL.md": SKILL + b"new"})
     github.route_overrides[f"/repos/acme/skills/git/trees/{new}"] = respond("500 Broken")
-    found = read("acme/skills/pdf")
-    assert (found.commit, "status 500" in found.stale) == (old, True)
+    skills = read("acme/skills/pdf")
+    assert (skills.commit, "status 500" in skills.stale) == (old, True)
 
 
-def test_what_was_never_read_is_not_made_up(github: GitHubApiServer, read: Reader) -> None:
+def test_outage_without_cache_raises(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW | {"skills/docx/SKILL.md": make_skill_md("docx")})
     read("acme/skills/pdf")
     github.is_rate_limited = True
@@ -521,7 +503,7 @@ def test_what_was_never_read_is_not_made_up(github: GitHubApiServer, read: Reade
     assert "GITHUB_TOKEN" in caught.value.hint
 
 
-def test_a_limit_with_a_token_does_not_advise_a_token(
+def test_rate_limit_with_token_does_not_suggest_token(
     github: GitHubApiServer, read: Reader
 ) -> None:
     github.tokens.add(TOKEN)
@@ -531,9 +513,7 @@ def test_a_limit_with_a_token_does_not_advise_a_token(
     assert "GITHUB_TOKEN" not in caught.value.hint
 
 
-def test_a_repository_that_was_removed_is_not_given_from_the_cache(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_removed_repository_is_not_served_from_cache(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     read("acme/skills/pdf")
     del github.repositories["acme/skills"]
@@ -541,18 +521,16 @@ def test_a_repository_that_was_removed_is_not_given_from_the_cache(
         read("acme/skills/pdf")
 
 
-def test_a_silent_api_runs_out_of_time(github: GitHubApiServer, read: Reader) -> None:
+def test_silent_api_times_out(github: GitHubApiServer, read: Reader) -> None:
     github.outage_route = never_respond
     with pytest.raises(SourceTimedOut):
         read("acme/skills/pdf", network=HASTY)
 
 
-# Hostile answers
+# Hostile responses
 
 
-def test_an_api_at_a_private_address_is_refused_before_connecting(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_api_at_private_address_is_rejected(github: GitHubApiServer, read: Reader) -> None:
     commit(github, FEW)
     with pytest.raises(SourceRejected) as caught:
         read("acme/skills/pdf", policy=PUBLIC_ONLY)
@@ -560,13 +538,13 @@ def test_an_api_at_a_private_address_is_refused_before_connecting(
     assert github.api.requests == []
 
 
-def test_an_archive_is_not_followed_to_a_private_address(
+def test_archive_redirect_to_private_address_is_rejected(
     github: GitHubApiServer, read: Reader
 ) -> None:
     sha = commit(github, FEW | MANY)
-    place = {"Location": "http://169.254.169.254/latest"}
+    location = {"Location": "http://169.254.169.254/latest"}
     github.route_overrides[f"/repos/acme/skills/tarball/{sha}"] = respond(
-        "302 Found", headers=place
+        "302 Found", headers=location
     )
     with pytest.raises(SourceRejected):
         read("acme/skills/pdf")
@@ -576,9 +554,9 @@ def test_an_archive_is_not_followed_to_a_private_address(
     "body",
     [b"", b"<!DOCTYPE html><title>Sign in</title>", b"main", b"\xff" * 40, b"{}", b"a" * 39],
 )
-def test_no_commit_id_cannot_be_read(github: GitHubApiServer, read: Reader, body: bytes) -> None:
+def test_invalid_commit_id_is_malformed(github: GitHubApiServer, read: Reader, body: bytes) -> None:
     github.route_overrides["/repos/acme/skills/commits/HEAD"] = respond(body=body)
-    with pytest.raises(SourceUnavailable, match="its answer cannot be read"):
+    with pytest.raises(SourceUnavailable, match="the response is malformed"):
         read("acme/skills/pdf")
 
 
@@ -604,15 +582,15 @@ ENTRY = {"path": "skills/pdf/SKILL.md", "mode": FILE, "sha": "1" * 40, "size": 1
         b'{"tree": [], "truncated": false, "x": ' + b"9" * 5000 + b"}",
     ],
 )
-def test_no_tree_cannot_be_read(github: GitHubApiServer, read: Reader, body: bytes) -> None:
+def test_invalid_tree_is_malformed(github: GitHubApiServer, read: Reader, body: bytes) -> None:
     sha = commit(github, FEW)
     github.route_overrides[f"/repos/acme/skills/git/trees/{sha}"] = respond(body=body)
-    with pytest.raises(SourceUnavailable, match="its answer cannot be read"):
+    with pytest.raises(SourceUnavailable, match="the response is malformed"):
         read("acme/skills/pdf")
 
 
 @pytest.mark.parametrize("path", ["commits/HEAD", "git/trees/{sha}", "git/blobs/{blob}"])
-def test_an_endless_answer_is_cut(github: GitHubApiServer, read: Reader, path: str) -> None:
+def test_endless_response_is_rejected(github: GitHubApiServer, read: Reader, path: str) -> None:
     sha = commit(github, FEW)
     target = path.format(sha=sha, blob=RepoFile(SKILL).sha)
     github.route_overrides[f"/repos/acme/skills/{target}"] = respond_endlessly(
@@ -635,7 +613,7 @@ def test_an_endless_answer_is_cut(github: GitHubApiServer, read: Reader, path: s
         respond("500 Broken"),
     ],
 )
-def test_a_file_that_is_not_what_the_commit_holds_fails_the_skill(
+def test_file_that_does_not_match_commit_raises(
     github: GitHubApiServer, read: Reader, route: Route
 ) -> None:
     commit(github, FEW | {"skills/pdf/a": b"a"})
@@ -645,12 +623,14 @@ def test_a_file_that_is_not_what_the_commit_holds_fails_the_skill(
 
 
 TOP = "acme-skills-1234567"
-WHOLE = FEW | MANY
+ALL_FILES = FEW | MANY
 
 
 def members(*more: TarEntry) -> list[TarEntry]:
     files = [
-        TarEntry(f"{TOP}/{path}", data) for path, data in WHOLE.items() if isinstance(data, bytes)
+        TarEntry(f"{TOP}/{path}", data)
+        for path, data in ALL_FILES.items()
+        if isinstance(data, bytes)
     ]
     return [*more, *files]
 
@@ -670,10 +650,10 @@ def members(*more: TarEntry) -> list[TarEntry]:
         TarEntry(TOP.encode() + b"/\xff\xfe", b"x"),
     ],
 )
-def test_strange_members_of_an_archive_are_passed_by(
+def test_unexpected_archive_members_are_ignored(
     github: GitHubApiServer, read: Reader, strange: TarEntry
 ) -> None:
-    sha = commit(github, WHOLE)
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members(strange))
     bundle = only(read("acme/skills/pdf"))
     assert contents(bundle)["SKILL.md"] == SKILL
@@ -698,34 +678,30 @@ def test_strange_members_of_an_archive_are_passed_by(
         gzip.compress(b"") + gzip.compress(make_tar(*members())),
     ],
 )
-def test_an_archive_that_makes_no_sense_is_refused(
-    github: GitHubApiServer, read: Reader, data: bytes
-) -> None:
-    sha = commit(github, WHOLE)
+def test_malformed_archive_is_rejected(github: GitHubApiServer, read: Reader, data: bytes) -> None:
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = data
     with pytest.raises(ArchiveRejected):
         read("acme/skills/pdf")
 
 
-def test_an_archive_that_unpacks_to_far_more_than_it_is_is_refused(
-    github: GitHubApiServer, read: Reader
-) -> None:
-    sha = commit(github, WHOLE)
+def test_archive_bomb_is_rejected(github: GitHubApiServer, read: Reader) -> None:
+    sha = commit(github, ALL_FILES)
     bomb = make_tgz(*members(TarEntry(f"{TOP}/a", bytes(66 << 20))))
     github.repositories["acme/skills"].archives[sha] = bomb
     with pytest.raises(TooLarge, match="times its packed size"):
         read("acme/skills/pdf")
 
 
-def test_files_that_an_archive_lacks_are_asked_for(github: GitHubApiServer, read: Reader) -> None:
-    sha = commit(github, WHOLE)
+def test_files_missing_in_archive_are_fetched(github: GitHubApiServer, read: Reader) -> None:
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-3])
     assert len(only(read("acme/skills/pdf")).files) == 21
     assert len([target for target in github.requested_targets if "blobs" in target]) == 3
 
 
-def test_a_file_that_is_nowhere_fails_the_skill(github: GitHubApiServer, read: Reader) -> None:
-    sha = commit(github, WHOLE)
+def test_missing_file_raises(github: GitHubApiServer, read: Reader) -> None:
+    sha = commit(github, ALL_FILES)
     github.repositories["acme/skills"].archives[sha] = make_tgz(*members()[:-1])
     lost = RepoFile(MANY["skills/pdf/references/19.md"]).sha
     github.route_overrides[f"/repos/acme/skills/git/blobs/{lost}"] = respond("404 Not Found")
@@ -733,19 +709,15 @@ def test_a_file_that_is_nowhere_fails_the_skill(github: GitHubApiServer, read: R
         read("acme/skills/pdf")
 
 
-def test_an_archive_that_lacks_nearly_everything_fails_the_skill(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_archive_without_most_files_raises(github: GitHubApiServer, read: Reader) -> None:
     sha = commit(github, FEW | {f"skills/pdf/{n}": b"%d" % n for n in range(50)})
     github.repositories["acme/skills"].archives[sha] = make_tgz(TarEntry(f"{TOP}/x"))
-    with pytest.raises(SourceUnavailable, match="lacks 51 files"):
+    with pytest.raises(SourceUnavailable, match="51 files are missing"):
         read("acme/skills/pdf")
 
 
-def test_an_archive_that_never_ends_is_not_waited_for_when_all_is_there(
-    github: GitHubApiServer, read: Reader
-) -> None:
-    sha = commit(github, WHOLE)
+def test_endless_archive_is_read_only_as_needed(github: GitHubApiServer, read: Reader) -> None:
+    sha = commit(github, ALL_FILES)
     data = archive_of(github.repositories["acme/skills"].commits[sha], sha, TOP)
     github.route_overrides[f"/acme/skills/legacy.tar.gz/{sha}"] = respond_endlessly(
         b"HTTP/1.1 200 OK\r\n\r\n" + data
@@ -753,11 +725,9 @@ def test_an_archive_that_never_ends_is_not_waited_for_when_all_is_there(
     assert len(only(read("acme/skills/pdf")).files) == 21
 
 
-def test_a_tree_that_was_cut_is_completed_from_the_archive(
-    github: GitHubApiServer, read: Reader
-) -> None:
+def test_truncated_tree_is_read_from_archive(github: GitHubApiServer, read: Reader) -> None:
     odd = {"skills/pdf/run": RepoFile(b"r", EXECUTABLE), "skills/pdf/l": RepoFile(b"x", LINK)}
-    commit(github, WHOLE | odd)
+    commit(github, ALL_FILES | odd)
     github.repositories["acme/skills"].is_truncated = True
     bundle = only(read("acme/skills/pdf"))
     assert len(bundle.files) == 22
@@ -765,14 +735,14 @@ def test_a_tree_that_was_cut_is_completed_from_the_archive(
     assert [finding.path for finding in bundle.findings] == ["l"]
 
 
-def test_many_readers_at_once_share_one_cache(github: GitHubApiServer, read: Reader) -> None:
-    commit(github, WHOLE)
-    found: list[RepositorySkills] = []
+def test_concurrent_readers_share_cache(github: GitHubApiServer, read: Reader) -> None:
+    commit(github, ALL_FILES)
+    result: list[RepositorySkills] = []
     threads = [
-        threading.Thread(target=lambda: found.append(read("acme/skills/pdf"))) for _ in range(6)
+        threading.Thread(target=lambda: result.append(read("acme/skills/pdf"))) for _ in range(6)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(120)
-    assert [len(only(snapshot).files) for snapshot in found] == [21] * 6
+    assert [len(only(snapshot).files) for snapshot in result] == [21] * 6

@@ -1,4 +1,4 @@
-"""Skill folders that are linked from outside the roots: refused, unless they are allowed."""
+"""Skill folders linked from outside the roots: rejected unless allowed."""
 
 from pathlib import Path
 
@@ -38,9 +38,7 @@ def follow(*roots: Path, profile: str = "lenient") -> Catalog:
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_linked_skill_folder_is_loaded_if_it_is_allowed(
-    root: Path, tmp_path: Path, profile: str
-) -> None:
+def test_linked_skill_folder_is_loaded_if_allowed(root: Path, tmp_path: Path, profile: str) -> None:
     outside = write_skill(tmp_path / "outside" / "pdf")
     (outside / "notes.md").write_text("Notes.", encoding="utf-8")
     (root / "pdf").symlink_to(outside)
@@ -55,7 +53,7 @@ def test_a_linked_skill_folder_is_loaded_if_it_is_allowed(
     ]
 
 
-def test_a_linked_folder_of_skills_is_searched(root: Path, tmp_path: Path) -> None:
+def test_linked_folder_of_skills_is_searched(root: Path, tmp_path: Path) -> None:
     write_skill(tmp_path / "team" / "pdf")
     write_skill(tmp_path / "team" / "office" / "docx")
     (root / "team").symlink_to(tmp_path / "team")
@@ -72,7 +70,7 @@ def test_link_loops_end(root: Path, tmp_path: Path) -> None:
     assert names(follow(root)) == ["good"]
 
 
-def test_a_folder_that_several_links_lead_to_is_read_once(root: Path, tmp_path: Path) -> None:
+def test_folder_with_several_links_is_read_once(root: Path, tmp_path: Path) -> None:
     outside = write_skill(tmp_path / "outside" / "pdf")
     for name in ("a", "b"):
         (root / name).symlink_to(outside)
@@ -81,7 +79,7 @@ def test_a_folder_that_several_links_lead_to_is_read_once(root: Path, tmp_path: 
     assert codes_at(catalog, root / "b") == ["same-file"]
 
 
-def test_a_link_inside_a_linked_folder_does_not_lead_further(root: Path, tmp_path: Path) -> None:
+def test_link_inside_linked_folder_is_not_followed(root: Path, tmp_path: Path) -> None:
     write_skill(tmp_path / "secret" / "pdf")
     write_skill(tmp_path / "team" / "docx")
     (tmp_path / "team" / "pdf").symlink_to(tmp_path / "secret" / "pdf")
@@ -92,7 +90,7 @@ def test_a_link_inside_a_linked_folder_does_not_lead_further(root: Path, tmp_pat
     assert codes_at(catalog, root / "team/pdf") == ["link-outside"]
 
 
-def test_files_that_are_links_stay_refused(root: Path, tmp_path: Path) -> None:
+def test_linked_files_stay_rejected(root: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text(skill_text("secret"), encoding="utf-8")
     (root / "file").mkdir()
     (root / "file" / "SKILL.md").symlink_to(tmp_path / "secret.md")
@@ -107,7 +105,7 @@ def test_files_that_are_links_stay_refused(root: Path, tmp_path: Path) -> None:
         read_skill_file(skill, "secret.md")
 
 
-def test_a_target_that_is_swapped_for_a_link_is_not_read(root: Path, tmp_path: Path) -> None:
+def test_target_swapped_for_link_is_not_read(root: Path, tmp_path: Path) -> None:
     outside = write_skill(tmp_path / "outside" / "pdf")
     (root / "pdf").symlink_to(outside)
     (skill,) = follow(root)
@@ -118,13 +116,13 @@ def test_a_target_that_is_swapped_for_a_link_is_not_read(root: Path, tmp_path: P
         read_skill(skill)
 
 
-def test_a_link_into_a_git_folder_stays_refused(root: Path, tmp_path: Path) -> None:
+def test_link_into_git_folder_stays_rejected(root: Path, tmp_path: Path) -> None:
     write_skill(tmp_path / ".git" / "pdf")
     (root / "pdf").symlink_to(tmp_path / ".git" / "pdf")
     assert names(follow(root)) == []
 
 
-def test_an_agents_config_allows_links_for_one_source(root: Path, tmp_path: Path) -> None:
+def test_agent_config_allows_links_per_source(root: Path, tmp_path: Path) -> None:
     (root / "pdf").symlink_to(write_skill(tmp_path / "outside" / "pdf"))
     settings = settings_for(tmp_path)
     refused = InstructionSkills([InstructionSource("root")], settings)
@@ -133,10 +131,10 @@ def test_an_agents_config_allows_links_for_one_source(root: Path, tmp_path: Path
     assert str(root / "pdf/SKILL.md") in allowed.text
 
 
-# What the index remembers about bodies
+# Bodies in the head cache
 
 
-def test_list_agrees_with_validate_once_a_body_was_checked(root: Path, tmp_path: Path) -> None:
+def test_list_agrees_with_validate_after_body_check(root: Path, tmp_path: Path) -> None:
     skill = write_skill(root / "pdf")
     with (skill / "SKILL.md").open("ab") as file:
         file.write(b"x" * 5000 + b"\xff")
@@ -150,7 +148,7 @@ def test_list_agrees_with_validate_once_a_body_was_checked(root: Path, tmp_path:
     assert (names(catalog), codes(catalog)) == ([], ["not-utf8"])
 
 
-def test_a_catalog_with_bodies_rejects_what_is_not_text(root: Path, tmp_path: Path) -> None:
+def test_catalog_with_bodies_rejects_binary_body(root: Path, tmp_path: Path) -> None:
     skill = write_skill(root / "pdf")
     with (skill / "SKILL.md").open("ab") as file:
         file.write(b"x" * 5000 + b"\0")
@@ -158,7 +156,7 @@ def test_a_catalog_with_bodies_rejects_what_is_not_text(root: Path, tmp_path: Pa
     assert (names(catalog), codes(catalog)) == ([], ["nul-byte"])
 
 
-def test_the_depth_of_a_catalog_is_a_parameter(root: Path, tmp_path: Path) -> None:
+def test_catalog_depth_is_a_parameter(root: Path, tmp_path: Path) -> None:
     write_skill(root / "a" / "b" / "pdf")
     settings = settings_for(tmp_path)
     assert names(load_catalog([str(root)], depth=2, settings=settings)) == []
@@ -168,14 +166,14 @@ def test_the_depth_of_a_catalog_is_a_parameter(root: Path, tmp_path: Path) -> No
         load_catalog([str(root)], depth=0, settings=settings)
 
 
-def test_a_linked_user_skill_is_served_if_links_are_allowed(tmp_path: Path) -> None:
+def test_linked_user_skill_is_served_if_allowed(tmp_path: Path) -> None:
     elsewhere = write_skill(tmp_path / "elsewhere/pdf")
     (tmp_path / "run/.agents/skills").mkdir(parents=True)
     link = tmp_path / "run/.agents/skills/pdf"
     link.symlink_to(elsewhere)
     assert FolderStore(tmp_path / "run").list().items == ()
     local = FolderStore(tmp_path / "run", follow_links=True)
-    assert [one.id for one in local.list().items] == ["pdf"]
+    assert [item.id for item in local.list().items] == ["pdf"]
     before = local.revision()
     write_skill(elsewhere, description="Changed, and longer.")
     assert local.revision() != before

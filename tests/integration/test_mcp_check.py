@@ -1,4 +1,4 @@
-"""`skillhall mcp --check`: what clients would find, and why a list leaves something out."""
+"""`skillhall mcp --check`: the skills that clients see, and why others are not listed."""
 
 import json
 from pathlib import Path
@@ -17,20 +17,20 @@ def skills(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_tells_each_address_and_whether_it_is_listed(
+def test_check_prints_uris_and_listing_status(
     skills: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["mcp", "--check", str(skills)]) == 0
-    told = capsys.readouterr()
-    assert told.out.splitlines() == [
+    output = capsys.readouterr()
+    assert output.out.splitlines() == [
         "Odd Name\tskill://~odd/Odd%20Name\tnot listed",
         "good\tskill://good\tlisted",
         "tools\tskill://tools\tnot listed",
     ]
-    assert "skills/list leaves out 'tools': allowed-tools is not text" in told.err
+    assert "skills/list leaves out 'tools': allowed-tools is not text" in output.err
 
 
-def test_scripts_get_the_same_as_json(skills: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_has_json_output(skills: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["mcp", "--json", str(skills)]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["data"]["skills"][1] == {"name": "good", "uri": "skill://good", "listed": True}

@@ -1,4 +1,4 @@
-"""Our client and servers that the official SDK makes understand each other."""
+"""Our client with servers of the official SDK."""
 
 import json
 import subprocess
@@ -31,15 +31,15 @@ PROGRAM = Path(__file__).parents[1] / "support/mcp_sdk_server.py"
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other, contents = plain_skill("docx", "office/")
     skills, served = [make_entry(), other], {**make_contents(), **contents}
-    place = tmp_path_factory.mktemp("sdk") / "script.json"
+    location = tmp_path_factory.mktemp("sdk") / "script.json"
     text = json.dumps(make_script(skills=skills, contents=served))
-    place.write_text(text, encoding="utf-8")
-    return place
+    location.write_text(text, encoding="utf-8")
+    return location
 
 
 @pytest.fixture(scope="module")
 def port(script: Path) -> Iterator[int]:
-    """Of a server by http, which answers until the last of these tests."""
+    """Port of an HTTP server that runs for all tests of this module."""
     command = [sys.executable, "-I", str(PROGRAM), str(script), "http"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
@@ -50,7 +50,7 @@ def port(script: Path) -> Iterator[int]:
 
 @pytest.fixture(params=["stdio", "http"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path, script: Path, port: int) -> Settings:
-    """Of a person who named the server."""
+    """Settings of a user who added the server."""
     command = [sys.executable, "-I", str(PROGRAM), str(script), "stdio"]
     words = command if request.param == "stdio" else [f"http://127.0.0.1:{port}/mcp"]
     folder = str(tmp_path)
@@ -59,9 +59,9 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, script: Path, port:
     return settings
 
 
-def test_skills_of_a_server_of_the_sdk_are_listed_and_read(settings: Settings) -> None:
+def test_skills_of_sdk_server_are_listed_and_read(settings: Settings) -> None:
     with open_mcp_source(LABEL, settings) as served:
-        assert [one.name for one in served.list()] == ["acme:pdf", "acme:docx"]
+        assert [item.name for item in served.list()] == ["acme:pdf", "acme:docx"]
         bundle = served.bundle(served.find(URI))
         with pytest.raises(SkillNotFound):
             served.find("skill://none/SKILL.md")
@@ -69,10 +69,10 @@ def test_skills_of_a_server_of_the_sdk_are_listed_and_read(settings: Settings) -
 
 
 @pytest.mark.parametrize("settings", ["http"], indirect=True)
-def test_the_sdk_offers_no_skills_to_those_who_speak_an_older_protocol(
+def test_sdk_server_with_older_protocol_has_no_skills(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A protocol that the server does not know ends in the handshake of the older ones.
+    # A server that does not know the protocol falls back to the older handshake.
     monkeypatch.setattr(mcp_client, "CURRENT_PROTOCOL", "2099-01-01")
     with pytest.raises(SkillsNotServed), open_mcp_source(LABEL, settings):
         pass

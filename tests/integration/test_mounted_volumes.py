@@ -1,4 +1,4 @@
-"""Skills in folders that Kubernetes mounts: they are read everywhere they are listed."""
+"""Skills in Kubernetes volumes: every surface that lists them can read them."""
 
 import io
 import json
@@ -45,13 +45,15 @@ LAYOUTS = pytest.mark.parametrize("layout", [mount_skill, mount_root])
 
 
 @LAYOUTS
-def test_the_library_reads_every_file(
+def test_library_reads_every_file(
     tmp_path: Path, layout: Callable[[Path, dict[str, bytes]], None]
 ) -> None:
     layout(tmp_path, FILES)
     catalog = load_catalog([str(tmp_path)])
     skill = catalog.find("pdf")
-    assert [one.finding for one in catalog.findings if one.finding.code != "skipped"] == []
+    assert [
+        finding.finding for finding in catalog.findings if finding.finding.code != "skipped"
+    ] == []
     assert "notes.md" in activate(skill)
     assert "docs/a.md" in activate(skill)
     assert read_skill_file(skill, "SKILL.md") == FILES["SKILL.md"]
@@ -60,7 +62,7 @@ def test_the_library_reads_every_file(
 
 
 @LAYOUTS
-def test_a_catalog_stays_readable_when_the_volume_is_updated(
+def test_catalog_stays_readable_after_volume_update(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
@@ -72,7 +74,7 @@ def test_a_catalog_stays_readable_when_the_volume_is_updated(
 
 
 @LAYOUTS
-def test_tools_and_mcp_manifests_see_every_file(
+def test_tools_and_mcp_manifests_have_every_file(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
@@ -88,7 +90,7 @@ def test_tools_and_mcp_manifests_see_every_file(
 
 
 @LAYOUTS
-def test_the_agents_of_a_run_directory_read_every_file(
+def test_agents_of_run_directory_read_every_file(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path / ".agents/skills", FILES)
@@ -102,7 +104,7 @@ def test_the_agents_of_a_run_directory_read_every_file(
 
 
 @LAYOUTS
-def test_a_server_lists_sends_and_packs_every_file(
+def test_server_lists_serves_and_packs_every_file(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path / ".agents/skills", FILES)
@@ -117,7 +119,7 @@ def test_a_server_lists_sends_and_packs_every_file(
 
 
 @LAYOUTS
-def test_commands_read_what_they_list(
+def test_commands_read_listed_skills(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
@@ -132,7 +134,7 @@ def test_commands_read_what_they_list(
     assert "pdf" in capfd.readouterr().out
 
 
-def test_a_mounted_skill_is_added_as_plain_files(tmp_path: Path) -> None:
+def test_mounted_skill_is_added_as_regular_files(tmp_path: Path) -> None:
     bench = make_project(tmp_path)
     mount_skill(bench.source, FILES)
     bench.add()
@@ -142,21 +144,21 @@ def test_a_mounted_skill_is_added_as_plain_files(tmp_path: Path) -> None:
     assert not (added / "..data").exists()
 
 
-def test_a_mounted_skill_is_bundled_once(tmp_path: Path) -> None:
+def test_mounted_skill_is_bundled_once(tmp_path: Path) -> None:
     mount_skill(tmp_path, FILES)
     assert [*load_skill_bundle(tmp_path / "pdf").files] == [".env", *PATHS]
     assert load_skill_bundle(tmp_path / "pdf").findings == ()
 
 
 @LAYOUTS
-def test_mounted_skills_are_discovered_by_the_skills_module(
+def test_skills_module_discovers_mounted_skills(
     tmp_path: Path, layout: Callable[..., None]
 ) -> None:
     layout(tmp_path, FILES)
     assert [skill.name for skill in discover_skills([tmp_path])] == ["pdf"]
 
 
-def test_a_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
+def test_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
     bench = make_project(tmp_path)
     bench.skill("pdf")
     mount_skill(bench.installed_path(".agents/skills"), FILES)
@@ -164,7 +166,7 @@ def test_a_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
         bench.add(overwrite=True)
 
 
-def test_links_that_only_look_like_a_volume_are_not_followed(tmp_path: Path) -> None:
+def test_links_similar_to_a_volume_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret.md").write_bytes(b"secret")
     skill = make_skill(tmp_path / "skills", "pdf")
@@ -172,19 +174,19 @@ def test_links_that_only_look_like_a_volume_are_not_followed(tmp_path: Path) -> 
     (skill / "secret.md").symlink_to("..data/secret.md")
     bundle = open_bundle(FolderHandle(str(tmp_path / "skills"), "pdf"), LOCAL_SKILLS.scan_policy)
     assert [*bundle.files] == ["SKILL.md"]
-    found = load_catalog([str(tmp_path / "skills")]).find("pdf")
+    catalog = load_catalog([str(tmp_path / "skills")]).find("pdf")
     for path in ("secret.md", "..data/secret.md"):
         with pytest.raises(UnsafePath):
-            read_skill_file(found, path)
+            read_skill_file(catalog, path)
 
 
-def test_a_link_out_of_a_volume_is_not_followed(tmp_path: Path) -> None:
+def test_link_out_of_volume_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_bytes(b"secret")
     mount_skill(tmp_path / "skills", FILES)
     version = (tmp_path / "skills/pdf/..data").readlink()
     (tmp_path / "skills/pdf" / version / "out.md").symlink_to(tmp_path / "secret.md")
     (tmp_path / "skills/pdf/out.md").symlink_to("..data/out.md")
-    found = load_catalog([str(tmp_path / "skills")]).find("pdf")
-    assert "out.md" not in activate(found)
+    catalog = load_catalog([str(tmp_path / "skills")]).find("pdf")
+    assert "out.md" not in activate(catalog)
     with pytest.raises(UnsafePath):
-        read_skill_file(found, "out.md")
+        read_skill_file(catalog, "out.md")

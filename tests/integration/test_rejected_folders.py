@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: folders, links and locks."""
+"""Rejected folders, links and locks: one error, and no folder is changed."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ import pytest
 from tests.support.cli_sandbox import ADD, IMPORT, SECRET_TEXT, CliSandbox, snapshot
 from tests.support.skills import make_skill, make_skill_md
 
-Build: TypeAlias = Callable[[Path, Path], object]  # of a place, and of what lies outside
-GIANT = 1 << 33  # bytes, none of which is on the disk
+Build: TypeAlias = Callable[[Path, Path], object]  # from a path and a path outside
+GIANT = 1 << 33  # bytes of a sparse file
 CLAUDE, BOTH = ("-a", "claude-code"), ("-a", "claude-code", "-a", "windsurf")
 SKILLS = ".agents/skills"
 PDF = f"{SKILLS}/pdf"
@@ -60,24 +60,24 @@ def text(data: bytes) -> Build:
 
 
 def make(sandbox: CliSandbox, path: str, build: Build) -> None:
-    place = sandbox.folder / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    build(place, sandbox.outside)
+    location = sandbox.folder / path
+    location.parent.mkdir(parents=True, exist_ok=True)
+    build(location, sandbox.outside)
 
 
-# Sources on this machine
+# Local sources
 
 
 @pytest.mark.parametrize("build", [pipe, link, secret, folder, itself, device, giant, text(b"no")])
-def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: CliSandbox, build: Build) -> None:
+def test_skill_md_that_is_not_a_text_file_is_rejected(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "sources/pdf/SKILL.md", build)
-    told = sandbox.check_rejected(ADD, ["../sources/pdf"], "invalid_skill")
-    assert told.json["data"] == {
+    result = sandbox.check_rejected(ADD, ["../sources/pdf"], "invalid_skill")
+    assert result.json["data"] == {
         "added": [],
         "skipped": [{"id": "pdf", "name": "pdf", "reason": "rejected"}],
         "notes": [],
     }
-    assert told.json["findings"]
+    assert result.json["findings"]
     sandbox.check_rejected(IMPORT, ["../sources/pdf"], "invalid_skill")
 
 
@@ -89,7 +89,7 @@ def test_a_skill_md_that_is_no_text_file_is_refused(sandbox: CliSandbox, build: 
         ("all/\x1b[31m", folder, "source_rejected"),
     ],
 )
-def test_a_folder_without_a_skill_of_its_own_is_refused(
+def test_folder_without_skill_is_rejected(
     sandbox: CliSandbox, name: str, build: Build, code: str
 ) -> None:
     (sandbox.outside / "SKILL.md").write_bytes(make_skill_md())
@@ -111,7 +111,7 @@ def test_a_folder_without_a_skill_of_its_own_is_refused(
         ("pdf.zip", device, "not_found"),
     ],
 )
-def test_what_is_neither_a_folder_nor_an_archive_is_refused(
+def test_source_that_is_no_folder_or_archive_is_rejected(
     sandbox: CliSandbox, name: str, build: Build, code: str
 ) -> None:
     make(sandbox, f"sources/{name}", build)
@@ -121,41 +121,38 @@ def test_what_is_neither_a_folder_nor_an_archive_is_refused(
 
 
 @pytest.mark.parametrize("name", ["none", "none.zip", "none/below.tar.gz"])
-def test_what_is_not_there_is_not_found(sandbox: CliSandbox, name: str) -> None:
+def test_missing_source_is_not_found(sandbox: CliSandbox, name: str) -> None:
     for command in (ADD, IMPORT):
         for source in (f"../sources/{name}", str(sandbox.sources / name)):
             sandbox.check_rejected(command, [source], "not_found")
 
 
-def test_a_link_in_a_skill_is_left_out_and_what_it_leads_to_is_copied_nowhere(
-    sandbox: CliSandbox,
-) -> None:
+def test_link_in_skill_is_skipped_and_target_not_copied(sandbox: CliSandbox) -> None:
     source = sandbox.skill()
     make(sandbox, "sources/pdf/link.txt", secret)
     make(sandbox, "sources/pdf/linked", link)
     make(sandbox, "sources/pdf/pipe", pipe)
-    told = sandbox.run(*ADD, "--json", source)
-    assert told.code == 0
-    findings = _list(told.json["findings"])
-    assert {one["path"] for one in findings if one["code"] == "file-left-out"} == {
+    result = sandbox.run(*ADD, "--json", source)
+    assert result.code == 0
+    findings = _list(result.json["findings"])
+    assert {finding["path"] for finding in findings if finding["code"] == "file-left-out"} == {
         f"pdf/{name}" for name in ("link.txt", "linked", "pipe")
     }
     assert [path.name for path in (sandbox.project / PDF).iterdir()] == ["SKILL.md"]
-    kept = [
+    remaining = [
         path for path, (_, data) in snapshot(sandbox.folder).items() if SECRET_TEXT in str(data)
     ]
-    assert kept == ["outside/secret.txt"]
+    assert remaining == ["outside/secret.txt"]
 
 
-def test_two_skills_of_one_name_are_told_apart_without_a_path_of_the_machine(
-    sandbox: CliSandbox,
-) -> None:
-    for place in "ab":
-        make_skill(sandbox.sources / place, "pdf")
-    told = sandbox.run(*ADD, "--json", "../sources", "--dry-run")
-    [found] = [one for one in _list(told.json["findings"]) if one["code"] == "shadowed"]
-    assert (found["path"], "'a/pdf'" in found["message"]) == ("b/pdf", True)
-    assert str(sandbox.sources) not in str(found)
+def test_skills_with_same_name_are_rejected_without_local_path(sandbox: CliSandbox) -> None:
+    for folder in "ab":
+        make_skill(sandbox.sources / folder, "pdf")
+    result = sandbox.run(*ADD, "--json", "../sources", "--dry-run")
+    findings = _list(result.json["findings"])
+    [finding] = [finding for finding in findings if finding["code"] == "shadowed"]
+    assert (finding["path"], "'a/pdf'" in finding["message"]) == ("b/pdf", True)
+    assert str(sandbox.sources) not in str(finding)
     sandbox.check_rejected(IMPORT, ["../sources"], "conflict")
 
 
@@ -164,7 +161,7 @@ def _list(value: object) -> list[dict[str, str]]:
     return value
 
 
-# Places to write to
+# Target folders
 
 
 @pytest.mark.parametrize("build", [link, dangling_link])
@@ -184,12 +181,12 @@ def _list(value: object) -> list[dict[str, str]]:
         ("away", ("--dir", "away/below")),
     ],
 )
-def test_nothing_is_written_through_a_link_out_of_the_project(
+def test_nothing_is_written_through_links(
     sandbox: CliSandbox, path: str, words: Sequence[str], build: Build
 ) -> None:
     make(sandbox, f"project/{path}", build)
-    told = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "invalid_path")
-    assert path in told.error["message"]
+    result = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "invalid_path")
+    assert path in result.error["message"]
     if path in (".agents", SKILLS):
         sandbox.check_rejected(IMPORT, [sandbox.skill("other")], "invalid_path")
 
@@ -205,12 +202,12 @@ def test_nothing_is_written_through_a_link_out_of_the_project(
         ("../outside/there", ("--dir", "../outside/there")),
     ],
 )
-def test_a_file_where_a_folder_should_be_is_named_without_its_path(
+def test_file_in_place_of_folder_is_named_without_path(
     sandbox: CliSandbox, path: str, words: Sequence[str]
 ) -> None:
     make(sandbox, f"project/{path}", file)
-    told = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "storage_unavailable")
-    assert told.error["message"].endswith(f": {Path(path).name}")
+    result = sandbox.check_rejected(ADD, [sandbox.skill(), *words], "storage_unavailable")
+    assert result.error["message"].endswith(f": {Path(path).name}")
 
 
 @pytest.mark.parametrize("build", [file, link, dangling_link, folder, pipe])
@@ -223,7 +220,7 @@ def test_a_file_where_a_folder_should_be_is_named_without_its_path(
         (".windsurf/skills/pdf", (*BOTH, "--copy")),
     ],
 )
-def test_what_stands_where_a_skill_should_go_stays(
+def test_existing_entry_is_not_overwritten(
     sandbox: CliSandbox, path: str, words: Sequence[str], build: Build
 ) -> None:
     make(sandbox, f"project/{path}", build)
@@ -234,18 +231,16 @@ def test_what_stands_where_a_skill_should_go_stays(
 
 
 @pytest.mark.parametrize("build", [file, pipe])
-def test_even_by_force_nothing_is_replaced_that_could_not_be_brought_back(
-    sandbox: CliSandbox, build: Build
-) -> None:
+def test_force_does_not_replace_unrestorable_files(sandbox: CliSandbox, build: Build) -> None:
     for name in ("a", "b"):
         make(sandbox, f"project/{SKILLS}/{name}/SKILL.md", text(make_skill_md(name, "Old.")))
         sandbox.skill(name)
     make(sandbox, "project/.windsurf/skills/b", build)
-    told = sandbox.check_rejected(ADD, ["../sources", *BOTH, "--overwrite"], "conflict")
-    assert ".windsurf/skills/b" in told.error["message"]
+    result = sandbox.check_rejected(ADD, ["../sources", *BOTH, "--overwrite"], "conflict")
+    assert ".windsurf/skills/b" in result.error["message"]
 
 
-def test_one_skill_that_cannot_be_replaced_keeps_the_others_from_it(sandbox: CliSandbox) -> None:
+def test_one_irreplaceable_skill_aborts_all(sandbox: CliSandbox) -> None:
     for name in ("a", "b"):
         sandbox.skill(name)
     assert sandbox.run(*ADD, "../sources").code == 0
@@ -255,7 +250,7 @@ def test_one_skill_that_cannot_be_replaced_keeps_the_others_from_it(sandbox: Cli
     sandbox.check_rejected(ADD, ["../sources", "--overwrite"], "conflict")
 
 
-def test_a_folder_of_somebody_else_is_filled_if_it_is_named(sandbox: CliSandbox) -> None:
+def test_foreign_folder_is_used_if_named(sandbox: CliSandbox) -> None:
     source = sandbox.skill()
     before = snapshot(sandbox.folder)
     assert sandbox.run(*ADD, source, "--dir", "../outside/skills").code == 0
@@ -276,13 +271,13 @@ EVIL_SOURCE = b'{"version": 1, "skills": {"a": {"source": "ext::sh -c evil", "pa
         *(text(b'{"version": 99, "skills": {}}'), text(EVIL_KEY), text(EVIL_SOURCE)),
     ],
 )
-def test_a_lock_that_cannot_be_read_stops_the_command(sandbox: CliSandbox, build: Build) -> None:
+def test_unreadable_lock_aborts_command(sandbox: CliSandbox, build: Build) -> None:
     make(sandbox, "project/skillhall-lock.json", build)
-    told = sandbox.check_rejected(ADD, [sandbox.skill()], "invalid_config")
-    assert "skillhall-lock.json" in told.error["message"]
+    result = sandbox.check_rejected(ADD, [sandbox.skill()], "invalid_config")
+    assert "skillhall-lock.json" in result.error["message"]
     for command in ("install", "update", "outdated", "verify"):
         sandbox.check_rejected([command], [], "invalid_config")
 
 
-def test_an_agent_that_nobody_knows_is_not_found(sandbox: CliSandbox) -> None:
+def test_unknown_agent_is_not_found(sandbox: CliSandbox) -> None:
     sandbox.check_rejected(ADD, [sandbox.skill(), "-a", "../evil"], "not_found")

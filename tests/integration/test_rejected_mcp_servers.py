@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: MCP servers that cheat."""
+"""Hostile MCP servers: rejected with one error, and no folder is changed."""
 
 import json
 import os
@@ -41,20 +41,20 @@ SHORT = NetworkSettings(total=1, idle=0.3)
 HASTY = McpTimeouts(NetworkSettings(total=5, idle=5), SHORT, SHORT, SHORT)
 
 
-class Cheat(NamedTuple):
-    """A server that must be refused, and the finding that says why."""
+class HostileServer(NamedTuple):
+    """Server that must be rejected, and the code of the finding."""
 
     script: Script
     finding: str
 
 
 def resource(uri: str, **changes: object) -> dict[str, Any]:
-    """A file that is announced although it should not be."""
+    """Build a server with an invalid file in its entry."""
     return {**make_resource(uri, b"evil"), **changes}
 
 
 def with_resource(uri: str, **changes: object) -> Script:
-    """A server that announces one file more, and would hand it out."""
+    """Build a server with an additional file."""
     entry = make_entry()
     entry["resources"].append(resource(uri, **changes))
     contents = {**make_contents(), uri: {"uri": uri, "text": "evil"}}
@@ -62,17 +62,17 @@ def with_resource(uri: str, **changes: object) -> Script:
 
 
 def with_content(uri: str, **content: object) -> Script:
-    """A server that hands out something else than it announced."""
+    """Build a server whose file does not match its entry."""
     return make_script(contents={**make_contents(), uri: {"uri": uri, **content}})
 
 
 def with_entry(**changes: object) -> Script:
-    """A server whose entry differs."""
+    """Build a server with changes in its entry."""
     return make_script(skills=[{**make_entry(), **changes}])
 
 
 def with_front(**fields: object) -> Script:
-    """A server that announces other frontmatter than it hands out."""
+    """Build a server whose entry has other frontmatter than SKILL.md."""
     entry = make_entry()
     entry["frontmatter"].update(fields)
     return make_script(skills=[entry])
@@ -98,157 +98,161 @@ URIS = {
     "is a device": "skill://pdf/aux.md",
     "has an escape": "skill://pdf/\x1b[31mevil.md",
 }
-CHEATS = {
-    "stale text": Cheat(with_content(FORMS, text="# Forma\r\n"), "mcp-digest"),
-    "stale bytes": Cheat(with_content(FORMS, blob="eHh4eHh4eHh4"), "mcp-digest"),
-    "a stale SKILL.md": Cheat(
+HOSTILE_SERVERS = {
+    "stale text": HostileServer(with_content(FORMS, text="# Forma\r\n"), "mcp-digest"),
+    "stale bytes": HostileServer(with_content(FORMS, blob="eHh4eHh4eHh4"), "mcp-digest"),
+    "a stale SKILL.md": HostileServer(
         with_content(URI, text=PDF["SKILL.md"].decode().replace("Steps", "Evils")), "mcp-digest"
     ),
-    "line ends of its own": Cheat(with_content(FORMS, text="# Forms\n"), "mcp-size"),
-    "more than announced": Cheat(with_content(FORMS, text="# Forms\r\nx"), "mcp-size"),
-    "far more than announced": Cheat(with_content(FORMS, text="x" * 200_000), "mcp-size"),
-    "an announced file that it does not have": Cheat(
+    "line ends of its own": HostileServer(with_content(FORMS, text="# Forms\n"), "mcp-size"),
+    "more than announced": HostileServer(with_content(FORMS, text="# Forms\r\nx"), "mcp-size"),
+    "far more than announced": HostileServer(with_content(FORMS, text="x" * 200_000), "mcp-size"),
+    "an announced file that it does not have": HostileServer(
         make_script(contents={URI: make_contents()[URI]}), "mcp-missing"
     ),
-    "another license": Cheat(with_front(license="GPL"), "mcp-frontmatter"),
-    "tools that it did not announce": Cheat(
+    "another license": HostileServer(with_front(license="GPL"), "mcp-frontmatter"),
+    "tools that it did not announce": HostileServer(
         make_script(
             skills=[make_entry({"SKILL.md": make_skill_md("pdf", allowed_tools="Bash(*)")})],
             contents=make_contents({"SKILL.md": make_skill_md("pdf", allowed_tools="Bash(*)")}),
         ),
         "mcp-frontmatter",
     ),
-    "a hook that it only announced": Cheat(with_front(hooks={"a": "b"}), "mcp-frontmatter"),
-    "another name": Cheat(with_front(name="docx"), "mcp-name"),
-    "another URI than its name": Cheat(with_entry(uri="skill://docx/SKILL.md"), "mcp-name"),
-    "skills on demand": Cheat(with_entry(resources="dynamic"), "mcp-dynamic"),
-    "no list of files": Cheat(with_entry(resources=None), "mcp-entry"),
-    "a list of nothing": Cheat(with_entry(resources=[]), "mcp-entry"),
-    "files without digests": Cheat(with_entry(resources=[{"uri": URI, "size": 1}]), "mcp-entry"),
-    "frontmatter of text": Cheat(with_entry(frontmatter="name: pdf"), "mcp-entry"),
-    "one entry twice": Cheat(make_script(skills=[make_entry(), make_entry()]), "mcp-repeated"),
-    "one file twice": Cheat(with_resource(FORMS), "mcp-repeated"),
-    "one file in two spellings": Cheat(
+    "a hook that it only announced": HostileServer(with_front(hooks={"a": "b"}), "mcp-frontmatter"),
+    "another name": HostileServer(with_front(name="docx"), "mcp-name"),
+    "another URI than its name": HostileServer(with_entry(uri="skill://docx/SKILL.md"), "mcp-name"),
+    "skills on demand": HostileServer(with_entry(resources="dynamic"), "mcp-dynamic"),
+    "no list of files": HostileServer(with_entry(resources=None), "mcp-entry"),
+    "a list of nothing": HostileServer(with_entry(resources=[]), "mcp-entry"),
+    "files without digests": HostileServer(
+        with_entry(resources=[{"uri": URI, "size": 1}]), "mcp-entry"
+    ),
+    "frontmatter of text": HostileServer(with_entry(frontmatter="name: pdf"), "mcp-entry"),
+    "one entry twice": HostileServer(
+        make_script(skills=[make_entry(), make_entry()]), "mcp-repeated"
+    ),
+    "one file twice": HostileServer(with_resource(FORMS), "mcp-repeated"),
+    "one file in two spellings": HostileServer(
         with_resource("skill://pdf/references/%66orms.md"), "mcp-repeated"
     ),
-    "one file in two cases": Cheat(
+    "one file in two cases": HostileServer(
         with_resource("skill://pdf/references/FORMS.md"), "mcp-repeated"
     ),
-    "a file where a folder is": Cheat(with_resource("skill://pdf/references"), "mcp-repeated"),
-    "513 files": Cheat(make_script(skills=[make_entry({**PDF, **MANY})]), "mcp-limit"),
-    "16 MiB and more": Cheat(with_resource("skill://pdf/a", size=1 << 24), "mcp-limit"),
-    "a file of more than 10 MiB": Cheat(with_resource("skill://pdf/a", size=11 << 20), "mcp-limit"),
-    "a skill inside that it does not list": Cheat(
+    "a file where a folder is": HostileServer(
+        with_resource("skill://pdf/references"), "mcp-repeated"
+    ),
+    "513 files": HostileServer(make_script(skills=[make_entry({**PDF, **MANY})]), "mcp-limit"),
+    "16 MiB and more": HostileServer(with_resource("skill://pdf/a", size=1 << 24), "mcp-limit"),
+    "a file of more than 10 MiB": HostileServer(
+        with_resource("skill://pdf/a", size=11 << 20), "mcp-limit"
+    ),
+    "a skill inside that it does not list": HostileServer(
         make_script(skills=[make_entry(), make_entry(folder="skill://pdf/inner")]), "mcp-unlisted"
     ),
 }
 
 
-@pytest.mark.parametrize(("script", "finding"), CHEATS.values(), ids=CHEATS)
-def test_a_skill_is_not_added_from_a_server_with(
-    sandbox: CliSandbox, script: Script, finding: str
-) -> None:
+@pytest.mark.parametrize(("script", "finding"), HOSTILE_SERVERS.values(), ids=HOSTILE_SERVERS)
+def test_add_rejects_server_with(sandbox: CliSandbox, script: Script, finding: str) -> None:
     add_server(sandbox, script)
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = told.json["findings"]
-    assert finding in {one["code"] for one in found if one["effect"] == "reject"}
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    actual: Any = result.json["findings"]
+    assert finding in {item["code"] for item in actual if item["effect"] == "reject"}
 
 
-def test_no_skill_is_added_with_a_file_whose_uri_is_not_inside_it(sandbox: CliSandbox) -> None:
+def test_add_rejects_file_uri_outside_skill(sandbox: CliSandbox) -> None:
     entries = []
     for number, uri in enumerate(URIS.values()):
         entry, _ = plain_skill(f"pdf-{number}")
         entry["resources"].append(make_resource(uri.replace("//pdf/", f"//pdf-{number}/"), b""))
         entries.append(entry)
     add_server(sandbox, make_script(skills=entries))
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
-    found: Any = told.json["findings"]
-    assert {one["skill"]: one["code"] for one in found} == {
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "invalid_skill")
+    actual: Any = result.json["findings"]
+    assert {item["skill"]: item["code"] for item in actual} == {
         f"pdf-{number}": "mcp-uri" for number in range(len(URIS))
     }
 
 
 @pytest.mark.parametrize("cheat", ["stale text", "513 files", "skills on demand"])
-def test_a_skill_is_not_taken_into_a_run_directory_either(sandbox: CliSandbox, cheat: str) -> None:
-    add_server(sandbox, CHEATS[cheat].script)
+def test_run_directory_rejects_skill(sandbox: CliSandbox, cheat: str) -> None:
+    add_server(sandbox, HOSTILE_SERVERS[cheat].script)
     sandbox.check_rejected(("local", "import", "--yes"), [f"mcp:{LABEL}"], "invalid_skill")
 
 
-def test_nothing_is_heard_any_more_of_a_command_that_says_far_too_much(sandbox: CliSandbox) -> None:
+def test_command_with_oversized_output_is_not_used_again(sandbox: CliSandbox) -> None:
     good, contents = plain_skill("good")
-    first = CHEATS["far more than announced"].script
+    first = HOSTILE_SERVERS["far more than announced"].script
     script = make_script(
         skills=[*first["skills"], good], contents={**first["contents"], **contents}
     )
     add_server(sandbox, script)
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_error")
-    assert "more than was asked for" in told.error["message"]
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_error")
+    assert "more data than requested" in result.error["message"]
 
 
 IN_PLACE = ["stale text", "more than announced", "another license", "skills on demand"]
 
 
 @pytest.mark.parametrize("cheat", IN_PLACE)
-def test_a_skill_is_not_read_in_place_from_a_server_with(sandbox: CliSandbox, cheat: str) -> None:
-    script, finding = CHEATS[cheat]
+def test_read_rejects_server_with(sandbox: CliSandbox, cheat: str) -> None:
+    script, finding = HOSTILE_SERVERS[cheat]
     add_server(sandbox, script)
     path = "SKILL.md" if cheat == "another license" else "references/forms.md"
-    told = sandbox.check_rejected(READ, [LABEL, URI, path], "invalid_skill")
-    assert f"[{finding}]" in told.error["message"]
+    result = sandbox.check_rejected(READ, [LABEL, URI, path], "invalid_skill")
+    assert f"[{finding}]" in result.error["message"]
 
 
-def test_a_file_that_is_not_announced_is_not_read_though_the_server_has_it(
-    sandbox: CliSandbox,
-) -> None:
+def test_unlisted_file_is_not_read(sandbox: CliSandbox) -> None:
     add_server(sandbox, with_content("skill://pdf/new.md", text="evil"))
-    told = sandbox.check_rejected(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
-    assert "[mcp-unlisted]" in told.error["message"]
+    result = sandbox.check_rejected(READ, [LABEL, "pdf", "new.md"], "invalid_skill")
+    assert "[mcp-unlisted]" in result.error["message"]
 
 
 @pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../b", "a\\b"])
-def test_a_path_that_leaves_the_skill_is_refused(sandbox: CliSandbox, path: str) -> None:
+def test_path_outside_skill_is_rejected(sandbox: CliSandbox, path: str) -> None:
     add_server(sandbox, make_script())
     sandbox.check_rejected(READ, [LABEL, "pdf", path], "invalid_path")
 
 
-def test_a_listing_tells_what_keeps_a_skill_out(sandbox: CliSandbox) -> None:
-    add_server(sandbox, CHEATS["skills on demand"].script)
-    told = sandbox.run(*SKILLS, LABEL)
-    assert (told.out, told.code) == ("", 0)
-    assert f"{URI}: reject[mcp-dynamic]" in told.err
+def test_listing_shows_rejection_reason(sandbox: CliSandbox) -> None:
+    add_server(sandbox, HOSTILE_SERVERS["skills on demand"].script)
+    result = sandbox.run(*SKILLS, LABEL)
+    assert (result.out, result.code) == ("", 0)
+    assert f"{URI}: reject[mcp-dynamic]" in result.err
 
 
-def test_an_entry_for_another_uri_than_the_one_asked_for_is_refused(sandbox: CliSandbox) -> None:
+def test_entry_with_other_uri_is_rejected(sandbox: CliSandbox) -> None:
     other, _ = plain_skill("docx")
     add_server(sandbox, make_script(results={"skills/get": {"skill": other}}))
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}/{URI}"], "invalid_skill")
 
 
 @pytest.mark.parametrize("result", [{}, {"skill": None}])
-def test_an_entry_that_is_none_is_refused(sandbox: CliSandbox, result: object) -> None:
+def test_malformed_entry_is_rejected(sandbox: CliSandbox, result: object) -> None:
     add_server(sandbox, make_script(results={"skills/get": result}))
     assert sandbox.run(*ADD, f"mcp:{LABEL}/{URI}").code in (3, 5)
     assert not (sandbox.project / ".agents").exists()
 
 
-def test_a_skill_that_the_server_does_not_have_is_not_found(sandbox: CliSandbox) -> None:
+def test_missing_skill_is_not_found(sandbox: CliSandbox) -> None:
     add_server(sandbox, make_script())
-    told = sandbox.check_rejected(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
-    assert "did you mean 'pdf'?" in told.error["hint"]
+    result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}/pdff"], "not_found")
+    assert "did you mean 'pdf'?" in result.error["hint"]
     add_server(sandbox, make_script(errors={"skills/get": -32603}))
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}/{URI}"], "upstream_error")
 
 
-# Servers that fail, or are none
+# Failing servers
 
 
 def page(**fields: object) -> Script:
-    """A server whose listing is odd."""
+    """Build a server with an invalid listing."""
     return make_script(results={"skills/list": {"skills": [], **fields}})
 
 
 def reply(**fields: object) -> Script:
-    """A server that hands files out oddly."""
+    """Build a server with an invalid file response."""
     return make_script(results={"resources/read": fields})
 
 
@@ -303,42 +307,38 @@ FAULTS: dict[str, tuple[Script, str]] = {
 
 
 @pytest.mark.parametrize(("script", "code"), FAULTS.values(), ids=FAULTS)
-def test_a_server_is_given_up_that_has(
+def test_malformed_response_fails(
     sandbox: CliSandbox, script: Script, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_client, "MAX_PAGE_BYTES", 1_000_000)  # nobody sends 16 MiB here
+    monkeypatch.setattr(mcp_client, "MAX_PAGE_BYTES", 1_000_000)  # avoids sending 16 MiB
     add_server(sandbox, script)
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], code)
 
 
-def test_a_server_without_the_extension_is_told_in_plain_words(sandbox: CliSandbox) -> None:
+def test_server_without_skills_extension_fails(sandbox: CliSandbox) -> None:
     add_server(sandbox, FAULTS["no extension"][0])
-    told = sandbox.check_rejected(SKILLS, [LABEL], "not_found")
-    assert "this server does not offer skills" in told.error["message"]
-    assert "io.modelcontextprotocol/skills" in told.error["hint"]
+    result = sandbox.check_rejected(SKILLS, [LABEL], "not_found")
+    assert "this server does not offer skills" in result.error["message"]
+    assert "io.modelcontextprotocol/skills" in result.error["hint"]
 
 
-def test_more_skills_than_are_taken_are_refused(
-    sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_skills_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_client, "MAX_ENTRIES", 3)
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
     add_server(sandbox, make_script(skills=entries, page=2))
     sandbox.check_rejected(SKILLS, [LABEL], "too_large")
 
 
-def test_pages_that_never_repeat_end_as_well(
-    sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_pages_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
     add_server(sandbox, make_script(skills=entries, page=1))
-    told = sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
-    assert "no end" in told.error["message"]
+    result = sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
+    assert "does not end" in result.error["message"]
 
 
 @pytest.mark.parametrize("method", ["skills/list", "resources/read"])
-def test_a_server_that_takes_too_long_is_given_up(
+def test_slow_server_times_out(
     sandbox: CliSandbox, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_skills, "connect", partial(connect, timing=HASTY))
@@ -346,25 +346,25 @@ def test_a_server_that_takes_too_long_is_given_up(
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_timeout")
 
 
-def test_a_command_that_is_not_there_is_one_error(sandbox: CliSandbox) -> None:
+def test_missing_command_fails(sandbox: CliSandbox) -> None:
     sandbox.run("mcp-servers", "add", LABEL, "--", "no-such-command-anywhere")
     sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
 
 
-def test_what_a_command_started_ends_with_it(sandbox: CliSandbox) -> None:
+def test_child_processes_of_command_are_killed(sandbox: CliSandbox) -> None:
     pipe = sandbox.outside / "pipe"
     os.mkfifo(pipe)
     words = f"exec 9>{pipe}; sleep 60 & echo garbage; wait"
     sandbox.run("mcp-servers", "add", LABEL, "--", "sh", "-c", words)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     assert sandbox.run(*SKILLS, LABEL).code == 5
-    # The pipe has an end when nobody is left who could write to it.
+    # Reading the pipe ends when no process is left that could write to it.
     assert select.select([reading], [], [], DEADLINE)[0]
     assert os.read(reading, 1) == b""
     os.close(reading)
 
 
-# By http
+# HTTP
 
 
 @pytest.fixture
@@ -413,7 +413,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("ways", "code"), ANSWERS.values(), ids=ANSWERS)
-def test_a_server_by_http_is_given_up_that_answers_with(
+def test_http_server_fails_with(
     sandbox: CliSandbox, web: ScriptedHttpServer, ways: dict[str, Any], code: str
 ) -> None:
     for name, value in ways.items():
@@ -421,7 +421,7 @@ def test_a_server_by_http_is_given_up_that_answers_with(
     sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], code)
 
 
-def test_a_token_goes_nowhere_else(
+def test_token_is_not_sent_after_redirect(
     sandbox: CliSandbox, web: ScriptedHttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_TOKEN", PASSWORD)
@@ -433,7 +433,7 @@ def test_a_token_goes_nowhere_else(
         assert other.requests == []
 
 
-def test_a_token_that_is_more_than_a_word_is_not_sent(
+def test_token_with_spaces_is_rejected(
     sandbox: CliSandbox, web: ScriptedHttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACME_TOKEN", f"a\r\nX: {PASSWORD}")
@@ -452,12 +452,12 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize("url", ADDRESSES.values(), ids=ADDRESSES)
-def test_a_server_is_not_called_at(sandbox: CliSandbox, url: str) -> None:
+def test_disallowed_address_is_rejected(sandbox: CliSandbox, url: str) -> None:
     sandbox.run("mcp-servers", "add", LABEL, url)
     sandbox.check_rejected(SKILLS, [LABEL], "source_rejected")
 
 
-# Names of servers
+# Configuration of servers
 
 
 WRONG: dict[str, tuple[list[str], str]] = {
@@ -484,7 +484,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize(("words", "code"), WRONG.values(), ids=WRONG)
-def test_no_server_is_named_with(sandbox: CliSandbox, words: list[str], code: str) -> None:
+def test_invalid_server_is_rejected(sandbox: CliSandbox, words: list[str], code: str) -> None:
     sandbox.check_rejected(("mcp-servers", "add"), words, code, ignored=("data",))
     assert not (sandbox.folder / "data/mcp-servers.json").exists()
 
@@ -501,11 +501,11 @@ SOURCES = [
 
 
 @pytest.mark.parametrize("text", SOURCES)
-def test_no_source_is_named_by(sandbox: CliSandbox, text: str) -> None:
+def test_invalid_reference_is_rejected(sandbox: CliSandbox, text: str) -> None:
     sandbox.check_rejected(ADD, [text], "source_rejected")
 
 
-def test_a_server_that_nobody_named_is_not_found(sandbox: CliSandbox) -> None:
+def test_unknown_server_is_not_found(sandbox: CliSandbox) -> None:
     for command, words in ((ADD, ["mcp:acme"]), (SKILLS, ["acme"])):
         sandbox.check_rejected(command, words, "not_found")
 
@@ -527,13 +527,13 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_file_of_servers_is_not_used_with(sandbox: CliSandbox, damage: Damage) -> None:
+def test_invalid_servers_file_is_rejected(sandbox: CliSandbox, damage: Damage) -> None:
     value: dict[str, Any] = {"version": 1, "servers": {}}
     damage(value)
     (sandbox.folder / "data/mcp-servers.json").write_text(json.dumps(value), encoding="utf-8")
     sandbox.check_rejected(SKILLS, ["acme"], "invalid_config")
 
 
-def test_a_file_of_servers_that_is_not_json_is_not_used(sandbox: CliSandbox) -> None:
+def test_servers_file_that_is_not_json_is_rejected(sandbox: CliSandbox) -> None:
     (sandbox.folder / "data/mcp-servers.json").write_bytes(b"{")
     sandbox.check_rejected(("mcp-servers", "list"), [], "invalid_config")

@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: hosts that answer badly."""
+"""Failing and hostile hosts: one error, and no folder is changed."""
 
 import gzip
 import shutil
@@ -13,7 +13,7 @@ import pytest
 
 from skillhall._internal.net.connection import NetworkSettings, _default_tls_context
 from skillhall._internal.net.fetch import fetch
-from skillhall._internal.sources import opener as intake
+from skillhall._internal.sources import opener
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS
 from skillhall._internal.sources.git.source import GitAccess, GitLimits
 from tests.support.archives import SKILL, zip_of
@@ -37,7 +37,7 @@ from tests.support.http_server import (
     run_http_server,
 )
 
-HONEST = zip_of({"SKILL.md": SKILL})
+VALID_ZIP = zip_of({"SKILL.md": SKILL})
 HASTY = NetworkSettings(total=0.5, idle=0.2)
 PAGE = b"<html>Sign in</html>"
 BOMB = gzip.compress(bytes(2_000_000))
@@ -48,11 +48,11 @@ PROMISED = b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n"
 
 @pytest.fixture(autouse=True)
 def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow the servers of these tests; all other private addresses stay forbidden."""
+    """Allow the test servers; all other private addresses stay rejected."""
     monkeypatch.setenv("SKILLHALL_ALLOW_NETWORKS", "127.0.0.1/32")
 
 
-# Files by their address
+# Files by URL
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ ANSWERS: dict[str, tuple[Route, str]] = {
     "not allowed": (respond("401 Unauthorized"), "upstream_error"),
     "too many requests": (respond("429 No", headers={"Retry-After": "9"}), "rate_limited"),
     "a page": (respond(body=PAGE), "archive_rejected"),
-    "less than promised": (respond(body=HONEST, length=len(HONEST) + 1), "upstream_error"),
-    "half a chunk": (respond_chunked(HONEST, end=b"ff\r\nx"), "upstream_error"),
+    "less than promised": (respond(body=VALID_ZIP, length=len(VALID_ZIP) + 1), "upstream_error"),
+    "half a chunk": (respond_chunked(VALID_ZIP, end=b"ff\r\nx"), "upstream_error"),
     "more than is taken": (respond_endlessly(PROMISED), "too_large"),
     "damaged gzip": (respond(body=b"junk", headers=GZIP), "upstream_error"),
     "no HTTP": (lambda talk: talk.send(b"SSH-2.0-x\r\n\r\n"), "upstream_error"),
@@ -87,47 +87,44 @@ ANSWERS: dict[str, tuple[Route, str]] = {
 
 
 @pytest.mark.parametrize(("route", "code"), ANSWERS.values(), ids=ANSWERS)
-def test_a_host_that_answers_badly_is_one_error(
+def test_malformed_response_gives_one_error(
     sandbox: CliSandbox, site: HttpServer, route: Route, code: str
 ) -> None:
     site.routes["/x.zip"] = route
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, [site.url("/x.zip")], code)
-    assert all("authorization" not in asked.headers for asked in site.requests)
+    assert all("authorization" not in request.headers for request in site.requests)
 
 
 @pytest.mark.parametrize("body", [PAGE, b"", b"\xff\xfe\x00", b"---\nname: [\n---\n"])
-def test_a_page_in_place_of_a_skill_is_refused(
-    sandbox: CliSandbox, site: HttpServer, body: bytes
-) -> None:
+def test_html_page_is_rejected(sandbox: CliSandbox, site: HttpServer, body: bytes) -> None:
     site.routes["/SKILL.md"] = respond(body=body)
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, [site.url("/SKILL.md")], "invalid_skill")
 
 
 @pytest.mark.parametrize(
-    "route", [never_respond, lambda talk: talk.send_slowly(GREETING + HONEST, 0.1)]
+    "route", [never_respond, lambda writer: writer.send_slowly(GREETING + VALID_ZIP, 0.1)]
 )
-def test_a_host_that_takes_too_long_is_given_up(
+def test_slow_host_times_out(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "fetch", partial(fetch, network=HASTY))  # nobody waits 30 seconds
+    monkeypatch.setattr(opener, "fetch", partial(fetch, network=HASTY))  # instead of 30 seconds
     site.routes["/x.zip"] = route
     sandbox.check_rejected(ADD, [site.url("/x.zip")], "upstream_timeout")
 
 
 @pytest.mark.parametrize("route", [respond_endlessly(GREETING), respond(body=BOMB, headers=GZIP)])
-def test_a_body_without_end_is_given_up(
+def test_endless_body_is_rejected(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        intake, "DEFAULT_ARCHIVE_LIMITS", replace(DEFAULT_ARCHIVE_LIMITS, total=1_000_000)
-    )
+    limits = replace(DEFAULT_ARCHIVE_LIMITS, total=1_000_000)
+    monkeypatch.setattr(opener, "DEFAULT_ARCHIVE_LIMITS", limits)
     site.routes["/x.zip"] = route
     sandbox.check_rejected(ADD, [site.url("/x.zip")], "too_large")
 
 
-def test_a_redirect_from_https_to_http_is_refused(
+def test_redirect_from_https_to_http_is_rejected(
     sandbox: CliSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate, key = make_certificate(tmp_path, "localhost")
@@ -138,12 +135,12 @@ def test_a_redirect_from_https_to_http_is_refused(
     _default_tls_context.cache_clear()
     with run_http_server(context) as safe:
         safe.routes["/x.zip"] = redirect("http://127.0.0.1:1/x.zip")
-        told = sandbox.check_rejected(ADD, [safe.url("/x.zip", "localhost")], "source_rejected")
+        result = sandbox.check_rejected(ADD, [safe.url("/x.zip", "localhost")], "source_rejected")
     _default_tls_context.cache_clear()
-    assert "from https to http" in told.error["message"]
+    assert "from https to http" in result.error["message"]
 
 
-# Repositories by git
+# Git repositories
 
 
 @pytest.fixture
@@ -171,7 +168,7 @@ def served(repository: GitRepo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Git
         ("elsewhere/x.git", "source_rejected"),
     ],
 )
-def test_what_a_git_host_does_not_have_or_sends_away_is_refused(
+def test_missing_or_redirected_git_repository_is_rejected(
     sandbox: CliSandbox, served: GitServer, source: str, code: str
 ) -> None:
     served.redirects |= {
@@ -194,7 +191,7 @@ def test_what_a_git_host_does_not_have_or_sends_away_is_refused(
         (503, "upstream_error"),
     ],
 )
-def test_a_git_host_that_fails_is_one_error(
+def test_failing_git_host_gives_one_error(
     sandbox: CliSandbox, served: GitServer, status: int, code: str
 ) -> None:
     served.status = status
@@ -202,13 +199,13 @@ def test_a_git_host_that_fails_is_one_error(
 
 
 @pytest.mark.parametrize("token", ["", SECRETS["SKILLHALL_GIT_TOKEN"]])
-def test_a_git_host_that_wants_another_token_is_shown_none(
+def test_git_host_gets_no_other_token(
     sandbox: CliSandbox, served: GitServer, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served.token = "another"  # noqa: S105 - of nobody
+    served.token = "another"  # noqa: S105 - a fake token
     monkeypatch.setenv("SKILLHALL_GIT_TOKEN", token)
-    told = sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_error")
-    assert "token" in told.error["message"] or "credentials" in told.error["message"]
+    result = sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_error")
+    assert "token" in result.error["message"] or "credentials" in result.error["message"]
 
 
 def _evil(name: str) -> Callable[[GitRepo], object]:
@@ -239,7 +236,7 @@ EMPTY_TREES: dict[str, Callable[[GitRepo], object]] = {
 
 
 @pytest.mark.parametrize(("build", "code"), TREES.values(), ids=TREES)
-def test_a_hostile_tree_is_refused(
+def test_hostile_tree_is_rejected(
     sandbox: CliSandbox,
     served: GitServer,
     repository: GitRepo,
@@ -251,27 +248,27 @@ def test_a_hostile_tree_is_refused(
 
 
 @pytest.mark.parametrize("build", EMPTY_TREES.values(), ids=EMPTY_TREES)
-def test_a_repository_without_a_skill_is_kept_in_the_cache_alone(
+def test_repository_without_skill_writes_only_cache(
     sandbox: CliSandbox, served: GitServer, repository: GitRepo, build: Callable[[GitRepo], object]
 ) -> None:
     build(repository)
     sandbox.check_rejected(ADD, [served.url("skills.git")], "not_found", ignored=["cache"])
 
 
-def test_a_git_host_that_takes_too_long_is_given_up(
+def test_slow_git_host_times_out(
     sandbox: CliSandbox, served: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hasty = partial(GitAccess, limits=GitLimits(total_seconds=0.5))
-    monkeypatch.setattr(intake, "GitAccess", hasty)  # nobody waits 120 seconds
+    monkeypatch.setattr(opener, "GitAccess", hasty)  # instead of 120 seconds
     served.release_event = threading.Event()
     sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_timeout")
 
 
-def test_a_repository_that_is_too_large_is_refused(
+def test_oversized_repository_is_rejected(
     sandbox: CliSandbox, served: GitServer, repository: GitRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = partial(GitAccess, limits=GitLimits(max_bytes=50_000))
-    monkeypatch.setattr(intake, "GitAccess", small)  # nobody sends 500 MiB
+    monkeypatch.setattr(opener, "GitAccess", small)  # instead of 500 MiB
     repository.commit({"pdf/SKILL.md": SKILL, "pdf/blank": bytes(60_000)})
     sandbox.check_rejected(ADD, [served.url("skills.git")], "too_large")
 
@@ -307,7 +304,7 @@ HEAD = "/repos/acme/skills/commits/HEAD"
         ("acme/skills", respond("409 Empty"), "not_found"),
     ],
 )
-def test_a_github_that_answers_badly_is_one_error(
+def test_malformed_github_response_gives_one_error(
     sandbox: CliSandbox, github: GitHubApiServer, source: str, route: Route | None, code: str
 ) -> None:
     if route is not None:
@@ -318,19 +315,19 @@ def test_a_github_that_answers_badly_is_one_error(
 
 @pytest.mark.parametrize("kind", ["trees", "blobs"])
 @pytest.mark.parametrize("route", [respond(body=b"lies"), respond("404 No"), respond("502 No")])
-def test_a_github_that_fails_later_leaves_answers_in_the_cache_alone(
+def test_failing_github_writes_only_cache(
     sandbox: CliSandbox, github: GitHubApiServer, kind: str, route: Route
 ) -> None:
     [(sha, files)] = github.repositories["acme/skills"].commits.items()
-    one = sha if kind == "trees" else files["pdf/SKILL.md"].sha
-    github.route_overrides[f"/repos/acme/skills/git/{kind}/{one}"] = route
-    told = sandbox.run(*ADD, "--json", "acme/skills")
-    code = told.error["code"]
+    object_id = sha if kind == "trees" else files["pdf/SKILL.md"].sha
+    github.route_overrides[f"/repos/acme/skills/git/{kind}/{object_id}"] = route
+    result = sandbox.run(*ADD, "--json", "acme/skills")
+    code = result.error["code"]
     assert code in ("upstream_error", "not_found")
     sandbox.check_rejected(ADD, ["acme/skills"], code, ignored=["cache"])
 
 
-def test_a_skill_md_that_is_a_link_is_none_on_github_either(
+def test_linked_skill_md_on_github_is_not_a_skill(
     sandbox: CliSandbox, github: GitHubApiServer
 ) -> None:
     github.repositories["acme/skills"].commit(

@@ -1,4 +1,4 @@
-"""What is refused leaves one clear error and every folder as it was: archives, URLs and refs."""
+"""Rejected archives, URLs and references: one error, and no folder is changed."""
 
 import pytest
 
@@ -9,43 +9,43 @@ from tests.support.hostile_archives import HostileArchive, hostile_archives
 ARCHIVES = dict(hostile_archives())
 
 
-def test_the_checks_below_notice_what_they_are_about(sandbox: CliSandbox) -> None:
+def test_checks_of_this_module_detect_changes(sandbox: CliSandbox) -> None:
     before = snapshot(sandbox.folder)
-    told = sandbox.run(*ADD, "--json", sandbox.source("pdf.zip", zip_of({"SKILL.md": SKILL})))
-    assert told.code == 0
+    result = sandbox.run(*ADD, "--json", sandbox.source("pdf.zip", zip_of({"SKILL.md": SKILL})))
+    assert result.code == 0
     assert {path for path in snapshot(sandbox.folder) if path not in before} >= {
         "project/.agents/skills/pdf/SKILL.md",
         "project/skillhall-lock.json",
         "sources/pdf.zip",
     }
-    for said in (f"x {sandbox.project}", PASSWORD, "Traceback", "\x1b[0m"):
+    for output in (f"x {sandbox.project}", PASSWORD, "Traceback", "\x1b[0m"):
         with pytest.raises(AssertionError):
-            sandbox.check_output(told._replace(out=said))
+            sandbox.check_output(result._replace(out=output))
 
 
 @pytest.mark.parametrize("hostile", ARCHIVES.values(), ids=ARCHIVES)
-def test_a_hostile_archive_is_refused(sandbox: CliSandbox, hostile: HostileArchive) -> None:
+def test_hostile_archive_is_rejected(sandbox: CliSandbox, hostile: HostileArchive) -> None:
     source = sandbox.source(hostile.name, hostile.data)
     for command in (ADD, IMPORT):
-        told = sandbox.check_rejected(command, [source], hostile.code)
-        assert hostile.code == "too_large" or hostile.name in told.error["message"]
+        result = sandbox.check_rejected(command, [source], hostile.code)
+        assert hostile.code == "too_large" or hostile.name in result.error["message"]
 
 
-def test_an_archive_by_its_whole_path_is_called_by_its_name(sandbox: CliSandbox) -> None:
+def test_error_names_archive_without_path(sandbox: CliSandbox) -> None:
     sandbox.source("pdf.zip", b"")
-    told = sandbox.check_rejected(ADD, [str(sandbox.sources / "pdf.zip")], "archive_rejected")
-    assert "pdf.zip" in told.error["message"]
-    assert str(sandbox.sources) not in told.out
+    result = sandbox.check_rejected(ADD, [str(sandbox.sources / "pdf.zip")], "archive_rejected")
+    assert "pdf.zip" in result.error["message"]
+    assert str(sandbox.sources) not in result.out
 
 
-def test_a_hostile_archive_leaves_a_project_with_skills_as_it_was(sandbox: CliSandbox) -> None:
+def test_hostile_archive_leaves_project_unchanged(sandbox: CliSandbox) -> None:
     assert sandbox.run(*ADD, sandbox.skill("notes"), "-a", "claude-code", "-a", "cursor").code == 0
     evil = sandbox.source("evil.zip", zip_of({"notes/SKILL.md": SKILL, "../evil": b"x"}))
     sandbox.check_rejected(ADD, [evil, "--overwrite", "-a", "*"], "archive_rejected")
     sandbox.check_rejected(IMPORT, [evil, "--replace"], "archive_rejected")
 
 
-# Texts that name a source
+# Source references
 
 TEXTS = {
     "an option of git": "--upload-pack=touch evil",
@@ -88,7 +88,7 @@ HOSTS = {
     "loopback in base 16": "0x7f.1",
     "loopback in base 8": "0177.0.0.1",
     "loopback by its name": "localhost",
-    "this host": "0.0.0.0",  # noqa: S104 - nobody listens
+    "this host": "0.0.0.0",  # noqa: S104 - no server listens
     "a private network": "10.0.0.1",
     "a private network by IPv6": "[fd00::1]",
     "metadata of a cloud": "169.254.169.254",
@@ -98,15 +98,13 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_text_that_names_no_source_is_refused(sandbox: CliSandbox, text: str) -> None:
+def test_invalid_reference_is_rejected(sandbox: CliSandbox, text: str) -> None:
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, ["--", text], "source_rejected")
 
 
 @pytest.mark.parametrize("form", ["https://{}/x.zip", "https://{}/a/b.git", "ssh://git@{}/a/b.git"])
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_an_address_that_is_not_public_is_refused(
-    sandbox: CliSandbox, host: str, form: str
-) -> None:
+def test_non_public_address_is_rejected(sandbox: CliSandbox, host: str, form: str) -> None:
     for command in (ADD, IMPORT):
         sandbox.check_rejected(command, [form.format(host)], "source_rejected")

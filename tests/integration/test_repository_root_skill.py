@@ -1,4 +1,4 @@
-"""A repository that is itself one skill: added, updated and brought back, by git and without it."""
+"""Repository that is one skill: added, updated and restored, with and without git."""
 
 import json
 import shutil
@@ -24,29 +24,29 @@ from tests.support.github_api_server import (
 from tests.support.projects import make_project_settings, read_tree
 from tests.support.skills import make_skill_md
 
-PDF = ".agents/skills/pdf-tools"  # as its frontmatter calls it
+PDF = ".agents/skills/pdf-tools"  # named by its frontmatter
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 
 @dataclass(frozen=True)
 class Hosted:
-    """The repository acme/repo at a host, and a shelf that reads it in one of two ways."""
+    """The repository acme/repo on a host, and a project that reads it in one of two ways."""
 
     repo: GitRepo
     github: GitHubApiServer
-    shelf: Project
+    project: Project
 
     def commit(self, files: dict[str, bytes]) -> None:
         self.repo.commit(files)
         self.github.repositories["acme/repo"] = load_git_repository(self.repo.folder, "acme/repo")
 
     def add(self) -> None:
-        opened = open_source("acme/repo", self.shelf.settings)
-        install(self.shelf, opened, opened.bundles, resolve_targets(self.shelf, ()))
+        opened = open_source("acme/repo", self.project.settings)
+        install(self.project, opened, opened.bundles, resolve_targets(self.project, ()))
 
     def installed(self, path: str) -> Path:
-        return Path(self.shelf.root) / path
+        return Path(self.project.root) / path
 
 
 @pytest.fixture(params=[True, False], ids=["git", "GitHub"])
@@ -61,36 +61,36 @@ def hosted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hosted]:
         yield made
 
 
-def test_it_is_called_after_its_frontmatter_and_both_locks_know_its_place(hosted: Hosted) -> None:
+def test_root_skill_is_named_by_frontmatter_and_locked(hosted: Hosted) -> None:
     hosted.add()
     assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
-    entry = hosted.shelf.read_lock().entries[PDF]
+    entry = hosted.project.read_lock().entries[PDF]
     assert (entry.source, entry.path) == ("acme/repo", "")
     noted = json.loads(hosted.installed("skills-lock.json").read_bytes())["skills"]["pdf-tools"]
     assert (noted["source"], noted["skillPath"]) == ("acme/repo", "SKILL.md")
 
 
-def test_it_is_found_again_for_an_update(hosted: Hosted) -> None:
+def test_root_skill_is_updated(hosted: Hosted) -> None:
     hosted.add()
-    assert [one.status for one in find_outdated(hosted.shelf)] == [UpdateStatus.CURRENT]
+    assert [item.status for item in find_outdated(hosted.project)] == [UpdateStatus.CURRENT]
     hosted.commit({"SKILL.md": make_skill_md("pdf-tools"), "a/b.md": b"two"})
-    assert [one.status for one in update(hosted.shelf)] == [UpdateStatus.UPDATED]
+    assert [item.status for item in update(hosted.project)] == [UpdateStatus.UPDATED]
     assert hosted.installed(f"{PDF}/a/b.md").read_bytes() == b"two"
 
 
 @pytest.mark.parametrize("lost", ["", "skillhall-lock.json"])
-def test_it_is_brought_back_from_either_lock(hosted: Hosted, lost: str) -> None:
+def test_root_skill_is_restored_from_either_lock(hosted: Hosted, lost: str) -> None:
     hosted.add()
     shutil.rmtree(hosted.installed(PDF))
     if lost:
         hosted.installed(lost).unlink()
-    assert [one.status for one in install_locked(hosted.shelf, frozen=True)] == ["installed"]
+    assert [item.status for item in install_locked(hosted.project, frozen=True)] == ["installed"]
     assert sorted(read_tree(hosted.installed(PDF))) == ["SKILL.md", "a/b.md"]
 
 
-def test_when_it_has_moved_the_error_names_it(hosted: Hosted) -> None:
+def test_moved_root_skill_is_named_in_error(hosted: Hosted) -> None:
     hosted.add()
     hosted.commit({"skills/pdf-tools/SKILL.md": make_skill_md("pdf-tools")})
-    [found] = find_outdated(hosted.shelf)
-    assert isinstance(found.error, SkillNotFound)
-    assert found.error.name == "pdf-tools"
+    [result] = find_outdated(hosted.project)
+    assert isinstance(result.error, SkillNotFound)
+    assert result.error.name == "pdf-tools"

@@ -1,4 +1,4 @@
-"""Another process swaps folders, files and links while we read: nothing from outside comes in."""
+"""Symlink races: another process swaps folders, files and links while we read."""
 
 import time
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ shutil.rmtree(arguments[0])
 
 
 def rounds() -> Iterator[None]:
-    """Enough rounds to fill the time, and no more."""
+    """Yield rounds until the time is over."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         yield
@@ -71,7 +71,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder that looks just like `root/group`, but is not ours to show."""
+    """A copy of `root/group` outside the root, which must not be shown."""
     write_skill(tmp_path / "outside" / "pdf", "pdf", "SECRET")
     (tmp_path / "outside" / "pdf" / "notes.txt").write_bytes(b"SECRET")
     return tmp_path / "outside"
@@ -83,9 +83,7 @@ def everything_said(catalog: Catalog) -> str:
 
 
 @pytest.mark.parametrize("profile", ["lenient", "instruction-skills"])
-def test_a_folder_swapped_for_a_link_during_the_walk_shows_nothing_from_outside(
-    root: Path, outside: Path, profile: str
-) -> None:
+def test_folder_swapped_for_link_does_not_leak(root: Path, outside: Path, profile: str) -> None:
     with run_in_background(SWAP_FOLDER, root / "group", outside):
         for _ in rounds():
             catalog = load(root, profile=profile)
@@ -93,7 +91,7 @@ def test_a_folder_swapped_for_a_link_during_the_walk_shows_nothing_from_outside(
             assert "steady" in names(catalog)
 
 
-def test_a_swapped_folder_shows_nothing_from_outside_with_a_warm_index_either(
+def test_swapped_folder_does_not_leak_with_head_cache(
     root: Path, outside: Path, tmp_path: Path
 ) -> None:
     build_head_cache(tmp_path / "cache", root)
@@ -104,9 +102,7 @@ def test_a_swapped_folder_shows_nothing_from_outside_with_a_warm_index_either(
             assert "steady" in names(catalog)
 
 
-def test_a_link_turned_outwards_during_the_walk_shows_nothing_from_outside(
-    root: Path, outside: Path
-) -> None:
+def test_link_turned_outwards_does_not_leak(root: Path, outside: Path) -> None:
     link = root / "link"
     link.symlink_to(root / "group")
     with run_in_background(SWAP_LINK, link, outside, root / "group"):
@@ -114,16 +110,14 @@ def test_a_link_turned_outwards_during_the_walk_shows_nothing_from_outside(
             assert "SECRET" not in everything_said(load(root))
 
 
-def test_a_skill_file_turned_into_a_link_shows_nothing_from_outside(
-    root: Path, outside: Path
-) -> None:
+def test_skill_md_swapped_for_link_does_not_leak(root: Path, outside: Path) -> None:
     file = root / "group" / "pdf" / "SKILL.md"
     with run_in_background(SWAP_FOLDER, file, outside / "pdf" / "SKILL.md"):
         for _ in rounds():
             assert "SECRET" not in everything_said(load(root))
 
 
-def test_reading_beneath_a_handle_never_leaves_it(root: Path, outside: Path) -> None:
+def test_read_below_never_leaves_root(root: Path, outside: Path) -> None:
     path = RelativePath.parse("group/pdf/notes.txt")
     folder = open_root(str(root))
     before = open_descriptors()
@@ -139,7 +133,7 @@ def test_reading_beneath_a_handle_never_leaves_it(root: Path, outside: Path) -> 
     folder.close()
 
 
-def test_reading_a_skill_of_the_catalog_never_leaves_its_root(root: Path, outside: Path) -> None:
+def test_reading_catalog_skill_never_leaves_root(root: Path, outside: Path) -> None:
     skill = load(root).find("pdf")
     with run_in_background(SWAP_FOLDER, root / "group", outside):
         for _ in rounds():
@@ -152,7 +146,7 @@ def test_reading_a_skill_of_the_catalog_never_leaves_its_root(root: Path, outsid
                 continue
 
 
-def test_a_skill_that_comes_and_goes_never_disturbs_the_others(root: Path) -> None:
+def test_disappearing_skill_does_not_affect_others(root: Path) -> None:
     text = "---\nname: guest\ndescription: Comes and goes.\n---\n"
     with run_in_background(COME_AND_GO, root / "guest", text):
         for _ in rounds():
@@ -162,9 +156,7 @@ def test_a_skill_that_comes_and_goes_never_disturbs_the_others(root: Path) -> No
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_skill_never_hands_out_a_file_from_beside_it(
-    root: Path, outside: Path, profile: str
-) -> None:
+def test_skill_never_serves_files_of_sibling(root: Path, outside: Path, profile: str) -> None:
     (root / "steady" / "link").symlink_to(outside / "pdf" / "notes.txt")
     (root / "steady" / "folder").symlink_to(outside)
     skill = load(root, profile=profile).find("steady")
@@ -173,15 +165,13 @@ def test_a_skill_never_hands_out_a_file_from_beside_it(
             read_skill_file(skill, path)
 
 
-def test_a_file_that_appears_during_the_search_is_not_called_a_variant_of_itself(
-    root: Path,
-) -> None:
+def test_skill_md_created_during_scan_is_not_a_variant(root: Path) -> None:
     with run_in_background(APPEAR, root / "steady"):
         for _ in rounds():
             assert "case-variant" not in codes(load(root))
 
 
-def test_links_that_vanish_while_they_are_followed_do_not_end_the_search(root: Path) -> None:
+def test_disappearing_links_do_not_abort_scan(root: Path) -> None:
     with run_in_background(VANISH, root / "link", root / "group" / "pdf"):
         for _ in rounds():
             assert names(load(root)) == ["pdf", "steady"]

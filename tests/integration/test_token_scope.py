@@ -1,4 +1,4 @@
-"""The server's own git token is sent to the operator's repositories, not to those of clients."""
+"""Token scope: the server's git token is sent to the operator's repositories only."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from tests.support.git_server import GitServer, git_repo, run_git_server
 from tests.support.servers import HttpResponse, RunningServer, run_server
 from tests.support.team_server import LIST, make_commit_files, team_settings
 
-GIT_TOKEN = "git-token-of-the-operator"  # noqa: S105 - of nobody
+GIT_TOKEN = "git-token-of-the-operator"  # noqa: S105 - a fake token
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -33,26 +33,26 @@ def site(tmp_path: Path) -> Iterator[GitServer]:
 
 @pytest.fixture
 def start(tmp_path: Path, site: GitServer) -> Iterator[Callable[..., RunningServer]]:
-    """Starts the server, with further settings."""
-    ends: list[Callable[[], object]] = []
+    """Return a function that starts the server, with additional variables."""
+    closers: list[Callable[[], object]] = []
 
-    def begin(**further: str) -> RunningServer:
+    def start(**variables: str) -> RunningServer:
         settings = team_settings(
             tmp_path,
             site.url("acme/configured.git"),
             SKILLHALL_GIT_TOKEN=GIT_TOKEN,
             SKILLHALL_GIT_TOKEN_HOSTS=f"127.0.0.1:{site.port}",
-            **further,
+            **variables,
         )
-        counter, door = open_prompt_service(settings), open_lazy_workspace(settings)
-        services = Services(counter, open_collection(settings, counter), door)
-        one = run_server(settings=settings, services=services)
-        ends.extend((counter.close, door.close, lambda: one.__exit__(None, None, None)))
-        return one.__enter__()
+        prompts, workspace = open_prompt_service(settings), open_lazy_workspace(settings)
+        services = Services(prompts, open_collection(settings, prompts), workspace)
+        server = run_server(settings=settings, services=services)
+        closers.extend((prompts.close, workspace.close, lambda: server.__exit__(None, None, None)))
+        return server.__enter__()
 
-    yield begin
-    for end in reversed(ends):
-        end()
+    yield start
+    for close in reversed(closers):
+        close()
 
 
 def by_query(server: RunningServer, url: str) -> HttpResponse:
@@ -79,12 +79,12 @@ def by_following(server: RunningServer, url: str) -> HttpResponse:
     return server.request("POST", "/sources/follow", urlencode({"repo": url}).encode(), FORM)
 
 
-# Every way in which a client names a repository.
+# Every way to name a repository as a client.
 WAYS = [by_query, by_prompt, by_refresh, by_import, by_preview, by_following]
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_the_git_token_of_the_server_is_not_sent_to_a_repository_that_a_client_names(
+def test_server_token_is_not_sent_to_clients_repository(
     start: Callable[..., RunningServer],
     site: GitServer,
     name: Callable[[RunningServer, str], HttpResponse],
@@ -94,14 +94,14 @@ def test_the_git_token_of_the_server_is_not_sent_to_a_repository_that_a_client_n
     reply = name(server, site.url("acme/private.git"))
     assert reply.status == 502
     assert b"SKILLHALL_GIT_TOKEN_REPOS" in reply.body
-    asked = [one for one in site.requests if one.target.startswith("/acme/private.git")]
-    assert asked
-    assert not [one for one in asked if "authorization" in one.headers]
+    requests = [item for item in site.requests if item.target.startswith("/acme/private.git")]
+    assert requests
+    assert not [item for item in requests if "authorization" in item.headers]
 
 
 @pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize("scope", ["acme/private", "acme/*"])
-def test_the_operator_can_allow_private_repositories_that_clients_name(
+def test_operator_can_allow_private_repositories(
     start: Callable[..., RunningServer],
     site: GitServer,
     name: Callable[[RunningServer, str], HttpResponse],
@@ -111,7 +111,7 @@ def test_the_operator_can_allow_private_repositories_that_clients_name(
     assert name(server, site.url("acme/private.git")).status in (200, 201, 303)
 
 
-def test_the_configured_repository_is_read_with_the_token_when_a_client_names_it(
+def test_server_token_is_sent_to_configured_repository(
     start: Callable[..., RunningServer], site: GitServer
 ) -> None:
     server = start()
@@ -119,25 +119,23 @@ def test_the_configured_repository_is_read_with_the_token_when_a_client_names_it
     assert server.request("GET", f"{LIST}?path=pdf").status == 200
 
 
-def test_a_token_of_the_request_opens_any_repository(
+def test_request_token_opens_any_repository(
     start: Callable[..., RunningServer], site: GitServer
 ) -> None:
     query = f"?repo={quote(site.url('acme/private.git'), safe='')}"
-    given = {"X-Skillhall-Git-Token": GIT_TOKEN}
-    assert start().request("GET", LIST + query, headers=given).status == 200
+    values = {"X-Skillhall-Git-Token": GIT_TOKEN}
+    assert start().request("GET", LIST + query, headers=values).status == 200
 
 
 @pytest.mark.parametrize("name", [by_query, by_import, by_preview, by_following])
-def test_the_ssh_keys_of_the_server_are_not_for_clients(
+def test_clients_cannot_use_ssh_keys_of_server(
     start: Callable[..., RunningServer], name: Callable[[RunningServer, str], HttpResponse]
 ) -> None:
     reply = name(start(), "git@127.0.0.1:acme/private.git")
     assert reply.status == 400
-    assert b"for the operator only" in reply.body.replace(b"&#39;", b"'")
+    assert b"reserved for the operator" in reply.body.replace(b"&#39;", b"'")
 
 
-def test_a_scope_that_is_no_address_is_refused_at_start(
-    start: Callable[..., RunningServer],
-) -> None:
+def test_invalid_scope_is_rejected_at_start(start: Callable[..., RunningServer]) -> None:
     with pytest.raises(SkillhallError, match="SKILLHALL_GIT_TOKEN_REPOS"):
         start(SKILLHALL_GIT_TOKEN_REPOS="git@h:a/b.git")  # noqa: S106 - no password

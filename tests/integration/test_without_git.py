@@ -1,4 +1,4 @@
-"""A team's server where git is not to be used: GitHub is read by its API, nothing else at all."""
+"""Team server without git: GitHub is read through its API."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tests.support.team_server import (
 from tests.support.team_server import team_settings as settings_of_a_team
 
 NAME = "acme/prompts"
-TOKEN = "per-request-t0ken-AAAAAA"  # noqa: S105 - planted, of nobody
+TOKEN = "per-request-t0ken-AAAAAA"  # noqa: S105 - a fake token
 DOWN = respond("503 Service Unavailable")
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -38,8 +38,8 @@ def host(tmp_path: Path) -> Iterator[GitHubServer]:
 
 @pytest.fixture
 def started(tmp_path: Path, host: GitHubServer, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that is there as soon as somebody starts a git."""
-    assert host.repos  # they are made by git, which is still there then
+    """A file that exists once git was started."""
+    assert host.repos  # created by git, before PATH is changed
     mark, programs = tmp_path / "started", tmp_path / "bin"
     programs.mkdir()
     (programs / "git").write_text(f"#!/bin/sh\n/bin/echo git >> {mark}\nexit 1\n", "utf-8")
@@ -54,18 +54,18 @@ def team_settings(folder: Path, host: GitHubServer, repo: str = NAME) -> Setting
 
 
 def shown(server: RunningServer, query: str = "") -> set[str]:
-    """What everything says that belongs to a numbered commit."""
-    said = list_descriptions(server.request("GET", LIST + query).json["data"])
+    """Return the texts that belong to a numbered commit."""
+    output = list_descriptions(server.request("GET", LIST + query).json["data"])
     for name in ("hello", "pdf"):
-        said |= list_prompt_texts(server.request("POST", f"{LIST}/{name}{query}").json["data"])
-    return said
+        output |= list_prompt_texts(server.request("POST", f"{LIST}/{name}{query}").json["data"])
+    return output
 
 
 def source(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
     return server.request("GET", "/readyz").json["data"]["sources"][0]
 
 
-def test_a_repository_on_github_is_read_and_refreshed_by_its_api(
+def test_github_repository_is_read_and_refreshed_by_api(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     tip = host.github.repositories[NAME].refs["main"]
@@ -80,7 +80,7 @@ def test_a_repository_on_github_is_read_and_refreshed_by_its_api(
     assert not started.exists()
 
 
-def test_an_unreachable_github_leaves_the_last_copy_also_after_a_restart(
+def test_unreachable_github_serves_stale_version_after_restart(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     settings = team_settings(tmp_path, host)
@@ -95,7 +95,7 @@ def test_an_unreachable_github_leaves_the_last_copy_also_after_a_restart(
     assert not started.exists()
 
 
-def test_a_branch_that_nobody_named_and_that_is_not_there_is_the_default_one(
+def test_missing_main_falls_back_to_default_branch(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     repository = host.github.repositories[NAME]
@@ -106,7 +106,7 @@ def test_a_branch_that_nobody_named_and_that_is_not_there_is_the_default_one(
     assert not started.exists()
 
 
-def test_a_private_repository_opens_for_the_token_of_a_request_alone(
+def test_private_repository_needs_token_of_request(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     host.github.repositories["acme/closed"] = host.github.repositories[NAME]
@@ -114,20 +114,18 @@ def test_a_private_repository_opens_for_the_token_of_a_request_alone(
     query = "?repo=acme%2Fclosed"
     with team_server(team_settings(tmp_path, host)) as server:
         assert server.request("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
-        given = {"X-Skillhall-Git-Token": TOKEN}
-        opened = server.request("GET", LIST + query, headers=given)
+        values = {"X-Skillhall-Git-Token": TOKEN}
+        opened = server.request("GET", LIST + query, headers=values)
         assert list_descriptions(opened.json["data"]) == {"commit 1"}
         assert server.request("GET", LIST + query).code == "PROMPTS_SOURCE_ERROR"
     assert not started.exists()
 
 
-def test_any_other_repository_is_told_to_need_git_and_none_is_started(
-    tmp_path: Path, host: GitHubServer, started: Path
-) -> None:
+def test_other_repositories_need_git(tmp_path: Path, host: GitHubServer, started: Path) -> None:
     elsewhere = "https://git.example.org/acme/prompts.git"
     with team_server(team_settings(tmp_path, host, elsewhere)) as server:
         data = server.request("GET", LIST).json
-        assert [one["name"] for one in data["data"]["prompts"]] == BUILT_IN
+        assert [item["name"] for item in data["data"]["prompts"]] == BUILT_IN
         assert "only GitHub is read without git" in data["meta"]["stale"]["reason"]
         assert "only GitHub is read without git" in source(server)["stale"]["reason"]
         reply = server.request("GET", f"{LIST}?repo={elsewhere}")
@@ -136,16 +134,16 @@ def test_any_other_repository_is_told_to_need_git_and_none_is_started(
     assert not started.exists()
 
 
-def test_a_repository_without_prompts_or_with_one_alone_is_served(
+def test_repository_with_zero_or_one_prompt_is_served(
     tmp_path: Path, host: GitHubServer, started: Path
 ) -> None:
     host.github.repositories[NAME].commit({"README.txt": b"x"})
-    host.github.repositories["acme/one"] = one = type(host.github.repositories[NAME])()
-    one.commit({"deep/er/one.md": make_skill_md("one")})
+    host.github.repositories["acme/one"] = repository = type(host.github.repositories[NAME])()
+    repository.commit({"deep/er/one.md": make_skill_md("one")})
     with team_server(team_settings(tmp_path, host)) as server:
         assert source(server)["prompts"] == len(BUILT_IN)
-        found = server.request("GET", f"{LIST}?repo=acme%2Fone&path=deep%2Fer").json["data"][
+        result = server.request("GET", f"{LIST}?repo=acme%2Fone&path=deep%2Fer").json["data"][
             "prompts"
         ]
-        assert [prompt["name"] for prompt in found][-1] == "one"
+        assert [prompt["name"] for prompt in result][-1] == "one"
     assert not started.exists()

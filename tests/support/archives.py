@@ -1,4 +1,4 @@
-"""Zip and tar files made byte by byte, so that every field can lie."""
+"""Zip and tar files built byte by byte, so that every field can be wrong."""
 
 import gzip
 import struct
@@ -14,24 +14,24 @@ SKILL = make_skill_md("pdf")
 
 
 def deflate(data: bytes) -> bytes:
-    """Raw deflate, as zip files hold it."""
+    """Compress data as a raw deflate stream, as in zip files."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
 
 
 @dataclass(frozen=True)
 class ZipEntry:
-    """One entry; `local` and `central` replace what one of its two headers says."""
+    """Entry of a zip file; overrides replace fields of one of its two headers."""
 
     name: str | bytes
     data: bytes = b"x"
     mode: int = 0o100644
     method: int = DEFLATED
     flags: int = UTF8
-    packed_data: bytes | None = None  # the packed bytes
+    packed_data: bytes | None = None  # replaces the packed bytes
     dos: int = 0
     extra: bytes = b""
-    trailing_data: bytes = b""  # stands behind the body
+    trailing_data: bytes = b""  # after the body
     local_overrides: Mapping[str, int | bytes] = field(default_factory=dict)
     central_overrides: Mapping[str, int | bytes] = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ class ZipEntry:
 
     def header(self, offset: int, changes: Mapping[str, int | bytes]) -> dict[str, int | bytes]:
         name = self.name.encode() if isinstance(self.name, str) else self.name
-        honest: dict[str, int | bytes] = {
+        fields: dict[str, int | bytes] = {
             "name": name,
             "flags": self.flags,
             "method": self.method,
@@ -56,7 +56,7 @@ class ZipEntry:
             "disk": 0,
             "sign": b"PK",
         }
-        return {**honest, **changes}
+        return {**fields, **changes}
 
 
 def _require_bytes(value: int | bytes) -> bytes:
@@ -65,34 +65,34 @@ def _require_bytes(value: int | bytes) -> bytes:
 
 
 def local_header(entry: ZipEntry) -> bytes:
-    told = entry.header(0, entry.local_overrides)
-    name, extra = _require_bytes(told["name"]), _require_bytes(told["extra"])
+    values = entry.header(0, entry.local_overrides)
+    name, extra = _require_bytes(values["name"]), _require_bytes(values["extra"])
     fixed = struct.pack(
         "<5H3L2H",
-        *(20, told["flags"], told["method"], 0, 0x21),
-        *(told["crc"], told["packed"], told["size"]),
+        *(20, values["flags"], values["method"], 0, 0x21),
+        *(values["crc"], values["packed"], values["size"]),
         *(len(name), len(extra)),
     )
-    return _require_bytes(told["sign"]) + b"\x03\x04" + fixed + name + extra
+    return _require_bytes(values["sign"]) + b"\x03\x04" + fixed + name + extra
 
 
 def central_header(entry: ZipEntry, offset: int) -> bytes:
-    told = entry.header(offset, entry.central_overrides)
-    name, extra = _require_bytes(told["name"]), _require_bytes(told["extra"])
+    values = entry.header(offset, entry.central_overrides)
+    name, extra = _require_bytes(values["name"]), _require_bytes(values["extra"])
     fixed = struct.pack(
         "<6H3L5H2L",
-        *(3 << 8 | 20, 20, told["flags"], told["method"], 0, 0x21),
-        *(told["crc"], told["packed"], told["size"]),
-        *(len(name), len(extra), 0, told["disk"], 0),
-        *(told["attributes"], told["offset"]),
+        *(3 << 8 | 20, 20, values["flags"], values["method"], 0, 0x21),
+        *(values["crc"], values["packed"], values["size"]),
+        *(len(name), len(extra), 0, values["disk"], 0),
+        *(values["attributes"], values["offset"]),
     )
-    return _require_bytes(told["sign"]) + b"\x01\x02" + fixed + name + extra
+    return _require_bytes(values["sign"]) + b"\x01\x02" + fixed + name + extra
 
 
 def make_zip(
     *entries: ZipEntry, prefix: bytes = b"", comment: bytes = b"", listed: int | None = None
 ) -> bytes:
-    """A zip file; only the first `listed` entries stand in its directory."""
+    """Build a zip file; only the first `listed` entries are in its directory."""
     data, offsets = prefix, []
     for entry in entries:
         offsets.append(len(data))
@@ -105,14 +105,14 @@ def make_zip(
 def zip_end(
     entries: int, size: int, start: int, comment: bytes = b"", *, parts: tuple[int, int] = (0, 0)
 ) -> bytes:
-    """The end record; `parts` are this part's number, and how many entries lie in other ones."""
+    """Build an end record; `parts` is the part's number and the entries in other parts."""
     part, elsewhere = parts
     numbers = (part, 0, entries - elsewhere, entries, size, start, len(comment))
     return b"PK\x05\x06" + struct.pack("<4H2LH", *numbers) + comment
 
 
 def zip_of(files: Mapping[str, bytes]) -> bytes:
-    """An honest zip file."""
+    """Build a valid zip file."""
     return make_zip(*(ZipEntry(name, data) for name, data in files.items()))
 
 
@@ -122,7 +122,7 @@ def extra_field(kind: int, value: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class TarEntry:
-    """One member; `size` and `checksum` replace the true ones."""
+    """Member of a tar file; `size` and `checksum` replace the correct values."""
 
     name: str | bytes
     data: bytes = b"x"
@@ -155,12 +155,12 @@ def make_tgz(*entries: TarEntry, end: bytes = bytes(1024)) -> bytes:
 
 
 def tgz_of(files: Mapping[str, bytes]) -> bytes:
-    """An honest tar.gz file."""
+    """Build a valid tar.gz file."""
     return make_tgz(*(TarEntry(name, data) for name, data in files.items()))
 
 
 def pax(records: Mapping[str, str | bytes], kind: bytes = b"x") -> TarEntry:
-    """The header with records that stands before a member."""
+    """Build the pax header of the next member."""
     return TarEntry(
         "PaxHeader", b"".join(map(pax_record, *zip(*records.items(), strict=True))), kind
     )

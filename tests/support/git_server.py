@@ -1,4 +1,4 @@
-"""Real git repositories, and a real smart-HTTP server on this machine that gives them out."""
+"""Git repositories, and a local smart-HTTP server for them."""
 
 import base64
 import hashlib
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 from tests.support.http_server import ReceivedRequest, ResponseWriter, Route
 
-DEADLINE = 120  # seconds; an answer that takes longer hangs
+DEADLINE = 120  # seconds; a slower response counts as hanging
 LINK, SUBMODULE, EXECUTABLE, REGULAR, FOLDER = "120000", "160000", "100755", "100644", "40000"
-_PATH = os.environ["PATH"]  # before a test puts a git of its own there
+_PATH = os.environ["PATH"]  # before a test prepends a fake git
 _AUTHOR = "Ada <ada@example.com> 1700000000 +0000"
 
 
 class GitRepo:
-    """A bare repository, written object by object: nothing is too odd for it, and it is quick."""
+    """Bare repository, written object by object: fast, and allows invalid content."""
 
     def __init__(self, folder: Path, object_format: str = "sha1") -> None:
         self.folder = folder
@@ -51,42 +51,42 @@ class GitRepo:
         return self._object("blob", data)
 
     def tree(self, entries: Iterable[tuple[str, str, str]]) -> str:
-        """A tree of (mode, id, name), as odd as they may be."""
+        """Write a tree of (mode, id, name), valid or not."""
         lines = []
-        for mode, one, name in entries:
+        for mode, object_id, name in entries:
             raw = name.encode("utf-8", "surrogateescape")
             order = raw + b"/" if mode == FOLDER else raw
-            lines.append((order, b"%s %s\0" % (mode.encode(), raw) + bytes.fromhex(one)))
+            lines.append((order, b"%s %s\0" % (mode.encode(), raw) + bytes.fromhex(object_id)))
         return self._object("tree", b"".join(line for _, line in sorted(lines)))
 
     def files(self, files: Mapping[str, bytes], modes: Mapping[str, str] | None = None) -> str:
-        """A tree of files by path; a link's bytes are its target, a submodule's its commit."""
-        entries, below = [], dict[str, dict[str, bytes]]()
+        """Write a tree of files; the data of a link is its target, of a submodule its commit."""
+        entries, folders = [], dict[str, dict[str, bytes]]()
         modes = modes or {}
         for path, data in files.items():
             first, slash, rest = path.partition("/")
             if slash:
-                below.setdefault(first, {})[rest] = data
+                folders.setdefault(first, {})[rest] = data
                 continue
             mode = modes.get(path, REGULAR)
             entries.append((mode, data.decode() if mode == SUBMODULE else self.blob(data), first))
-        for name, inner in below.items():
+        for name, inner in folders.items():
             start = f"{name}/"
-            given = {p.removeprefix(start): m for p, m in modes.items() if p.startswith(start)}
-            entries.append((FOLDER, self.files(inner, given), name))
+            nested = {p.removeprefix(start): m for p, m in modes.items() if p.startswith(start)}
+            entries.append((FOLDER, self.files(inner, nested), name))
         return self.tree(entries)
 
     def commit_tree(self, tree: str, ref: str = "refs/heads/main", parent: str = "") -> str:
-        """A commit of a tree, which the ref then has."""
+        """Commit a tree and move the ref to it."""
         parents = f"parent {parent}\n" if parent else ""
         people = f"author {_AUTHOR}\ncommitter {_AUTHOR}\n"
         commit = self._object("commit", f"tree {tree}\n{parents}{people}\nA change\n".encode())
-        place = self.folder / ref
-        place.parent.mkdir(parents=True, exist_ok=True)
-        # As git does it: whoever reads meanwhile finds the old commit or the new one.
-        lock = place.with_name(f"{place.name}.lock")
+        path = self.folder / ref
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Atomic, as in git: a concurrent reader gets the old commit or the new one.
+        lock = path.with_name(f"{path.name}.lock")
         lock.write_text(f"{commit}\n", encoding="ascii")
-        lock.replace(place)
+        lock.replace(path)
         return commit
 
     def commit(
@@ -97,16 +97,16 @@ class GitRepo:
         ref: str = "refs/heads/main",
         parent: str = "",
     ) -> str:
-        """A commit of exactly these files, which the ref then has."""
+        """Commit exactly these files and move the ref to the commit."""
         return self.commit_tree(self.files(files, modes), ref, parent)
 
     def _object(self, kind: str, data: bytes) -> str:
-        whole = f"{kind} {len(data)}\0".encode() + data
-        name = hashlib.new(self._format, whole).hexdigest()
-        place = self.folder / "objects" / name[:2] / name[2:]
-        if not place.exists():
-            place.parent.mkdir(exist_ok=True)
-            place.write_bytes(zlib.compress(whole, 1))
+        content = f"{kind} {len(data)}\0".encode() + data
+        name = hashlib.new(self._format, content).hexdigest()
+        path = self.folder / "objects" / name[:2] / name[2:]
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(zlib.compress(content, 1))
         return name
 
 
@@ -119,14 +119,14 @@ def _environment() -> dict[str, str]:
 def git_repo(
     folder: Path, files: Mapping[str, bytes], modes: Mapping[str, str] | None = None
 ) -> GitRepo:
-    """A repository with one commit of these files on its branch `main`."""
+    """Create a repository with one commit of these files on `main`."""
     repo = GitRepo(folder)
     repo.commit(files, modes)
     return repo
 
 
 class GitRequest(NamedTuple):
-    """A request; the names of headers in small letters."""
+    """Received request; header names are lowercase."""
 
     method: str
     target: str
@@ -135,21 +135,21 @@ class GitRequest(NamedTuple):
 
 @dataclass
 class GitServer:
-    """A running server, and how it behaves."""
+    """Running server and its behavior."""
 
     root: Path
     port: int = 0
     scheme: str = "http"
-    token: str = ""  # that everybody has to bring
-    status: int = 0  # that every question gets instead of an answer
-    redirects: dict[str, str] = field(default_factory=dict)  # by how a path begins
-    override: Callable[[ReceivedRequest], Route | None] = lambda _: None  # of git's answer
+    token: str = ""  # required in every request
+    status: int = 0  # replaces every response
+    redirects: dict[str, str] = field(default_factory=dict)  # by path prefix
+    override: Callable[[ReceivedRequest], Route | None] = lambda _: None  # replaces git's response
     filters: bool = True
     newest_protocol: bool = True
     requests: list[GitRequest] = field(default_factory=list)
     bytes_sent: int = 0  # of bodies
-    is_waiting: threading.Event = field(default_factory=threading.Event)  # somebody is held
-    release_event: threading.Event | None = None  # until it is set nobody gets an answer
+    is_waiting: threading.Event = field(default_factory=threading.Event)  # a request is held
+    release_event: threading.Event | None = None  # requests are held until it is set
     closed: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -159,13 +159,13 @@ class GitServer:
 
 @contextmanager
 def run_git_server(root: Path, context: ssl.SSLContext | None = None) -> Iterator[GitServer]:
-    """A site that gives out the repositories below `root`, by TLS if there is a context."""
+    """Serve the repositories below `root`, with TLS if there is a context."""
     site = GitServer(root, scheme="https" if context else "http")
 
     server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"site": site}))
     site.port = server.server_address[1]
     if context:
-        # Each line shakes hands in its own thread, so that a bad one does not stop the others.
+        # Handshakes run in the connection threads, so that a bad one does not block the others.
         server.socket = context.wrap_socket(
             server.socket, server_side=True, do_handshake_on_connect=False
         )
@@ -181,16 +181,16 @@ def run_git_server(root: Path, context: ssl.SSLContext | None = None) -> Iterato
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for them, and nothing runs into the next test
+    daemon_threads = False  # closing waits for them, so that none runs into the next test
 
     def server_bind(self) -> None:
-        """Bind without asking anybody for the name of this machine."""
+        """Bind without a DNS lookup of this machine's name."""
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that are ended hang up; that is what many tests are about."""
+        """Ignore clients that disconnect, as many tests make them."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -204,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve(self._body())
 
     def log_message(self, *_: object) -> None:
-        """Requests are in `site.asked`."""
+        """Log nothing; requests are in `site.requests`."""
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":
@@ -227,16 +227,16 @@ class _Handler(BaseHTTPRequestHandler):
                 pass
         if site.closed.is_set():
             return
-        place = next(
-            (to for start, to in site.redirects.items() if self.path.startswith(start)), ""
+        location = next(
+            (target for start, target in site.redirects.items() if self.path.startswith(start)), ""
         )
         if (route := site.override(ReceivedRequest(self.path, headers))) is not None:
             with suppress(OSError):
                 route(ResponseWriter(self.connection, site.closed))
         elif site.status:
             self._send_response(site.status, {}, b"")
-        elif place:
-            self._send_response(301, {"Location": f"{place}/info/refs{self._query()}"}, b"")
+        elif location:
+            self._send_response(301, {"Location": f"{location}/info/refs{self._query()}"}, b"")
         elif site.token and headers.get("authorization") != _basic(site.token):
             self._send_response(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
         else:
@@ -265,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
             "GIT_CONFIG_KEY_1": "safe.directory",
             "GIT_CONFIG_VALUE_1": "*",
         }
-        done = subprocess.run(
+        result = subprocess.run(
             ["git", "http-backend"],
             input=body,
             env=environment,
@@ -273,11 +273,11 @@ class _Handler(BaseHTTPRequestHandler):
             capture_output=True,
             timeout=DEADLINE,
         )
-        head, _, answer = done.stdout.partition(b"\r\n\r\n")
+        head, _, content = result.stdout.partition(b"\r\n\r\n")
         lines = [line.split(": ", 1) for line in head.decode("latin-1").split("\r\n") if line]
         headers = dict(pair for pair in lines if len(pair) == 2)
         status = int(headers.pop("Status", "200").split(" ")[0])
-        self._send_response(status, headers, answer)
+        self._send_response(status, headers, content)
 
     def _send_response(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         with self.site.lock:

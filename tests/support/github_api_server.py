@@ -1,6 +1,6 @@
-"""A stand-in for GitHub on this machine: its API, and the second host that its archives come from.
+"""Fake GitHub: its API, and the second host that serves its archives.
 
-`GitHubSite.answer_for` gives the route for a request and knows nothing of sockets.
+`GitHubApiServer.find_route` returns the route for a request, without any network code.
 """
 
 import gzip
@@ -30,7 +30,7 @@ RESET = 1_900_000_000
 
 
 class RepoFile(NamedTuple):
-    """A file of a commit; the data of a link is where it leads."""
+    """File of a commit; the data of a link is its target."""
 
     data: bytes
     mode: str = FILE
@@ -46,36 +46,36 @@ Files = Mapping[str, RepoFile]
 
 
 class Repository:
-    """Commits by id, and the refs that lead to them."""
+    """Commits by id, and refs."""
 
     def __init__(self, default: str = "main") -> None:
         self.default = default
         self.refs: dict[str, str] = {}
         self.commits: dict[str, Files] = {}
-        self.archives: dict[str, bytes] = {}  # in place of those that are made
+        self.archives: dict[str, bytes] = {}  # replace generated archives
         self.is_truncated = False
 
     def commit(self, files: Mapping[str, bytes | RepoFile], ref: str = "main") -> str:
-        """A new commit of these files, with the ref moved to it; its id."""
-        whole = {
+        """Commit these files, move the ref, and return the commit's id."""
+        entries = {
             path: file if isinstance(file, RepoFile) else RepoFile(file)
             for path, file in sorted(files.items())
         }
-        text = repr([(path, file.mode, file.sha) for path, file in whole.items()])
+        text = repr([(path, file.mode, file.sha) for path, file in entries.items()])
         sha = hashlib.sha1(text.encode()).hexdigest()  # noqa: S324 - as long as git's
-        self.commits[sha] = whole
+        self.commits[sha] = entries
         self.refs[ref] = sha
         return sha
 
     def find(self, ref: str) -> str | None:
-        """The id of the commit that a ref names."""
+        """Return the commit id of a ref."""
         ref = self.default if ref == "HEAD" else ref
         if ref in self.refs:
             return self.refs[ref]
         return next((sha for sha in self.commits if len(ref) > 6 and sha.startswith(ref)), None)
 
     def archive(self, sha: str, top: str) -> bytes:
-        """The archive, as GitHub makes it."""
+        """Return the archive in GitHub's format."""
         return self.archives.get(sha) or archive_of(self.commits[sha], sha, top)
 
 
@@ -94,42 +94,42 @@ def archive_of(files: Files, sha: str, top: str) -> bytes:
 
 
 def load_git_repository(folder: Path, owner_and_name: str = "acme/skills") -> Repository:
-    """What a real git repository holds, with the archives that git makes."""
+    """Load a real git repository, with archives made by git."""
 
-    def git(*words: str) -> bytes:
-        command = ["git", "-C", str(folder), *words]
+    def git(*arguments: str) -> bytes:
+        command = ["git", "-C", str(folder), *arguments]
         return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
 
-    content = cache(partial(git, "cat-file"))  # many files may have the same
-    found = Repository(git("symbolic-ref", "--short", "HEAD").decode().strip())
-    shown = git("for-each-ref", "--format=%(refname:short) %(objectname)").decode()
-    for name, sha in (line.split() for line in shown.splitlines()):
-        found.refs[name] = sha
+    content = cache(partial(git, "cat-file"))  # many files have the same content
+    repository = Repository(git("symbolic-ref", "--short", "HEAD").decode().strip())
+    refs = git("for-each-ref", "--format=%(refname:short) %(objectname)").decode()
+    for name, sha in (line.split() for line in refs.splitlines()):
+        repository.refs[name] = sha
         files = {}
         for line in git("ls-tree", "-r", "-z", sha).decode().split("\0")[:-1]:
             (mode, kind, blob), path = line.partition("\t")[0].split(), line.partition("\t")[2]
             is_blob = kind == "blob"
             files[path] = RepoFile(content(kind, blob) if is_blob else blob.encode(), mode)
-        found.commits[sha] = files
+        repository.commits[sha] = files
         top = f"{owner_and_name.replace('/', '-')}-{sha[:7]}"
-        found.archives[sha] = git("archive", "--format=tar.gz", f"--prefix={top}/", sha)
-    return found
+        repository.archives[sha] = git("archive", "--format=tar.gz", f"--prefix={top}/", sha)
+    return repository
 
 
 @dataclass
 class GitHubApiServer:
-    """The API of a GitHub that holds the given repositories, by `owner/name`."""
+    """GitHub's API for repositories by `owner/name`."""
 
     api: HttpServer
     archives: HttpServer
-    prefix: str = ""  # of the API's paths, as "/api/v3" on a company's own server
+    prefix: str = ""  # of the API's paths, such as "/api/v3" of a self-hosted server
     repositories: dict[str, Repository] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
-    tokens: set[str] = field(default_factory=set)  # that are good
+    tokens: set[str] = field(default_factory=set)  # valid tokens
     is_rate_limited: bool = False
-    outage_route: Route | None = None  # the answer to everything
-    route_overrides: dict[str, Route] = field(default_factory=dict)  # of the usual answer, by path
+    outage_route: Route | None = None  # replaces every response
+    route_overrides: dict[str, Route] = field(default_factory=dict)  # by path
 
     @property
     def api_url(self) -> str:
@@ -137,11 +137,11 @@ class GitHubApiServer:
 
     @property
     def requested_targets(self) -> list[str]:
-        """What the API was asked, after the name of the repository."""
-        return ["/".join(asked.target.split("/")[4:]) for asked in self.api.requests]
+        """Targets of all API requests, after the name of the repository."""
+        return ["/".join(request.target.split("/")[4:]) for request in self.api.requests]
 
     def find_route(self, request: ReceivedRequest) -> Route:
-        """The answer to a request, with the limits and permissions of whoever asks."""
+        """Return the route for a request, with the limits and permissions of its token."""
         path = unquote(urlsplit(request.target).path).removeprefix(self.prefix)
         if self.outage_route is not None:
             return self.outage_route
@@ -163,8 +163,8 @@ class GitHubApiServer:
             return _missing()
         name, verb, rest = "/".join(parts[1:3]), parts[3], "/".join(parts[4:])
         if name in self.renamed:
-            place = request.target.replace(f"/repos/{name}/", f"/repos/{self.renamed[name]}/")
-            return redirect(self.api.url(place), "301 Moved Permanently")
+            target = request.target.replace(f"/repos/{name}/", f"/repos/{self.renamed[name]}/")
+            return redirect(self.api.url(target), "301 Moved Permanently")
         repository = self.repositories.get(name)
         if repository is None or (name in self.private and not is_known):
             return _missing()
@@ -221,18 +221,18 @@ def _git_object(repository: Repository, rest: str, request: ReceivedRequest) -> 
 
 
 def tree_of(files: Files) -> list[dict[str, object]]:
-    """The entries of a tree, folders among them."""
+    """Return the entries of a tree, including folders."""
     folders = {path.rpartition("/")[0] for path in files} - {""}
-    found: list[dict[str, object]] = [
+    entries: list[dict[str, object]] = [
         {"path": folder, "mode": "040000", "type": "tree", "sha": "0" * 40} for folder in folders
     ]
     for path, file in files.items():
         entry: dict[str, object] = {"path": path, "mode": file.mode, "sha": file.sha}
         is_commit = file.mode == SUBMODULE
-        found.append(
+        entries.append(
             entry | ({"type": "commit"} if is_commit else {"type": "blob", "size": len(file.data)})
         )
-    return sorted(found, key=lambda entry: str(entry["path"]))
+    return sorted(entries, key=lambda entry: str(entry["path"]))
 
 
 def _contents(repository: Repository, path: str, request: ReceivedRequest) -> Route:
@@ -243,7 +243,7 @@ def _contents(repository: Repository, path: str, request: ReceivedRequest) -> Ro
 
 @contextmanager
 def run_github_api_server(prefix: str = "") -> Iterator[GitHubApiServer]:
-    """A running GitHub without repositories; archives come from another port."""
+    """Run a fake GitHub without repositories; archives are on another port."""
     with run_http_server() as api, run_http_server() as archives:
         site = GitHubApiServer(api, archives, prefix)
         api.default_route = archives.default_route = site.find_route

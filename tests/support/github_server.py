@@ -1,4 +1,4 @@
-"""GitHub under one roof on this machine: repositories by git, its API, archives and plain files."""
+"""Fake GitHub on one port: git repositories, API, archives and plain files."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,19 +14,19 @@ _API = "/api/v3"
 
 @dataclass
 class GitHubServer:
-    """A running host; every commit can be had from git and from the API, by the same id."""
+    """Running host; every commit has the same id in git and in the API."""
 
     git: GitServer
     github: GitHubApiServer
     files: dict[str, bytes] = field(default_factory=dict)  # by path, for plain downloads
     repos: dict[str, GitRepo] = field(default_factory=dict)
-    outage_route: Route | None = None  # the answer to everything
+    outage_route: Route | None = None  # replaces every response
 
     def url(self, path: str = "") -> str:
         return self.git.url(path).rstrip("/")
 
     def environment(self) -> dict[str, str]:
-        """The settings that make this host GitHub."""
+        """Environment variables that make this host GitHub."""
         return {
             "SKILLHALL_GITHUB_URL": self.url(),
             "SKILLHALL_GITHUB_API_URL": self.url(_API.strip("/")),
@@ -36,21 +36,21 @@ class GitHubServer:
     def commit(
         self, name: str, files: Mapping[str, bytes | RepoFile], ref: str = "refs/heads/main"
     ) -> str:
-        """A commit of exactly these files in the repository `owner/name`; its id."""
-        whole = {
+        """Commit exactly these files in the repository `owner/name`; return the commit's id."""
+        entries = {
             path: file if isinstance(file, RepoFile) else RepoFile(file)
             for path, file in files.items()
         }
         repo = self._repo(name)
-        modes = {path: file.mode for path, file in whole.items()}
-        commit = repo.commit({path: file.data for path, file in whole.items()}, modes, ref=ref)
-        known = self.github.repositories[name]
-        known.commits[commit] = whole
-        known.refs[ref.split("/", 2)[2]] = commit
+        modes = {path: file.mode for path, file in entries.items()}
+        commit = repo.commit({path: file.data for path, file in entries.items()}, modes, ref=ref)
+        repository = self.github.repositories[name]
+        repository.commits[commit] = entries
+        repository.refs[ref.split("/", 2)[2]] = commit
         return commit
 
     def make_private(self, name: str, token: str) -> None:
-        """Let only those see the repository who bring the token."""
+        """Require the token for the repository."""
         self.github.private.add(name)
         self.github.tokens.add(token)
         self.git.token = token
@@ -62,7 +62,7 @@ class GitHubServer:
         return self.repos[name]
 
     def find_route(self, request: ReceivedRequest) -> Route | None:
-        """The answer to whatever is not for git."""
+        """Return the route for a request that is not for git."""
         path = request.target.partition("?")[0]
         if self.outage_route is not None:
             return self.outage_route
@@ -75,7 +75,7 @@ class GitHubServer:
 
 @contextmanager
 def run_github_server(root: Path) -> Iterator[GitHubServer]:
-    """A running GitHub without repositories; git's own files lie below `root`."""
+    """Run a fake GitHub without repositories; git's files are below `root`."""
     with run_git_server(root) as git:
         host = GitHubServer(git, GitHubApiServer(HttpServer(git.port), HttpServer(git.port), _API))
         git.override = host.find_route

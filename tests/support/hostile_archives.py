@@ -1,4 +1,4 @@
-"""Hostile archives by what is wrong with them: the name of the file, its bytes, the class."""
+"""Hostile archives by description: file name, bytes and error code."""
 
 import gzip
 import stat
@@ -30,7 +30,7 @@ REJECTED, TOO_LARGE = "archive_rejected", "too_large"
 
 
 class HostileArchive(NamedTuple):
-    """A file that must be refused, and how."""
+    """Archive that must be rejected, with the error code."""
 
     name: str
     data: bytes
@@ -103,7 +103,7 @@ HEADER_LIES: dict[str, dict[str, int | bytes]] = {
 
 
 def hostile_archives() -> Iterator[tuple[str, HostileArchive]]:
-    """All of them, each with a few words on what is wrong."""
+    """Yield all hostile archives with a description."""
     for what, name in NAMES.items():
         yield f"a zip with a name that {what}", _zip(ZipEntry(name))
         yield f"a tar with a name that {what}", _tgz(pax({"path": name}), TarEntry("harmless"))
@@ -147,21 +147,21 @@ def _oversized() -> Iterator[tuple[str, HostileArchive]]:
 
 
 def _confusing() -> Iterator[tuple[str, HostileArchive]]:
-    honest = make_zip(ROOT, ZipEntry("a"))
+    valid = make_zip(ROOT, ZipEntry("a"))
     for what, lie in HEADER_LIES.items():
         yield (
             f"a zip whose headers disagree on the {what}",
             _zip(ZipEntry("a", local_overrides=lie)),
         )
     yield "a zip with entries that share their bytes", HostileArchive(ZIP, _overlapping())
-    yield "a zip with a program before it", HostileArchive(ZIP, b"#!/bin/sh\n" + honest)
-    yield "a zip with bytes behind it", HostileArchive(ZIP, honest + b"junk")
-    yield "a zip behind a zip", HostileArchive(ZIP, honest + zip_of({"SKILL.md": b"other"}))
+    yield "a zip with a program before it", HostileArchive(ZIP, b"#!/bin/sh\n" + valid)
+    yield "a zip with bytes behind it", HostileArchive(ZIP, valid + b"junk")
+    yield "a zip behind a zip", HostileArchive(ZIP, valid + zip_of({"SKILL.md": b"other"}))
     comment = zip_of({"SKILL.md": b"other"})
     yield "a zip in the comment of a zip", HostileArchive(ZIP, make_zip(ROOT, comment=comment))
     hidden = make_zip(ROOT, ZipEntry("hidden"), listed=1)
     yield "a zip with an entry that it does not list", HostileArchive(ZIP, hidden)
-    yield "a zip called a tar", HostileArchive(TGZ, honest)
+    yield "a zip called a tar", HostileArchive(TGZ, valid)
     yield "a tar called a zip", HostileArchive(ZIP, make_tgz(TAR_ROOT))
     two = make_tgz(TAR_ROOT) + make_tgz(TAR_ROOT)
     yield "a tar of two gzip streams", HostileArchive(TGZ, two)
@@ -171,13 +171,13 @@ def _confusing() -> Iterator[tuple[str, HostileArchive]]:
 def _overlapping() -> bytes:
     body = local_header(ROOT) + ROOT.packed
     twins = [ROOT, ZipEntry("a", SKILL)]
-    directory = b"".join(central_header(one, 0) for one in twins)
+    directory = b"".join(central_header(item, 0) for item in twins)
     return body + directory + zip_end(2, len(directory), len(body))
 
 
 def _damaged() -> Iterator[tuple[str, HostileArchive]]:
     wrong: dict[str, int | bytes] = {"crc": 1}
-    honest = make_zip(ROOT, ZipEntry("a", bytes(500)))
+    valid = make_zip(ROOT, ZipEntry("a", bytes(500)))
     yield "a zip that is encrypted", _zip(ZipEntry("a", flags=UTF8 | 1))
     yield "a zip that is packed in an unknown way", _zip(ZipEntry("a", method=14))
     yield (
@@ -185,8 +185,8 @@ def _damaged() -> Iterator[tuple[str, HostileArchive]]:
         _zip(ZipEntry("a", local_overrides=wrong, central_overrides=wrong)),
     )
     yield "a zip with damaged bytes", _zip(ZipEntry("a", packed_data=b"\xff\xff\xff"))
-    yield "a zip that is cut in the middle", HostileArchive(ZIP, honest[: len(honest) // 2])
-    yield "a zip without its last byte", HostileArchive(ZIP, honest[:-1])
+    yield "a zip that is cut in the middle", HostileArchive(ZIP, valid[: len(valid) // 2])
+    yield "a zip without its last byte", HostileArchive(ZIP, valid[:-1])
     yield "a tar that is cut in the middle", HostileArchive(TGZ, make_tgz(TAR_ROOT)[:60])
     yield "a tar without an end", HostileArchive(TGZ, make_tgz(TAR_ROOT, end=b""))
     yield "a tar with a wrong checksum", _tgz(TarEntry("a", checksum=b"000001\x00 "))

@@ -1,4 +1,4 @@
-"""A real web server on this machine whose answers a test writes, and which remembers requests."""
+"""Local web server with scripted responses, which records requests."""
 
 import socket
 import ssl
@@ -11,34 +11,46 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-DEADLINE = 120  # seconds; a conversation that takes longer hangs
+DEADLINE = 120  # seconds; a slower exchange counts as hanging
 
 
 class ReceivedRequest(NamedTuple):
-    """A request as it came; the names of headers in small letters."""
+    """Received request; header names are lowercase."""
 
     target: str
     headers: Mapping[str, str]
 
 
 class ResponseWriter:
-    """What a route does with its connection: send bytes, or wait for the site to close."""
+    """Connection of a route: sends bytes, or waits for the server to close."""
 
     def __init__(self, connection: socket.socket, closed: threading.Event) -> None:
         self._connection = connection
         self.closed = closed
-        self.bytes_sent = 0  # bytes
+        self.bytes_sent = 0
 
     def send(self, data: bytes) -> None:
         self._connection.sendall(data)
         self.bytes_sent += len(data)
 
     def send_slowly(self, data: bytes, pause: float) -> None:
-        """One byte after the other, each after a pause, until the site closes."""
+        """Send byte by byte with pauses, until the server closes."""
         for byte in data:
             if self.closed.wait(pause):
                 return
             self.send(bytes([byte]))
+
+
+class ScriptedResolver:
+    """Resolver with scripted answers, which records the requested hosts."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+        self.hosts: list[str] = []
+
+    def __call__(self, host: str, _port: int) -> list[str]:
+        self.hosts.append(host)
+        return self.answers.pop(0)
 
 
 Route: TypeAlias = Callable[[ResponseWriter], None]
@@ -51,15 +63,15 @@ def respond(
     *,
     length: int | None = None,
 ) -> Route:
-    """A whole answer, of a wrong length if one is given."""
+    """Send a complete response; `length` sets a wrong Content-Length."""
     size = len(body) if length is None else length
-    return lambda talk: talk.send(
+    return lambda writer: writer.send(
         build_head(status, {"Content-Length": str(size), **headers}) + body
     )
 
 
 def build_head(status: str, headers: Mapping[str, str]) -> bytes:
-    """The head of an answer."""
+    """Build the status line and headers of a response."""
     lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
@@ -69,46 +81,44 @@ def redirect(location: str, status: str = "302 Found") -> Route:
 
 
 def respond_without_length(body: bytes) -> Route:
-    """A body that ends where the connection does."""
-    return lambda talk: talk.send(b"HTTP/1.1 200 OK\r\n\r\n" + body)
+    """Send a body that ends with the connection."""
+    return lambda writer: writer.send(b"HTTP/1.1 200 OK\r\n\r\n" + body)
 
 
 def respond_chunked(*chunks: bytes, end: bytes = b"0\r\n\r\n") -> Route:
-    """A body in chunks, and whatever stands for its end."""
+    """Send a chunked body with the given end."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
-    return lambda talk: talk.send(head + body + end)
+    return lambda writer: writer.send(head + body + end)
 
 
 def respond_endlessly(head: bytes) -> Route:
-    """Bytes for as long as somebody reads them."""
+    """Send bytes for as long as the client reads them."""
 
-    def send(talk: ResponseWriter) -> None:
-        talk.send(head)
-        while not talk.closed.is_set():
-            talk.send(b"x" * 65_536)
+    def send(writer: ResponseWriter) -> None:
+        writer.send(head)
+        while not writer.closed.is_set():
+            writer.send(b"x" * 65_536)
 
     return send
 
 
-def never_respond(talk: ResponseWriter) -> None:
-    """Nothing, until the site closes."""
-    talk.closed.wait(DEADLINE)
+def never_respond(writer: ResponseWriter) -> None:
+    """Send nothing until the server closes."""
+    writer.closed.wait(DEADLINE)
 
 
 @dataclass
 class HttpServer:
-    """A running server."""
+    """Running server."""
 
     port: int
     scheme: str = "http"
     routes: dict[str, Route] = field(default_factory=dict)
     requests: list[ReceivedRequest] = field(default_factory=list)
     responses: list[ResponseWriter] = field(default_factory=list)
-    requested_names: list[str | None] = field(default_factory=list)  # that TLS clients asked for
-    default_route: Callable[[ReceivedRequest], Route] = lambda _: respond(
-        "404 Not Found"
-    )  # without a route
+    requested_names: list[str | None] = field(default_factory=list)  # of TLS clients (SNI)
+    default_route: Callable[[ReceivedRequest], Route] = lambda _: respond("404 Not Found")
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"{self.scheme}://{host}:{self.port}{path}"
@@ -116,7 +126,7 @@ class HttpServer:
 
 @contextmanager
 def run_http_server(context: ssl.SSLContext | None = None) -> Iterator[HttpServer]:
-    """A site with no routes yet; every connection carries one request."""
+    """Run a server without routes; every connection has one request."""
     closed = threading.Event()
     threads: list[threading.Thread] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -146,11 +156,13 @@ def _accept(
     threads: list[threading.Thread],
 ) -> None:
     while True:
-        line, _ = listening.accept()
+        connection, _ = listening.accept()
         if closed.is_set():
-            line.close()
+            connection.close()
             return
-        thread = threading.Thread(target=_serve, args=(line, site, context, closed), daemon=True)
+        thread = threading.Thread(
+            target=_serve, args=(connection, site, context, closed), daemon=True
+        )
         threads.append(thread)
         thread.start()
 
@@ -159,35 +171,35 @@ def _serve(
     plain: socket.socket, site: HttpServer, context: ssl.SSLContext | None, closed: threading.Event
 ) -> None:
     plain.settimeout(DEADLINE)
-    # Clients that have seen enough hang up.
+    # Clients may disconnect at any time.
     with suppress(OSError), closing(plain):
-        line = context.wrap_socket(plain, server_side=True) if context else plain
-        with closing(line):
-            asked = _read_request(line)
-            site.requests.append(asked)
-            talk = ResponseWriter(line, closed)
-            site.responses.append(talk)
-            path = asked.target.partition("?")[0]
-            route = site.routes.get(path) or site.default_route(asked)
-            route(talk)
-            if isinstance(line, ssl.SSLSocket):
-                line.unwrap()
+        connection = context.wrap_socket(plain, server_side=True) if context else plain
+        with closing(connection):
+            request = _read_request(connection)
+            site.requests.append(request)
+            writer = ResponseWriter(connection, closed)
+            site.responses.append(writer)
+            path = request.target.partition("?")[0]
+            route = site.routes.get(path) or site.default_route(request)
+            route(writer)
+            if isinstance(connection, ssl.SSLSocket):
+                connection.unwrap()
 
 
 def _read_request(connection: socket.socket) -> ReceivedRequest:
     data = b""
     while b"\r\n\r\n" not in data:
-        piece = connection.recv(65_536)
-        if not piece:
+        chunk = connection.recv(65_536)
+        if not chunk:
             raise ConnectionError
-        data += piece
+        data += chunk
     first, *rest = data.decode("ascii").rstrip("\r\n").split("\r\n")
     pairs = [text.split(": ", 1) for text in rest]
     return ReceivedRequest(first.split(" ")[1], {name.lower(): value for name, value in pairs})
 
 
 def make_certificate(folder: Path, host: str) -> tuple[Path, Path]:
-    """A certificate for `host` that nobody vouches for but itself, and its key."""
+    """Create a self-signed certificate for `host`, and its key."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     command += [

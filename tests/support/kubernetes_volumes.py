@@ -1,4 +1,4 @@
-"""Folders as Kubernetes mounts a ConfigMap or a Secret: every file is a link into `..data`."""
+"""Kubernetes volumes of a ConfigMap or Secret: every file is a link into `..data`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ DATA = "..data"
 
 
 def mount(folder: Path, files: Mapping[str, bytes], version: int = 1) -> Path:
-    """Mount the files, or update a mount in the order in which the kubelet does it."""
+    """Mount files, or update a mount in the order of the kubelet."""
     folder.mkdir(parents=True, exist_ok=True)
     old = (folder / DATA).readlink() if (folder / DATA).is_symlink() else None
     name = f"..2024_05_17_10_20_{version:02}.1234567{version:02}"

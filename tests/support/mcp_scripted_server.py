@@ -1,7 +1,7 @@
-"""An MCP server that does what a script says, honest or not, on its standard streams.
+"""MCP server over stdio that follows a script, well-behaved or hostile.
 
-Run as a program with the path of a script; the SDK would refuse to be this hostile. Only modules of
-the standard library, so that it starts at once.
+Run it as a program with the path of a script. The SDK does not allow hostile behavior. It imports
+only the standard library, so that it starts quickly.
 """
 
 import json
@@ -18,32 +18,32 @@ FLOOD = b"x" * 65_536
 
 
 class Script(TypedDict, total=False):
-    """What a server has, and how it behaves."""
+    """Content and behavior of a server."""
 
-    skills: list[Any]  # its entries
-    hidden: list[Any]  # entries that it does not list
+    skills: list[Any]  # listed entries
+    hidden: list[Any]  # unlisted entries
     contents: dict[str, Any]  # of resources, by URI
     capabilities: Any
-    is_old: bool  # whether it only knows the handshake
-    page: int  # entries on one page of a listing
-    results: dict[str, Any]  # given in place of the right result, by method
+    is_old: bool  # supports only the handshake
+    page: int  # entries per page
+    results: dict[str, Any]  # replace the correct result, by method
     errors: dict[str, int]  # codes, by method
-    raw: dict[str, str]  # lines that are said in place of the answer, by method
-    silent: list[str]  # methods that are never answered
-    dies: list[str]  # methods at which the server ends
-    floods: list[str]  # methods that are answered by a line without end
-    asks: int  # questions that it has before each answer
-    asked_as: str  # what it calls each of them
-    is_deaf: bool  # whether it answers without listening, page after page
+    raw: dict[str, str]  # lines sent instead of the response, by method
+    silent: list[str]  # methods without a response
+    dies: list[str]  # methods at which the server exits
+    floods: list[str]  # methods with an endless line as response
+    asks: int  # requests of the server before each response
+    asked_as: str  # prefix of their ids
+    is_deaf: bool  # sends responses without reading requests
 
 
 def capabilities() -> dict[str, Any]:
-    """What an honest server declares."""
+    """Return the capabilities of a well-behaved server."""
     return {"resources": {}, "extensions": {EXTENSION: {}}}
 
 
 def build_result(script: Script, method: str, params: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    """The right result of a call; a number is the code of an error."""
+    """Return the correct result of a call; an integer is an error code."""
     declared = script.get("capabilities", capabilities())
     if method == "server/discover" and not script.get("is_old"):
         return {"supportedVersions": [MODERN], "capabilities": declared, **_cacheable()}
@@ -54,8 +54,10 @@ def build_result(script: Script, method: str, params: dict[str, Any]) -> Any:  #
         return _page(script, params)
     if method == "skills/get":
         known = [*script.get("skills", []), *script.get("hidden", [])]
-        found = [one for one in known if isinstance(one, dict) and one.get("uri") == params["uri"]]
-        return {"skill": found[0], **_cacheable()} if found else INVALID
+        result = [
+            item for item in known if isinstance(item, dict) and item.get("uri") == params["uri"]
+        ]
+        return {"skill": result[0], **_cacheable()} if result else INVALID
     if method == "resources/read":
         content = script.get("contents", {}).get(params["uri"])
         return INVALID if content is None else {"contents": [content], **_cacheable()}
@@ -74,7 +76,7 @@ def _cacheable() -> dict[str, Any]:
 
 
 def build_response(script: Script, request: dict[str, Any]) -> bytes:
-    """What is said to a request: a message, or whatever the script wants."""
+    """Return the response to a request, or the script's replacement."""
     method, params = request["method"], request.get("params", {})
     if method in script.get("raw", {}):
         return script["raw"][method].encode()
@@ -91,19 +93,19 @@ def build_response(script: Script, request: dict[str, Any]) -> bytes:
 
 
 def respond_without_reading(script: Script) -> None:
-    """Say what will be asked for, in order, and wait to be ended."""
+    """Send the expected responses in order and wait to be killed."""
     requests = [{"id": 1, "method": "server/discover"}]
     requests += [{"id": number, "method": "skills/list"} for number in range(2, 2000)]
     for request in requests:
-        said = json.loads(build_response(script, request))
-        said["result"]["nextCursor"] = str(request["id"])
-        sys.stdout.write(json.dumps(said) + "\n")
+        response = json.loads(build_response(script, request))
+        response["result"]["nextCursor"] = str(request["id"])
+        sys.stdout.write(json.dumps(response) + "\n")
     sys.stdout.flush()
     threading.Event().wait()
 
 
 def main(script: Script) -> None:
-    """Answer until the input ends."""
+    """Respond until the input ends."""
     out = sys.stdout.buffer
     if script.get("is_deaf"):
         respond_without_reading(script)
@@ -117,12 +119,12 @@ def main(script: Script) -> None:
         while method in script.get("floods", []):
             out.write(FLOOD)
         for number in range(script.get("asks", 0)):
-            asked = {
+            question = {
                 "jsonrpc": "2.0",
                 "id": f"{script.get('asked_as', 'q')}{number}",
                 "method": ["ping", "roots/list"][number % 2],
             }
-            out.write(json.dumps(asked).encode() + b"\n")
+            out.write(json.dumps(question).encode() + b"\n")
             out.write(b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}\n')
         out.write(build_response(script, request) + b"\n")
         out.flush()

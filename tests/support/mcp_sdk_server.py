@@ -1,7 +1,7 @@
-"""A program that serves a script's skills with the official SDK: by its streams, or by http.
+"""Server program that serves the skills of a script with the official SDK.
 
-python mcp_sdk.py SCRIPT stdio
-python mcp_sdk.py SCRIPT http       prints its port
+python mcp_sdk_server.py SCRIPT stdio
+python mcp_sdk_server.py SCRIPT http       prints its port
 """
 
 import json
@@ -29,25 +29,25 @@ INVALID = -32602
 
 
 class ExtensionResult(CacheableResult):
-    """A result with fields of the extension."""
+    """Result with fields of the extension."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class GetSkillParams(RequestParams):
-    """What `skills/get` takes."""
+    """Parameters of `skills/get`."""
 
     uri: str
 
 
 class ListSkillsParams(RequestParams):
-    """What `skills/list` takes."""
+    """Parameters of `skills/list`."""
 
     cursor: str | None = None
 
 
 def make_server(script: dict[str, Any]) -> Server[Any]:
-    """The server."""
+    """Build the server of a script."""
 
     async def read(_: object, params: ReadResourceRequestParams) -> ReadResourceResult:
         await anyio.lowlevel.checkpoint()
@@ -67,10 +67,10 @@ def make_server(script: dict[str, Any]) -> Server[Any]:
 
     async def get_skill(_: object, params: GetSkillParams) -> ExtensionResult:
         await anyio.lowlevel.checkpoint()
-        found = [one for one in script["skills"] if one["uri"] == params.uri]
-        if not found:
+        result = [skill for skill in script["skills"] if skill["uri"] == params.uri]
+        if not result:
             raise MCPError(INVALID, "there is none")
-        return ExtensionResult.model_validate({"skill": found[0]})
+        return ExtensionResult.model_validate({"skill": result[0]})
 
     server: Server[Any] = Server("sdk", on_read_resource=read)
     server.extensions["io.modelcontextprotocol/skills"] = {}
@@ -80,13 +80,13 @@ def make_server(script: dict[str, Any]) -> Server[Any]:
 
 
 async def serve_streams(server: Server[Any]) -> None:
-    """Answer until the input ends."""
+    """Respond until the input ends."""
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
 def serve_http(server: Server[Any]) -> None:
-    """Answer on a free port until the process is ended."""
+    """Serve on a free port until the process is killed."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         sys.stdout.write(f"{listening.getsockname()[1]}\n")
         sys.stdout.flush()

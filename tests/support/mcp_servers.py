@@ -1,4 +1,4 @@
-"""Scripted MCP servers for tests: honest entries to start from, and real servers that play them."""
+"""Scripted MCP servers: valid entries, and servers that follow a script."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ FRONTMATTER = {
     "name": "pdf",
     "description": "Reads PDF files.",
     "license": "MIT",
-    "version": 1.1,  # as most readers of YAML have it
+    "version": 1.1,  # as most YAML parsers read 1.10
 }
 
 
@@ -39,7 +39,7 @@ def make_entry(
     folder: str = "skill://pdf",
     frontmatter: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """What an honest server announces."""
+    """Build a valid entry."""
     name = folder.rpartition("/")[2]
     return {
         "uri": f"{folder}/SKILL.md",
@@ -49,7 +49,7 @@ def make_entry(
 
 
 def make_resource(uri: str, data: bytes) -> dict[str, Any]:
-    """One file of an entry."""
+    """Build a file of an entry."""
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     return {"uri": uri, "digest": digest, "size": len(data)}
 
@@ -57,7 +57,7 @@ def make_resource(uri: str, data: bytes) -> dict[str, Any]:
 def make_contents(
     files: Mapping[str, bytes] = PDF, folder: str = "skill://pdf"
 ) -> dict[str, dict[str, str]]:
-    """What an honest server hands out: text where it is text."""
+    """Build the contents of files: text where possible, else base64."""
     return {f"{folder}/{path}": _content(f"{folder}/{path}", data) for path, data in files.items()}
 
 
@@ -69,44 +69,44 @@ def _content(uri: str, data: bytes) -> dict[str, str]:
 
 
 def make_script(**changes: Any) -> Script:  # noqa: ANN401 - any part of a script
-    """A server with one honest skill, and changes."""
+    """Build the script of a server with one valid skill, with changes."""
     script: dict[str, Any] = {"skills": [make_entry()], "contents": make_contents(), **changes}
     return cast("Script", script)
 
 
 def plain_skill(name: str, folder: str = "") -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
-    """The entry and the contents of a skill with nothing but its SKILL.md."""
-    place = f"skill://{folder}{name}"
+    """Build the entry and the contents of a skill with only a SKILL.md."""
+    uri = f"skill://{folder}{name}"
     files = {"SKILL.md": make_skill_md(name)}
     front = {"name": name, "description": "Reads PDF files."}
-    return make_entry(files, place, front), make_contents(files, place)
+    return make_entry(files, uri, front), make_contents(files, uri)
 
 
 def write_script(script: Script, path: Path) -> list[str]:
-    """The command that plays the script, which is written to a place."""
+    """Write a script and return the command of its server."""
     path.write_text(json.dumps(script), encoding="utf-8")
     return [sys.executable, "-I", str(PROGRAM), str(path)]
 
 
 def add_server(sandbox: CliSandbox, script: Script, label: str = LABEL) -> None:
-    """Have the person of a sandbox name a server that is a command."""
+    """Add a scripted server to the configuration of a sandbox."""
     command = write_script(script, sandbox.sources / f"{label}.json")
-    told = sandbox.run("mcp-servers", "add", "--overwrite", label, "--", *command)
-    assert told.code == 0, told
+    result = sandbox.run("mcp-servers", "add", "--overwrite", label, "--", *command)
+    assert result.code == 0, result
 
 
 @dataclass
 class ScriptedHttpServer:
-    """A scripted server by http: what it was asked, and odd ways to answer."""
+    """Scripted HTTP server: received requests and unusual responses."""
 
     script: Script
     port: int = 0
     requests: list[dict[str, Any]] = field(default_factory=list)  # headers, body, method
     token: str = ""
-    is_streaming: bool = False  # whether it answers by events
+    is_streaming: bool = False  # responds with server-sent events
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None  # in place of the answer
+    body: bytes | None = None  # replaces the response
 
     @property
     def url(self) -> str:
@@ -115,7 +115,7 @@ class ScriptedHttpServer:
 
 @contextmanager
 def run_scripted_server(script: Script) -> Iterator[ScriptedHttpServer]:
-    """The server in a thread, until the block is left."""
+    """Run the server in a thread."""
     state = ScriptedHttpServer(script)
 
     class Handler(_Handler):
@@ -173,9 +173,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: tests look at what is said."""
+        """Log nothing, because tests check the output."""
 
 
 def _split(data: bytes) -> list[bytes]:
-    """JSON over two lines of an event, as a server may write it."""
+    """Split JSON into two lines of an event, as servers may do."""
     return [data[:1], data[1:]]

@@ -1,8 +1,7 @@
-"""Readers and writers below a root, while a process swaps what lies there for links outwards.
+"""Symlink races: readers and writers, while a process swaps entries for links to the outside.
 
-`python -m tests.support.symlink_races FOLDER` is that process. Nothing from outside may ever be
-read, and
-nothing be written there; a reader and a writer that check first and open then show that it matters.
+`python -m tests.support.symlink_races FOLDER` is that process. Nothing outside may ever be read or
+written. A naive reader and writer, which check and then open, prove that the race is real.
 """
 
 import os
@@ -39,9 +38,9 @@ SECRET, INSIDE = "SECRET", "inside"
 SKILL = "a/b/pdf"
 NOTES = f"{SKILL}/notes.md"
 _SWAPPED = ("a", "a/b", SKILL, NOTES, f"{SKILL}/SKILL.md")
-_MAX_BYTES = 1000  # bytes
-READS = 10  # in a round; writers bring all to the disk, and take as long with one
-NAIVE = 50  # they are quick, and must be seen to lose
+_MAX_BYTES = 1000
+READS = 10  # per round; a writer syncs to disk and takes as long for one write
+NAIVE = 50  # attempts per round of the naive reader and writer, which must lose the race
 _STOP, _READY = "stop", "ready"
 _NAIVE = "naive.md"
 _MEMORY = Path("/dev/shm")
@@ -49,7 +48,7 @@ _MEMORY = Path("/dev/shm")
 
 @dataclass(frozen=True)
 class RaceFolders:
-    """A root with a skill, and the same outside of it with a secret in every file."""
+    """Root with a skill, and the same files with a secret outside of it."""
 
     folder: Path
 
@@ -78,13 +77,13 @@ class RaceFolders:
 
 
 def _link_path(path: Path) -> Path:
-    """The link that takes turns with what stands at `path`."""
+    """Return the link that is swapped with `path`."""
     return path.with_name(f".{path.name}-link")
 
 
 @contextmanager
 def make_memory_folder() -> Iterator[Path]:
-    """An empty folder in memory, where the system has that: a busy disk would slow writers down."""
+    """Create an empty folder, in memory if possible: a busy disk would slow writers down."""
     with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
         yield Path(folder)
 
@@ -95,14 +94,14 @@ def make_memory_folder() -> Iterator[Path]:
 def swap(folder: Path) -> None:
     """Swap folders and files for links, at every depth, until there is a file called `stop`."""
     root = folder / "root"
-    # By handles: when a folder is swapped away, what lies in it is swapped all the same.
-    places = [(os.open((root / path).parent, os.O_RDONLY), Path(path).name) for path in _SWAPPED]
-    turns = random.Random(4711)  # noqa: S311 - the same turns every time
+    # By handles, so that entries of a folder can be swapped even while it is swapped away.
+    entries = [(os.open((root / path).parent, os.O_RDONLY), Path(path).name) for path in _SWAPPED]
+    turns = random.Random(4711)  # noqa: S311 - reproducible
     swaps = 0
     (folder / _READY).touch()
     while not (folder / _STOP).exists():
-        handle, name = turns.choice(places)
-        for _ in range(2):  # there and back, so that the whole way is inside half of the time
+        handle, name = turns.choice(entries)
+        for _ in range(2):  # and back, so that the full path is inside half of the time
             _swap(handle, name, in_one_step=turns.random() < 0.5)
         swaps += 2
     sys.stdout.write(f"{swaps}\n")
@@ -120,7 +119,7 @@ def _rename(handle: int, old: str, new: str) -> None:
     while True:
         try:
             os.rename(old, new, src_dir_fd=handle, dst_dir_fd=handle)
-        except OSError:  # a writer has made a folder where nothing was for a moment
+        except OSError:  # a writer created a folder while the name was free
             shutil.rmtree(new, ignore_errors=True, dir_fd=handle)
         else:
             return
@@ -128,7 +127,7 @@ def _rename(handle: int, old: str, new: str) -> None:
 
 @contextmanager
 def run_swapper(scene: RaceFolders) -> Iterator[Callable[[], int]]:
-    """A process that swaps meanwhile; what is yielded ends it, and says how often it did."""
+    """Run the swapping process; the yielded function ends it and returns its swaps."""
     command = [sys.executable, "-m", "tests.support.symlink_races", str(scene.folder)]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -147,7 +146,7 @@ def _stop_swapper(scene: RaceFolders, process: subprocess.Popen[str]) -> int:
     return int(out)
 
 
-# Reading: each returns all that it was given
+# Each reader returns all text that it got.
 
 
 Reader: TypeAlias = Callable[[RaceFolders], str]
@@ -159,15 +158,15 @@ def _catalog(scene: RaceFolders) -> Catalog:
 
 def _read_with_tool(scene: RaceFolders) -> str:
     tools = ReadTools(str(scene.root), settings=scene.project.settings)
-    said = tools.read_file(NOTES)
-    if said.startswith("Error: "):
-        raise SkillhallError(said)
-    return said
+    output = tools.read_file(NOTES)
+    if output.startswith("Error: "):
+        raise SkillhallError(output)
+    return output
 
 
 def _skill_tools(scene: RaceFolders) -> str:
-    found = _catalog(scene)
-    tools = ReadTools(str(scene.root), catalog=lambda: found, settings=scene.project.settings)
+    catalog = _catalog(scene)
+    tools = ReadTools(str(scene.root), catalog=lambda: catalog, settings=scene.project.settings)
     return tools.read_skill("pdf") + tools.list_skill_files("pdf")
 
 
@@ -194,8 +193,8 @@ def _read_bundle(scene: RaceFolders) -> str:
 
 
 def _installed(scene: RaceFolders) -> str:
-    found = read_installed(scene.project, SKILL)
-    return "" if found is None else "".join(one.data.decode() for one in found.files.values())
+    result = read_installed(scene.project, SKILL)
+    return "" if result is None else "".join(file.data.decode() for file in result.files.values())
 
 
 def _discover(scene: RaceFolders) -> str:
@@ -211,7 +210,7 @@ def _read_catalog_skill(scene: RaceFolders) -> str:
 
 
 def _read_naively(scene: RaceFolders) -> str:
-    """The mistake that all the others avoid."""
+    """Read with a race between check and use, which all other readers avoid."""
     path = os.path.realpath(scene.root / NOTES)
     if not path.startswith(f"{os.path.realpath(scene.root)}/"):
         raise SkillhallError("outside")
@@ -267,7 +266,7 @@ def _write_naively(scene: RaceFolders) -> None:
 
 WRITERS: Mapping[str, Writer] = {
     "WritableFolder": _write_by_handles,
-    "Shelf.opened": _write_in_project,
+    "Project.open_folder": _write_in_project,
 }
 
 
@@ -276,7 +275,7 @@ WRITERS: Mapping[str, Writer] = {
 
 @dataclass
 class AttemptCounts:
-    """How often somebody tried, found what was inside, was refused, and came to the outside."""
+    """Attempts of a reader or writer: successful, rejected and leaked."""
 
     name: str
     attempts: int = 0
@@ -287,7 +286,7 @@ class AttemptCounts:
 
 @dataclass
 class RaceResult:
-    """What came of it all."""
+    """Result of a race."""
 
     counts: list[AttemptCounts] = field(default_factory=list)
     naive_counts: list[AttemptCounts] = field(default_factory=list)
@@ -301,33 +300,34 @@ class RaceResult:
 def run_race(
     folder: Path, *, rounds: int = sys.maxsize, seconds: float = 0, naive: bool = False
 ) -> RaceResult:
-    """Everybody in turn, for so many rounds, or so long; with the naive ones if asked."""
+    """Run all readers and writers in turn, for a number of rounds or seconds."""
     scene = RaceFolders(folder)
     scene.prepare()
     known = _files(scene.outside)
     entrants = [
-        (AttemptCounts(name), _make_read_attempt(one), READS) for name, one in READERS.items()
+        (AttemptCounts(name), _make_read_attempt(reader), READS) for name, reader in READERS.items()
     ]
     entrants += [
-        (AttemptCounts(name), _make_write_attempt(one, known), 1) for name, one in WRITERS.items()
+        (AttemptCounts(name), _make_write_attempt(writer, known), 1)
+        for name, writer in WRITERS.items()
     ]
     controls = [
         (AttemptCounts("reader"), _make_read_attempt(_read_naively), NAIVE),
         (AttemptCounts("writer"), _make_write_attempt(_write_naively, known), NAIVE),
     ]
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     with run_swapper(scene) as end:
         for _ in range(rounds):
             for score, attempt, times in [*entrants, *(controls if naive else ())]:
                 for _ in range(times):
                     _attempt(score, attempt, scene)
-            if seconds and time.monotonic() > until:
+            if seconds and time.monotonic() > deadline:
                 break
         swaps = end()
-    return RaceResult([one[0] for one in entrants], [one[0] for one in controls], swaps)
+    return RaceResult([item[0] for item in entrants], [item[0] for item in controls], swaps)
 
 
-Attempt: TypeAlias = Callable[[RaceFolders], bool]  # whether it came to the outside
+Attempt: TypeAlias = Callable[[RaceFolders], bool]  # returns whether it leaked
 
 
 def _attempt(score: AttemptCounts, attempt: Attempt, scene: RaceFolders) -> None:

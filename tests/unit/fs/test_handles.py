@@ -1,4 +1,4 @@
-"""Opening what lies below a root, name by name."""
+"""Folder handles: opening and reading below a root."""
 
 import os
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ UNSAFE = [
 
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Folder]:
-    """The open folder `root`, beside which `secret` must stay unread."""
+    """The open folder `root`, next to `secret`, which must not be read."""
     (tmp_path / "root").mkdir()
     (tmp_path / "secret").write_bytes(b"secret")
     opened = open_root(str(tmp_path / "root"))
@@ -65,20 +65,20 @@ def read(root: Folder, path: str, at_most: int = 100) -> bytes:
 
 
 @pytest.mark.parametrize("text", UNSAFE)
-def test_an_unsafe_path_cannot_be_made(text: str) -> None:
+def test_unsafe_path_is_rejected(text: str) -> None:
     with pytest.raises(UnsafePath):
         RelativePath.parse(text)
 
 
 @pytest.mark.parametrize("text", ["%2e%2e/secret", "$HOME/x", "-rf", "a b", "ünïcode.md"])
-def test_odd_names_are_taken_literally(root: Folder, tmp_path: Path, text: str) -> None:
+def test_odd_names_are_literal(root: Folder, tmp_path: Path, text: str) -> None:
     file = tmp_path / "root" / text
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(b"literal")
     assert read(root, text) == b"literal"
 
 
-def test_a_file_below_is_read_whole(root: Folder, tmp_path: Path) -> None:
+def test_nested_file_is_read(root: Folder, tmp_path: Path) -> None:
     (tmp_path / "root" / "a" / "b").mkdir(parents=True)
     data = bytes(range(256))
     (tmp_path / "root" / "a" / "b" / "c.bin").write_bytes(data)
@@ -86,7 +86,7 @@ def test_a_file_below_is_read_whole(root: Folder, tmp_path: Path) -> None:
     assert read(root, "./a/./b/c.bin", 256) == data
 
 
-def test_what_is_absent_is_not_found(root: Folder) -> None:
+def test_missing_file_is_not_found(root: Folder) -> None:
     with pytest.raises(SkillFileNotFound):
         read(root, "absent")
     with pytest.raises(SkillFileNotFound):
@@ -94,7 +94,7 @@ def test_what_is_absent_is_not_found(root: Folder) -> None:
 
 
 @pytest.mark.parametrize("target", ["../secret", "{outside}/secret", "inside", "link", "missing"])
-def test_a_link_in_place_of_the_file_is_refused(root: Folder, tmp_path: Path, target: str) -> None:
+def test_linked_file_is_rejected(root: Folder, tmp_path: Path, target: str) -> None:
     (tmp_path / "root" / "inside").write_bytes(b"inside")
     (tmp_path / "root" / "link").symlink_to(target.format(outside=tmp_path))
     with pytest.raises(UnsafePath):
@@ -103,9 +103,7 @@ def test_a_link_in_place_of_the_file_is_refused(root: Folder, tmp_path: Path, ta
 
 @pytest.mark.parametrize("target", ["..", "{outside}", "a", ".", "missing"])
 @pytest.mark.parametrize("path", ["link/secret", "a/link/secret", "a/link/b/secret"])
-def test_a_link_in_place_of_a_folder_is_refused(
-    root: Folder, tmp_path: Path, target: str, path: str
-) -> None:
+def test_linked_folder_is_rejected(root: Folder, tmp_path: Path, target: str, path: str) -> None:
     (tmp_path / "root" / "a" / "b").mkdir(parents=True)
     link = tmp_path / "root" / path.partition("link")[0] / "link"
     link.symlink_to(target.format(outside=tmp_path))
@@ -113,7 +111,7 @@ def test_a_link_in_place_of_a_folder_is_refused(
         read(root, path)
 
 
-def test_the_refusal_does_not_tell_whether_the_target_exists(root: Folder, tmp_path: Path) -> None:
+def test_rejection_does_not_reveal_target(root: Folder, tmp_path: Path) -> None:
     (tmp_path / "root" / "there").symlink_to("../secret")
     (tmp_path / "root" / "nowhere").symlink_to("../absent")
     texts = set()
@@ -125,15 +123,13 @@ def test_the_refusal_does_not_tell_whether_the_target_exists(root: Folder, tmp_p
     assert "secret" not in texts.pop()
 
 
-def test_a_file_in_place_of_a_folder_is_refused(root: Folder, tmp_path: Path) -> None:
+def test_file_in_place_of_folder_is_rejected(root: Folder, tmp_path: Path) -> None:
     (tmp_path / "root" / "file").touch()
     with pytest.raises(UnsafePath):
         read(root, "file/x")
 
 
-def test_a_folder_swapped_for_a_link_after_opening_is_not_followed(
-    root: Folder, tmp_path: Path
-) -> None:
+def test_folder_replaced_by_link_is_not_followed(root: Folder, tmp_path: Path) -> None:
     folder = tmp_path / "root" / "a"
     folder.mkdir()
     (folder / "secret").write_bytes(b"mine")
@@ -145,9 +141,7 @@ def test_a_folder_swapped_for_a_link_after_opening_is_not_followed(
         read(root, "a/secret")
 
 
-def test_a_root_swapped_for_a_link_after_opening_stays_what_it_was(
-    root: Folder, tmp_path: Path
-) -> None:
+def test_open_root_replaced_by_link_is_unaffected(root: Folder, tmp_path: Path) -> None:
     (tmp_path / "root" / "file").write_bytes(b"mine")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_bytes(b"theirs")
@@ -156,7 +150,7 @@ def test_a_root_swapped_for_a_link_after_opening_stays_what_it_was(
     assert read(root, "file") == b"mine"
 
 
-def test_a_root_that_is_a_link_is_resolved_once(tmp_path: Path) -> None:
+def test_linked_root_is_resolved_once(tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name, encoding="utf-8")
@@ -171,7 +165,7 @@ def test_a_root_that_is_a_link_is_resolved_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [100, 101, 5000])
-def test_only_files_up_to_the_limit_are_read(root: Folder, tmp_path: Path, size: int) -> None:
+def test_file_beyond_limit_is_rejected(root: Folder, tmp_path: Path, size: int) -> None:
     (tmp_path / "root" / "file").write_bytes(b"x" * size)
     if size <= 100:
         assert len(read(root, "file", 100)) == size
@@ -180,14 +174,14 @@ def test_only_files_up_to_the_limit_are_read(root: Folder, tmp_path: Path, size:
         read(root, "file", 100)
 
 
-def test_a_file_larger_than_memory_is_refused_by_its_stat(root: Folder, tmp_path: Path) -> None:
+def test_huge_file_is_rejected_by_stat(root: Folder, tmp_path: Path) -> None:
     (tmp_path / "root" / "file").touch()
     os.truncate(tmp_path / "root" / "file", 1 << 42)
     with pytest.raises(TooLarge):
         read(root, "file")
 
 
-def test_a_file_that_hides_its_size_is_still_bounded() -> None:
+def test_file_with_hidden_size_is_limited() -> None:
     opened = open_root("/proc/self")
     try:
         with pytest.raises(TooLarge):
@@ -196,7 +190,7 @@ def test_a_file_that_hides_its_size_is_still_bounded() -> None:
         opened.close()
 
 
-def test_a_folder_or_pipe_is_not_a_file(root: Folder, tmp_path: Path) -> None:
+def test_folders_and_pipes_are_not_files(root: Folder, tmp_path: Path) -> None:
     (tmp_path / "root" / "sub").mkdir()
     os.mkfifo(tmp_path / "root" / "pipe")
     for name in ("sub", "pipe"):
@@ -204,7 +198,7 @@ def test_a_folder_or_pipe_is_not_a_file(root: Folder, tmp_path: Path) -> None:
             read(root, name)
 
 
-def test_refused_reads_leave_no_descriptor_open(root: Folder, tmp_path: Path) -> None:
+def test_rejected_reads_close_descriptors(root: Folder, tmp_path: Path) -> None:
     (tmp_path / "root" / "a" / "b").mkdir(parents=True)
     (tmp_path / "root" / "a" / "b" / "big").write_bytes(b"x" * 101)
     (tmp_path / "root" / "a" / "b" / "link").symlink_to("big")
@@ -215,7 +209,7 @@ def test_refused_reads_leave_no_descriptor_open(root: Folder, tmp_path: Path) ->
     assert open_descriptors() == before
 
 
-def test_a_place_opens_from_its_root_and_not_through_links(tmp_path: Path) -> None:
+def test_folder_at_does_not_follow_links(tmp_path: Path) -> None:
     (tmp_path / "root" / "a").mkdir(parents=True)
     (tmp_path / "root" / "a" / "file").touch()
     (tmp_path / "root" / "link").symlink_to("a")
@@ -228,7 +222,7 @@ def test_a_place_opens_from_its_root_and_not_through_links(tmp_path: Path) -> No
         pass
 
 
-def test_a_place_knows_its_path_and_its_children() -> None:
+def test_folder_handle_has_path_and_children() -> None:
     top = FolderHandle("/r")
     assert (top.path, top.name) == ("/r", "r")
     assert top.child("a").child("b") == FolderHandle("/r", "a/b")
@@ -246,5 +240,5 @@ def test_a_place_knows_its_path_and_its_children() -> None:
         ("/r", "/", True),
     ],
 )
-def test_beneath_is_decided_by_names_not_by_prefix(path: str, root: str, *, expected: bool) -> None:
+def test_is_inside_compares_path_components(path: str, root: str, *, expected: bool) -> None:
     assert is_inside(path, root) is expected

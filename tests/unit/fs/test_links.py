@@ -1,4 +1,4 @@
-"""Reading below a root through links that stay there."""
+"""Reading below a root through links."""
 
 import os
 from pathlib import Path
@@ -12,19 +12,19 @@ from tests.support.trees import open_descriptors
 
 
 class Refused(Exception):
-    """What a test's `admit` raises."""
+    """Raised by `check_path` of a test."""
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder with a file in it, beside which `secret` must stay unread."""
+    """A folder with a file, next to `secret`, which must not be read."""
     folder = tmp_path / "root"
     (folder / "docs" / "deep").mkdir(parents=True)
     (folder / "docs" / "a.md").write_bytes(b"inside")
     (folder / "docs" / "deep" / "b.md").write_bytes(b"deep inside")
     (tmp_path / "secret").write_bytes(b"secret")
-    (tmp_path / "root-beside").mkdir()
-    (tmp_path / "root-beside" / "a.md").write_bytes(b"secret")
+    (tmp_path / "root-sibling").mkdir()
+    (tmp_path / "root-sibling" / "a.md").write_bytes(b"secret")
     return folder
 
 
@@ -32,7 +32,7 @@ def read(root: Path, path: str, at_most: int = 100) -> ContainedFile:
     return read_contained_file(str(root), RelativePath.parse(path), at_most)
 
 
-def test_a_plain_path_is_read_and_told(root: Path) -> None:
+def test_plain_path_is_read(root: Path) -> None:
     assert read(root, "docs/deep/b.md") == ("docs/deep/b.md", b"deep inside")
 
 
@@ -48,26 +48,24 @@ def test_a_plain_path_is_read_and_told(root: Path) -> None:
         ("docs/deep/far", "../../docs", "docs/deep/far/a.md"),
     ],
 )
-def test_a_link_that_stays_inside_is_followed(
-    root: Path, link: str, target: str, asked: str
-) -> None:
+def test_link_inside_root_is_followed(root: Path, link: str, target: str, asked: str) -> None:
     (root / link).symlink_to(target)
     assert read(root, asked) == ("docs/a.md", b"inside")
 
 
-def test_the_way_back_from_a_linked_folder_is_the_real_one(root: Path) -> None:
+def test_parent_of_linked_folder_is_the_real_one(root: Path) -> None:
     (root / "b.md").write_bytes(b"top")
     (root / "short").symlink_to("docs/deep")
     (root / "link.md").symlink_to("short/../a.md")
     assert read(root, "link.md") == ("docs/a.md", b"inside")
 
 
-def test_an_absolute_link_into_the_root_is_followed(root: Path) -> None:
+def test_absolute_link_into_root_is_followed(root: Path) -> None:
     (root / "docs" / "link.md").symlink_to(root / "docs" / "a.md")
     assert read(root, "docs/link.md") == ("docs/a.md", b"inside")
 
 
-def test_an_absolute_link_into_a_root_that_is_a_link_is_followed(root: Path) -> None:
+def test_absolute_link_into_linked_root_is_followed(root: Path) -> None:
     (root.parent / "alias").symlink_to("root")
     (root / "real.md").symlink_to(root.resolve() / "docs" / "a.md")
     (root / "alias.md").symlink_to(root.parent / "alias" / "docs" / "a.md")
@@ -84,20 +82,18 @@ def test_an_absolute_link_into_a_root_that_is_a_link_is_followed(root: Path) -> 
         "../root/docs/a.md",
         "/etc/passwd",
         "/nothing",
-        "{root}-beside/a.md",
+        "{root}-sibling/a.md",
         "{root}/../secret",
         "..",
     ],
 )
-def test_a_link_that_leaves_is_refused_whether_or_not_it_leads_somewhere(
-    root: Path, target: str
-) -> None:
+def test_link_outside_root_is_rejected(root: Path, target: str) -> None:
     (root / "link.md").symlink_to(target.format(root=root))
-    with pytest.raises(UnsafePath, match="out of the folder"):
+    with pytest.raises(UnsafePath, match="outside the folder"):
         read(root, "link.md")
 
 
-def test_only_so_many_links_are_followed(root: Path) -> None:
+def test_too_many_links_are_rejected(root: Path) -> None:
     (root / "0.md").symlink_to("docs/a.md")
     for number in range(1, MAX_LINKS + 1):
         (root / f"{number}.md").symlink_to(f"{number - 1}.md")
@@ -106,7 +102,7 @@ def test_only_so_many_links_are_followed(root: Path) -> None:
         read(root, f"{MAX_LINKS}.md")
 
 
-def test_links_in_a_ring_end(root: Path) -> None:
+def test_link_cycle_is_rejected(root: Path) -> None:
     (root / "a.md").symlink_to("b.md")
     (root / "b.md").symlink_to("a.md")
     with pytest.raises(UnsafePath):
@@ -114,13 +110,13 @@ def test_links_in_a_ring_end(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["no.md", "docs/a.md/b.md", "dangling.md", "x" * 300 + ".md"])
-def test_what_is_absent_is_not_found(root: Path, path: str) -> None:
+def test_missing_file_is_not_found(root: Path, path: str) -> None:
     (root / "dangling.md").symlink_to("docs/no.md")
     with pytest.raises(SkillFileNotFound):
         read(root, path)
 
 
-def test_a_root_that_is_absent_holds_no_file(tmp_path: Path) -> None:
+def test_missing_root_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound):
         read(tmp_path / "none", "a.md")
 
@@ -135,21 +131,21 @@ def test_folders_and_pipes_are_not_files(root: Path, path: str) -> None:
         read(root, path)
 
 
-def test_the_limit_holds_behind_a_link(root: Path) -> None:
+def test_size_limit_applies_to_linked_file(root: Path) -> None:
     (root / "link.md").symlink_to("docs/a.md")
     assert read(root, "link.md", at_most=6).data == b"inside"
     with pytest.raises(TooLarge):
         read(root, "link.md", at_most=5)
 
 
-def test_every_real_path_is_admitted_before_it_is_opened(root: Path) -> None:
+def test_check_path_gets_every_real_path(root: Path) -> None:
     (root / "short").symlink_to("docs/deep")
-    seen: list[str] = []
-    read_contained_file(str(root), RelativePath.parse("short/b.md"), 100, seen.append)
-    assert seen == ["short", "docs", "docs/deep", "docs/deep/b.md"]
+    calls: list[str] = []
+    read_contained_file(str(root), RelativePath.parse("short/b.md"), 100, calls.append)
+    assert calls == ["short", "docs", "docs/deep", "docs/deep/b.md"]
 
 
-def test_what_is_not_admitted_is_not_opened_through_a_link_either(root: Path) -> None:
+def test_check_path_applies_to_links(root: Path) -> None:
     os.mkfifo(root / "docs" / "private")
     (root / "link.md").symlink_to("docs/private")
 
@@ -161,7 +157,7 @@ def test_what_is_not_admitted_is_not_opened_through_a_link_either(root: Path) ->
         read_contained_file(str(root), RelativePath.parse("link.md"), 100, admit)
 
 
-def test_no_descriptor_stays_open(root: Path) -> None:
+def test_descriptors_are_closed(root: Path) -> None:
     (root / "out.md").symlink_to("../secret")
     (root / "up.md").symlink_to("docs/deep/../a.md")
     before = open_descriptors()

@@ -1,4 +1,4 @@
-"""Addresses: which of them we connect to."""
+"""IP addresses: which may be contacted."""
 
 import socket
 from ipaddress import ip_address
@@ -29,7 +29,7 @@ LOOPBACK = AddressPolicy.from_cidrs("127.0.0.0/8", "::1/128")
         "64:ff9b::8.8.8.8",
     ],
 )
-def test_a_public_address_is_dialled(address: str) -> None:
+def test_public_address_is_allowed(address: str) -> None:
     assert PUBLIC_ONLY.rejection_reason(ip_address(address)) is None
 
 
@@ -51,27 +51,27 @@ def test_a_public_address_is_dialled(address: str) -> None:
         *["2606:4700::200:5efe:10.0.0.1", "fe80::5efe:10.0.0.1"],
     ],
 )
-def test_an_address_that_is_not_public_is_refused(address: str) -> None:
+def test_non_public_address_is_rejected(address: str) -> None:
     assert PUBLIC_ONLY.rejection_reason(ip_address(address)) is not None
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
-def test_a_network_allowed_by_name_is_dialled(address: str) -> None:
+def test_explicitly_allowed_network_is_allowed(address: str) -> None:
     assert LOOPBACK.rejection_reason(ip_address(address)) is None
     assert LOOPBACK.is_explicitly_allowed(ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "fe80::1", "::2", "::1%lo"])
-def test_allowing_one_network_allows_no_other(address: str) -> None:
+def test_allowed_network_does_not_allow_others(address: str) -> None:
     assert LOOPBACK.rejection_reason(ip_address(address)) is not None
 
 
-def test_a_public_address_is_not_allowed_by_name() -> None:
+def test_public_address_is_not_explicitly_allowed() -> None:
     assert not LOOPBACK.is_explicitly_allowed(ip_address("8.8.8.8"))
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(network="2000::/3"))
-def test_the_interpreter_has_nothing_against_what_we_dial(address: IpAddress) -> None:
+def test_allowed_addresses_are_global_for_python(address: IpAddress) -> None:
     verdicts = [address.is_private, address.is_loopback, address.is_link_local]
     verdicts += [address.is_multicast, address.is_reserved, address.is_unspecified]
     assert PUBLIC_ONLY.rejection_reason(address) is not None or not any(verdicts)
@@ -87,7 +87,7 @@ def test_the_interpreter_has_nothing_against_what_we_dial(address: IpAddress) ->
         ("[0:0::1]", "[::1]"),
     ],
 )
-def test_a_host_has_one_spelling(text: str, host: str) -> None:
+def test_parse_host_normalizes_spelling(text: str, host: str) -> None:
     assert parse_host(text) == host
 
 
@@ -99,7 +99,7 @@ def test_a_host_has_one_spelling(text: str, host: str) -> None:
         *["[1.2.3.4]", "[::1%lo]", "::1", "\u212a.example", "a" * 64, "a." * 127 + "a"],
     ],
 )
-def test_a_host_in_an_odd_spelling_is_refused(text: str) -> None:
+def test_ambiguous_host_is_rejected(text: str) -> None:
     with pytest.raises(SourceRejected) as caught:
         parse_host(text)
     assert caught.value.reason == "host"
@@ -109,20 +109,20 @@ def test_a_host_in_an_odd_spelling_is_refused(text: str) -> None:
     ("host", "answer"),
     [("localhost", True), ("127.9.9.9", True), ("[::1]", True), ("8.8.8.8", False), ("a", False)],
 )
-def test_this_machine_is_known_by_its_spelling(host: str, answer: bool) -> None:
+def test_is_loopback_recognizes_spellings(host: str, answer: bool) -> None:
     assert is_loopback(host) is answer
 
 
-def test_all_addresses_of_a_host_come_in_order_and_once() -> None:
+def test_resolved_addresses_are_ordered_and_unique() -> None:
     def resolve(host: str, port: int) -> list[str]:
         assert (host, port) == ("host.example", 443)
         return ["2606:4700::1", "8.8.8.8", "2606:4700::1"]
 
-    found = resolve_allowed_addresses("host.example", 443, PUBLIC_ONLY, resolve)
-    assert [str(address) for address in found] == ["2606:4700::1", "8.8.8.8"]
+    result = resolve_allowed_addresses("host.example", 443, PUBLIC_ONLY, resolve)
+    assert [str(address) for address in result] == ["2606:4700::1", "8.8.8.8"]
 
 
-def test_one_private_address_condemns_a_host() -> None:
+def test_one_private_address_rejects_host() -> None:
     with pytest.raises(SourceRejected, match="private network") as caught:
         resolve_allowed_addresses(
             "host.example", 443, PUBLIC_ONLY, lambda *_: ["8.8.8.8", "10.0.0.1"]
@@ -131,7 +131,7 @@ def test_one_private_address_condemns_a_host() -> None:
 
 
 @pytest.mark.parametrize("host", ["8.8.8.8", "[2606:4700::1]"])
-def test_an_address_in_place_of_a_host_is_not_looked_up(host: str) -> None:
+def test_literal_address_is_not_resolved(host: str) -> None:
     def resolve(_host: str, _port: int) -> list[str]:
         raise AssertionError
 
@@ -139,7 +139,7 @@ def test_an_address_in_place_of_a_host_is_not_looked_up(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254"])
-def test_a_private_address_in_place_of_a_host_is_refused(host: str) -> None:
+def test_literal_private_address_is_rejected(host: str) -> None:
     with pytest.raises(SourceRejected):
         resolve_allowed_addresses(host, 443, PUBLIC_ONLY)
 
@@ -148,9 +148,7 @@ def test_a_private_address_in_place_of_a_host_is_refused(host: str) -> None:
     ("failure", "expected"),
     [(socket.gaierror(), SourceUnavailable), (TimeoutError(), SourceTimedOut)],
 )
-def test_a_host_that_cannot_be_looked_up_is_unavailable(
-    failure: OSError, expected: type[SourceUnavailable]
-) -> None:
+def test_failed_lookup_is_unavailable(failure: OSError, expected: type[SourceUnavailable]) -> None:
     def resolve(_host: str, _port: int) -> list[str]:
         raise failure
 
@@ -159,10 +157,10 @@ def test_a_host_that_cannot_be_looked_up_is_unavailable(
 
 
 @pytest.mark.parametrize("answer", [[], ["nonsense"]])
-def test_a_host_without_an_address_is_unavailable(answer: list[str]) -> None:
+def test_host_without_address_is_unavailable(answer: list[str]) -> None:
     with pytest.raises(SourceUnavailable):
         resolve_allowed_addresses("host.example", 443, PUBLIC_ONLY, lambda *_: answer)
 
 
-def test_the_system_knows_this_machine() -> None:
+def test_resolve_host_resolves_localhost() -> None:
     assert resolve_host("127.0.0.1", 80) == ["127.0.0.1"]

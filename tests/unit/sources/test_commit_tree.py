@@ -1,4 +1,4 @@
-"""Trees of commits: which files make up a skill, and what is said about the others."""
+"""Trees of commits: files of a skill, and findings about skipped ones."""
 
 import pytest
 
@@ -42,15 +42,15 @@ def found(made: CommitSkill) -> list[tuple[Code, str]]:
     return [(finding.code, finding.path) for finding in made.findings]
 
 
-# Links where a skill would be
+# Linked skills
 
 
-def test_a_link_where_a_skill_would_be_is_reported_whatever_its_name() -> None:
+def test_linked_skill_folder_is_reported_with_any_name() -> None:
     links = [entry(path, mode=MODE_LINK) for path in ("folder", "flat.md", "half/SKILL.md", "con")]
     _, findings = collect_level(
         [*links, entry("docs/x")], "", PROMPT_REPOSITORY.scan_policy, "acme/skills"
     )
-    assert sorted((one.code, one.path) for one in findings) == [
+    assert sorted((finding.code, finding.path) for finding in findings) == [
         (Code.LINK_SKIPPED, ""),
         (Code.LINK_SKIPPED, "flat.md"),
         (Code.LINK_SKIPPED, "folder"),
@@ -59,10 +59,10 @@ def test_a_link_where_a_skill_would_be_is_reported_whatever_its_name() -> None:
     ]
 
 
-# Which files belong together
+# Files of a skill
 
 
-def test_each_file_goes_to_the_skill_above_it() -> None:
+def test_file_belongs_to_innermost_enclosing_skill() -> None:
     entries = [entry(path) for path in ("a/SKILL.md", "a/b/c", "ab/x", "x", "d/SKILL.md")]
     drafts = collect_skills(entries, ["d", "a"])
     assert [(made.folder, list(made.entries)) for made in drafts] == [
@@ -71,13 +71,13 @@ def test_each_file_goes_to_the_skill_above_it() -> None:
     ]
 
 
-def test_the_order_of_a_listing_does_not_matter() -> None:
+def test_order_of_listing_does_not_matter() -> None:
     paths = ["b", "a/x", "a.md", "A", "a/y"]
     assert draft_of(*paths) == draft_of(*reversed(paths))
     assert list(draft_of(*paths).entries) == ["A", "a.md", "a/x", "a/y", "b"]
 
 
-def test_a_bundle_has_the_bytes_and_modes_of_the_commit() -> None:
+def test_bundle_has_bytes_and_modes_of_commit() -> None:
     made = draft(
         TreeEntry("s/go", MODE_EXECUTABLE, "1"), TreeEntry("s/x", "100664", "2"), folder="s"
     )
@@ -91,15 +91,15 @@ def test_a_bundle_has_the_bytes_and_modes_of_the_commit() -> None:
     ]
 
 
-def test_a_skill_at_the_top_has_no_folder() -> None:
+def test_root_skill_has_empty_folder() -> None:
     assert draft_of("SKILL.md").build_bundle({"1" * 40: b"x"}).folder == ""
 
 
-# What may be a skill
+# Candidates
 
 
 @pytest.mark.parametrize("mode", [MODE_LINK, MODE_SUBMODULE, "100000", "040000"])
-def test_what_is_no_file_is_no_skill(mode: str) -> None:
+def test_linked_skill_md_is_not_a_skill(mode: str) -> None:
     assert searchable_paths([entry("a/SKILL.md", mode=mode)]) == []
 
 
@@ -110,20 +110,20 @@ def test_what_is_no_file_is_no_skill(mode: str) -> None:
         *(".git", ".GIT/x", "git~1", "x/.svn", ".hg", "__MACOSX", "._a"),
     ],
 )
-def test_a_folder_that_is_not_plain_holds_no_skill(folder: str) -> None:
+def test_unsafe_folder_has_no_skill(folder: str) -> None:
     assert searchable_paths([entry(f"{folder}/SKILL.md"), entry("a/SKILL.md")]) == ["a/SKILL.md"]
 
 
-def test_other_files_are_not_judged_before_they_are_wanted() -> None:
+def test_searchable_paths_does_not_check_other_files() -> None:
     paths = ["a/nul", "a/../x", ".git/config", "SKILL.md.txt"]
     assert searchable_paths([entry(path) for path in paths]) == paths
 
 
-# What is left out
+# Skipped files
 
 
 @pytest.mark.parametrize("path", ["__MACOSX/x", "._x", ".DS_Store", "a/.ds_store"])
-def test_litter_is_not_worth_a_finding(path: str) -> None:
+def test_macos_metadata_gives_no_finding(path: str) -> None:
     made = draft_of(path)
     assert (made.entries, made.findings) == ({}, [])
 
@@ -136,7 +136,7 @@ def test_litter_is_not_worth_a_finding(path: str) -> None:
         ("100000", "it is not a regular file", "remove it"),
     ],
 )
-def test_what_is_no_file_is_left_out_with_advice(mode: str, why: str, hint: str) -> None:
+def test_non_file_is_skipped_with_hint(mode: str, why: str, hint: str) -> None:
     made = draft(entry("x", mode=mode))
     assert made.entries == {}
     [finding] = made.findings
@@ -146,7 +146,7 @@ def test_what_is_no_file_is_left_out_with_advice(mode: str, why: str, hint: str)
 
 @pytest.mark.parametrize("mode", [MODE_REGULAR, MODE_LINK])
 @pytest.mark.parametrize("path", ["../x", "/x", "a//b", "./a", "a/./b", "nul", "a\x1bb", "a\udcff"])
-def test_an_unsafe_path_is_left_out_and_shown_harmlessly(path: str, mode: str) -> None:
+def test_unsafe_path_is_skipped_and_escaped(path: str, mode: str) -> None:
     made = draft(entry(f"s/{path}", mode=mode), folder="s")
     assert made.entries == {}
     assert found(made) == [(Code.FILE_LEFT_OUT, "")]
@@ -154,57 +154,57 @@ def test_an_unsafe_path_is_left_out_and_shown_harmlessly(path: str, mode: str) -
     assert made.findings[0].hint
 
 
-def test_version_control_is_left_out_and_told_once() -> None:
+def test_version_control_folder_is_reported_once() -> None:
     made = draft_of(".git/config", ".git/hooks/x", "a/.SVN/b", "git~1", ".gitignore")
     assert list(made.entries) == [".gitignore"]
     assert found(made) == [(Code.FILE_LEFT_OUT, path) for path in (".git", "a/.SVN", "git~1")]
 
 
-def test_a_file_may_lie_as_deep_as_the_limit_and_no_deeper() -> None:
+def test_file_beyond_depth_limit_is_skipped() -> None:
     deepest = "d/" * MAX_DEPTH + "x"
     made = draft_of(deepest, f"d/{deepest}")
     assert list(made.entries) == [deepest]
     assert found(made) == [(Code.FILE_LEFT_OUT, f"d/{deepest}")]
 
 
-def test_depth_is_counted_from_the_skill() -> None:
+def test_depth_is_counted_from_skill_folder() -> None:
     folder = "/".join(["f"] * MAX_DEPTH)
     made = draft(entry(f"{folder}/{'d/' * MAX_DEPTH}x"), folder=folder)
     assert (len(made.entries), made.findings) == (1, [])
 
 
-def test_what_lies_below_a_file_is_left_out() -> None:
+def test_path_below_a_file_is_skipped() -> None:
     made = draft_of("a", "a.b", "a/x/y")
     assert list(made.entries) == ["a", "a.b"]
     assert found(made) == [(Code.FILE_LEFT_OUT, "a/x/y")]
 
 
-# Names that are one name elsewhere
+# Colliding names
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [("A", "a"), ("ﬁ", "fi"), ("e\u0301", "é"), ("ß", "SS"), ("A", "a/x"), ("d/A", "d/a")],
 )
-def test_names_that_are_one_name_elsewhere_both_stay_and_are_told(first: str, second: str) -> None:
+def test_colliding_names_are_kept_and_reported(first: str, second: str) -> None:
     made = draft_of(first, second)
     assert sorted(made.entries) == sorted([first, second])
     [finding] = made.findings
     assert (finding.code, finding.hint) == (Code.CASE_COLLISION, "rename one of them")
 
 
-def test_folders_that_are_one_folder_elsewhere_are_told_once() -> None:
+def test_colliding_folders_are_reported_once() -> None:
     made = draft_of("A/x", "A/y", "a/x", "a/z/x")
     assert len(made.entries) == 4
     assert found(made) == [(Code.CASE_COLLISION, "a")]
 
 
-def test_names_in_the_second_of_two_such_folders_are_compared_too() -> None:
+def test_names_in_colliding_folders_are_compared_too() -> None:
     made = draft_of("A/x", "a/Y", "a/y")
     assert found(made) == [(Code.CASE_COLLISION, "a"), (Code.CASE_COLLISION, "a/y")]
 
 
-def test_a_file_that_is_left_out_takes_no_name() -> None:
+def test_skipped_file_does_not_collide() -> None:
     made = draft(entry("A", mode=MODE_LINK), entry("a"))
     assert found(made) == [(Code.FILE_LEFT_OUT, "A")]
 
@@ -212,21 +212,21 @@ def test_a_file_that_is_left_out_takes_no_name() -> None:
 # Limits
 
 
-def test_more_files_than_a_skill_may_have_are_told_once() -> None:
+def test_file_limit_is_reported_once() -> None:
     made = draft_of(*(f"{number:05}" for number in range(MAX_FILES + 5)))
     assert len(made.entries) == MAX_FILES
     assert found(made) == [(Code.TOO_MANY_FILES, "")]
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_file_of_exactly_the_limit_is_taken_and_a_larger_one_left_out(known: bool) -> None:
+def test_file_beyond_size_limit_is_skipped(known: bool) -> None:
     sizes = {"a": MAX_FILE_SIZE, "b": MAX_FILE_SIZE + 1, "c": 0}
     entries = [
         TreeEntry(name, MODE_REGULAR, name, size if known else None) for name, size in sizes.items()
     ]
     made = draft(*entries)
     made.apply_size_limits({} if known else sizes)
-    assert [(one.path, one.size) for one in iterate_files([made])] == [
+    assert [(item.path, item.size) for item in iterate_files([made])] == [
         ("a", MAX_FILE_SIZE),
         ("c", 0),
     ]
@@ -234,7 +234,7 @@ def test_a_file_of_exactly_the_limit_is_taken_and_a_larger_one_left_out(known: b
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_files_that_are_too_much_together_are_left_out_from_there_on(known: bool) -> None:
+def test_files_beyond_total_size_are_skipped(known: bool) -> None:
     count = MAX_TOTAL_SIZE // MAX_FILE_SIZE
     sizes = {f"{number:02}": MAX_FILE_SIZE for number in range(count)} | {"x": 0, "y": 1, "z": 0}
     entries = [
@@ -246,7 +246,7 @@ def test_files_that_are_too_much_together_are_left_out_from_there_on(known: bool
     assert found(made) == [(Code.FILE_TOO_LARGE, "y")]
 
 
-def test_sizes_that_come_first_or_last_do_not_change_which_files_count() -> None:
+def test_late_sizes_give_the_same_files() -> None:
     names = [f"{number:05}" for number in range(MAX_FILES + 1)]
     sizes = dict.fromkeys(names, 1) | {names[0]: MAX_FILE_SIZE + 1}
     before = draft(*(TreeEntry(name, MODE_REGULAR, name, sizes[name]) for name in names))

@@ -1,4 +1,4 @@
-"""What a browser sends: a SKILL.md, an archive, or the files of a folder."""
+"""Uploads: a SKILL.md, an archive, or the files of a folder."""
 
 import pytest
 
@@ -21,17 +21,17 @@ TEXT = make_skill_md("pdf")
         {"skills/pdf/SKILL.md": TEXT, "skills/README.md": b"x"},
     ],
 )
-def test_the_skill_is_found_in_whatever_is_sent(files: dict[str, bytes]) -> None:
+def test_read_upload_accepts_skill_md_archive_and_folder(files: dict[str, bytes]) -> None:
     (bundle,) = read_upload([*files.items()])
     assert bundle.files["SKILL.md"].read() == TEXT
 
 
-def test_a_folder_of_several_skills_gives_all_of_them() -> None:
-    found = read_upload([(f"all/{name}/SKILL.md", make_skill_md(name)) for name in "ab"])
-    assert [bundle.folder.rpartition("/")[2] for bundle in found] == ["a", "b"]
+def test_upload_of_several_skills_returns_all() -> None:
+    result = read_upload([(f"all/{name}/SKILL.md", make_skill_md(name)) for name in "ab"])
+    assert [bundle.folder.rpartition("/")[2] for bundle in result] == ["a", "b"]
 
 
-def test_what_holds_no_skill_or_leaves_its_folder_is_refused() -> None:
+def test_upload_without_skill_or_with_unsafe_path_is_rejected() -> None:
     with pytest.raises(SourceRejected):
         read_upload([])
     for files in ({"x.zip": b"no zip"}, {"a/../../SKILL.md": TEXT}, {"a/x.md": b"x"}):
@@ -39,6 +39,6 @@ def test_what_holds_no_skill_or_leaves_its_folder_is_refused() -> None:
             read_upload([*files.items()])
 
 
-def test_a_skill_md_alone_is_limited_to_the_size_a_skill_md_may_have() -> None:
+def test_uploaded_skill_md_beyond_size_limit_is_rejected() -> None:
     with pytest.raises(TooLarge, match=str(MAX_SKILL_MD_BYTES)):
         read_upload([("SKILL.md", b"x" * (MAX_SKILL_MD_BYTES + 1))])

@@ -1,4 +1,4 @@
-"""Skills of installed packages: real wheels, unpacked as installers do, honest and hostile."""
+"""Skills of installed packages, from valid and hostile wheels."""
 
 import base64
 import hashlib
@@ -22,28 +22,28 @@ from skillhall._internal.sources.ref import PackageRef
 from skillhall.errors import NoSkillThere, PackageNotInstalled
 from tests.support.skills import make_skill_md
 
-SHELF = "pdf_tools/.agents/skills"
+SKILLS_FOLDER = "pdf_tools/.agents/skills"
 FILES = {
     "pdf_tools/__init__.py": b"raise SystemExit('imported')",
-    f"{SHELF}/pdf/SKILL.md": make_skill_md("pdf"),
-    f"{SHELF}/pdf/scripts/run.py": b"\xff",
+    f"{SKILLS_FOLDER}/pdf/SKILL.md": make_skill_md("pdf"),
+    f"{SKILLS_FOLDER}/pdf/scripts/run.py": b"\xff",
 }
 
 
 def make_wheel(files: Mapping[str, bytes], record: str | None = None) -> bytes:
-    """A wheel of the distribution `Pdf.Tools` 1.2, with the RECORD that it says."""
+    """Build a wheel of the distribution `Pdf.Tools` 1.2, with this RECORD."""
     info = "pdf_tools-1.2.dist-info"
-    whole = {
+    members = {
         **files,
         f"{info}/METADATA": b"Metadata-Version: 2.1\nName: Pdf.Tools\nVersion: 1.2\n",
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    lines = [f"{path},{_hashed(data)},{len(data)}" for path, data in whole.items()]
-    honest = "\n".join([*lines, f"{info}/RECORD,,", ""])
-    whole[f"{info}/RECORD"] = (honest if record is None else record).encode()
+    lines = [f"{path},{_hashed(data)},{len(data)}" for path, data in members.items()]
+    valid = "\n".join([*lines, f"{info}/RECORD,,", ""])
+    members[f"{info}/RECORD"] = (valid if record is None else record).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as wheel:
-        for path, data in whole.items():
+        for path, data in members.items():
             wheel.writestr(path, data)
     return buffer.getvalue()
 
@@ -69,62 +69,64 @@ def settings(environment: Path) -> Settings:
 
 
 @pytest.mark.parametrize("name", ["pdf-tools", "Pdf.Tools", "PDF_TOOLS", "pdf_tools"])
-def test_a_package_is_found_by_every_spelling_of_its_name(tmp_path: Path, name: str) -> None:
-    found = read(install(tmp_path, make_wheel(FILES)), name)
-    [bundle] = found.bundles
-    assert (found.version, bundle.folder) == ("1.2", "pdf")
+def test_package_is_found_by_every_spelling(tmp_path: Path, name: str) -> None:
+    skills = read(install(tmp_path, make_wheel(FILES)), name)
+    [bundle] = skills.bundles
+    assert (skills.version, bundle.folder) == ("1.2", "pdf")
     assert sorted(bundle.files) == ["SKILL.md", "scripts/run.py"]
     assert bundle.files["scripts/run.py"].read() == b"\xff"
 
 
-def test_a_distribution_called_unlike_its_package_is_found_by_its_records(tmp_path: Path) -> None:
+def test_distribution_with_other_name_is_found_by_record(tmp_path: Path) -> None:
     files = {path.replace("pdf_tools", "other/deep"): data for path, data in FILES.items()}
     [bundle] = read(install(tmp_path, make_wheel(files))).bundles
     assert bundle.folder == "pdf"
 
 
 @pytest.mark.parametrize("name", ["other", "other.deep"])
-def test_a_package_is_found_by_what_is_imported(tmp_path: Path, name: str) -> None:
-    place = tmp_path / name.replace(".", "/") / ".agents" / "skills" / "pdf"
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_bytes(make_skill_md("pdf"))
-    found = read(tmp_path, name)
-    assert ([bundle.folder for bundle in found.bundles], found.version) == (["pdf"], "")
+def test_package_is_found_by_import_name(tmp_path: Path, name: str) -> None:
+    location = tmp_path / name.replace(".", "/") / ".agents" / "skills" / "pdf"
+    location.mkdir(parents=True)
+    (location / "SKILL.md").write_bytes(make_skill_md("pdf"))
+    skills = read(tmp_path, name)
+    assert ([bundle.folder for bundle in skills.bundles], skills.version) == (["pdf"], "")
 
 
-def test_a_distribution_without_records_is_found_by_its_name(tmp_path: Path) -> None:
+def test_distribution_without_record_is_found_by_name(tmp_path: Path) -> None:
     assert read(install(tmp_path, make_wheel(FILES, record=""))).bundles
 
 
-def test_the_first_path_that_has_the_package_counts(tmp_path: Path) -> None:
+def test_first_path_with_package_wins(tmp_path: Path) -> None:
     install(tmp_path / "1", make_wheel(FILES))
-    install(tmp_path / "2", make_wheel(FILES | {f"{SHELF}/docx/SKILL.md": b"x"}))
+    install(tmp_path / "2", make_wheel(FILES | {f"{SKILLS_FOLDER}/docx/SKILL.md": b"x"}))
     search = [str(tmp_path / "missing"), str(tmp_path / "1"), str(tmp_path / "2")]
-    found = read_package(PackageRef("pdf-tools"), search)
-    assert [bundle.folder for bundle in found.bundles] == ["pdf"]
+    result = read_package(PackageRef("pdf-tools"), search)
+    assert [bundle.folder for bundle in result.bundles] == ["pdf"]
 
 
-def test_all_skills_of_a_package_come_in_order(tmp_path: Path) -> None:
-    more = {f"{SHELF}/{name}/SKILL.md": b"x" for name in "ca"}
-    found = read(install(tmp_path, make_wheel(FILES | more | {f"{SHELF}/none/x.md": b"x"})))
-    assert [bundle.folder for bundle in found.bundles] == ["a", "c", "pdf"]
+def test_skills_of_package_are_sorted(tmp_path: Path) -> None:
+    more = {f"{SKILLS_FOLDER}/{name}/SKILL.md": b"x" for name in "ca"}
+    skills = read(
+        install(tmp_path, make_wheel(FILES | more | {f"{SKILLS_FOLDER}/none/x.md": b"x"}))
+    )
+    assert [bundle.folder for bundle in skills.bundles] == ["a", "c", "pdf"]
 
 
-def test_a_package_that_is_not_installed_is_said_so(tmp_path: Path) -> None:
+def test_missing_package_raises_not_installed(tmp_path: Path) -> None:
     with pytest.raises(PackageNotInstalled, match="'nothing' is not installed") as caught:
         read(tmp_path, "nothing")
     assert "install it first" in caught.value.hint
     assert caught.value.code == "not_found"
 
 
-def test_a_package_without_skills_is_told_apart(tmp_path: Path) -> None:
+def test_package_without_skills_raises_no_skill(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel({"pdf_tools/__init__.py": b""}))
     with pytest.raises(NoSkillThere, match="python:pdf-tools") as caught:
         read(site)
     assert ".agents/skills" in caught.value.hint
 
 
-def test_a_package_that_an_import_hook_finds_is_explained(tmp_path: Path) -> None:
+def test_editable_package_with_import_hook_gives_hint(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel({"hook.py": b""}))
     (site / "pdf_tools-1.2.dist-info" / "direct_url.json").write_text(
         '{"dir_info":{"editable":true},"url":"file:///x"}', encoding="utf-8"
@@ -138,7 +140,7 @@ def test_a_package_that_an_import_hook_finds_is_explained(tmp_path: Path) -> Non
     "path",
     ["../outside", "/etc", "pdf_tools/../../outside", "..", "", "a b", "C:", "pdf_tools/.."],
 )
-def test_records_that_lie_lead_nowhere(tmp_path: Path, path: str) -> None:
+def test_forged_record_is_ignored(tmp_path: Path, path: str) -> None:
     outside = tmp_path / "outside" / ".agents" / "skills" / "secret"
     outside.mkdir(parents=True)
     (outside / "SKILL.md").write_bytes(b"secret")
@@ -147,7 +149,7 @@ def test_records_that_lie_lead_nowhere(tmp_path: Path, path: str) -> None:
     assert [bundle.folder for bundle in read(site).bundles] == ["pdf"]
 
 
-def test_top_level_names_that_lie_lead_nowhere(tmp_path: Path) -> None:
+def test_forged_top_level_names_are_ignored(tmp_path: Path) -> None:
     site = install(tmp_path / "site", make_wheel(FILES, record=""))
     info = site / "pdf_tools-1.2.dist-info"
     (info / "top_level.txt").write_text("../outside\n/etc\n..\n", encoding="utf-8")
@@ -155,11 +157,13 @@ def test_top_level_names_that_lie_lead_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
-@pytest.mark.parametrize("link", ["pdf_tools", "pdf_tools/.agents", SHELF, f"{SHELF}/pdf"])
-def test_a_link_out_of_the_package_is_not_followed(tmp_path: Path, link: str) -> None:
+@pytest.mark.parametrize(
+    "link", ["pdf_tools", "pdf_tools/.agents", SKILLS_FOLDER, f"{SKILLS_FOLDER}/pdf"]
+)
+def test_link_out_of_package_is_not_followed(tmp_path: Path, link: str) -> None:
     outside = tmp_path / "outside"
     install(outside, make_wheel(FILES))
-    site = install(tmp_path / "site", make_wheel({}, record=f"{SHELF}/pdf/SKILL.md,,"))
+    site = install(tmp_path / "site", make_wheel({}, record=f"{SKILLS_FOLDER}/pdf/SKILL.md,,"))
     (site / link).parent.mkdir(parents=True, exist_ok=True)
     (site / link).symlink_to(outside / link)
     with pytest.raises(NoSkillThere):
@@ -167,36 +171,34 @@ def test_a_link_out_of_the_package_is_not_followed(tmp_path: Path, link: str) ->
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
-def test_a_file_that_is_a_link_is_left_out_with_a_finding(tmp_path: Path) -> None:
+def test_linked_file_is_skipped_with_finding(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel(FILES))
-    (site / SHELF / "pdf" / "link.md").symlink_to("/etc/passwd")
+    (site / SKILLS_FOLDER / "pdf" / "link.md").symlink_to("/etc/passwd")
     [bundle] = read(site).bundles
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_LEFT_OUT, "link.md")]
 
 
 @pytest.mark.parametrize("metadata", [b"", b"Name: Pdf.Tools\n", None])
-def test_a_distribution_without_a_version_still_has_its_skills(
-    tmp_path: Path, metadata: bytes | None
-) -> None:
+def test_distribution_without_version_has_skills(tmp_path: Path, metadata: bytes | None) -> None:
     site = install(tmp_path, make_wheel(FILES))
-    place = site / "pdf_tools-1.2.dist-info" / "METADATA"
-    place.unlink() if metadata is None else place.write_bytes(metadata)
-    found = read(site)
-    assert (len(found.bundles), found.version) == (1, "")
+    location = site / "pdf_tools-1.2.dist-info" / "METADATA"
+    location.unlink() if metadata is None else location.write_bytes(metadata)
+    skills = read(site)
+    assert (len(skills.bundles), skills.version) == (1, "")
 
 
-# Where packages are looked for
+# Search paths
 
 
-def test_the_active_environment_comes_before_the_one_we_run_in(tmp_path: Path) -> None:
+def test_active_environment_is_searched_first(tmp_path: Path) -> None:
     site = tmp_path / "lib" / "python3.12" / "site-packages"
     site.mkdir(parents=True)
-    found = package_search_paths(settings(tmp_path))
-    assert found[0] == str(site)
-    assert {path for path in sys.path if os.path.isdir(path) and os.path.isabs(path)} <= set(found)  # noqa: PTH112, PTH117 - as sys.path has them
+    result = package_search_paths(settings(tmp_path))
+    assert result[0] == str(site)
+    assert {path for path in sys.path if os.path.isdir(path) and os.path.isabs(path)} <= set(result)  # noqa: PTH112, PTH117 - as sys.path has them
 
 
-def test_plain_lines_of_pth_files_are_followed_and_code_is_not_run(tmp_path: Path) -> None:
+def test_pth_paths_are_searched_without_running_code(tmp_path: Path) -> None:
     site = tmp_path / "lib" / "python3.12" / "site-packages"
     source = tmp_path / "source"
     source.mkdir()
@@ -208,14 +210,14 @@ def test_plain_lines_of_pth_files_are_followed_and_code_is_not_run(tmp_path: Pat
 
 
 @pytest.mark.parametrize("environment", ["", "relative", "/nowhere/at/all"])
-def test_an_environment_that_is_not_there_adds_nothing(environment: str) -> None:
-    found = package_search_paths(settings(Path(environment)))
-    assert all(os.path.isdir(path) for path in found)  # noqa: PTH112 - as sys.path has them
+def test_missing_environment_adds_no_paths(environment: str) -> None:
+    result = package_search_paths(settings(Path(environment)))
+    assert all(os.path.isdir(path) for path in result)  # noqa: PTH112 - as sys.path has them
 
 
-def test_an_editable_package_is_found_in_its_source_folder(tmp_path: Path) -> None:
+def test_editable_package_is_found_in_source_folder(tmp_path: Path) -> None:
     site = install(tmp_path / "lib" / "python3.12" / "site-packages", make_wheel({}, record=""))
     source = install(tmp_path / "source", make_wheel(FILES))
     (site / "_pdf.pth").write_text(f"{source}\n", encoding="utf-8")
-    found = read_package(PackageRef("pdf-tools"), package_search_paths(settings(tmp_path)))
-    assert ([bundle.folder for bundle in found.bundles], found.version) == (["pdf"], "1.2")
+    result = read_package(PackageRef("pdf-tools"), package_search_paths(settings(tmp_path)))
+    assert ([bundle.folder for bundle in result.bundles], result.version) == (["pdf"], "1.2")

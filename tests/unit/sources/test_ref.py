@@ -1,4 +1,4 @@
-"""References: which texts name a source, and which are refused."""
+"""Source references: accepted and rejected texts."""
 
 import pytest
 from hypothesis import example, given
@@ -22,7 +22,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LAB = "https://gitlab.com"
 
 ACCEPTED: list[tuple[str, SourceRef]] = [
-    # This machine
+    # Local paths
     (".", LocalRef(".")),
     ("..", LocalRef("..")),
     ("./x", LocalRef("./x")),
@@ -153,7 +153,7 @@ ACCEPTED: list[tuple[str, SourceRef]] = [
     ("mcp:acme/skill://office/pdf/SKILL.md", McpRef("acme", "skill://office/pdf/SKILL.md")),
 ]
 
-# As `git check-ref-format --branch` judges them, and some that fetch by force or are too long.
+# Rejected by `git check-ref-format --branch`, forced fetches, or too long.
 BAD_REFS = [
     *["", "a..b", ".a", "a/.b", "a.lock", "a.lock/b", "a~1", "a^", "a:b", "a*", "a[b", "/a"],
     *["a//b", "a.", "@", "a@{1}", "%20", "a%20b", "a%5cb", "a%2F", "-a", "+a", "x" * 256],
@@ -267,7 +267,7 @@ REFUSED: list[tuple[str, str]] = [
     ("python:../x", "path"),
     ("python:a b", "path"),
     ("python:-x", "path"),
-    # URLs that name nothing
+    # URLs without a source
     ("https:", "url"),
     ("https:/host.example/a/b", "url"),
     ("https://host.example/a/b/c", "url"),
@@ -288,12 +288,12 @@ REFUSED: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "meaning"), ACCEPTED)
-def test_a_text_means_one_source(text: str, meaning: SourceRef) -> None:
+def test_parse_source_ref_text_gives_reference(text: str, meaning: SourceRef) -> None:
     assert parse_source_ref(text) == meaning
 
 
 @pytest.mark.parametrize("meaning", [meaning for _, meaning in ACCEPTED], ids=str)
-def test_the_canonical_text_means_the_same(meaning: SourceRef) -> None:
+def test_canonical_text_parses_to_the_same_reference(meaning: SourceRef) -> None:
     assert parse_source_ref(meaning.text) == meaning
 
 
@@ -305,13 +305,13 @@ def test_the_canonical_text_means_the_same(meaning: SourceRef) -> None:
         (GitRef("https://h.example/b.git", "技", "v"), "https://h.example/b.git/%E6%8A%80@v"),
     ],
 )
-def test_what_would_be_read_as_grammar_is_encoded(meaning: SourceRef, text: str) -> None:
+def test_special_characters_are_percent_encoded(meaning: SourceRef, text: str) -> None:
     assert meaning.text == text
     assert parse_source_ref(text) == meaning
 
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED)
-def test_a_text_is_refused_for_one_reason(text: str, reason: str) -> None:
+def test_invalid_text_is_rejected_with_reason(text: str, reason: str) -> None:
     with pytest.raises(SourceRejected) as caught:
         parse_source_ref(text)
     assert (caught.value.reason, caught.value.code) == (reason, "source_rejected")
@@ -335,7 +335,7 @@ def test_a_text_is_refused_for_one_reason(text: str, reason: str) -> None:
         "http://user:SECRET@host.example/a/b\n",
     ],
 )
-def test_no_refusal_repeats_a_secret(text: str) -> None:
+def test_rejection_does_not_repeat_secrets(text: str) -> None:
     with pytest.raises(SourceRejected) as caught:
         parse_source_ref(text)
     assert "SECRET" not in str(caught.value)
@@ -344,7 +344,7 @@ def test_no_refusal_repeats_a_secret(text: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:1"])
-def test_http_to_this_machine_is_read_if_asked(host: str) -> None:
+def test_loopback_http_is_accepted_on_request(host: str) -> None:
     text = f"http://{host}/a/b.git"
     assert parse_source_ref(text, allow_loopback_http=True) == GitRef(text)
     with pytest.raises(SourceRejected, match="'http' is not safe"):
@@ -352,12 +352,12 @@ def test_http_to_this_machine_is_read_if_asked(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["host.example", "8.8.8.8", "127.evil.example", "10.0.0.1"])
-def test_http_to_anyone_else_is_refused_even_if_asked(host: str) -> None:
+def test_http_to_other_hosts_is_rejected(host: str) -> None:
     with pytest.raises(SourceRejected, match="'http' is not safe"):
         parse_source_ref(f"http://{host}/a/b.git", allow_loopback_http=True)
 
 
-def test_a_page_of_a_branch_with_slashes_has_further_readings() -> None:
+def test_page_of_branch_with_slashes_has_several_interpretations() -> None:
     first = GitHubRef("a", "b", "x/skills/pdf", "feature")
     second = first.with_longer_ref()
     assert second == GitHubRef("a", "b", "skills/pdf", "feature/x")
@@ -367,17 +367,17 @@ def test_a_page_of_a_branch_with_slashes_has_further_readings() -> None:
 
 
 @pytest.mark.parametrize(("path", "ref"), [("", "main"), ("x", ""), ("a/-x", "f"), ("a.lock", "f")])
-def test_there_is_no_longer_ref_where_none_can_be(path: str, ref: str) -> None:
+def test_with_longer_ref_without_candidates_returns_none(path: str, ref: str) -> None:
     assert GitHubRef("a", "b", path, ref).with_longer_ref() is None
     assert GitRef("https://h.example/b.git", path, ref).with_longer_ref() is None
 
 
-def test_only_a_whole_commit_id_pins() -> None:
+def test_is_commit_id_accepts_full_ids_only() -> None:
     assert is_commit_id(COMMIT)
     assert not is_commit_id(COMMIT[:7])
 
 
-def test_git_finds_a_repository_of_github_by_https() -> None:
+def test_github_ref_url_is_https() -> None:
     assert GitHubRef("acme", "skills", "pdf").url == "https://github.com/acme/skills.git"
 
 
@@ -400,10 +400,10 @@ texts = st.one_of(
 @example("https://github.com/a/b.git.git.git")
 @example("a/b/SKILL.md/SKILL.md")
 @example("https://h.example/a/x.zip/")
-def test_parsing_gives_a_source_with_a_stable_text_or_a_refusal(text: str) -> None:
+def test_parsing_any_text_gives_stable_reference_or_rejection(text: str) -> None:
     try:
-        found = parse_source_ref(text)
+        result = parse_source_ref(text)
     except SourceRejected:
         return
-    assert parse_source_ref(found.text) == found
-    assert parse_source_ref(found.text).text == found.text
+    assert parse_source_ref(result.text) == result
+    assert parse_source_ref(result.text).text == result.text

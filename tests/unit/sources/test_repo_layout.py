@@ -1,4 +1,4 @@
-"""Which paths of a repository are skills, and where a name is looked for."""
+"""Repository layout: which paths are skills, and where a name is searched."""
 
 import pytest
 
@@ -25,11 +25,11 @@ PATHS = [
 ]
 
 
-def test_a_skill_inside_a_skill_belongs_to_it() -> None:
+def test_nested_skill_belongs_to_outer_skill() -> None:
     assert find_skill_folders(["a/SKILL.md", "a/b/SKILL.md", "c/x"]) == {"a"}
 
 
-def test_a_skill_at_the_top_is_the_only_one() -> None:
+def test_root_skill_is_the_only_one() -> None:
     assert find_skill_folders(["SKILL.md", "skills/a/SKILL.md"]) == {""}
     assert find_enclosing_folder("skills/a/SKILL.md", {""}) == ""
 
@@ -45,29 +45,29 @@ def test_a_skill_at_the_top_is_the_only_one() -> None:
         (".claude/skills/pdf", [".claude/skills/pdf"]),
     ],
 )
-def test_a_name_is_looked_for_on_the_shelf_at_the_top_then_anywhere(
+def test_name_is_searched_in_skills_folder_then_root_then_everywhere(
     wanted: str, folders: list[str]
 ) -> None:
     assert find_skills(PATHS, wanted, "acme/skills") == folders
 
 
-def test_without_a_name_agents_own_copies_are_not_offered() -> None:
-    found = find_skills(PATHS, "", "acme/skills")
-    assert ".claude/skills/pdf" not in found
-    assert "skills/.curated/notes" in found
-    assert not any("node_modules" in folder for folder in found)
+def test_installed_skills_are_not_listed_next_to_others() -> None:
+    result = find_skills(PATHS, "", "acme/skills")
+    assert ".claude/skills/pdf" not in result
+    assert "skills/.curated/notes" in result
+    assert not any("node_modules" in folder for folder in result)
 
 
-def test_hidden_copies_are_offered_when_there_is_nothing_else() -> None:
+def test_installed_skills_are_listed_if_there_are_no_others() -> None:
     assert find_skills([".claude/skills/a/SKILL.md"], "", "x/y") == [".claude/skills/a"]
 
 
-def test_a_name_that_several_skills_have_asks_for_the_path() -> None:
+def test_ambiguous_name_is_rejected_with_hint() -> None:
     with pytest.raises(SourceRejected, match="a/twin, b/twin"):
         find_skills(PATHS, "twin", "acme/skills/twin")
 
 
-def test_a_folder_without_a_skill_is_told_from_a_name_that_is_not_there() -> None:
+def test_folder_without_skill_and_unknown_name_differ() -> None:
     with pytest.raises(NoSkillThere):
         find_skills(PATHS, "empty", "acme/skills/empty")
     with pytest.raises(SkillNotFound) as caught:
@@ -75,6 +75,6 @@ def test_a_folder_without_a_skill_is_told_from_a_name_that_is_not_there() -> Non
     assert caught.value.close == ("mail",)
 
 
-def test_a_repository_without_skills_says_so() -> None:
+def test_repository_without_skills_raises_no_skill() -> None:
     with pytest.raises(NoSkillThere, match="acme/tools"):
         find_skills(["README.md"], "", "acme/tools")

@@ -1,4 +1,4 @@
-"""Two names in a folder, exchanged in one step, where the system has a call for it."""
+"""Atomic swap of two directory entries, where the OS supports it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _RENAME_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 _SYSTEM_CALLS = {"linux": "renameat2", "darwin": "renameatx_np"}
-# The kernel or the file system cannot do it; nothing has happened.
+# The kernel or the file system does not support swapping; nothing was changed.
 _UNSUPPORTED_ERRNOS = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV, errno.EPERM}
 
 
 def swap_names(folder: int, first: str, second: str) -> bool:
-    """Let both names change places; False, and nothing done, if the system cannot.
+    """Swap two entries of a folder; return False if the system cannot.
 
     Raises: OSError.
     """
@@ -42,16 +42,11 @@ def _load_swap_function() -> _SwapFunction | None:
     name = _SYSTEM_CALLS.get(sys.platform)
     if name is None:
         return None
-    found = getattr(ctypes.CDLL(None, use_errno=True), name, None)
-    if found is None:
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if function is None:
         return None
-    found.argtypes = [
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_uint,
-    ]
-    found.restype = ctypes.c_int
-    call: _SwapFunction = found
+    integer, string = ctypes.c_int, ctypes.c_char_p
+    function.argtypes = [integer, string, integer, string, ctypes.c_uint]
+    function.restype = ctypes.c_int
+    call: _SwapFunction = function
     return call

@@ -1,8 +1,8 @@
-"""Opening what lies below a root, by handles: a path is walked name by name, never through a link.
+"""Access to files and folders below a root, never through a symbolic link.
 
-Checking a path and then opening it loses races: a folder can be swapped for a link in between. A
-handle cannot be swapped, so every step opens one name relative to the handle of the step before.
-Systems without such calls (Windows) get the same methods over paths, checked before each use.
+Checking a path before opening it is a race: a folder can be replaced by a link in between. A handle
+cannot be replaced, so each path component is opened relative to the handle of its parent folder.
+On systems without such calls (Windows), the same methods use paths and check them before each use.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.bundle import RelativePath
 
-REPLACED_PREFIX = f"{STAGING_PREFIX}old-"  # a folder that is being replaced, with its name behind
+REPLACED_PREFIX = f"{STAGING_PREFIX}old-"  # followed by the name of the folder being replaced
 HAS_HANDLES = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER_FLAGS = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
-# A handle that can only be walked through needs no permission to read, and costs less.
+# O_PATH handles need no read permission and are cheaper; they can only be traversed.
 _TRAVERSE_FLAGS = getattr(os, "O_PATH", 0) | _FOLDER_FLAGS
-# A pipe named SKILL.md must not make us wait for a writer.
+# O_NONBLOCK: opening a named pipe called SKILL.md would otherwise wait for a writer.
 _FILE_FLAGS = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 _T = TypeVar("_T")
 
 
 class EntryKind(StrEnum):
-    """What a directory entry is, without following links."""
+    """Kind of a directory entry; links are not followed."""
 
     FOLDER = "folder"
     FILE = "file"
@@ -61,28 +61,28 @@ class OpenedFile(NamedTuple):
 
 
 class Folder(Protocol):
-    """An open folder. Every name given to it is one path component."""
+    """Open folder. Every `name` is a single path component."""
 
     def list_entries(self) -> list[tuple[str, EntryKind]]:
-        """Names and kinds, in no particular order. Raises: OSError."""
+        """Return names and kinds, unordered. Raises: OSError."""
 
     def open_folder(self, name: str) -> Folder:
-        """The folder `name`, not through a link. Raises: OSError."""
+        """Open the folder `name`; links are rejected. Raises: OSError."""
 
     def open_file(self, name: str) -> OpenedFile:
-        """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
+        """Open the regular file `name`; links are rejected. Raises: OSError, NotAFile."""
 
     def stat(self, path: str) -> os.stat_result:
-        """The stat of what stands there; only good for noticing a change. Raises: OSError."""
+        """Return the stat of `path`. Use it to detect changes only. Raises: OSError."""
 
     def read_link(self, name: str) -> str:
-        """The text of the link `name`. Raises: OSError, also if it is none."""
+        """Return the target of the link `name`. Raises: OSError, also if it is not a link."""
 
     def device_and_inode(self) -> tuple[int, int]:
-        """Device and inode. Raises: OSError."""
+        """Return device and inode. Raises: OSError."""
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
 
 
 class DescriptorFolder:
@@ -94,20 +94,20 @@ class DescriptorFolder:
         self._descriptor = descriptor
 
     def list_entries(self) -> list[tuple[str, EntryKind]]:
-        """Names and kinds, in no particular order. Raises: OSError."""
+        """Return names and kinds, unordered. Raises: OSError."""
         readable = os.open(".", os.O_RDONLY | _FOLDER_FLAGS, dir_fd=self._descriptor)
         try:
-            with os.scandir(readable) as found:
-                # Folders are nearly all there is in a large collection.
+            with os.scandir(readable) as entries:
+                # Large collections consist almost only of folders, so they skip the function call.
                 return [
                     (e.name, _FOLDER_KIND if e.is_dir(follow_symlinks=False) else to_entry_kind(e))
-                    for e in found
+                    for e in entries
                 ]
         finally:
             os.close(readable)
 
     def open_folder(self, name: str) -> DescriptorFolder:
-        """The folder `name`, not through a link. Raises: OSError."""
+        """Open the folder `name`; links are rejected. Raises: OSError."""
         try:
             return DescriptorFolder(os.open(name, _TRAVERSE_FLAGS, dir_fd=self._descriptor))
         except FileNotFoundError:
@@ -117,30 +117,30 @@ class DescriptorFolder:
         return os.open(name, _TRAVERSE_FLAGS, dir_fd=self._descriptor)
 
     def open_file(self, name: str) -> OpenedFile:
-        """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
+        """Open the regular file `name`; links are rejected. Raises: OSError, NotAFile."""
         try:
             descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._descriptor)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody reads
+            if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
                 raise NotAFile(name) from None
             raise
         return _require_regular_file(descriptor, name)
 
     def stat(self, path: str) -> os.stat_result:
-        """The stat of what stands there; only good for noticing a change. Raises: OSError."""
+        """Return the stat of `path`. Use it to detect changes only. Raises: OSError."""
         return os.stat(path, dir_fd=self._descriptor, follow_symlinks=False)
 
     def read_link(self, name: str) -> str:
-        """The text of the link `name`. Raises: OSError, also if it is none."""
+        """Return the target of the link `name`. Raises: OSError, also if it is not a link."""
         return os.readlink(name, dir_fd=self._descriptor)
 
     def device_and_inode(self) -> tuple[int, int]:
-        """Device and inode. Raises: OSError."""
-        found = os.fstat(self._descriptor)
-        return found.st_dev, found.st_ino
+        """Return device and inode. Raises: OSError."""
+        status = os.fstat(self._descriptor)
+        return status.st_dev, status.st_ino
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         os.close(self._descriptor)
 
 
@@ -153,12 +153,12 @@ class PathFolder:
         self._path = path
 
     def list_entries(self) -> list[tuple[str, EntryKind]]:
-        """Names and kinds, in no particular order. Raises: OSError."""
-        with os.scandir(self._path) as found:
-            return [(entry.name, to_entry_kind(entry)) for entry in found]
+        """Return names and kinds, unordered. Raises: OSError."""
+        with os.scandir(self._path) as entries:
+            return [(entry.name, to_entry_kind(entry)) for entry in entries]
 
     def open_folder(self, name: str) -> PathFolder:
-        """The folder `name`, not through a link. Raises: OSError."""
+        """Open the folder `name`; links are rejected. Raises: OSError."""
         try:
             return PathFolder(self._open_name(name))
         except FileNotFoundError:
@@ -172,42 +172,42 @@ class PathFolder:
         return path
 
     def open_file(self, name: str) -> OpenedFile:
-        """The regular file `name`, not through a link. Raises: OSError, NotAFile."""
+        """Open the regular file `name`; links are rejected. Raises: OSError, NotAFile."""
         path = os.path.join(self._path, name)
         if stat.S_ISLNK(os.lstat(path).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
         return _require_regular_file(os.open(path, _FILE_FLAGS), name)
 
     def stat(self, path: str) -> os.stat_result:
-        """The stat of what stands there; only good for noticing a change. Raises: OSError."""
+        """Return the stat of `path`. Use it to detect changes only. Raises: OSError."""
         return os.lstat(os.path.join(self._path, path))
 
     def read_link(self, name: str) -> str:
-        """The text of the link `name`. Raises: OSError, also if it is none."""
+        """Return the target of the link `name`. Raises: OSError, also if it is not a link."""
         return os.readlink(os.path.join(self._path, name))
 
     def device_and_inode(self) -> tuple[int, int]:
-        """Device and inode. Raises: OSError."""
-        found = os.stat(self._path)
-        return found.st_dev, found.st_ino
+        """Return device and inode. Raises: OSError."""
+        status = os.stat(self._path)
+        return status.st_dev, status.st_ino
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no handle is open."""
 
 
 def _open_during_replacement(name: str, open_name: Callable[[str], _T]) -> _T:
-    """The folder `name` while it is being replaced, where that takes two steps: the old or new one.
+    """Open the old or the new folder `name` during a replacement. Raises: OSError.
 
-    Raises: OSError.
+    Without an atomic swap, the name is missing for a moment between two renames.
     """
     try:
         return open_name(f"{REPLACED_PREFIX}{name}")
     except FileNotFoundError:
-        return open_name(name)  # both steps were done in between, or there is no such folder
+        return open_name(name)  # the replacement has finished, or there is no such folder
 
 
 def to_entry_kind(entry: os.DirEntry[str]) -> EntryKind:
-    """What the entry is; the listing itself knows, so this costs no call."""
+    """Return the kind of a directory entry, without a system call."""
     if entry.is_dir(follow_symlinks=False):
         return EntryKind.FOLDER
     if entry.is_file(follow_symlinks=False):
@@ -216,7 +216,7 @@ def to_entry_kind(entry: os.DirEntry[str]) -> EntryKind:
 
 
 def mode_to_entry_kind(mode: int) -> EntryKind:
-    """The same for the mode of a stat that did not follow links."""
+    """Return the entry kind for the mode of a stat that did not follow links."""
     kinds = {
         stat.S_IFDIR: EntryKind.FOLDER,
         stat.S_IFREG: EntryKind.FILE,
@@ -226,18 +226,15 @@ def mode_to_entry_kind(mode: int) -> EntryKind:
 
 
 def _require_regular_file(descriptor: int, name: str) -> OpenedFile:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise NotAFile(name)
-    return OpenedFile(descriptor, found)
+    return OpenedFile(descriptor, status)
 
 
 def open_root(path: str) -> Folder:
-    """The folder at `path`; a root may itself be a link, it is resolved here, once.
-
-    Raises: OSError.
-    """
+    """Open a root folder; the root itself may be a link. Raises: OSError."""
     if HAS_HANDLES:
         return DescriptorFolder(os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
     if not os.path.isdir(path):
@@ -246,11 +243,8 @@ def open_root(path: str) -> Folder:
 
 
 def real_path(path: str) -> str:
-    """The path without links; the path itself if it cannot be resolved.
-
-    A link that disappears while it is resolved, and a name that no file system can hold, make
-    `os.path.realpath` raise.
-    """
+    """Return the path without links, or the path itself if it cannot be resolved."""
+    # realpath raises if a link disappears during the call or a name is invalid on the file system.
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
@@ -258,14 +252,14 @@ def real_path(path: str) -> str:
 
 
 class FolderHandle(NamedTuple):
-    """A folder below a root: reached from the root's handle, name by name."""
+    """Location of a folder: a root, and a relative path walked from the root's handle."""
 
     root: str
     relative_path: str = ""  # "" is the root itself
 
     @property
     def path(self) -> str:
-        """The absolute path, for people."""
+        """The absolute path, for display."""
         return os.path.join(self.root, self.relative_path) if self.relative_path else self.root
 
     @property
@@ -274,36 +268,34 @@ class FolderHandle(NamedTuple):
         return os.path.basename(self.path)
 
     def child(self, name: str) -> FolderHandle:
-        """The folder `name` in this one."""
-        return FolderHandle(
-            self.root, f"{self.relative_path}/{name}" if self.relative_path else name
-        )
+        """Return the location of the subfolder `name`."""
+        prefix = f"{self.relative_path}/" if self.relative_path else ""
+        return FolderHandle(self.root, f"{prefix}{name}")
 
     def descendant(self, path: str) -> FolderHandle:
-        """The folder at a path below this one; "" is this one."""
+        """Return the location at a relative path; "" is this folder."""
         return self.child(path) if path else self
 
 
 def open_folder(location: FolderHandle) -> Folder:
-    """The folder at `place`, no part below its root through a link. Raises: OSError."""
+    """Open a folder; links below its root are rejected. Raises: OSError."""
     folder = open_root(location.root)
     for part in location.relative_path.split("/") if location.relative_path else ():
-        above = folder
+        parent = folder
         try:
-            folder = above.open_folder(part)
+            folder = parent.open_folder(part)
         finally:
-            above.close()
+            parent.close()
     return folder
 
 
 @contextmanager
 def folder_at(location: FolderHandle) -> Iterator[Folder]:
-    """The open folder at `place`. Raises: OSError."""
+    """Open a folder for the duration of a `with` block. Raises: OSError."""
+    parts = location.relative_path.split("/") if location.relative_path else ()
     root = open_root(location.root)
     try:
-        with subfolder_at(
-            root, location.relative_path.split("/") if location.relative_path else ()
-        ) as folder:
+        with subfolder_at(root, parts) as folder:
             yield folder
     finally:
         root.close()
@@ -311,19 +303,19 @@ def folder_at(location: FolderHandle) -> Iterator[Folder]:
 
 @contextmanager
 def subfolder_at(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
-    """The folder reached from `root` by `parts`, no part through a link. Raises: OSError.
+    """Open the folder at `parts` below `root`; links are rejected. Raises: OSError.
 
-    The one exception is `..data` of a mounted volume.
+    The only exception is the link `..data` of a Kubernetes volume.
     """
-    held: list[Folder] = []
+    opened: list[Folder] = []
     try:
         current = root
         for part in parts:
             current = _open_subfolder(current, part)
-            held.append(current)
+            opened.append(current)
         yield current
     finally:
-        for folder in held:
+        for folder in opened:
             folder.close()
 
 
@@ -337,7 +329,7 @@ def _open_subfolder(folder: Folder, name: str) -> Folder:
 
 
 def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:
-    """All bytes of a regular file. Raises: OSError, NotAFile, TooLarge."""
+    """Return the bytes of a regular file. Raises: OSError, NotAFile, TooLarge."""
     opened = folder.open_file(name)
     try:
         if opened.stat.st_size > max_bytes:
@@ -348,19 +340,20 @@ def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:
 
 
 def read_descriptor(descriptor: int, max_bytes: int, name: str) -> bytes:
-    """Everything until the end of the file: it may have grown. Raises: OSError, TooLarge."""
+    """Read to the end of the file. Raises: OSError, TooLarge."""
+    # The file may have grown since its stat, so the limit is checked while reading.
     chunks = []
-    left = max_bytes + 1
-    while left > 0 and (chunk := os.read(descriptor, min(left, 1 << 20))):
+    remaining = max_bytes + 1
+    while remaining > 0 and (chunk := os.read(descriptor, min(remaining, 1 << 20))):
         chunks.append(chunk)
-        left -= len(chunk)
-    if left <= 0:
+        remaining -= len(chunk)
+    if remaining <= 0:
         raise TooLarge(name, max_bytes)
     return b"".join(chunks)
 
 
 def read_below(root: Folder, path: RelativePath, max_bytes: int) -> bytes:
-    """The bytes at `path` below `root`. Links are refused at every step but into a volume.
+    """Read the file at `path` below `root`; only links of Kubernetes volumes are followed.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -369,7 +362,7 @@ def read_below(root: Folder, path: RelativePath, max_bytes: int) -> bytes:
     except FileNotFoundError:
         raise SkillFileNotFound(path.text) from None
     except OSError:
-        # A link and an unreadable folder are answered alike: which it is, is nobody's business.
+        # Links and unreadable folders give the same error, so that it reveals nothing about them.
         raise UnsafePath(path.text, "it cannot be read from inside its folder") from None
 
 
@@ -386,7 +379,7 @@ def _read_parts(root: Folder, parts: tuple[str, ...], max_bytes: int) -> bytes:
 
 
 def _read_from_volume(root: Folder, parts: tuple[str, ...], max_bytes: int) -> bytes:
-    """The bytes of a file in the volume of a folder; after an update, those of the new version."""
+    """Read a file of a Kubernetes volume; retries if the volume is updated."""
     for _ in range(MAX_VOLUME_ATTEMPTS):
         version = read_volume_version(root)
         try:
@@ -399,7 +392,7 @@ def _read_from_volume(root: Folder, parts: tuple[str, ...], max_bytes: int) -> b
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Whether the real `path` is `root` or lies in it, compared name by name."""
+    """Whether the real path `path` is `root` or below it, compared by path components."""
     try:
         return os.path.commonpath((path, root)) == root
     except ValueError:  # different drives

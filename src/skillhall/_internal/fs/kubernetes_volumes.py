@@ -1,7 +1,7 @@
-"""Folders that Kubernetes mounts: each file is a link into `..data`, a link to a dated folder.
+"""Kubernetes volumes: files are links into `..data`, a link to a dated folder.
 
-The kubelet replaces `..data` when a ConfigMap or a Secret changes, and then removes the folder that
-it led to. These links are read here and walked by handles, so that nothing leads out of the folder.
+The kubelet replaces `..data` when a ConfigMap or a Secret changes, and then removes the previous
+folder. These links are resolved here, by handles, so that none can point outside the volume.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
     from skillhall._internal.fs.handles import Folder
 
-MAX_VOLUME_ATTEMPTS = 10  # for a volume that is updated again and again
+MAX_VOLUME_ATTEMPTS = 10  # retries while a volume is being updated
 
 
 def open_volume(folder: Folder) -> Folder:
-    """The dated folder that `..data` in an open folder leads to. Raises: OSError."""
+    """Open the dated folder that the link `..data` points to. Raises: OSError."""
     for _ in range(MAX_VOLUME_ATTEMPTS):
         try:
             return folder.open_folder(read_volume_version(folder))
-        except FileNotFoundError:  # the volume was updated in between, or there is none
+        except FileNotFoundError:  # the volume was just updated, or there is none
             continue
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), VOLUME_LINK)
 
 
 def read_volume_version(folder: Folder) -> str:
-    """The name of that folder. Raises: OSError if there is no volume."""
+    """Return the name of the dated folder. Raises: OSError if there is no volume."""
     name = folder.read_link(VOLUME_LINK)
     if name == VOLUME_LINK or not is_volume_entry(name):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), VOLUME_LINK)
@@ -39,7 +39,7 @@ def read_volume_version(folder: Folder) -> str:
 
 
 def is_volume_link(folder: Folder, name: str) -> bool:
-    """Whether an entry of an open folder is the link to its namesake in the volume."""
+    """Whether an entry is the link to the file of the same name in the volume."""
     try:
         return folder.read_link(name) == f"{VOLUME_LINK}/{name}"
     except OSError:
@@ -47,7 +47,7 @@ def is_volume_link(folder: Folder, name: str) -> bool:
 
 
 def is_volume_link_path(path: str) -> bool:
-    """The same for a path."""
+    """Whether a path is the link to the file of the same name in its volume."""
     try:
         return os.readlink(path) == f"{VOLUME_LINK}/{os.path.basename(path)}"
     except OSError:
@@ -55,13 +55,13 @@ def is_volume_link_path(path: str) -> bool:
 
 
 def to_stable_parts(base: str, parts: Sequence[str]) -> list[str]:
-    """A real path below `base`, with `..data` for dated folders: it outlives an update."""
-    lasting = list(parts)
-    for at, part in enumerate(parts):
+    """Replace dated folders in a real path by `..data`, which survives volume updates."""
+    stable = list(parts)
+    for index, part in enumerate(parts):
         if is_volume_entry(part):
             try:
-                is_current = os.readlink(os.path.join(base, *parts[:at], VOLUME_LINK)) == part
+                is_current = os.readlink(os.path.join(base, *parts[:index], VOLUME_LINK)) == part
             except OSError:
                 is_current = False
-            lasting[at] = VOLUME_LINK if is_current else part
-    return lasting
+            stable[index] = VOLUME_LINK if is_current else part
+    return stable

@@ -1,4 +1,4 @@
-"""Reading below a root through links that stay inside: each is read and walked by handles."""
+"""File reads that follow symbolic links, as long as these stay below the root."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ if TYPE_CHECKING:
     from skillhall._internal.fs.handles import Folder
     from skillhall._internal.skill.bundle import RelativePath
 
-MAX_LINKS = 8  # on the way to one file; Go's os.Root follows as many
+MAX_LINKS = 8  # per file; the limit of Go's os.Root
 
 
 class ContainedFile(NamedTuple):
-    """A file that was read below a root, and its path there without any link."""
+    """Content of a file below a root, and its path with all links resolved."""
 
     path: str
     data: bytes
 
 
 def _allow_all(_path: str) -> None:
-    """No objection."""
+    """Accept every path."""
 
 
 def read_contained_file(
     root: str, path: RelativePath, max_bytes: int, check_path: Callable[[str], None] = _allow_all
 ) -> ContainedFile:
-    """The bytes at `path` below `root`, also through links, as long as these stay below it.
+    """Read the file at `path` below `root`, following links that stay below it.
 
-    `admit` is given the real path of each folder and of the file before it is opened, and may
-    raise. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    `check_path` is called with the real path of each folder and of the file before it is opened; it
+    may raise. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     try:
         folder = open_root(root)
     except OSError:
         raise SkillFileNotFound(path.text) from None
-    walk = _LinkWalker(root, path.text, check_path, [folder], list(reversed(path.parts)))
+    walker = _LinkWalker(root, path.text, check_path, [folder], list(reversed(path.parts)))
     try:
-        return walk.read(max_bytes)
+        return walker.read(max_bytes)
     finally:
-        for held in walk.open_folders:
-            held.close()
+        for opened in walker.open_folders:
+            opened.close()
 
 
 @dataclass(slots=True)
 class _LinkWalker:
-    """A walk by handles that reads links itself: the system never follows one for it."""
+    """Path walker that reads and resolves links itself; the OS never follows one."""
 
     root: str
     requested_path: str
     check_path: Callable[[str], None]
-    open_folders: list[Folder]  # the root, then each folder on the way
-    remaining_names: list[str]  # the names to come, the next one last
-    folder_names: list[str] = field(default_factory=list)  # of the folders below the root
+    open_folders: list[Folder]  # the root, then each folder below it
+    remaining_names: list[str]  # a stack: the next name is last
+    folder_names: list[str] = field(default_factory=list)  # of the open folders below the root
     link_count: int = 0
 
     def read(self, max_bytes: int) -> ContainedFile:
-        """The file at the end. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        """Read the file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
         while self.remaining_names:
             name = self.remaining_names.pop()
             if name == "..":
@@ -72,9 +72,8 @@ class _LinkWalker:
                 self.check_path(path)
                 try:
                     if not self.remaining_names:
-                        return ContainedFile(
-                            path, read_file(self.open_folders[-1], name, max_bytes)
-                        )
+                        data = read_file(self.open_folders[-1], name, max_bytes)
+                        return ContainedFile(path, data)
                     self._enter_folder(name)
                 except OSError:
                     self._follow_link(name)
@@ -85,9 +84,9 @@ class _LinkWalker:
         self.folder_names.append(name)
 
     def _enter_parent(self) -> None:
-        """To the folder we came from, whose handle we hold: nobody can have swapped it."""
+        # The parent's handle is still open, so the parent cannot have been replaced.
         if not self.folder_names:
-            raise UnsafePath(self.requested_path, "a link leads out of the folder")
+            raise UnsafePath(self.requested_path, "a link points outside the folder")
         self.folder_names.pop()
         self.open_folders.pop().close()
 
@@ -98,7 +97,7 @@ class _LinkWalker:
             raise SkillFileNotFound(self.requested_path) from None
         self.link_count += 1
         if self.link_count > MAX_LINKS:
-            raise UnsafePath(self.requested_path, f"more than {MAX_LINKS} links lead to it")
+            raise UnsafePath(self.requested_path, f"its path has more than {MAX_LINKS} links")
         if os.path.isabs(target):
             target = self._relative_to_root(target)
             while self.folder_names:
@@ -106,8 +105,8 @@ class _LinkWalker:
         self.remaining_names += reversed(target.replace(os.sep, "/").split("/"))
 
     def _relative_to_root(self, target: str) -> str:
-        """An absolute link's way from the root on; the walk goes there by the root's handle."""
+        """Return the part of an absolute link target below the root. Raises: UnsafePath."""
         for root in (os.path.abspath(self.root), real_path(self.root)):
             if target == root or target.startswith(root.rstrip(os.sep) + os.sep):
                 return target[len(root) :]
-        raise UnsafePath(self.requested_path, "a link leads out of the folder")
+        raise UnsafePath(self.requested_path, "a link points outside the folder")

@@ -1,7 +1,7 @@
-"""Writing below a root by handles: staged beside the target, synced, then renamed into place.
+"""Atomic writes below a root: staged next to the target, synced, then renamed.
 
-Whatever happens in between, the old bytes or the new ones stand there, never a mixture, and nothing
-is written through a link. Systems without handles get the same methods over paths.
+A crash leaves the old content or the new, never a mixture, and nothing is written through a link.
+On systems without directory handles, the same methods use paths.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 if sys.platform != "win32":
     import fcntl
 
-# Whole names: a lock of ours begins with the same letters and is finished.
+# Matches complete names: lock files share the prefix, and must not be removed as leftovers.
 _STAGING_NAME = re.compile(
     rf"{re.escape(STAGING_PREFIX)}[0-9a-f]{{16}}|{re.escape(REPLACED_PREFIX)}.*", re.DOTALL
 )
@@ -37,12 +37,12 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, 
 
 
 class WritableFolder:
-    """An open folder to write into. Every name given to it is one path component."""
+    """Open folder for writing. Every `name` is a single path component."""
 
     __slots__ = ("_handle", "_path")
 
     def __init__(self, path: str, handle: int | None = None) -> None:
-        """The folder at `path`; a root may itself be a link. Raises: OSError."""
+        """Open the folder at `path`; a root may itself be a link. Raises: OSError."""
         self._path = path
         self._handle = os.open(path, _FOLDER_FLAGS) if handle is None and _HAS_HANDLES else handle
 
@@ -58,12 +58,12 @@ class WritableFolder:
         self.close()
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         if self._handle is not None:
             os.close(self._handle)
 
     def entry_kind(self, name: str) -> EntryKind | None:
-        """What stands there, without following links; `None` if nothing does. Raises: OSError."""
+        """Return the kind of an entry, `None` if it does not exist. Raises: OSError."""
         try:
             mode = self._stat(name).st_mode
         except FileNotFoundError:
@@ -71,11 +71,11 @@ class WritableFolder:
         return mode_to_entry_kind(mode)
 
     def mode(self, name: str) -> int:
-        """The permission bits of what stands there. Raises: OSError."""
+        """Return the permission bits of an entry. Raises: OSError."""
         return stat.S_IMODE(self._stat(name).st_mode) & 0o777
 
     def open_folder(self, name: str, *, create: bool = False) -> WritableFolder:
-        """The folder `name`, not through a link; made first if asked. Raises: OSError."""
+        """Open a subfolder, created if requested; links are rejected. Raises: OSError."""
         path = self._path_argument(name)
         if create:
             with contextlib.suppress(FileExistsError):
@@ -88,7 +88,7 @@ class WritableFolder:
         return WritableFolder(os.path.join(self._path, name), handle)
 
     def create_file(self, name: str, data: bytes, mode: int = 0o644, *, fsync: bool = True) -> None:
-        """Make a new file and bring it to the disk. Raises: OSError if the name is taken."""
+        """Create and sync a file. Raises: OSError, also if the name exists."""
         descriptor = os.open(self._path_argument(name), _CREATE_FLAGS, 0o600, dir_fd=self._handle)
         with open(descriptor, "wb") as file:
             file.write(data)
@@ -99,7 +99,7 @@ class WritableFolder:
                 os.fsync(descriptor)
 
     def write_file(self, name: str, data: bytes, mode: int = 0o644) -> None:
-        """Make or replace a regular file, all or nothing. Raises: OSError, NotAFile."""
+        """Create or replace a regular file atomically. Raises: OSError, NotAFile."""
         if self.entry_kind(name) not in (None, EntryKind.FILE):
             raise NotAFile(name)
         with self.staging_name() as temporary:
@@ -110,9 +110,10 @@ class WritableFolder:
     def create_folder(
         self, name: str, files: Mapping[str, tuple[bytes, int]], *, fsync: bool = True
     ) -> None:
-        """Make a new folder with files, by path and mode, all or nothing. Raises: OSError.
+        """Create a folder with files atomically. Raises: OSError.
 
-        What nobody reads after a crash need not be synced.
+        `files` has content and mode by path. Folders that are not needed after a crash can do
+        without `fsync`.
         """
         with self.staging_name() as temporary:
             self._write_files(temporary, files, fsync=fsync)
@@ -130,11 +131,10 @@ class WritableFolder:
                 staging.sync()
 
     def replace_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
-        """Put a folder with `files` where `name` stands; the old one stays until that is whole.
+        """Replace the folder `name` by one with `files`, atomically. Raises: OSError.
 
-        Where the system cannot exchange two names in one step, a process that is killed in between
-        leaves the old folder aside: see `recover`. Call both with the folder locked.
-        Raises: OSError.
+        If the system cannot swap two names, a process killed between two renames leaves the old
+        folder under another name: see `recover`. Call both with the folder locked.
         """
         with self.staging_name() as temporary:
             self._write_files(temporary, files)
@@ -143,27 +143,27 @@ class WritableFolder:
         self.remove_replaced(name)
 
     def exchange_folder(self, name: str, replacement: str) -> None:
-        """Put the folder `by` where `name` stands; the old one is then at `by`, or aside.
+        """Move the folder `replacement` to `name`. Raises: OSError.
 
-        Raises: OSError.
+        The old folder is then at `replacement` or, without an atomic swap, at its backup name.
         """
         if self._swap_names(replacement, name):
             return
-        aside = f"{REPLACED_PREFIX}{name}"
-        self.rename(name, aside)
+        backup = f"{REPLACED_PREFIX}{name}"
+        self.rename(name, backup)
         try:
             self.rename(replacement, name)
         except BaseException:
-            self.rename(aside, name)
+            self.rename(backup, name)
             raise
 
     def remove_replaced(self, name: str) -> None:
-        """Remove the folder that stood at `name`, if it was put aside."""
-        with contextlib.suppress(OSError):  # the new one stands; `recover` gets what is left
+        """Remove the backup of a replaced folder, if there is one."""
+        with contextlib.suppress(OSError):  # the replacement is complete; `recover` cleans up
             self.remove(f"{REPLACED_PREFIX}{name}")
 
     def write_link(self, name: str, target: str) -> None:
-        """Make or replace a link to `text`, all or nothing. Raises: OSError, NotAFile."""
+        """Create or replace a link atomically. Raises: OSError, NotAFile."""
         if self.entry_kind(name) not in (None, EntryKind.LINK):
             raise NotAFile(name)
         with self.staging_name() as temporary:
@@ -172,24 +172,24 @@ class WritableFolder:
         self.sync()
 
     def remove_atomically(self, name: str) -> None:
-        """Remove what stands there, whole or not at all. Raises: OSError."""
+        """Remove an entry, completely or not at all. Raises: OSError."""
         with self.staging_name() as temporary:
             self.rename(name, temporary)
             self.sync()
 
     def recover(self) -> None:
-        """Undo or finish what a killed process left behind. Raises: OSError."""
+        """Undo or complete the changes of a killed process. Raises: OSError."""
         for entry in self.list_names():
             name = entry.removeprefix(REPLACED_PREFIX)
             if name != entry and self.entry_kind(name) is None:
                 self.rename(entry, name)
             elif _STAGING_NAME.fullmatch(entry):
-                # What cannot be removed must not stand in the way of every later change.
+                # A leftover that cannot be removed must not block later changes.
                 with contextlib.suppress(OSError):
                     self.remove(entry)
 
     def remove_stale_staging(self, before: float) -> None:
-        """Remove what processes left unfinished before a time in seconds since 1970."""
+        """Remove unfinished entries older than a Unix time."""
         for entry in self.list_names():
             if _STAGING_NAME.fullmatch(entry):
                 with contextlib.suppress(OSError):
@@ -198,7 +198,7 @@ class WritableFolder:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes out that ask for the same; waits for them. Raises: OSError."""
+        """Hold an exclusive lock on the folder; waits for it. Raises: OSError."""
         if sys.platform != "win32" and self._handle is not None:
             fcntl.flock(self._handle, fcntl.LOCK_EX)
             try:
@@ -209,55 +209,50 @@ class WritableFolder:
             yield
 
     def create_nested_file(self, path: str, data: bytes, mode: int, *, fsync: bool = True) -> None:
-        """Make a new file and the folders above it. Raises: OSError."""
+        """Create a file and its parent folders. Raises: OSError."""
         first, slash, rest = path.partition("/")
         if not slash:
             self.create_file(first, data, mode, fsync=fsync)
             return
-        with self.open_folder(first, create=True) as below:
-            below.create_nested_file(rest, data, mode, fsync=fsync)
+        with self.open_folder(first, create=True) as subfolder:
+            subfolder.create_nested_file(rest, data, mode, fsync=fsync)
             if fsync:
-                below.sync()
+                subfolder.sync()
 
     def rename(self, name: str, new: str) -> None:
-        """Call what stands at `name` `new`; a file there is replaced. Raises: OSError."""
-        handle = self._handle
-        os.replace(
-            self._path_argument(name),
-            self._path_argument(new),
-            src_dir_fd=handle,
-            dst_dir_fd=handle,
-        )
+        """Rename an entry; an existing file `new` is replaced. Raises: OSError."""
+        source, target, handle = self._path_argument(name), self._path_argument(new), self._handle
+        os.replace(source, target, src_dir_fd=handle, dst_dir_fd=handle)
 
     def _swap_names(self, name: str, other: str) -> bool:
-        # Imported here: only a replacement needs it, and it takes a while to load.
+        # Imported here because ctypes is slow to load and only replacements need it.
         from skillhall._internal.fs.atomic_swap import swap_names  # noqa: PLC0415
 
         return self._handle is not None and swap_names(self._handle, name, other)
 
     def remove(self, name: str) -> None:
-        """Remove a file, a link, or a folder with all it holds. Raises: OSError."""
+        """Remove a file, a link, or a folder with its content. Raises: OSError."""
         if self.entry_kind(name) is not EntryKind.FOLDER:
             os.unlink(self._path_argument(name), dir_fd=self._handle)
             return
-        with self.open_folder(name) as below:
-            for entry in below.list_names():
-                below.remove(entry)
+        with self.open_folder(name) as subfolder:
+            for entry in subfolder.list_names():
+                subfolder.remove(entry)
         os.rmdir(self._path_argument(name), dir_fd=self._handle)
 
     def list_names(self) -> list[str]:
-        """The names in the folder, in order. Raises: OSError."""
+        """Return the names in the folder, sorted. Raises: OSError."""
         return sorted(os.listdir(self._path if self._handle is None else self._handle))
 
     def sync(self) -> None:
-        """Bring renames to the disk, where the file system can."""
+        """Sync renames to disk, where the file system supports it."""
         if self._handle is not None:
             with contextlib.suppress(OSError):
                 os.fsync(self._handle)
 
     @contextlib.contextmanager
     def staging_name(self) -> Iterator[str]:
-        """A name nobody uses, for something unfinished; what is left of it is removed."""
+        """Yield an unused name for an unfinished entry, which is removed at the end."""
         temporary = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
         try:
             yield temporary
@@ -273,7 +268,7 @@ class WritableFolder:
 
 
 def replace_file(folder: str, name: str, data: bytes) -> None:
-    """Give the regular file `name` other bytes and keep its mode. Raises: OSError, NotAFile."""
+    """Replace the content of a regular file; its mode stays. Raises: OSError, NotAFile."""
     with WritableFolder(folder) as base:
         if base.entry_kind(name) is not EntryKind.FILE:
             raise NotAFile(name)
@@ -281,11 +276,11 @@ def replace_file(folder: str, name: str, data: bytes) -> None:
 
 
 def rename_file(folder: str, name: str, new_name: str) -> None:
-    """Call the regular file `name` `new`. Raises: OSError, NotAFile, Conflict."""
+    """Rename a regular file. Raises: OSError, NotAFile, Conflict."""
     with WritableFolder(folder) as base:
         if base.entry_kind(name) is not EntryKind.FILE:
             raise NotAFile(name)
-        # Where case does not count, both names are the one file, and the listing has only one.
+        # On a case-insensitive file system, `A` and `a` both exist, but only one is listed.
         if new_name in base.list_names() or (
             base.entry_kind(new_name) is not None and name.lower() != new_name.lower()
         ):
@@ -295,14 +290,14 @@ def rename_file(folder: str, name: str, new_name: str) -> None:
 
 
 def create_folder(parent: str, name: str, files: dict[str, bytes]) -> None:
-    """Make the folder `name` with `files` in it, all or nothing. Raises: OSError, Conflict."""
-    # Whoever clears up in `parent` must not take what is staged here for a leftover.
+    """Create a folder with `files` atomically. Raises: OSError, Conflict."""
+    # The lock keeps `recover` in another process from removing the staged folder.
     with WritableFolder(parent) as base, base.lock():
         if base.entry_kind(name) is not None:
             raise Conflict(name)
         try:
             base.create_folder(name, {path: (data, 0o644) for path, data in files.items()})
         except OSError:
-            if base.entry_kind(name) is not None:  # somebody was faster
+            if base.entry_kind(name) is not None:  # created by another process in between
                 raise Conflict(name) from None
             raise

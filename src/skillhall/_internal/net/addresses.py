@@ -1,4 +1,4 @@
-"""Hosts and the addresses they lead to: which of them we may connect to. Names prove nothing."""
+"""Host names, their IP addresses, and the policy which of these may be contacted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Resolver: TypeAlias = "Callable[[str, int], Iterable[str]]"  # host and port to 
 MAX_HOST = 253  # characters, RFC 1035
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
-# The IANA special-purpose registries, and what clouds keep for themselves. The interpreter's own
-# `is_global` follows them only in some of the versions that we run on.
+# The IANA special-purpose registries, and addresses of cloud platforms. `is_global` of the
+# `ipaddress` module follows the registries only in newer versions of Python.
 _RESERVED_V4 = {
     IPv4Network("0.0.0.0/8"): "this network",
     IPv4Network("10.0.0.0/8"): "a private network",
@@ -54,7 +54,7 @@ _RESERVED_V6 = {
     IPv6Network("2002::/16"): "tunnels",  # 6to4
     IPv6Network("3fff::/20"): "documentation",
 }
-# Translators put the last four bytes of these into IPv4 packets, so those bytes are what counts.
+# NAT64 and IPv4-mapped addresses: their last four bytes are the IPv4 address that is contacted.
 _IPV4_EMBEDDING_NETWORKS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 _ISATAP = 0x5EFE  # bytes 8 to 11 of the address, apart from the bit for "unique"
 _ISATAP_BITS = 0xFDFF_FFFF
@@ -62,22 +62,22 @@ _ISATAP_BITS = 0xFDFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """Which addresses we connect to: public unicast ones, and the networks allowed by name."""
+    """IP addresses that may be contacted: public unicast ones and allowed networks."""
 
     allowed: tuple[IpNetwork, ...] = ()
 
     @classmethod
     def from_cidrs(cls, *networks: str) -> AddressPolicy:
-        """The policy for networks in CIDR notation. Raises: ValueError."""
+        """Build the policy for networks in CIDR notation. Raises: ValueError."""
         return cls(tuple(ip_network(text) for text in networks))
 
     def is_explicitly_allowed(self, address: IpAddress) -> bool:
-        """Whether an operator named its network; only there is plain http spoken."""
+        """Whether the address is in an allowed network; only these may use plain http."""
         inner = _embedded_ipv4(address) or address
         return _scope_id(inner) is None and any(inner in network for network in self.allowed)
 
     def rejection_reason(self, address: IpAddress) -> str | None:
-        """What speaks against connecting to it, if anything does."""
+        """Return why the address may not be contacted, `None` if it may."""
         return None if self.is_explicitly_allowed(address) else _rejection_reason(address)
 
 
@@ -85,7 +85,7 @@ PUBLIC_ONLY = AddressPolicy()
 
 
 def build_address_policy(networks: Iterable[str]) -> AddressPolicy:
-    """The policy for networks that an operator allows. Raises: ConfigInvalid."""
+    """Build the policy for configured networks. Raises: ConfigInvalid."""
     try:
         return AddressPolicy.from_cidrs(*networks)
     except ValueError as error:
@@ -97,26 +97,26 @@ def _rejection_reason(address: IpAddress) -> str | None:
     if isinstance(address, IPv4Address):
         return _reserved_reason(address, _RESERVED_V4)
     if _scope_id(address) is not None:
-        return "it belongs to one network card"
+        return "its address belongs to a single network interface"
     inner = _embedded_ipv4(address)
     if inner is not None:
         return _reserved_reason(inner, _RESERVED_V4)
     if address not in _GLOBAL_V6:
-        return "its address is not a public one"
+        return "its address is not public"
     if int(address) >> 32 & _ISATAP_BITS == _ISATAP:
-        return "its address is kept for tunnels"
+        return "its address is reserved for tunnels"
     return _reserved_reason(address, _RESERVED_V6)
 
 
 def _reserved_reason(
     address: IpAddress, reserved: dict[IPv4Network, str] | dict[IPv6Network, str]
 ) -> str | None:
-    found = (purpose for network, purpose in reserved.items() if address in network)
-    return next((f"its address is kept for {purpose}" for purpose in found), None)
+    purposes = (purpose for network, purpose in reserved.items() if address in network)
+    return next((f"its address is reserved for {purpose}" for purpose in purposes), None)
 
 
 def _embedded_ipv4(address: IpAddress) -> IPv4Address | None:
-    """The IPv4 address that a translator would make of it."""
+    """Return the IPv4 address that an IPv6 address embeds."""
     if isinstance(address, IPv6Address) and any(
         address in network for network in _IPV4_EMBEDDING_NETWORKS
     ):
@@ -129,16 +129,16 @@ def _scope_id(address: IpAddress) -> str | None:
 
 
 def parse_host(text: str) -> str:
-    """The host of a URL in its one spelling, IPv6 in brackets. Raises: SourceRejected."""
+    """Normalize the host of a URL; IPv6 is in brackets. Raises: SourceRejected."""
     if text.startswith("[") and text.endswith("]"):
         return f"[{_parse_v6(text)}]"
     host = text.lower()
     if not text.isascii() or len(host) > MAX_HOST:
-        raise SourceRejected("host", text, "its host is not a plain name")
+        raise SourceRejected("host", text, "its host is not a valid host name")
     labels = host.split(".")
     if not all(_LABEL.fullmatch(label) for label in labels):
-        raise SourceRejected("host", text, "its host is not a plain name")
-    # Systems read 127.1, 0x7f.1 and 2130706433 as addresses, each in its own way.
+        raise SourceRejected("host", text, "its host is not a valid host name")
+    # Resolvers disagree on how to read 127.1, 0x7f.1 and 2130706433, so only dotted quads pass.
     return _parse_v4(host) if labels[-1][0].isdigit() else host
 
 
@@ -146,21 +146,23 @@ def _parse_v4(text: str) -> str:
     try:
         return str(IPv4Address(text))
     except ValueError:
-        raise SourceRejected("host", text, "its host is a number in an odd spelling") from None
+        raise SourceRejected(
+            "host", text, "its host is a number that is not a valid IPv4 address"
+        ) from None
 
 
 def _parse_v6(text: str) -> str:
     try:
         address = IPv6Address(text[1:-1])
     except ValueError:
-        raise SourceRejected("host", text, "its host is no IPv6 address") from None
+        raise SourceRejected("host", text, "its host is not an IPv6 address") from None
     if address.scope_id is not None:
-        raise SourceRejected("host", text, "its host names a network card")
+        raise SourceRejected("host", text, "its host has an IPv6 zone")
     return str(address)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a parsed host is this machine by its very spelling."""
+    """Whether a parsed host is `localhost` or a loopback address."""
     if host == "localhost":
         return True
     try:
@@ -170,36 +172,38 @@ def is_loopback(host: str) -> bool:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses that the system gives for a host. Raises: OSError."""
-    # As bytes: the name is ASCII, and text would take the detour of the IDNA codec.
-    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
-    return [str(where[0]) for _, _, _, _, where in found]
+    """Resolve a host with the system's resolver. Raises: OSError."""
+    # As bytes, because a str would pass through the IDNA codec.
+    results = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for _, _, _, _, address in results]
 
 
 def resolve_allowed_addresses(
     host: str, port: int, policy: AddressPolicy, resolve: Resolver = resolve_host
 ) -> tuple[IpAddress, ...]:
-    """Where a parsed host may be dialled, in order, by exactly one look-up.
+    """Resolve a parsed host once and check all its IP addresses.
 
-    One address that is refused condemns the host: honest ones do not mix public and private.
+    A single rejected address rejects the host: legitimate hosts do not mix public and private ones.
     Raises: SourceRejected, SourceUnavailable.
     """
     try:
-        found = _parse_literal(host) or tuple(map(ip_address, dict.fromkeys(resolve(host, port))))
+        addresses = _parse_literal(host) or tuple(
+            map(ip_address, dict.fromkeys(resolve(host, port)))
+        )
     except TimeoutError:
-        raise SourceTimedOut(host, "its address cannot be found in time") from None
+        raise SourceTimedOut(host, "DNS lookup timed out") from None
     except (OSError, ValueError):
-        raise SourceUnavailable(host, "its address cannot be found") from None
-    if not found:
-        raise SourceUnavailable(host, "it has no address")
-    for address in found:
-        if (against := policy.rejection_reason(address)) is not None:
-            raise SourceRejected("host", host, against)
-    return found
+        raise SourceUnavailable(host, "DNS lookup failed") from None
+    if not addresses:
+        raise SourceUnavailable(host, "DNS lookup returned no address")
+    for address in addresses:
+        if (reason := policy.rejection_reason(address)) is not None:
+            raise SourceRejected("host", host, reason)
+    return addresses
 
 
 def _parse_literal(host: str) -> tuple[IpAddress, ...]:
-    """The address that the host itself spells, if it does; nothing is looked up then."""
+    """Return the IP address that the host consists of, if it is one."""
     try:
         return (ip_address(host.strip("[]")),)
     except ValueError:

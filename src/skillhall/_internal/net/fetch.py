@@ -1,7 +1,7 @@
-"""One GET over https: from a checked address, under a size and a time, or not at all.
+"""HTTPS GET requests to verified addresses, with size and time limits.
 
-Every redirect is a request like the first. Proxies that the environment names are not used: they
-would look the host up again.
+Every redirect is checked like the first request. Proxies of the environment are not used, because
+they would resolve the host again, after the check.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
     from skillhall._internal.net.addresses import AddressPolicy
 
-# Told of the bytes that came so far, and of how many; 0 if the host does not say.
+# Called with the bytes received so far and the total; 0 if the host does not send it.
 DownloadProgress: TypeAlias = "Callable[[int, int], None]"
 
-MAX_REDIRECTS = 5  # redirects
-DEFAULT_RETRY_AFTER = 60  # seconds, for a host that says "too many" and not until when
-MAX_RETRY_AFTER = 86_400  # seconds; a day is as good as any longer time
+MAX_REDIRECTS = 5
+DEFAULT_RETRY_AFTER = 60  # seconds, for a status 429 without a time
+MAX_RETRY_AFTER = 86_400  # seconds
 _CHUNK = 64 * 1024  # bytes
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{1,4096}")
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -56,14 +56,14 @@ _OK, _NOT_MODIFIED, _FORBIDDEN, _TOO_MANY_REQUESTS = 200, 304, 403, 429
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """What a request says besides its URL; the token stays with the first host."""
+    """Headers of a request. The token is sent to the first origin only."""
 
     etag: str = ""
     token: str = field(default="", repr=False)
     accept: str = "*/*"
 
     def __post_init__(self) -> None:
-        """Refuse what would not fit on one line. Raises: ValueError, which repeats no secret."""
+        """Reject values that could inject headers. Raises: ValueError, without the value."""
         for name in ("etag", "token", "accept"):
             value = getattr(self, name)
             if value and not _HEADER_VALUE.fullmatch(value):
@@ -71,27 +71,27 @@ class FetchOptions:
 
 
 class FetchResult(NamedTuple):
-    """What came; `url` is where from in the end, without a query."""
+    """Response body and headers; `url` is the final URL, without a query."""
 
     data: bytes
     url: str
     etag: str
     content_type: str
-    is_not_modified: bool = False  # the host says that the copy with our etag is still good
+    is_not_modified: bool = False  # status 304: the content with the sent etag is current
 
 
 class FetchStream(NamedTuple):
-    """What comes, while it comes: `chunks` can be read once, and only inside `open_stream`."""
+    """Response being received; `chunks` can be read once, inside `open_stream`."""
 
     chunks: Iterator[bytes]
     url: str
     etag: str
     content_type: str
-    length: int = 0  # bytes, if the host says how many
+    length: int = 0  # bytes; 0 if unknown
     is_not_modified: bool = False
 
     def iterate_with_progress(self, progress: DownloadProgress | None) -> Iterator[bytes]:
-        """The chunks; `progress` is told of each."""
+        """Yield the chunks and report each to `progress`."""
         count = 0
         for chunk in self.chunks:
             count += len(chunk)
@@ -109,7 +109,7 @@ def fetch(  # noqa: PLR0913 - each has a default that suits most
     network: NetworkSettings = NetworkSettings(),  # noqa: B008 - frozen
     progress: DownloadProgress | None = None,
 ) -> FetchResult:
-    """The bytes at an https URL; http only to addresses that the policy allows by name.
+    """Fetch an https URL; http only from networks that the policy explicitly allows.
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, TooLarge.
     """
@@ -130,16 +130,16 @@ def open_stream(
     options: FetchOptions = FetchOptions(),  # noqa: B008 - frozen
     network: NetworkSettings = NetworkSettings(),  # noqa: B008 - frozen
 ) -> Iterator[FetchStream]:
-    """The same as `fetch`, chunk by chunk: reading them raises what `fetch` would."""
+    """Fetch a URL as a stream. Reading its chunks raises the same errors as `fetch`."""
     hop = _Hop(ConnectionRequest(WebUrl.parse(url), Timeout(network), network), options, max_bytes)
     for _ in range(MAX_REDIRECTS + 1):
         with _open_response(hop, policy) as response:
-            judged = _handle_response(response, hop)
-            if isinstance(judged, FetchStream):
-                yield judged
+            result = _handle_response(response, hop)
+            if isinstance(result, FetchStream):
+                yield result
                 return
-        hop = judged
-    raise SourceUnavailable(hop.url.host, f"it redirects more than {MAX_REDIRECTS} times")
+        hop = result
+    raise SourceUnavailable(hop.url.host, f"more than {MAX_REDIRECTS} redirects")
 
 
 class _Hop(NamedTuple):
@@ -154,40 +154,40 @@ class _Hop(NamedTuple):
 
 @contextmanager
 def _open_response(hop: _Hop, policy: AddressPolicy) -> Iterator[HTTPResponse]:
-    """The answer to one request, up to its body."""
+    """Send the request and read the response up to its body."""
     with translate_network_errors(hop.url.host):
-        line = open_connection(hop.connection_request, policy)
-    with closing(line):
+        sock = open_connection(hop.connection_request, policy)
+    with closing(sock):
         with translate_network_errors(hop.url.host):
-            line.settimeout(hop.connection_request.timeout.next_timeout())
-            line.sendall(_serialize_request(hop))
-            response = _read_response_head(line, hop)
+            sock.settimeout(hop.connection_request.timeout.next_timeout())
+            sock.sendall(_serialize_request(hop))
+            response = _read_response_head(sock, hop)
         with closing(response):
             yield response
 
 
 def _serialize_request(hop: _Hop) -> bytes:
-    url, request = hop.url, hop.options
+    url, options = hop.url, hop.options
     lines = [
         f"GET {url.target} HTTP/1.1",
         f"Host: {url.authority}",
         f"User-Agent: skillhall/{VERSION}",
-        f"Accept: {request.accept}",
+        f"Accept: {options.accept}",
         "Accept-Encoding: identity",
         "Connection: close",
     ]
-    if request.etag:
-        lines.append(f"If-None-Match: {request.etag}")
-    if request.token:
-        lines.append(f"Authorization: Bearer {request.token}")
+    if options.etag:
+        lines.append(f"If-None-Match: {options.etag}")
+    if options.token:
+        lines.append(f"Authorization: Bearer {options.token}")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
 def _read_response_head(sock: socket.socket, hop: _Hop) -> HTTPResponse:
-    """The answer up to its body. Raises: OSError, HTTPException, ValueError, TooLarge."""
-    # Of a socket, http.client uses `makefile` only.
-    wire = cast("socket.socket", Connection(sock, hop.connection_request, hop.max_bytes))
-    response = HTTPResponse(wire, method="GET")
+    """Read the status and headers. Raises: OSError, HTTPException, ValueError, TooLarge."""
+    # The only method of a socket that http.client calls is `makefile`.
+    connection = cast("socket.socket", Connection(sock, hop.connection_request, hop.max_bytes))
+    response = HTTPResponse(connection, method="GET")
     try:
         response.begin()
     except BaseException:
@@ -201,18 +201,16 @@ def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
     if status in _REDIRECTS:
         return _next_hop(response.headers, hop)
     if status in _NOT_FOUND_STATUSES:
-        raise SourceNotFound(url.place)
+        raise SourceNotFound(url.without_query)
     if (seconds := _parse_retry_after(status, response.headers)) is not None:
         raise RateLimited(url.host, seconds)
     if status == _NOT_MODIFIED and hop.options.etag:
-        return FetchStream(iter(()), url.place, hop.options.etag, "", is_not_modified=True)
+        return FetchStream(iter(()), url.without_query, hop.options.etag, "", is_not_modified=True)
     if status != _OK:
-        raise SourceUnavailable(url.host, f"it answers with status {status}", status=status)
-    etag, kind = (
-        _read_header(response.headers, "ETag"),
-        _read_header(response.headers, "Content-Type"),
-    )
-    return _open_body(response, hop)._replace(etag=etag, content_type=kind)
+        raise SourceUnavailable(url.host, f"it responded with status {status}", status=status)
+    etag = _read_header(response.headers, "ETag")
+    content_type = _read_header(response.headers, "Content-Type")
+    return _open_body(response, hop)._replace(etag=etag, content_type=content_type)
 
 
 def _read_header(headers: HTTPMessage, name: str) -> str:
@@ -221,41 +219,42 @@ def _read_header(headers: HTTPMessage, name: str) -> str:
 
 
 def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
-    """The next request. The token stays with whom it was meant for."""
-    url, place = hop.url, str(headers.get("Location", ""))
-    if not place:
-        raise SourceUnavailable(url.host, "it redirects to nowhere")
-    following = _resolve_redirect(url, place)
-    if url.scheme == "https" and following.scheme == "http":
-        raise SourceRejected("scheme", following.place, "a redirect leads from https to http")
-    request = hop.options
-    if following.origin != url.origin:
-        request = FetchOptions(request.etag, "", request.accept)
-    return hop._replace(
-        connection_request=hop.connection_request._replace(url=following), options=request
-    )
+    """Build the request for a redirect, without the token if the origin changes."""
+    url, location = hop.url, str(headers.get("Location", ""))
+    if not location:
+        raise SourceUnavailable(url.host, "it sent a redirect without a location")
+    target = _resolve_redirect(url, location)
+    if url.scheme == "https" and target.scheme == "http":
+        raise SourceRejected("scheme", target.without_query, "a redirect leads from https to http")
+    options = hop.options
+    if target.origin != url.origin:
+        options = FetchOptions(options.etag, "", options.accept)
+    request = hop.connection_request._replace(url=target)
+    return hop._replace(connection_request=request, options=options)
 
 
-def _resolve_redirect(url: WebUrl, place: str) -> WebUrl:
+def _resolve_redirect(url: WebUrl, location: str) -> WebUrl:
     try:
-        return WebUrl.parse(urljoin(url.place, checked_characters(place)))
-    except ValueError:  # urljoin has its own opinion of brackets
-        raise SourceRejected("url", place, "a redirect leads to no URL") from None
+        return WebUrl.parse(urljoin(url.without_query, checked_characters(location)))
+    except ValueError:  # urljoin rejects some uses of brackets
+        raise SourceRejected("url", location, "a redirect leads to an invalid URL") from None
 
 
 def _parse_retry_after(status: int, headers: HTTPMessage) -> int | None:
-    """The seconds that a host asks us to wait, if that is what its answer means."""
+    """Return the seconds to wait if the response is a rate limit, else `None`."""
     if status not in (_FORBIDDEN, _TOO_MANY_REQUESTS):
         return None
     now = _parse_http_date(headers.get("Date")) or time.time()
     retry = str(headers.get("Retry-After", ""))
     if retry:
-        return _clamp_wait(
-            int(retry) if _is_number(retry) else (_parse_http_date(retry) or now) - now
-        )
-    reset, left = str(headers.get("X-RateLimit-Reset", "")), headers.get("X-RateLimit-Remaining")
-    # GitHub counts on every answer; a plain "forbidden" still leaves requests over.
-    if _is_number(reset) and (status == _TOO_MANY_REQUESTS or left in (None, "0")):
+        is_seconds = _is_number(retry)
+        return _clamp_wait(int(retry) if is_seconds else (_parse_http_date(retry) or now) - now)
+    reset, remaining = (
+        str(headers.get("X-RateLimit-Reset", "")),
+        headers.get("X-RateLimit-Remaining"),
+    )
+    # GitHub sends these headers with every response; a plain 403 still has requests remaining.
+    if _is_number(reset) and (status == _TOO_MANY_REQUESTS or remaining in (None, "0")):
         return _clamp_wait(int(reset) - now)
     return DEFAULT_RETRY_AFTER if status == _TOO_MANY_REQUESTS else None
 
@@ -276,33 +275,33 @@ def _parse_http_date(text: str | None) -> float | None:
 
 
 def _open_body(response: HTTPResponse, hop: _Hop) -> FetchStream:
-    """The body, decoded while it is read. Raises: TooLarge, SourceUnavailable."""
+    """Return the body as a stream of decoded chunks. Raises: TooLarge, SourceUnavailable."""
     length = response.length or 0
     if length > hop.max_bytes:
-        raise TooLarge(hop.url.place, hop.max_bytes)
+        raise TooLarge(hop.url.without_query, hop.max_bytes)
     encoding = str(response.headers.get("Content-Encoding", "identity")).strip().lower()
-    pieces = _read_chunks(response, hop)
+    chunks = _read_chunks(response, hop)
     if encoding in {"gzip", "x-gzip"}:
-        pieces, length = _gunzip(pieces, hop), 0
+        chunks, length = _gunzip(chunks, hop), 0
     elif encoding not in {"", "identity"}:
-        raise SourceUnavailable(hop.url.host, "it packs its answer in an unknown way")
-    return FetchStream(_limit_size(pieces, hop), hop.url.place, "", "", length)
+        raise SourceUnavailable(hop.url.host, "the response has an unknown content encoding")
+    return FetchStream(_limit_size(chunks, hop), hop.url.without_query, "", "", length)
 
 
 def _limit_size(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
     count = 0
-    for piece in chunks:
-        count += len(piece)
+    for chunk in chunks:
+        count += len(chunk)
         if count > hop.max_bytes:
-            raise TooLarge(hop.url.place, hop.max_bytes)
-        yield piece
+            raise TooLarge(hop.url.without_query, hop.max_bytes)
+        yield chunk
 
 
 def _read_chunks(response: HTTPResponse, hop: _Hop) -> Iterator[bytes]:
-    while piece := _read_chunk(response, hop.url.host):
-        yield piece
-    if response.length:  # of what was announced, this is missing
-        raise SourceUnavailable(hop.url.host, "its answer ends too early")
+    while chunk := _read_chunk(response, hop.url.host):
+        yield chunk
+    if response.length:  # http.client counts it down to the bytes that are missing
+        raise SourceUnavailable(hop.url.host, "the response is incomplete")
 
 
 def _read_chunk(response: HTTPResponse, host: str) -> bytes:
@@ -311,18 +310,18 @@ def _read_chunk(response: HTTPResponse, host: str) -> bytes:
 
 
 def _gunzip(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
-    """The content of one gzip stream, in pieces of bounded size."""
+    """Decompress a gzip stream in chunks of limited size."""
     stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        for piece in chunks:
-            waiting = piece
-            while waiting and not stream.eof:
-                yield stream.decompress(waiting, _CHUNK)
-                waiting = stream.unconsumed_tail
-            if stream.unused_data or (stream.eof and waiting):
-                raise SourceUnavailable(hop.url.host, "its gzip stream goes on after its end")
+        for chunk in chunks:
+            pending = chunk
+            while pending and not stream.eof:
+                yield stream.decompress(pending, _CHUNK)
+                pending = stream.unconsumed_tail
+            if stream.unused_data or (stream.eof and pending):
+                raise SourceUnavailable(hop.url.host, "the response has data after its gzip stream")
     except zlib.error:
-        raise SourceUnavailable(hop.url.host, "its gzip stream is damaged") from None
+        raise SourceUnavailable(hop.url.host, "the response is not valid gzip") from None
     yield stream.flush()
     if not stream.eof:
-        raise SourceUnavailable(hop.url.host, "its gzip stream ends too early")
+        raise SourceUnavailable(hop.url.host, "the gzip stream of the response is incomplete")

@@ -17,7 +17,7 @@ _PORT = re.compile(r"(.*?)(?::([0-9]{1,5}))?")
 
 @dataclass(frozen=True, slots=True)
 class WebUrl:
-    """An http or https URL, taken apart; `parse` is the only way to make one."""
+    """Parts of an http or https URL. Create it with `parse`, which checks it."""
 
     scheme: str
     host: str
@@ -28,54 +28,56 @@ class WebUrl:
 
     @classmethod
     def parse(cls, text: str) -> WebUrl:
-        """The checked URL. Raises: SourceRejected."""
-        found = _URL.fullmatch(checked_characters(text))
-        if found is None:
+        """Parse and check a URL. Raises: SourceRejected."""
+        match = _URL.fullmatch(checked_characters(text))
+        if match is None:
             raise SourceRejected("url", text, "it is not a URL")
-        scheme, authority, path, query, fragment = found.groups(default="")
+        scheme, authority, path, query, fragment = match.groups(default="")
         if scheme.lower() not in {"https", "http"}:
-            raise SourceRejected("scheme", text, f"{scheme!r} is not spoken here")
+            raise SourceRejected("scheme", text, f"{scheme!r} is not supported")
         if "@" in authority:
-            problem = "it holds a user name or password"
-            raise SourceRejected("host", text, problem, "remove them from the address")
+            problem = "it contains a user name or password"
+            raise SourceRejected("host", text, problem, "remove them from the URL")
         host, port = host_and_port(authority, text, PORTS[scheme.lower()])
         return cls(scheme.lower(), host, port, path or "/", query, fragment)
 
     @property
     def authority(self) -> str:
-        """The host, and the port if it is an unusual one."""
+        """Host, with the port if it is not the scheme's default."""
         return authority_of(self.host, self.port, self.scheme)
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """Whom we talk to."""
+        """Scheme, host and port."""
         return self.scheme, self.host, self.port
 
     @property
     def target(self) -> str:
-        """What is asked of the host."""
+        """Request target: path and query."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
-    def place(self) -> str:
-        """The URL without its query, which may hold secrets."""
+    def without_query(self) -> str:
+        """URL without query and fragment, which may contain secrets."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
 def checked_characters(text: str) -> str:
-    """The text, if every reader of URLs takes it apart alike. Raises: SourceRejected."""
+    """Return the text if all its characters are valid in URLs. Raises: SourceRejected."""
+    # URL parsers disagree about other characters, so a URL could pass the check of one host and be
+    # fetched from another.
     if not _URL_CHARACTERS.fullmatch(text) or BAD_PERCENT.search(text):
-        raise SourceRejected("url", text, "it holds characters that no URL has")
+        raise SourceRejected("url", text, "it contains characters that are not valid in URLs")
     return text
 
 
-def host_and_port(authority: str, text: str, usual: int) -> tuple[str, int]:
-    found = _PORT.fullmatch(authority)
-    port = int(found[2]) if found and found[2] else usual
-    if found is None or not 0 < port <= 0xFFFF:  # noqa: PLR2004 - sixteen bits
-        raise SourceRejected("host", text, "its port is not a number of a port")
+def host_and_port(authority: str, text: str, default: int) -> tuple[str, int]:
+    match = _PORT.fullmatch(authority)
+    port = int(match[2]) if match and match[2] else default
+    if match is None or not 0 < port <= 0xFFFF:  # noqa: PLR2004 - sixteen bits
+        raise SourceRejected("host", text, "its port is not valid")
     try:
-        return parse_host(found[1]), port
+        return parse_host(match[1]), port
     except SourceRejected as error:
         raise SourceRejected("host", text, error.problem) from None
 

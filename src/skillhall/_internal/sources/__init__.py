@@ -1,1 +1,1 @@
-"""The intake: where bundles come from. Everything outside our own process is met here first."""
+"""Sources of skills: each kind yields bundles. Untrusted input enters here."""

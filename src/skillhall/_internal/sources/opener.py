@@ -1,4 +1,4 @@
-"""From the text that names a source to the bundles it holds."""
+"""Opens sources: from a source reference to its bundles."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.settings import Settings
 
-    Progress: TypeAlias = Callable[[str, int, int], None]  # what is done, how much, of how much
+    Progress: TypeAlias = Callable[[str, int, int], None]  # step, completed, total
 
 _MARKDOWN_SUFFIX = ".md"
 _NO_FOLDER_HANDLES: Mapping[str, FolderHandle] = MappingProxyType({})
@@ -61,35 +61,34 @@ _SOURCE_HINT = "name a skill's folder, a folder of skills, or a zip or tar.gz fi
 
 
 class OpenedSource(NamedTuple):
-    """A source, and the bundles it holds."""
+    """Opened source with its bundles."""
 
     reference: SourceRef
     bundles: tuple[Bundle, ...]
     commit: str = ""  # of a repository
-    stale: str = ""  # why this is an older copy, if it is one
-    folder: str = ""  # of a source on this machine
-    folder_handles: Mapping[str, FolderHandle] = (
-        _NO_FOLDER_HANDLES  # of bundles that can change meanwhile, by folder
-    )
+    stale: str = ""  # why a cached version is served, if one is
+    folder: str = ""  # absolute path of a local source
+    # Of local bundles, whose files can change, by the bundle's folder.
+    folder_handles: Mapping[str, FolderHandle] = _NO_FOLDER_HANDLES
 
     def load_bundle(self, bundle: Bundle) -> Bundle:
-        """The bundle with its bytes, all of one moment. Raises: SkillhallError."""
-        place = self.folder_handles.get(bundle.folder)
-        if place is None:
+        """Read all files of a bundle as a consistent version. Raises: SkillhallError."""
+        location = self.folder_handles.get(bundle.folder)
+        if location is None:
             return load_into_memory(bundle)
-        return replace(read_bundle(place, LENIENT.scan_policy), folder=bundle.folder)
+        return replace(read_bundle(location, LENIENT.scan_policy), folder=bundle.folder)
 
     def get_bundle_path(self, bundle: Bundle) -> str:
-        """Where the bundle lies in the source, in words that find it there again."""
+        """Return the path of the bundle in the source; `find_bundle` accepts it."""
         if isinstance(self.reference, McpRef):
-            return ""  # the reference of the bundle says it all
+            return ""  # the bundle's reference already names the skill
         if not self.folder:
             return bundle.folder if bundle.path is None else bundle.path
         path = os.path.relpath(bundle.folder, self.folder).replace(os.sep, "/")
         return "" if path == "." else path
 
     def get_bundle_reference(self, bundle: Bundle) -> SourceRef:
-        """The source as a lock names it: of a repository all, of an MCP server the one skill."""
+        """Return the lock file's reference: the repository, or one skill of an MCP server."""
         if isinstance(self.reference, McpRef):
             return McpRef(self.reference.label, bundle.path or "")
         if isinstance(self.reference, GitHubRef | GitRef):
@@ -97,14 +96,14 @@ class OpenedSource(NamedTuple):
         return self.reference
 
     def find_bundle(self, path: str) -> Bundle | None:
-        """The bundle that lies there."""
-        return next((one for one in self.bundles if self.get_bundle_path(one) == path), None)
+        """Return the bundle at the path, if there is one."""
+        return next((b for b in self.bundles if self.get_bundle_path(b) == path), None)
 
 
 def open_source(text: str, settings: Settings, progress: Progress | None = None) -> OpenedSource:
-    """The bundles in the folder, archive, repository, package or server that `text` names.
+    """Open the folder, archive, repository, package or server that `text` names.
 
-    A folder that exists wins over a repository on GitHub of the same spelling.
+    An existing folder takes precedence over a GitHub repository of the same name.
     Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound, ArchiveRejected, TooLarge,
     SourceUnavailable, RateLimited, UnknownMcpServer, SkillsNotServed.
     """
@@ -112,17 +111,14 @@ def open_source(text: str, settings: Settings, progress: Progress | None = None)
 
 
 def resolve_reference(text: str, settings: Settings) -> SourceRef:
-    """What the text names on this machine: an existing folder, else as `parse_reference` reads it.
-
-    Raises: SourceRejected.
-    """
+    """Parse a source reference; existing folders take precedence. Raises: SourceRejected."""
     if is_relative_name(text) and os.path.isdir(_resolve_path(text, settings)):
         return LocalRef(f"./{text.rstrip('/')}")
     return parse_source_ref(text, allow_loopback_http=bool(settings.allowed_networks))
 
 
 def build_github_hint(text: str, reference: SourceRef) -> str:
-    """How to name the repository on GitHub, if `text` was taken for a folder; else nothing."""
+    """Return a hint how to name the GitHub repository if `text` was read as a folder."""
     if not isinstance(reference, LocalRef) or not is_relative_name(text):
         return ""
     try:
@@ -136,11 +132,11 @@ def build_github_hint(text: str, reference: SourceRef) -> str:
 def open_reference(
     reference: SourceRef, settings: Settings, progress: Progress | None = None
 ) -> OpenedSource:
-    """The same for a text that was parsed already."""
+    """Open the source of a parsed reference. Raises: as `open_source`."""
     if isinstance(reference, LocalRef):
         path = _resolve_path(reference.path, settings)
-        places = _find_skill_folders(path, reference.text, follow_links=settings.follow_links)
-        return _open_folder(reference, path, places)
+        folders = _find_skill_folders(path, reference.text, follow_links=settings.follow_links)
+        return _open_folder(reference, path, folders)
     if isinstance(reference, ArchiveRef):
         path = _resolve_path(reference.path, settings)
         return OpenedSource(reference, read_archive(_read_local_file(path), os.path.basename(path)))
@@ -149,30 +145,30 @@ def open_reference(
         policy = build_address_policy(settings.allowed_networks)
         return OpenedSource(reference, _open_url(reference.url, policy, step))
     if isinstance(reference, PackageRef):
-        found = read_package(reference, package_search_paths(settings))
-        return OpenedSource(reference, found.bundles)
+        package = read_package(reference, package_search_paths(settings))
+        return OpenedSource(reference, package.bundles)
     if isinstance(reference, McpRef):
         return OpenedSource(reference, _open_mcp_server(reference, settings))
     return _open_repository(reference, settings, progress)
 
 
 def open_client_source(text: str, settings: Settings) -> OpenedSource:
-    """The bundles in a repository or web address that a client of a server names.
+    """Open a repository or URL on behalf of a client of the server.
 
-    Nothing of the server's machine can be named, and the operator's tokens and keys are used for
-    the operator's repositories alone.
+    Local sources are rejected, and the operator's credentials are used for the operator's
+    repositories only.
     Raises: SourceRejected, ConfigInvalid, and as `open_source`.
     """
     reference = parse_source_ref(text, allow_loopback_http=bool(settings.allowed_networks))
     if isinstance(reference, UrlRef):
         return open_reference(reference, settings)
     if not isinstance(reference, GitHubRef | GitRef):
-        problem = "a server takes skills of repositories and web addresses only"
+        problem = "a server accepts repositories and URLs only"
         raise SourceRejected("path", text, problem, "upload a file or an archive instead")
     url = to_git_ref(reference, settings.github_url).url
     reject_ssh(url, text)
-    is_ours = TokenScope.from_settings(settings).includes(url)
-    return _open_repository(reference, settings, None, with_credentials=is_ours)
+    is_in_scope = TokenScope.from_settings(settings).includes(url)
+    return _open_repository(reference, settings, None, with_credentials=is_in_scope)
 
 
 def _open_repository(
@@ -193,8 +189,8 @@ def _open_repository(
             progress=progress,
             github_host=urlsplit(settings.github_url).netloc.lower(),
         )
-        usable = access if with_credentials else access.without_credentials()
-        found = read_git(git, usable, source_text=reference.text)
+        access = access if with_credentials else access.without_credentials()
+        skills = read_git(git, access, source_text=reference.text)
     else:
         github = GitHubAccess(
             settings.github_api_url,
@@ -203,46 +199,48 @@ def _open_repository(
             settings.cache_directory,
             progress=_bind_progress_step("Downloading", progress),
         )
-        found = read_github(reference, github, source_text=reference.text)
-    meant = next((one for one in reference.interpretations() if one.ref == found.ref), reference)
-    return OpenedSource(meant, found.bundles, found.commit, found.stale)
+        skills = read_github(reference, github, source_text=reference.text)
+    # A branch with slashes is only known after the repository was read.
+    candidates = (ref for ref in reference.interpretations() if ref.ref == skills.ref)
+    resolved = next(candidates, reference)
+    return OpenedSource(resolved, skills.bundles, skills.commit, skills.stale)
 
 
 def _open_mcp_server(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
     bundles = read_mcp_bundles(reference, settings)
     if not bundles:
-        hint = f"it may have skills that it does not list: name one, as in {reference.text}/name"
+        hint = f"it may have unlisted skills: name one, as in {reference.text}/name"
         raise NoSkillThere(reference.text, hint)
     return bundles
 
 
 def build_single_bundle(files: Mapping[str, bytes], name: str) -> Bundle:
-    """The one skill among loose files, as a browser's folder picker gives them: bytes by path.
+    """Build the bundle of a single skill from files by path, as browsers upload a folder.
 
-    A folder around all of them names the skill; without one, `name` does. No file is a program.
+    The common parent folder names the skill, else `name`. No file is executable.
     Raises: ArchiveRejected, TooLarge, SourceRejected.
     """
     bundles = read_loose_files([*files.items()], name)
     if len(bundles) > 1:
         folders = ", ".join(bundle.folder for bundle in bundles)
-        raise SourceRejected("path", name, f"it holds several skills: {folders}", "choose one")
+        raise SourceRejected("path", name, f"it contains several skills: {folders}", "choose one")
     return bundles[0]
 
 
 def build_bundles(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
-    """All skills among loose files with their paths. Raises: ArchiveRejected, TooLarge."""
+    """Build the bundles of files with their paths. Raises: ArchiveRejected, TooLarge."""
     bundles = read_loose_files(files, "the files")
-    # Files without a folder around them say nothing about its name; the frontmatter will.
+    # Without a parent folder, only the frontmatter can name the skill.
     return tuple(bundle if bundle.path else replace(bundle, folder="") for bundle in bundles)
 
 
 def read_upload(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
-    """The skills in what a browser sends: a SKILL.md, an archive, or the files of a folder.
+    """Read the skills of an upload: a SKILL.md, an archive, or the files of a folder.
 
     Raises: ArchiveRejected, TooLarge, SourceRejected.
     """
     if not files:
-        raise SourceRejected("path", "the upload", "it holds no file", _SOURCE_HINT)
+        raise SourceRejected("path", "the upload", "it contains no files", _SOURCE_HINT)
     name, data = files[0]
     if len(files) > 1 or "/" in name:
         return build_bundles(files)
@@ -257,34 +255,36 @@ def _open_folder(
     reference: LocalRef, path: str, folder_handles: Mapping[str, FolderHandle]
 ) -> OpenedSource:
     bundles = tuple(
-        replace(open_bundle(place, LENIENT.scan_policy), folder=folder)
-        for folder, place in folder_handles.items()
+        replace(open_bundle(location, LENIENT.scan_policy), folder=folder)
+        for folder, location in folder_handles.items()
     )
     return OpenedSource(reference, bundles, folder=path, folder_handles=folder_handles)
 
 
 def _find_skill_folders(path: str, text: str, *, follow_links: bool) -> dict[str, FolderHandle]:
-    """The folder itself if it is a skill, else all below it that may be skills, by their paths."""
+    """Return the folder itself if it is a skill, else all candidates below, by path."""
     if not os.path.lexists(path):
         raise SkillFileNotFound(text, _SOURCE_HINT)
     if not os.path.isdir(path):
         raise SourceRejected("path", text, "it is neither a folder nor an archive", _SOURCE_HINT)
     root = Root(path, follow_links=follow_links)
     context = ScanContext(LENIENT.key_case, (root.real_path,), {}, keep_signatures=False)
-    # As deep as an archive of the same folder would be read.
+    # The depth limit of archives, so that a folder and its archive give the same skills.
     policy = LENIENT.scan_policy.with_depth(MAX_DEPTH)
     candidates = sorted(scan_root(root, policy, context).candidates, key=lambda c: c.folder)
-    places: dict[str, FolderHandle] = {}
-    for found in candidates:
-        if found.file:
-            place = found.real_folder or FolderHandle(path, found.folder)
-            is_outside = found.real_folder is not None and not is_inside(place.path, root.real_path)
-            # What a link brings in from outside is called by the link, which is in the source.
-            places[os.path.join(path, found.folder) if is_outside else place.path] = place
-    if not places:
+    folders: dict[str, FolderHandle] = {}
+    for candidate in candidates:
+        if candidate.file:
+            location = candidate.real_folder or FolderHandle(path, candidate.folder)
+            is_linked = candidate.real_folder is not None
+            is_outside = is_linked and not is_inside(location.path, root.real_path)
+            # A linked folder outside the source is named by its link, which is inside.
+            key = os.path.join(path, candidate.folder) if is_outside else location.path
+            folders[key] = location
+    if not folders:
         hint = build_github_hint(text.removeprefix("./"), LocalRef(text)) or _SOURCE_HINT
         raise SourceRejected("path", text, f"No {SKILL_MD} found", hint)
-    return places
+    return folders
 
 
 def _read_local_file(path: str) -> bytes:
@@ -307,17 +307,14 @@ def _bind_progress_step(step: str, progress: Progress | None) -> Callable[[int, 
 def _open_url(
     url: str, policy: AddressPolicy, progress: Callable[[int, int], None] | None
 ) -> tuple[Bundle, ...]:
-    at_most = (
-        MAX_SKILL_MD_BYTES
-        if url.lower().endswith(_MARKDOWN_SUFFIX)
-        else DEFAULT_ARCHIVE_LIMITS.total
-    )
-    fetched = fetch(url, max_bytes=at_most, policy=policy, progress=progress)
-    return read_archive_or_skill_md(fetched.data, os.path.basename(fetched.url))
+    is_markdown = url.lower().endswith(_MARKDOWN_SUFFIX)
+    limit = MAX_SKILL_MD_BYTES if is_markdown else DEFAULT_ARCHIVE_LIMITS.total
+    result = fetch(url, max_bytes=limit, policy=policy, progress=progress)
+    return read_archive_or_skill_md(result.data, os.path.basename(result.url))
 
 
 def read_archive_or_skill_md(data: bytes, name: str) -> tuple[Bundle, ...]:
-    """The skills in one file: an archive, or a SKILL.md under any name that ends so.
+    """Read the skills of one file: an archive, or a SKILL.md under any name.md.
 
     Raises: ArchiveRejected, TooLarge.
     """
@@ -327,5 +324,5 @@ def read_archive_or_skill_md(data: bytes, name: str) -> tuple[Bundle, ...]:
         raise TooLarge(name, MAX_SKILL_MD_BYTES)
     path = RelativePath.parse(SKILL_MD)
     file = SkillFile(path, len(data), executable=False, read=lambda: data)
-    # A file alone says nothing about its folder; its frontmatter will.
+    # A single file has no folder, so only the frontmatter can name the skill.
     return (Bundle("", {SKILL_MD: file}),)

@@ -1,7 +1,7 @@
-"""Skills that installed Python packages bring along, in `.agents/skills` of the package's folder.
+"""Skills of installed Python packages, in `.agents/skills` of the package's folder.
 
-No package is imported, since that would run it. What a distribution's own records say is a hint
-where to look; files are only read below the package's folder, by handles.
+No package is imported, because that would run its code. A distribution's metadata only tells where
+to search; files are read below the package's folder, by handles.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.ref import PackageRef
 
 SKILLS_FOLDER = ".agents/skills"
-_NAME = r"[^\W\d]\w*"  # of a package that can be imported
+_NAME = r"[^\W\d]\w*"  # a Python identifier
 _RECORD_PATTERN = re.compile(rf"((?:{_NAME}/)+?){re.escape(SKILLS_FOLDER)}/[^/]+/[^/]+")
 _IMPORT_NAME = re.compile(rf"{_NAME}(?:\.{_NAME})*")
-_MAX_PTH = 64 * 1024  # bytes; site.py reads all, an honest one has a line or two
+_MAX_PTH = 64 * 1024  # bytes; a normal .pth file has one or two lines
 _EDITABLE_HINT = "it is installed from its source folder: name that folder instead"
-_LOCATION_HINT = f"skills of a package lie in its folder, in {SKILLS_FOLDER}/<name>/SKILL.md"
+_LOCATION_HINT = f"a package has its skills in its folder, in {SKILLS_FOLDER}/<name>/SKILL.md"
 
 
 class PackageSkills(NamedTuple):
-    """The skills of a package, and the version of its distribution; "" if there is none."""
+    """Skills of a package, and the version of its distribution or ""."""
 
     bundles: tuple[Bundle, ...]
     version: str
 
 
 def package_search_paths(settings: Settings) -> list[str]:
-    """Where packages are looked for: the active environment first, then where we run ourselves."""
+    """Return where to search packages: the active environment, then `sys.path`."""
     environment = settings.variables.get("VIRTUAL_ENV", "")
     folders = _site_packages(environment) if os.path.isabs(environment) else []
     named = [path for folder in folders for path in (folder, *_pth_entries(folder))]
@@ -54,12 +54,12 @@ def package_search_paths(settings: Settings) -> list[str]:
 def _site_packages(environment: str) -> list[str]:
     pattern = os.path.join(escape(environment), "lib", "python3*", "site-packages")
     windows = os.path.join(environment, "Lib", "site-packages")
-    found = sorted(glob(pattern)) or [windows]
-    return [path for path in found if os.path.isdir(path)]
+    folders = sorted(glob(pattern)) or [windows]
+    return [path for path in folders if os.path.isdir(path)]
 
 
 def _pth_entries(folder: str) -> Iterator[str]:
-    """The folders that plain lines of `.pth` files add; lines of code are not run."""
+    """Yield the folders that `.pth` files add; their lines of code are not run."""
     for name in sorted(os.listdir(folder)):
         for line in _pth_lines(folder, name) if name.endswith(".pth") else ():
             path = os.path.join(folder, line)
@@ -79,13 +79,13 @@ def _pth_lines(folder: str, name: str) -> list[str]:
 
 
 def read_package(reference: PackageRef, search_paths: Sequence[str]) -> PackageSkills:
-    """The skills in a package, found by its distribution's name or by what is imported.
+    """Read the skills of a package, named by its distribution or import name.
 
     Raises: PackageNotInstalled, NoSkillThere.
     """
     distribution = _find_distribution(reference.package, search_paths)
-    places = list(_find_skill_folders(reference.package, distribution, search_paths))
-    bundles = tuple(bundle for place in places for bundle in _read_bundles(place))
+    folders = _find_skill_folders(reference.package, distribution, search_paths)
+    bundles = tuple(bundle for folder in folders for bundle in _read_bundles(folder))
     if bundles:
         return PackageSkills(bundles, _read_version(distribution))
     if distribution is None and not any(_find_package_folder(reference.package, search_paths)):
@@ -95,14 +95,14 @@ def read_package(reference: PackageRef, search_paths: Sequence[str]) -> PackageS
 
 
 def _find_distribution(package: str, search_paths: Sequence[str]) -> Distribution | None:
-    # Names are compared as PEP 503 has it: case, dots, dashes and underscores do not count.
+    # Names are compared by the rules of PEP 503: `My.Package` equals `my-package`.
     return next(iter(distributions(name=package, path=list(search_paths))), None)
 
 
 def _read_version(distribution: Distribution | None) -> str:
     try:
         return str(distribution.metadata["Version"] or "") if distribution is not None else ""
-    except (KeyError, TypeError, ValueError, OSError):  # versions of Python miss it differently
+    except (KeyError, TypeError, ValueError, OSError):  # depends on the version of Python
         return ""
 
 
@@ -122,19 +122,19 @@ def _read_metadata_file(distribution: Distribution, name: str) -> str:
 def _find_skill_folders(
     package: str, distribution: Distribution | None, search_paths: Sequence[str]
 ) -> Iterator[FolderHandle]:
-    """The folders of skills that belong to the package, each once."""
-    found: dict[FolderHandle, None] = {}
+    """Return the skill folders of the package, without duplicates."""
+    folders: dict[FolderHandle, None] = {}
     if distribution is not None:
         site = os.path.abspath(str(distribution.locate_file("")))
         for folder in sorted(_recorded_packages(distribution)):
-            found |= dict.fromkeys(_locate_skill_folder([site, *search_paths], folder))
-    if not found:
-        found |= dict.fromkeys(_find_package_folder(package, search_paths, SKILLS_FOLDER))
-    return iter(found)
+            folders |= dict.fromkeys(_locate_skill_folder([site, *search_paths], folder))
+    if not folders:
+        folders |= dict.fromkeys(_find_package_folder(package, search_paths, SKILLS_FOLDER))
+    return iter(folders)
 
 
 def _recorded_packages(distribution: Distribution) -> set[str]:
-    """The folders of packages that a distribution says it has."""
+    """Return the package folders that a distribution's metadata names."""
     lines = _read_metadata_file(distribution, "RECORD").splitlines()
     recorded = (_RECORD_PATTERN.fullmatch(line.partition(",")[0]) for line in lines)
     named = {match[1].rstrip("/") for match in recorded if match}
@@ -143,7 +143,7 @@ def _recorded_packages(distribution: Distribution) -> set[str]:
 
 
 def _locate_skill_folder(roots: Sequence[str], folder: str) -> list[FolderHandle]:
-    """Where the package's skills are; the first root that has the package counts."""
+    """Return the skill folder in the first root that contains the package."""
     for root in roots:
         if _is_folder(FolderHandle(root, folder)):
             return [FolderHandle(root, f"{folder}/{SKILLS_FOLDER}")]
@@ -153,7 +153,7 @@ def _locate_skill_folder(roots: Sequence[str], folder: str) -> list[FolderHandle
 def _find_package_folder(
     package: str, search_paths: Sequence[str], below: str = ""
 ) -> Iterator[FolderHandle]:
-    """The folder of what is imported by that name, in the first path that has it."""
+    """Yield the folder of the package with this import name, from the first path."""
     spellings = dict.fromkeys((package, re.sub(r"[-.]+", "_", package).lower()))
     for name in spellings:
         folder = name.replace(".", "/")

@@ -1,4 +1,4 @@
-"""What a repository holds: which of its paths are skills, and where a name is looked for. Pure."""
+"""Layout of repositories: which paths are skills, and where a name is searched. Pure."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.finding import Finding
 
-_SKILLS_FOLDER = "skills"  # where repositories of skills keep them
+_SKILLS_FOLDER = "skills"  # the usual folder of skills in a repository
 _LIST_HINT = "'skillhall add REPOSITORY --list' shows what it holds"
 
 
 class RepositorySkills(NamedTuple):
-    """The skills that were asked for, as they are in one commit."""
+    """Requested skills of a repository at one commit."""
 
     bundles: tuple[Bundle, ...]
     commit: str
-    ref: str = ""  # that has the commit; longer than the one of a page whose branch has slashes
-    stale: str = ""  # why this is an older copy, if it is one
+    ref: str = ""  # of the commit; may be longer than the reference's, for a branch with slashes
+    stale: str = ""  # why a cached version is served, if one is
 
 
 class FileTree(NamedTuple):
-    """The files of one folder as they are in one commit, or were at one moment."""
+    """Files of one folder at one commit or point in time."""
 
     files: Mapping[str, bytes]  # by path below the folder
     commit: str = ""
     findings: tuple[Finding, ...] = ()
-    stale: str = ""  # why this is an older copy, if it is one
-    checked_at: float = 0.0  # when the source was last known to be so, in seconds since 1970
+    stale: str = ""  # why a cached version is served, if one is
+    checked_at: float = 0.0  # Unix time when the source was last checked
 
 
 def find_skill_folders(paths: Iterable[str]) -> set[str]:
-    """The folders of skills; a SKILL.md below another one belongs to that one's skill."""
-    found: set[str] = set()
+    """Return the folders of skills; a nested SKILL.md belongs to the outer skill."""
+    folders: set[str] = set()
     for path in sorted(paths, key=lambda path: path.count("/")):
         folder, _, file = path.rpartition("/")
-        if is_skill_md(file) and find_enclosing_folder(path, found) is None:
-            found.add(folder)
-    return found
+        if is_skill_md(file) and find_enclosing_folder(path, folders) is None:
+            folders.add(folder)
+    return folders
 
 
 def find_enclosing_folder(path: str, folders: Collection[str]) -> str | None:
-    """The one of `folders` that the path lies in; the nearest, if there are several."""
+    """Return the innermost of `folders` that contains the path."""
     while path:
         path = path.rpartition("/")[0]
         if path in folders:
@@ -58,25 +58,22 @@ def find_enclosing_folder(path: str, folders: Collection[str]) -> str | None:
 
 
 def find_skills(paths: Collection[str], requested_path: str, source_text: str) -> list[str]:
-    """The folders of the skills at `wanted`, in order; all that are on show if it is empty.
+    """Return the sorted folders of the skills at `requested_path`; "" is all visible ones.
 
-    A single name is looked for in `skills/`, at the top, then anywhere. `text` names the source.
+    A single name is searched in `skills/`, at the root, then everywhere.
     Raises: NoSkillThere, SkillNotFound, SourceRejected.
     """
     if not requested_path:
-        if not (shown := find_visible_skills(paths)):
+        if not (visible := find_visible_skills(paths)):
             raise NoSkillThere(source_text)
-        return shown
-    places = (
-        [requested_path]
-        if "/" in requested_path
-        else [f"{_SKILLS_FOLDER}/{requested_path}", requested_path]
-    )
-    for place in places:
-        if below := find_visible_skills(paths, place):
-            return below
+        return visible
+    is_name = "/" not in requested_path
+    preferred = [f"{_SKILLS_FOLDER}/{requested_path}"] if is_name else []
+    for root in [*preferred, requested_path]:
+        if visible := find_visible_skills(paths, root):
+            return visible
     folders = find_skill_folders(path for path in paths if not _is_ignored(path))
-    if "/" not in requested_path and (named := _folders_named(requested_path, folders)):
+    if is_name and (named := _folders_named(requested_path, folders)):
         return _require_single(named, source_text)
     if any(path.startswith(f"{requested_path}/") for path in paths):
         raise NoSkillThere(source_text)
@@ -85,24 +82,24 @@ def find_skills(paths: Collection[str], requested_path: str, source_text: str) -
 
 
 def find_visible_skills(paths: Iterable[str], root: str = "") -> list[str]:
-    """The folders of the skills below `base` that a scan of the same files on disk finds.
+    """Return the skill folders below `root` that a scan of the same files on disk finds.
 
-    The rule is that of the profile `lenient`; its limit on the depth is for disks alone.
+    These are the rules of the lenient profile, without its depth limit.
     """
-    start = f"{root}/" if root else ""
-    folders = (path.rpartition("/")[0] for path in paths if _is_skill_path(path, start))
-    shown = LENIENT.scan_policy.filter_folders(dict.fromkeys(folders), root)
+    prefix = f"{root}/" if root else ""
+    folders = (path.rpartition("/")[0] for path in paths if _is_skill_path(path, prefix))
+    visible = LENIENT.scan_policy.filter_folders(dict.fromkeys(folders), root)
     return sorted(
-        find_skill_folders(f"{folder}/{SKILL_MD}" if folder else SKILL_MD for folder in shown)
+        find_skill_folders(f"{folder}/{SKILL_MD}" if folder else SKILL_MD for folder in visible)
     )
 
 
-def _is_skill_path(path: str, start: str) -> bool:
-    return path.startswith(start) and is_skill_md(path.rpartition("/")[2])
+def _is_skill_path(path: str, prefix: str) -> bool:
+    return path.startswith(prefix) and is_skill_md(path.rpartition("/")[2])
 
 
 def _is_ignored(path: str) -> bool:
-    """Whether some folder on the way is ignored by its name."""
+    """Whether the policy skips a folder of the path by its name."""
     skip = LENIENT.scan_policy._replace(skip_hidden=False).reason_to_skip
     return any(skip(name) is not None for name in path.split("/"))
 
@@ -114,6 +111,6 @@ def _folders_named(name: str, folders: set[str]) -> list[str]:
 
 def _require_single(folders: list[str], source_text: str) -> list[str]:
     if len(folders) > 1:
-        problem = f"several of its skills are called so: {', '.join(sorted(folders))}"
-        raise SourceRejected("path", source_text, problem, "write the whole path of one")
+        problem = f"several of its skills have this name: {', '.join(sorted(folders))}"
+        raise SourceRejected("path", source_text, problem, "use the full path of one")
     return folders

@@ -1,4 +1,4 @@
-"""The files of one skill: listed under limits, read on demand."""
+"""Bundles of folders: files listed within limits and read on demand."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ def bundle(folder: Path, policy: ScanPolicy | None = None) -> Bundle:
 
 
 def codes(opened: Bundle) -> list[tuple[str, str]]:
-    return [(str(found.code), found.path) for found in opened.findings]
+    return [(str(result.code), result.path) for result in opened.findings]
 
 
 def write(folder: Path, path: str, data: bytes = b"x") -> Path:
@@ -42,7 +42,7 @@ def write(folder: Path, path: str, data: bytes = b"x") -> Path:
     return file
 
 
-def test_a_bundle_holds_every_file_in_path_order(skill: Path) -> None:
+def test_bundle_has_all_files_in_path_order(skill: Path) -> None:
     for path in ("scripts/run.py", "b.txt", "a/deep/er.txt", "Z.txt", "a.txt"):
         write(skill, path)
     opened = bundle(skill)
@@ -57,13 +57,13 @@ def test_a_bundle_holds_every_file_in_path_order(skill: Path) -> None:
     assert opened.findings == ()
 
 
-def test_resources_are_all_files_but_the_skill_itself(skill: Path) -> None:
+def test_resources_are_all_files_except_skill_md(skill: Path) -> None:
     write(skill, "a.txt")
     write(skill, "nested/SKILL.md")
     assert [str(file.path) for file in bundle(skill).resources()] == ["a.txt", "nested/SKILL.md"]
 
 
-def test_bytes_come_out_as_they_went_in(skill: Path) -> None:
+def test_file_bytes_are_unchanged(skill: Path) -> None:
     data = bytes(range(256)) * 300 + b"\r\n\xef\xbb\xbf"
     write(skill, "image.png", data)
     file = bundle(skill).get_file(RelativePath.parse("image.png"))
@@ -71,7 +71,7 @@ def test_bytes_come_out_as_they_went_in(skill: Path) -> None:
     assert file.size == len(data)
 
 
-def test_the_digest_is_the_sha256_of_the_bytes(skill: Path) -> None:
+def test_digest_is_sha256_of_bytes(skill: Path) -> None:
     write(skill, "empty", b"")
     write(skill, "data", b"\0\xff")
     files = bundle(skill).files
@@ -82,21 +82,19 @@ def test_the_digest_is_the_sha256_of_the_bytes(skill: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "expected"), [(0o755, True), (0o700, True), (0o644, False), (0o655, False)]
 )
-def test_a_file_is_executable_if_its_owner_may_run_it(
-    skill: Path, mode: int, *, expected: bool
-) -> None:
+def test_file_is_executable_by_owner_bit(skill: Path, mode: int, *, expected: bool) -> None:
     write(skill, "run.sh").chmod(mode)
     assert bundle(skill).files["run.sh"].executable is expected
 
 
-def test_a_file_is_read_when_it_is_asked_for_so_edits_are_seen(skill: Path) -> None:
+def test_file_is_read_on_demand(skill: Path) -> None:
     write(skill, "a.txt", b"old")
     file = bundle(skill).files["a.txt"]
     write(skill, "a.txt", b"new")
     assert file.read() == b"new"
 
 
-def test_a_file_deleted_since_is_not_found(skill: Path) -> None:
+def test_deleted_file_is_not_found(skill: Path) -> None:
     write(skill, "a.txt")
     file = bundle(skill).files["a.txt"]
     (skill / "a.txt").unlink()
@@ -104,7 +102,7 @@ def test_a_file_deleted_since_is_not_found(skill: Path) -> None:
         file.read()
 
 
-def test_a_file_swapped_for_a_link_since_is_refused(skill: Path, tmp_path: Path) -> None:
+def test_file_replaced_by_link_is_rejected(skill: Path, tmp_path: Path) -> None:
     write(tmp_path, "secret", b"secret")
     write(skill, "a.txt")
     file = bundle(skill).files["a.txt"]
@@ -118,27 +116,29 @@ def test_a_file_swapped_for_a_link_since_is_refused(skill: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     "path", [".git/config", "__MACOSX/a.txt", ".DS_Store", "._a.txt", "sub/.svn/x", "sub/._b"]
 )
-def test_litter_is_dropped_under_every_profile(skill: Path, profile: str, path: str) -> None:
+def test_metadata_files_are_dropped_under_every_profile(
+    skill: Path, profile: str, path: str
+) -> None:
     write(skill, path)
     assert list(bundle(skill, PROFILES[profile].scan_policy).files) == ["SKILL.md"]
 
 
-def test_a_file_merely_named_like_litter_stays(skill: Path) -> None:
+def test_file_with_similar_name_is_kept(skill: Path) -> None:
     write(skill, "git")
     write(skill, "_a.txt")
     assert list(bundle(skill).files) == ["SKILL.md", "_a.txt", "git"]
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_hidden_files_stay_only_where_the_profile_keeps_them(skill: Path, profile: str) -> None:
+def test_hidden_files_depend_on_profile(skill: Path, profile: str) -> None:
     write(skill, ".config/x")
     write(skill, ".hidden")
-    kept = [".config/x", ".hidden"] if profile == "skills-module" else []
-    assert list(bundle(skill, PROFILES[profile].scan_policy).files) == [*kept, "SKILL.md"]
+    hidden = [".config/x", ".hidden"] if profile == "skills-module" else []
+    assert list(bundle(skill, PROFILES[profile].scan_policy).files) == [*hidden, "SKILL.md"]
 
 
 @pytest.mark.parametrize("target", ["SKILL.md", "../other", "..", "missing", "/etc/hostname"])
-def test_a_link_is_left_out_with_a_finding(skill: Path, tmp_path: Path, target: str) -> None:
+def test_link_is_skipped_with_finding(skill: Path, tmp_path: Path, target: str) -> None:
     write(tmp_path, "other")
     (skill / "link").symlink_to(target)
     opened = bundle(skill)
@@ -146,41 +146,41 @@ def test_a_link_is_left_out_with_a_finding(skill: Path, tmp_path: Path, target: 
     assert codes(opened) == [("file-left-out", "link")]
 
 
-def test_a_link_deep_inside_is_named_by_its_path(skill: Path) -> None:
+def test_nested_link_is_reported_with_path(skill: Path) -> None:
     (skill / "a" / "b").mkdir(parents=True)
     (skill / "a" / "b" / "loop").symlink_to("../..")
     assert codes(bundle(skill)) == [("file-left-out", "a/b/loop")]
 
 
-def test_a_pipe_is_left_out_with_a_finding(skill: Path) -> None:
+def test_pipe_is_skipped_with_finding(skill: Path) -> None:
     os.mkfifo(skill / "pipe")
     assert codes(bundle(skill)) == [("file-left-out", "pipe")]
 
 
 @pytest.mark.parametrize("name", ["new\nline", "esc\x1b", "a:b", "a\\b", "CON", "dot.", "x "])
-def test_an_unsafe_name_is_left_out_and_shown_escaped(skill: Path, name: str) -> None:
+def test_unsafe_name_is_skipped_and_escaped(skill: Path, name: str) -> None:
     write(skill, name)
     opened = bundle(skill)
     assert list(opened.files) == ["SKILL.md"]
-    [found] = opened.findings
-    assert found.code == "file-left-out"
-    assert found.message.isprintable()
+    [finding] = opened.findings
+    assert finding.code == "file-left-out"
+    assert finding.message.isprintable()
 
 
-def test_a_name_that_is_not_utf8_is_left_out_and_shown_escaped(skill: Path) -> None:
+def test_non_utf8_name_is_skipped_and_escaped(skill: Path) -> None:
     Path(os.fsdecode(os.fsencode(skill) + b"/bad\xff")).touch()
-    [found] = bundle(skill).findings
-    assert found.code == "file-left-out"
-    assert "".join(found[1:2] + found[4:5]).isascii()
+    [finding] = bundle(skill).findings
+    assert finding.code == "file-left-out"
+    assert "".join(finding[1:2] + finding[4:5]).isascii()
 
 
-def test_an_unsafe_folder_name_leaves_one_finding_for_all_below(skill: Path) -> None:
+def test_unsafe_folder_name_gives_one_finding(skill: Path) -> None:
     write(skill, "a:b/one")
     write(skill, "a:b/two")
     assert codes(bundle(skill)) == [("file-left-out", "")]
 
 
-def test_a_file_of_the_largest_size_stays_and_a_larger_one_does_not(skill: Path) -> None:
+def test_file_beyond_size_limit_is_skipped(skill: Path) -> None:
     for name, size in (("fits", MAX_FILE_SIZE), ("large", MAX_FILE_SIZE + 1)):
         write(skill, name)
         os.truncate(skill / name, size)
@@ -189,7 +189,7 @@ def test_a_file_of_the_largest_size_stays_and_a_larger_one_does_not(skill: Path)
     assert codes(opened) == [("file-too-large", "large")]
 
 
-def test_a_file_that_grew_beyond_the_limit_since_is_refused(skill: Path) -> None:
+def test_file_that_grew_beyond_limit_is_rejected(skill: Path) -> None:
     write(skill, "file")
     file = bundle(skill).files["file"]
     os.truncate(skill / "file", MAX_FILE_SIZE + 1)
@@ -197,7 +197,7 @@ def test_a_file_that_grew_beyond_the_limit_since_is_refused(skill: Path) -> None
         file.read()
 
 
-def test_too_many_files_are_reported_once(skill: Path) -> None:
+def test_file_limit_is_reported_once(skill: Path) -> None:
     for number in range(MAX_FILES - 1):
         (skill / f"{number:05}").touch()
     full = bundle(skill)
@@ -209,7 +209,7 @@ def test_too_many_files_are_reported_once(skill: Path) -> None:
     assert codes(overfull) == [("too-many-files", "")]
 
 
-def test_folders_nested_too_deep_are_reported(skill: Path) -> None:
+def test_folder_beyond_depth_limit_is_reported(skill: Path) -> None:
     deep = skill.joinpath(*["d"] * MAX_DEPTH)
     write(deep, "seen")
     write(deep, "d/unseen")
@@ -219,7 +219,7 @@ def test_folders_nested_too_deep_are_reported(skill: Path) -> None:
     assert codes(opened) == [("file-left-out", f"{path}/d")]
 
 
-def test_an_unreadable_folder_is_left_out_and_the_rest_stays() -> None:
+def test_unreadable_folder_is_skipped() -> None:
     with ordinary_user() as home:
         skill = write_skill(home / "skill")
         write(skill, "closed/x").parent.chmod(0)
@@ -229,37 +229,37 @@ def test_an_unreadable_folder_is_left_out_and_the_rest_stays() -> None:
     assert codes(opened) == [("file-left-out", "closed")]
 
 
-def test_a_folder_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+def test_open_bundle_of_missing_folder_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound):
         bundle(tmp_path / "absent")
     with pytest.raises(SkillFileNotFound):
         bundle(write(tmp_path, "file"))
 
 
-def test_a_folder_that_is_a_link_is_not_opened(skill: Path, tmp_path: Path) -> None:
+def test_linked_folder_is_not_opened(skill: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("skill")
     with pytest.raises(SkillFileNotFound):
         bundle(tmp_path / "link")
 
 
-def test_one_file_is_read_in_place(skill: Path) -> None:
+def test_read_file_at_returns_bytes(skill: Path) -> None:
     write(skill, "a/b.txt", b"here")
-    place = FolderHandle(str(skill.parent), "skill")
-    assert read_file_at(place, RelativePath.parse("a/b.txt")) == b"here"
+    location = FolderHandle(str(skill.parent), "skill")
+    assert read_file_at(location, RelativePath.parse("a/b.txt")) == b"here"
 
 
-def test_reading_in_place_refuses_what_is_no_file_of_the_skill(skill: Path) -> None:
+def test_read_file_at_rejects_links_and_folders(skill: Path) -> None:
     (skill / "sub").mkdir()
-    place = FolderHandle(str(skill.parent), "skill")
+    location = FolderHandle(str(skill.parent), "skill")
     with pytest.raises(NotAFile):
-        read_file_at(place, RelativePath.parse("sub"))
+        read_file_at(location, RelativePath.parse("sub"))
     with pytest.raises(TooLarge):
-        read_file_at(place, RelativePath.parse("SKILL.md"), 3)
+        read_file_at(location, RelativePath.parse("SKILL.md"), 3)
     with pytest.raises(SkillFileNotFound):
-        read_file_at(place.child("absent"), RelativePath.parse("SKILL.md"))
+        read_file_at(location.child("absent"), RelativePath.parse("SKILL.md"))
 
 
-def test_listing_and_reading_leave_no_descriptor_open(skill: Path) -> None:
+def test_listing_and_reading_close_descriptors(skill: Path) -> None:
     write(skill, "a/b/c")
     (skill / "link").symlink_to("a")
     before = open_descriptors()
@@ -270,7 +270,7 @@ def test_listing_and_reading_leave_no_descriptor_open(skill: Path) -> None:
     assert open_descriptors() == before
 
 
-def test_a_skill_of_more_than_a_hundred_megabytes_is_reported(skill: Path) -> None:
+def test_total_size_limit_is_reported(skill: Path) -> None:
     for number in range(11):
         write(skill, str(number))
         os.truncate(skill / str(number), MAX_FILE_SIZE)
@@ -279,7 +279,7 @@ def test_a_skill_of_more_than_a_hundred_megabytes_is_reported(skill: Path) -> No
     assert opened.findings != ()
 
 
-def test_a_folder_that_was_swapped_since_gives_no_file_of_the_new_one(skill: Path) -> None:
+def test_replaced_folder_gives_no_file_of_new_one(skill: Path) -> None:
     opened = bundle(skill)
     skill.rename(skill.with_name("old"))
     write_skill(skill)
@@ -288,13 +288,13 @@ def test_a_folder_that_was_swapped_since_gives_no_file_of_the_new_one(skill: Pat
     assert bundle(skill).files["SKILL.md"].read()
 
 
-def test_a_bundle_that_was_read_keeps_its_bytes(skill: Path) -> None:
+def test_bundle_in_memory_keeps_its_bytes(skill: Path) -> None:
     write(skill, "a.txt", b"old")
     opened = read_bundle(FolderHandle(str(skill.parent), skill.name), ScanPolicy())
     write(skill, "a.txt", b"newer")
     assert (opened.files["a.txt"].read(), opened.files["a.txt"].size) == (b"old", 3)
 
 
-def test_a_folder_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
+def test_read_bundle_of_missing_folder_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound):
         read_bundle(FolderHandle(str(tmp_path), "none"), ScanPolicy())

@@ -1,4 +1,4 @@
-"""Candidates: the head of a SKILL.md, however long its frontmatter is."""
+"""Candidates: reading and parsing the head of a SKILL.md."""
 
 import os
 from pathlib import Path
@@ -13,43 +13,41 @@ from tests.support.trees import scan_below
 
 
 def read(root: Path, text: str, profile: Profile = LENIENT) -> Candidate:
-    """The one candidate below `root`, after writing it."""
+    """Write a SKILL.md and return its candidate."""
     (root / "pdf").mkdir(exist_ok=True)
     (root / "pdf" / "SKILL.md").write_text(text, encoding="utf-8")
-    [found] = scan_below(root, profile).candidates
-    return found
+    [candidate] = scan_below(root, profile).candidates
+    return candidate
 
 
 def codes(candidate: Candidate) -> list[str]:
-    return [str(found.code) for found in candidate.findings]
+    return [str(result.code) for result in candidate.findings]
 
 
 def frontmatter(description: str) -> str:
     return f"---\nname: pdf\ndescription: {description}\n---\n"
 
 
-def test_a_candidate_tells_what_its_frontmatter_says(tmp_path: Path) -> None:
-    found = read(tmp_path, frontmatter("Reads PDFs.") + "Body.")
-    assert (found.folder, found.file) == ("pdf", "SKILL.md")
-    assert (found.name, found.description, found.hidden) == ("pdf", "Reads PDFs.", False)
-    assert found.findings == ()
+def test_candidate_has_values_of_frontmatter(tmp_path: Path) -> None:
+    result = read(tmp_path, frontmatter("Reads PDFs.") + "Body.")
+    assert (result.folder, result.file) == ("pdf", "SKILL.md")
+    assert (result.name, result.description, result.hidden) == ("pdf", "Reads PDFs.", False)
+    assert result.findings == ()
 
 
 @pytest.mark.parametrize("around", range(-8, 9))
 @pytest.mark.parametrize("letter", ["x", "é", "文"])
-def test_a_fence_near_the_end_of_the_head_is_found(
-    tmp_path: Path, around: int, letter: str
-) -> None:
+def test_fence_near_end_of_head_is_found(tmp_path: Path, around: int, letter: str) -> None:
     width = len(letter.encode())
     room = HEAD_SIZE + around - len(frontmatter("").encode())
     description = letter * (room // width) + "y" * (room % width)
-    found = read(tmp_path, frontmatter(description) + "Body.\n")
-    assert found.description == description
-    assert codes(found) == ["description-too-long"]
+    result = read(tmp_path, frontmatter(description) + "Body.\n")
+    assert result.description == description
+    assert codes(result) == ["description-too-long"]
 
 
 @pytest.mark.parametrize("size", [HEAD_SIZE - 1, HEAD_SIZE, HEAD_SIZE + 1])
-def test_a_file_that_ends_with_its_fence_is_read_to_the_end(tmp_path: Path, size: int) -> None:
+def test_file_ending_with_fence_is_read_completely(tmp_path: Path, size: int) -> None:
     description = "x" * (size - len(frontmatter("")) + 1)
     text = frontmatter(description).removesuffix("\n")
     assert len(text) == size
@@ -57,9 +55,7 @@ def test_a_file_that_ends_with_its_fence_is_read_to_the_end(tmp_path: Path, size
 
 
 @pytest.mark.parametrize("cut", range(HEAD_SIZE - 6, HEAD_SIZE + 3))
-def test_hyphens_at_the_end_of_the_head_are_a_fence_only_if_their_line_ends(
-    tmp_path: Path, cut: int
-) -> None:
+def test_hyphens_at_end_of_head_need_line_end(tmp_path: Path, cut: int) -> None:
     text = "---\nname: pdf\ndescription: Fine.\nx: "
     text += "x" * (cut - len(text) - 1) + "\n"
     assert codes(read(tmp_path, f"{text}---nofence: x\n---\n")) == ["unknown-field"]
@@ -68,45 +64,45 @@ def test_hyphens_at_the_end_of_the_head_are_a_fence_only_if_their_line_ends(
 @pytest.mark.parametrize(
     "blanks", [1, HEAD_SIZE - 2, HEAD_SIZE - 1, HEAD_SIZE, HEAD_SIZE + 1, 3 * HEAD_SIZE]
 )
-def test_blank_lines_before_the_fence_are_read_past(tmp_path: Path, blanks: int) -> None:
-    found = read(tmp_path, "\n" * blanks + frontmatter("Late."))
-    assert found.description == "Late."
-    assert codes(found) == ["leading-blank"]
+def test_blank_lines_before_fence_are_skipped(tmp_path: Path, blanks: int) -> None:
+    result = read(tmp_path, "\n" * blanks + frontmatter("Late."))
+    assert result.description == "Late."
+    assert codes(result) == ["leading-blank"]
 
 
-def test_a_frontmatter_of_many_kilobytes_is_read(tmp_path: Path) -> None:
+def test_long_frontmatter_is_read(tmp_path: Path) -> None:
     text = frontmatter("Long.").replace("---\n", f"---\nextra: {'x' * 60_000}\n", 1)
     assert read(tmp_path, text).description == "Long."
 
 
-def test_a_frontmatter_beyond_the_limit_is_reported(tmp_path: Path) -> None:
+def test_frontmatter_beyond_limit_is_reported(tmp_path: Path) -> None:
     assert codes(read(tmp_path, frontmatter("x" * 70_000))) == ["frontmatter-large"]
 
 
-def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
+def test_skill_md_beyond_size_limit_is_not_read(tmp_path: Path) -> None:
     text = frontmatter("Fine.")
     text += "x" * (MAX_SKILL_MD_BYTES - len(text))
     assert codes(read(tmp_path, text)) == []
     assert codes(read(tmp_path, text + "x")) == ["too-large"]
 
 
-def test_an_empty_file_has_no_frontmatter(tmp_path: Path) -> None:
+def test_empty_file_has_no_frontmatter(tmp_path: Path) -> None:
     assert codes(read(tmp_path, "")) == ["no-frontmatter"]
 
 
 @pytest.mark.parametrize("value", ["true", "True", '"true"'])
-def test_a_candidate_tells_whether_models_may_see_it(tmp_path: Path, value: str) -> None:
+def test_candidate_has_hidden_flag(tmp_path: Path, value: str) -> None:
     text = frontmatter("Hidden.").replace("name", f"disable-model-invocation: {value}\nname")
     assert read(tmp_path, text).hidden
 
 
-def test_keys_in_another_case_count_where_the_profile_says_so(tmp_path: Path) -> None:
+def test_keys_in_other_case_depend_on_profile(tmp_path: Path) -> None:
     text = frontmatter("Any case.").replace("name", "Name").replace("description", "DESCRIPTION")
     assert read(tmp_path, text, LOCAL_SKILLS).description == "Any case."
     assert read(tmp_path, text).description == ""
 
 
-def test_an_edit_that_keeps_size_and_time_changes_the_signature(tmp_path: Path) -> None:
+def test_edit_with_same_size_and_time_changes_signature(tmp_path: Path) -> None:
     before = read(tmp_path, frontmatter("One."))
     file = tmp_path / "pdf" / "SKILL.md"
     stat = file.stat()
@@ -116,7 +112,7 @@ def test_an_edit_that_keeps_size_and_time_changes_the_signature(tmp_path: Path) 
     assert before.signature != after.signature
 
 
-def test_failures_are_explained_without_a_path() -> None:
+def test_read_findings_do_not_name_paths() -> None:
     denied = to_read_finding(PermissionError(13, "Permission denied", "/private/place"))
     assert (str(denied.code), denied.line) == ("unreadable", 1)
     assert "/private" not in denied.message

@@ -1,4 +1,4 @@
-"""What git says becomes an error of ours, without anything that should not be shown."""
+"""Git failures: classification and redaction."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def remote(url: str = "https://git.example/x.git", token: Secret | None = None) 
         ("", GitFailureKind.UNKNOWN, SourceUnavailable),
     ],
 )
-def test_what_git_says_is_understood(
+def test_git_output_is_classified(
     said: str, trouble: GitFailureKind, error: type[SkillhallError]
 ) -> None:
     failure = GitCommandError(said)
@@ -83,9 +83,9 @@ def test_what_git_says_is_understood(
     assert type(to_source_error(failure, remote(), "x")) is error
 
 
-def test_what_the_host_says_in_passing_is_not_taken_for_a_failure() -> None:
-    said = "remote: couldn't find remote ref\rremote: error: 429\nfatal: odd"
-    assert GitCommandError(said).kind is GitFailureKind.UNKNOWN
+def test_output_of_host_is_ignored() -> None:
+    output = "remote: couldn't find remote ref\rremote: error: 429\nfatal: odd"
+    assert GitCommandError(output).kind is GitFailureKind.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_what_the_host_says_in_passing_is_not_taken_for_a_failure() -> None:
         ("https://git.example:8443/b.git", "SKILLHALL_GIT_TOKEN_HOSTS to git.example:8443"),
     ],
 )
-def test_who_has_no_token_is_told_where_to_put_one(url: str, variable: str) -> None:
+def test_missing_token_hint_names_variable(url: str, variable: str) -> None:
     failure = GitCommandError("fatal: could not read Username")
     assert variable in to_source_error(failure, remote(url), "x").hint
     assert "check that the token" in to_source_error(failure, remote(url, TOKEN), "x").hint
 
 
-def test_a_github_of_ones_own_takes_the_same_token() -> None:
+def test_self_hosted_github_uses_same_variable() -> None:
     own = replace(remote("https://git.example/a/b.git"), github_host="git.example")
     assert (
         "GITHUB_TOKEN"
@@ -110,10 +110,10 @@ def test_a_github_of_ones_own_takes_the_same_token() -> None:
     )
 
 
-def test_secrets_paths_and_controls_are_not_repeated() -> None:
+def test_redacted_output_has_no_secrets_paths_or_controls() -> None:
     basic = encode_basic_auth(TOKEN)
-    said = f"noise\nfatal: s3cr3t {basic} https://ada:pw@h/x \x1b[31m /home/user/.cache/x/pack"
-    shown = redact_git_output(said, TOKEN)
+    output = f"noise\nfatal: s3cr3t {basic} https://ada:pw@h/x \x1b[31m /home/user/.cache/x/pack"
+    shown = redact_git_output(output, TOKEN)
     assert "s3cr3t" not in shown
     assert basic not in shown
     assert "pw" not in shown
@@ -121,11 +121,11 @@ def test_secrets_paths_and_controls_are_not_repeated() -> None:
     assert shown.isprintable()
 
 
-def test_a_flood_is_cut_before_it_is_read() -> None:
+def test_long_output_is_truncated_before_matching() -> None:
     shown = redact_git_output("fatal: " + "https://a@" * 200_000, TOKEN)
     assert len(shown) <= 310
 
 
-def test_a_token_is_not_shown_by_halves() -> None:
+def test_truncated_output_does_not_show_part_of_token() -> None:
     token = Secret("t" * 40)
     assert "tt" not in redact_git_output(f"fatal: {'x' * 280}{token.reveal()}", token)

@@ -1,4 +1,4 @@
-"""Whom git is sent to, by which address, with which token."""
+"""Git remotes: URLs, addresses and tokens."""
 
 import base64
 
@@ -28,7 +28,7 @@ def access(**tokens: str) -> GitAccess:
         ("git@git.example:skills.git", "ssh", "git.example"),
     ],
 )
-def test_a_url_is_taken_apart(url: str, scheme: str, authority: str) -> None:
+def test_parse_endpoint_splits_url(url: str, scheme: str, authority: str) -> None:
     endpoint = parse_endpoint(url)
     assert (endpoint.scheme, endpoint.authority) == (scheme, authority)
 
@@ -37,12 +37,12 @@ def test_a_url_is_taken_apart(url: str, scheme: str, authority: str) -> None:
     "url",
     ["", "ext::sh", "file:///x", "https://a@b/x", "ssh://-x/y", "ssh://a b/y", "x y", "git@-x:y"],
 )
-def test_any_other_text_is_refused(url: str) -> None:
+def test_parse_endpoint_rejects_other_text(url: str) -> None:
     with pytest.raises(SourceRejected):
         parse_endpoint(url)
 
 
-def test_git_is_told_every_address_and_only_one_scheme() -> None:
+def test_configuration_pins_addresses_and_scheme() -> None:
     remote = open_remote(parse_endpoint("https://git.example/x.git"), access(), UNTIL)
     lines = remote.build_configuration()
     assert "http.curloptResolve=git.example:443:1.1.1.1,2606:4700::1" in lines
@@ -52,7 +52,7 @@ def test_git_is_told_every_address_and_only_one_scheme() -> None:
     assert remote.build_environment() == {"GIT_ALLOW_PROTOCOL": "https"}
 
 
-def test_the_token_is_for_its_host_alone_and_not_in_the_configuration() -> None:
+def test_token_is_in_environment_not_in_configuration() -> None:
     tokens = access(git_example="s3cr3t")
     remote = open_remote(parse_endpoint("https://git.example/x.git"), tokens, UNTIL)
     variables = remote.build_environment()
@@ -69,7 +69,7 @@ def test_the_token_is_for_its_host_alone_and_not_in_the_configuration() -> None:
         assert "GIT_CONFIG_COUNT" not in elsewhere.build_environment()
 
 
-def test_ssh_goes_to_the_address_and_trusts_the_name() -> None:
+def test_ssh_connects_to_address_and_checks_key_of_name() -> None:
     remote = open_remote(parse_endpoint("ssh://git@git.example:2222/x.git"), access(), UNTIL)
     command = remote.build_environment()["GIT_SSH_COMMAND"]
     assert "-oHostName=1.1.1.1" in command
@@ -77,14 +77,14 @@ def test_ssh_goes_to_the_address_and_trusts_the_name() -> None:
     assert "SSH_AUTH_SOCK" not in remote.build_environment()
 
 
-def test_ssh_ends_by_itself_when_the_host_is_silent() -> None:
+def test_ssh_ends_when_host_is_silent() -> None:
     remote = open_remote(parse_endpoint("git@git.example:x.git"), access(), UNTIL)
-    command = remote.environment()["GIT_SSH_COMMAND"].split()
+    command = remote.build_environment()["GIT_SSH_COMMAND"].split()
     for option in ("ConnectTimeout=30", "ServerAliveInterval=15", "ServerAliveCountMax=2"):
         assert f"-o{option}" in command
 
 
-def test_copies_are_kept_apart_by_address_and_token() -> None:
+def test_cache_key_depends_on_url_and_token() -> None:
     one, two = parse_endpoint("https://git.example/x.git"), parse_endpoint("https://git.example/y")
     keys = {
         cache_key(one, access()),

@@ -1,4 +1,4 @@
-"""Which repositories the operator's tokens are for."""
+"""Token scope: repositories that get the operator's tokens."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def scope(repo: str = "", *others: str) -> TokenScope:
 @pytest.mark.parametrize(
     "repo", ["acme/prompts", "https://github.com/acme/prompts", "acme/prompts/team@main"]
 )
-def test_the_configured_repository_is_in_scope(repo: str) -> None:
-    found = scope(repo)
-    assert found.includes("https://github.com/acme/prompts.git")
-    assert found.includes("https://github.com/acme/prompts/")
+def test_configured_repository_is_in_scope(repo: str) -> None:
+    result = scope(repo)
+    assert result.includes("https://github.com/acme/prompts.git")
+    assert result.includes("https://github.com/acme/prompts/")
     for other in ("prompts2", "prompt", "prompts/x", "prompts.git/x"):
-        assert not found.includes(f"https://github.com/acme/{other}")
+        assert not result.includes(f"https://github.com/acme/{other}")
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,17 @@ def test_the_configured_repository_is_in_scope(repo: str) -> None:
         ("https://git.example.org/a/*", "git@git.example.org:a/c.git", False),
     ],
 )
-def test_further_repositories_are_named_one_by_one_or_by_owner(
-    entry: str, url: str, is_included: bool
-) -> None:
+def test_variable_adds_repositories_and_owners(entry: str, url: str, is_included: bool) -> None:
     assert scope("", entry).includes(url) is is_included
 
 
 @pytest.mark.parametrize("entry", ["*", "/*", "https://*", "git@h:a/b.git", "https://h/a/../*"])
-def test_an_entry_that_is_no_address_is_refused(entry: str) -> None:
+def test_invalid_entry_is_rejected(entry: str) -> None:
     with pytest.raises(ConfigInvalid, match="SKILLHALL_GIT_TOKEN_REPOS"):
         scope("", entry)
 
 
 @pytest.mark.parametrize("repo", ["", "./folder", "git@h:a/b.git", "https://h/\x00"])
-def test_without_a_repository_by_https_nothing_is_in_scope(repo: str) -> None:
+def test_scope_without_https_repository_is_empty(repo: str) -> None:
     assert scope(repo) == TokenScope()
     assert not scope(repo).includes("https://h/a/b")

@@ -1,4 +1,4 @@
-"""The answers that are kept: found again by whom they were given to, and by nobody else."""
+"""Response cache of GitHub: entries per token, damage and eviction."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ def cache(folder: Path, token: str = "", server: str = SERVER) -> GitHubCache:
     return GitHubCache(str(folder), server, token)
 
 
-def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+def test_written_entry_is_read(tmp_path: Path) -> None:
     cache(tmp_path, "a").write("tree", "x", "y", data=b"\x00data")
     assert cache(tmp_path, "a").read("tree", "x", "y") == b"\x00data"
 
@@ -29,7 +29,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
         ("a", SERVER, "tree", "y"),
     ],
 )
-def test_another_token_server_or_question_finds_nothing(
+def test_other_token_server_or_key_is_a_miss(
     tmp_path: Path, token: str, server: str, kind: str, key: str
 ) -> None:
     cache(tmp_path, "a").write("tree", "x", data=b"data")
@@ -37,7 +37,7 @@ def test_another_token_server_or_question_finds_nothing(
 
 
 @pytest.mark.parametrize("cut", [0, 1, 31, 32, 33, -1])
-def test_a_damaged_answer_is_no_answer(tmp_path: Path, cut: int) -> None:
+def test_damaged_entry_is_a_miss(tmp_path: Path, cut: int) -> None:
     cache(tmp_path).write("tree", "x", data=b"data")
     [file] = (tmp_path / "github").iterdir()
     file.write_bytes(file.read_bytes()[:cut])
@@ -45,7 +45,7 @@ def test_a_damaged_answer_is_no_answer(tmp_path: Path, cut: int) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
-def test_a_link_in_the_cache_is_neither_read_nor_written_through(tmp_path: Path) -> None:
+def test_link_in_cache_is_not_followed(tmp_path: Path) -> None:
     cache(tmp_path).write("tree", "x", data=b"data")
     [file] = (tmp_path / "github").iterdir()
     target = tmp_path / "target"
@@ -57,25 +57,25 @@ def test_a_link_in_the_cache_is_neither_read_nor_written_through(tmp_path: Path)
     assert file.is_symlink()
 
 
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "github").write_bytes(b"")
-    kept = cache(tmp_path)
-    kept.write("tree", "x", data=b"data")
-    kept.evict()
-    assert kept.read("tree", "x") is None
+    responses = cache(tmp_path)
+    responses.write("tree", "x", data=b"data")
+    responses.evict()
+    assert responses.read("tree", "x") is None
 
 
-def test_the_oldest_go_first_when_it_is_too_much(tmp_path: Path) -> None:
-    kept = cache(tmp_path)
+def test_oldest_entries_are_evicted_first(tmp_path: Path) -> None:
+    responses = cache(tmp_path)
     for number in range(5):
         known = set((tmp_path / "github").glob("*"))
-        kept.write("tree", str(number), data=b"x")
+        responses.write("tree", str(number), data=b"x")
         [new] = set((tmp_path / "github").glob("*")) - known
         os.utime(new, (number, number))
-    kept.evict(capacity=3 * 4096)
-    assert [kept.read("tree", str(number)) for number in range(5)] == [None, None, *[b"x"] * 3]
+    responses.evict(capacity=3 * 4096)
+    assert [responses.read("tree", str(number)) for number in range(5)] == [None, None, *[b"x"] * 3]
 
 
-def test_a_huge_answer_is_not_kept(tmp_path: Path) -> None:
+def test_huge_entry_is_not_cached(tmp_path: Path) -> None:
     cache(tmp_path).write("tree", "x", data=os.urandom(33 << 20))
     assert cache(tmp_path).read("tree", "x") is None

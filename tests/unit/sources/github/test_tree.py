@@ -1,4 +1,4 @@
-"""What is read of GitHub's JSON, what is kept of it, and the ids of files."""
+"""GitHub trees: JSON, the cached form and object ids."""
 
 import json
 
@@ -12,7 +12,7 @@ HELLO = "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0"
 HELLO_256 = "8aec4e4876f854f688d0ebfc8f37598f38e5fd6903cccc850ca36591175aeb60"
 
 
-def test_folders_are_passed_by_and_the_rest_is_read() -> None:
+def test_parse_tree_ignores_folders() -> None:
     folder = {"path": "a", "mode": "040000", "type": "tree", "sha": "2" * 40}
     file = {"path": "a/b", "mode": "100755", "type": "blob", "sha": HELLO, "size": 5, "url": "x"}
     module = {"path": "m", "mode": "160000", "type": "commit", "sha": "3" * 40}
@@ -25,19 +25,19 @@ def test_folders_are_passed_by_and_the_rest_is_read() -> None:
 
 
 @pytest.mark.parametrize("said", [{"truncated": True}, {}, {"truncated": None}])
-def test_a_tree_that_does_not_say_that_it_is_whole_is_not(said: dict[str, object]) -> None:
+def test_tree_without_truncated_flag_is_truncated(said: dict[str, object]) -> None:
     assert parse_tree(json.dumps({"tree": [], **said}).encode()).is_truncated
 
 
 @pytest.mark.parametrize("digits", [HELLO, HELLO_256])
-def test_bytes_are_compared_with_the_id_that_git_gives_them(digits: str) -> None:
-    wanted = TreeEntry("x", "100644", digits, 5)
-    assert matches_blob(b"hello", wanted)
-    assert not matches_blob(b"hellO", wanted)
-    assert not matches_blob(b"hello", wanted._replace(size=6))
+def test_matches_blob_compares_git_object_id(digits: str) -> None:
+    expected = TreeEntry("x", "100644", digits, 5)
+    assert matches_blob(b"hello", expected)
+    assert not matches_blob(b"hellO", expected)
+    assert not matches_blob(b"hello", expected._replace(size=6))
 
 
-def test_a_tree_that_is_kept_is_the_same_tree() -> None:
+def test_dumped_tree_loads_unchanged() -> None:
     entries = [
         TreeEntry("ü/\udcff", "100644", HELLO, 5),
         TreeEntry("b", "120000", HELLO, 7),
@@ -47,13 +47,13 @@ def test_a_tree_that_is_kept_is_the_same_tree() -> None:
 
 
 @pytest.mark.parametrize("size", [{}, {"size": None}, {"size": -1}, {"size": True}, {"size": "5"}])
-def test_a_file_without_a_size_makes_no_tree(size: dict[str, object]) -> None:
+def test_file_without_size_is_rejected(size: dict[str, object]) -> None:
     file = {"path": "a", "mode": "100644", "sha": HELLO, **size}
     with pytest.raises(ValueError, match="no size"):
         parse_tree(json.dumps({"tree": [file], "truncated": False}).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[[]]", b'[["a", "b", "c", 1]]', b"[1]"])
-def test_a_tree_that_was_not_kept_well_is_an_error(data: bytes) -> None:
+def test_damaged_cached_tree_raises(data: bytes) -> None:
     with pytest.raises((ValueError, TypeError)):
         load_tree(data)

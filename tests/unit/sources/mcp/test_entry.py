@@ -21,10 +21,10 @@ from tests.support.skills import make_skill_md
 
 
 def codes(entry: McpSkillEntry) -> list[Code]:
-    return [found.code for found in entry.findings]
+    return [result.code for result in entry.findings]
 
 
-def test_an_honest_entry_is_read_without_a_word() -> None:
+def test_valid_entry_has_no_findings() -> None:
     entry = parse_entry(make_entry())
     assert (entry.uri, entry.name, entry.description) == (URI, "pdf", "Reads PDF files.")
     assert [file.path for file in entry.files] == list(PDF)
@@ -68,19 +68,19 @@ ENTRIES: dict[str, tuple[object, Code]] = {
 @pytest.mark.parametrize(
     ("value", "is_hidden"), [(True, True), ("True", True), ("no", False), (1, False)]
 )
-def test_an_author_may_hide_a_skill_from_models(value: object, is_hidden: bool) -> None:
+def test_entry_can_hide_skill_from_models(value: object, is_hidden: bool) -> None:
     front = {"name": "pdf", "description": "x", "disable-model-invocation": value}
     assert parse_entry(make_entry(frontmatter=front)).hidden is is_hidden
 
 
-def test_a_uri_without_end_is_not_repeated() -> None:
+def test_long_uri_is_truncated() -> None:
     entry = parse_entry({**make_entry(), "uri": f"skill://{'a' * 10_000}/SKILL.md"})
     assert codes(entry) == [Code.MCP_URI]
     assert len(entry.uri) == 2048
 
 
 @pytest.mark.parametrize(("value", "code"), ENTRIES.values(), ids=ENTRIES)
-def test_an_entry_cannot_be_used_that_is(value: object, code: Code) -> None:
+def test_invalid_entry_is_rejected(value: object, code: Code) -> None:
     assert codes(parse_entry(value)) == [code]
 
 
@@ -119,7 +119,7 @@ RESOURCES: dict[str, tuple[object, Code]] = {
     "leads out of the skill": (make_resource("skill://pdf/../a.md", b""), Code.MCP_URI),
     "belongs to another skill": (make_resource("skill://docx/a.md", b""), Code.MCP_URI),
     "belongs to version control": (make_resource("skill://pdf/.git/config", b""), Code.MCP_URI),
-    "stands there twice": (make_resource(URI, b""), Code.MCP_REPEATED),
+    "is listed twice": (make_resource(URI, b""), Code.MCP_REPEATED),
     "differs only in its spelling": (
         make_resource("skill://pdf/references/%66orms.md", b""),
         Code.MCP_REPEATED,
@@ -128,7 +128,7 @@ RESOURCES: dict[str, tuple[object, Code]] = {
         make_resource("skill://pdf/REFERENCES/forms.md", b""),
         Code.MCP_REPEATED,
     ),
-    "stands where a folder must be": (
+    "has the path of a folder": (
         make_resource("skill://pdf/references", b""),
         Code.MCP_REPEATED,
     ),
@@ -136,13 +136,13 @@ RESOURCES: dict[str, tuple[object, Code]] = {
 
 
 @pytest.mark.parametrize(("value", "code"), RESOURCES.values(), ids=RESOURCES)
-def test_an_entry_cannot_be_used_with_a_file_that(value: object, code: Code) -> None:
+def test_entry_with_invalid_file_is_rejected(value: object, code: Code) -> None:
     entry = make_entry()
     entry["resources"].append(value)
     assert codes(parse_entry(entry)) == [code]
 
 
-def test_a_skill_of_exactly_the_limits_is_taken() -> None:
+def test_skill_at_limits_is_accepted() -> None:
     files = {"SKILL.md": b"", **{f"{at}.md": b"" for at in range(MAX_ENTRY_FILES - 1)}}
     entry = make_entry(files)
     entry["resources"][0]["size"] = MAX_ENTRY_BYTES
@@ -150,13 +150,13 @@ def test_a_skill_of_exactly_the_limits_is_taken() -> None:
 
 
 @pytest.mark.parametrize("code", sorted(SERVER_MISMATCH_CODES))
-def test_what_is_not_as_served_is_rejected_under_every_profile(code: Code) -> None:
+def test_mcp_findings_reject_under_every_profile(code: Code) -> None:
     assert {profile.load_policy.get_effect(code) for profile in PROFILES.values()} == {
         Effect.REJECT
     }
 
 
-def test_a_skill_inside_another_is_a_warning_under_every_profile() -> None:
+def test_nested_skill_warns_under_every_profile() -> None:
     effects = {profile.load_policy.get_effect(Code.MCP_NESTED) for profile in PROFILES.values()}
     assert effects == {Effect.WARN}
 
@@ -165,42 +165,42 @@ def test_a_skill_inside_another_is_a_warning_under_every_profile() -> None:
 
 
 def compared(*entries: dict[str, Any]) -> list[list[Code]]:
-    return [codes(one) for one in cross_check_entries([parse_entry(entry) for entry in entries])]
+    return [codes(item) for item in cross_check_entries([parse_entry(entry) for entry in entries])]
 
 
-def test_one_uri_twice_is_refused_both_times() -> None:
+def test_repeated_uri_is_rejected_both_times() -> None:
     assert compared(make_entry(), make_entry()) == [[Code.MCP_REPEATED], [Code.MCP_REPEATED]]
 
 
-def test_skills_of_one_name_are_kept_and_told_apart_by_their_paths() -> None:
+def test_skills_with_same_name_are_kept_with_paths() -> None:
     entries = [make_entry(folder="skill://a/pdf"), make_entry(folder="skill://b/pdf")]
     first, second = cross_check_entries([parse_entry(entry) for entry in entries])
     assert codes(first) == codes(second) == [Code.SAME_NAME]
     assert "'b/pdf'" in second.findings[0].hint
 
 
-def test_a_skill_inside_another_is_noted_where_it_is_listed() -> None:
+def test_nested_skill_is_reported_if_listed() -> None:
     outer = make_entry({**PDF, "forms/SKILL.md": b"x"})
     assert compared(outer, make_entry(folder="skill://pdf/forms")) == [[Code.MCP_NESTED], []]
 
 
-def test_a_skill_inside_another_that_the_outer_one_does_not_list_condemns_the_outer_one() -> None:
+def test_unlisted_nested_skill_rejects_outer_skill() -> None:
     inner = make_entry(folder="skill://pdf/a/forms")
     assert compared(make_entry(), inner) == [[Code.MCP_UNLISTED], []]
 
 
-def test_a_skill_beside_another_whose_name_it_begins_with_is_not_inside_it() -> None:
+def test_skill_with_same_prefix_is_not_nested() -> None:
     assert compared(make_entry(), make_entry(folder="skill://pdf-forms")) == [[], []]
 
 
-# What was fetched
+# Verification
 
 
-def test_bytes_are_compared_by_size_and_digest() -> None:
+def test_verify_file_compares_size_and_digest() -> None:
     file = parse_entry(make_entry()).files[1]
     right = PDF[file.path]
-    found = [verify_file(file, data) for data in (right, right + b"x", right[::-1])]
-    assert [one and one.code for one in found] == [None, Code.MCP_SIZE, Code.MCP_DIGEST]
+    result = [verify_file(file, data) for data in (right, right + b"x", right[::-1])]
+    assert [item and item.code for item in result] == [None, Code.MCP_SIZE, Code.MCP_DIGEST]
 
 
 FRONTS: dict[str, tuple[dict[str, object], str]] = {
@@ -222,26 +222,26 @@ def announced(fields: dict[str, object]) -> McpSkillEntry:
 
 
 @pytest.mark.parametrize(("fields", "text"), FRONTS.values(), ids=FRONTS)
-def test_frontmatter_is_not_as_announced_with(fields: dict[str, object], text: str) -> None:
+def test_verify_frontmatter_reports_difference(fields: dict[str, object], text: str) -> None:
     data = f"---\nname: pdf\ndescription: x\n{text}\n---\n".encode()
-    found = verify_frontmatter(announced(fields), data)
-    assert found is not None
-    assert found.code is Code.MCP_FRONTMATTER
-    assert repr(next(iter(fields))) in found.message
+    result = verify_frontmatter(announced(fields), data)
+    assert result is not None
+    assert result.code is Code.MCP_FRONTMATTER
+    assert repr(next(iter(fields))) in result.message
 
 
-def test_a_field_that_was_not_announced_is_a_difference() -> None:
+def test_unlisted_field_is_a_difference() -> None:
     data = b"---\nname: pdf\ndescription: x\nallowed-tools: Bash(*)\n---\n"
-    found = verify_frontmatter(announced({}), data)
-    assert found is not None
-    assert "'allowed-tools'" in found.message
+    result = verify_frontmatter(announced({}), data)
+    assert result is not None
+    assert "'allowed-tools'" in result.message
 
 
-def test_a_skill_md_without_frontmatter_is_a_difference() -> None:
+def test_missing_frontmatter_is_a_difference() -> None:
     assert verify_frontmatter(announced({}), b"# Nothing") is not None
 
 
-def test_readers_of_yaml_may_differ_in_what_is_more_than_text() -> None:
+def test_yaml_spellings_of_values_are_equal() -> None:
     block = (
         b"version: 1.10\ncount: 0x1F\nmode: 017\nbig: 1_000\nflag: yes\noff: No\nempty:\n"
         b"tilde: ~\nwhen: 2026-01-31\nfold: >\n  a\n  b\nlist: [1, true]\nmap: {a: 1.0}\n"
@@ -264,6 +264,6 @@ def test_readers_of_yaml_may_differ_in_what_is_more_than_text() -> None:
     assert find_differing_fields(served, fields) == []
 
 
-def test_our_own_reading_is_equal_to_itself() -> None:
+def test_parsed_frontmatter_equals_itself() -> None:
     fields = parse_skill(make_skill_md("pdf", version="1.10", metadata="{a: yes}")).frontmatter
     assert find_differing_fields(fields.fields, fields.fields) == []

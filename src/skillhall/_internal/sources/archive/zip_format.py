@@ -1,7 +1,7 @@
-"""The zip format, read so that no two readers can see different files in it.
+"""Strict reader of the zip format: rejects ambiguous files.
 
-The central directory and the local headers must say the same, and the entries must lie side by side
-from the first byte of the file to the directory: nothing is left for anybody to hide in.
+The central directory and the local headers must agree. The entries must be adjacent, from the first
+byte of the file to the directory, so that no data can be hidden between them.
 """
 
 from __future__ import annotations
@@ -37,38 +37,31 @@ _SIGNATURES = (
     _ZIP64_END_SIGNATURE,
     _LOCATOR_SIGNATURE,
 )
-_ZIP64_END_REMAINDER = _ZIP64_END.size - 12  # what the record says about its own size
+_ZIP64_END_REMAINDER = _ZIP64_END.size - 12  # the record's size field excludes its first 12 bytes
 _MAX_COMMENT = 0xFFFF
-_ZIP64_MARKER = 0xFFFFFFFF  # the number stands in the zip64 extra field
-_ZIP64_COUNT_MARKER = 0xFFFF  # the same for numbers of entries and parts
-_DISK_SIZE = 4  # bytes of the number of a part in a zip64 extra field
-# Of the end record: two numbers of parts, two of entries, the directory's size and offset.
-_ZIP64_MARKERS = (
-    _ZIP64_COUNT_MARKER,
-    _ZIP64_COUNT_MARKER,
-    _ZIP64_COUNT_MARKER,
-    _ZIP64_COUNT_MARKER,
-    _ZIP64_MARKER,
-    _ZIP64_MARKER,
-)
-_MULTI_PART_ARCHIVE = "it is one of several parts"
+_ZIP64_MARKER = 0xFFFFFFFF  # the number is in the zip64 extra field
+_ZIP64_COUNT_MARKER = 0xFFFF  # the same for counts of entries and disks
+_DISK_SIZE = 4  # bytes of the disk number in a zip64 extra field
+# Of the end record: two disk numbers, two entry counts, the directory's size and offset.
+_ZIP64_MARKERS = (*[_ZIP64_COUNT_MARKER] * 4, _ZIP64_MARKER, _ZIP64_MARKER)
+_MULTI_PART_ARCHIVE = "it is part of a multi-part archive"
 _STORED, _DEFLATED, _AES = 0, 8, 99
-_DEFLATE_WINDOW = -15  # zlib's word for a stream without a header
+_DEFLATE_WINDOW = -15  # zlib's value for a stream without a header
 _ENCRYPTED = 1 << 0 | 1 << 6 | 1 << 13  # classic, strong, and hidden headers
 _STREAMED = 1 << 3  # a data descriptor follows
-_KNOWN_FLAGS = 0b110 | _STREAMED | 1 << 11  # how hard it was deflated, UTF-8
+_KNOWN_FLAGS = 0b110 | _STREAMED | 1 << 11  # compression level, data descriptor, UTF-8
 _ZIP64, _UNICODE_PATH, _AES_FIELD = 0x0001, 0x7075, 0x9901
 _UNICODE_PATH_HEAD = 5  # bytes before the name: a version and a checksum
-_MAX_EXTRA = 1024  # bytes; times, owners and sizes take less than 100
+_MAX_EXTRA = 1024  # bytes; times, owners and sizes need less than 100
 _MAX_LOCAL = _LOCAL.size + 2 * 0xFFFF  # bytes of a header with its name and extra fields
 _DOS_FOLDER = 0x10
 _EXECUTABLE = 0o100
 
 
 class _ZipEntry(NamedTuple):
-    """A file or folder, as the central directory tells it."""
+    """File or folder in the central directory."""
 
-    raw_name: bytes  # the name
+    raw_name: bytes
     flags: int
     method: int
     crc: int
@@ -87,7 +80,7 @@ class _ZipEntry(NamedTuple):
 
 
 class _CentralDirectory(NamedTuple):
-    """Where the central directory lies, and how many entries it lists."""
+    """Position of the central directory, and its number of entries."""
 
     start: int
     end: int
@@ -95,16 +88,16 @@ class _CentralDirectory(NamedTuple):
 
 
 def is_zip(data: bytes) -> bool:
-    """Whether some reader would take it for a zip file."""
+    """Whether any reader would recognize the data as a zip file."""
     return data.startswith(b"PK") or _END_SIGNATURE in data[-_END.size - _MAX_COMMENT :]
 
 
 def read_zip(data: bytes, extraction: ArchiveExtraction) -> None:
-    """Hand every entry to `intake`. Raises: ArchiveRejected, TooLarge."""
+    """Pass every entry to `extraction`. Raises: ArchiveRejected, TooLarge."""
     try:
         _read_zip(data, extraction)
     except struct.error:
-        extraction.reject("malformed", "a header ends too early")
+        extraction.reject("malformed", "a header is truncated")
 
 
 def _read_zip(data: bytes, extraction: ArchiveExtraction) -> None:
@@ -130,59 +123,58 @@ def _find_directory(data: bytes, extraction: ArchiveExtraction) -> _CentralDirec
     locator = end - _LOCATOR.size
     if locator >= 0 and data.startswith(_LOCATOR_SIGNATURE, locator):
         end, numbers = _read_zip64_end(data, locator, numbers, extraction)
-    elif any(one == largest for one, largest in zip(numbers, _ZIP64_MARKERS, strict=True)):
+    elif any(number == mark for number, mark in zip(numbers, _ZIP64_MARKERS, strict=True)):
         extraction.reject("malformed", "its zip64 end record is missing")
     disk, first_disk, here, entries, size, start = numbers
     if disk or first_disk or here != entries:
         extraction.reject("confusion", _MULTI_PART_ARCHIVE)
     if start + size != end:
-        extraction.reject("confusion", "its directory does not lie where its end record says")
+        extraction.reject("confusion", "its directory is not where its end record says")
     return _CentralDirectory(start, end, entries)
 
 
 def _read_zip64_end(
     data: bytes, locator: int, end_numbers: Sequence[int], extraction: ArchiveExtraction
 ) -> tuple[int, tuple[int, ...]]:
-    """Where the zip64 end record begins, and its numbers.
+    """Return the position of the zip64 end record, and its numbers.
 
-    Readers that do not know the record must see the same archive: whatever the plain end record
-    says, it says the same.
+    The plain end record must agree, because some readers do not know the zip64 one.
     """
     _, disk, offset, disks = _LOCATOR.unpack_from(data, locator)
-    at = locator - _ZIP64_END.size
+    start = locator - _ZIP64_END.size
     if disk or disks > 1:
         extraction.reject("confusion", _MULTI_PART_ARCHIVE)
-    if at < 0 or offset != at:
-        extraction.reject("confusion", "its zip64 end record does not lie where its locator says")
-    sign, rest, _, _, *numbers = _ZIP64_END.unpack_from(data, at)
-    if sign != _ZIP64_END_SIGNATURE or rest != _ZIP64_END_REMAINDER:
-        extraction.reject("malformed", "its zip64 end record is damaged")
-    for wide, number, largest in zip(numbers, end_numbers, _ZIP64_MARKERS, strict=True):
-        if number not in (wide, largest):
+    if start < 0 or offset != start:
+        extraction.reject("confusion", "its zip64 end record is not where its locator says")
+    signature, rest, _, _, *numbers = _ZIP64_END.unpack_from(data, start)
+    if signature != _ZIP64_END_SIGNATURE or rest != _ZIP64_END_REMAINDER:
+        extraction.reject("malformed", "its zip64 end record is malformed")
+    for wide, number, marker in zip(numbers, end_numbers, _ZIP64_MARKERS, strict=True):
+        if number not in (wide, marker):
             extraction.reject("confusion", "its two end records disagree")
-    return at, tuple(numbers)
+    return start, tuple(numbers)
 
 
 def _find_end(data: bytes, extraction: ArchiveExtraction) -> int:
     ends = []
     last = data.rfind(_END_SIGNATURE)
-    found = data.find(_END_SIGNATURE, max(0, len(data) - _END.size - _MAX_COMMENT))
-    while found >= 0:
-        if _end_record_length(data, found) == len(data) - found:
-            ends.append(found)
-        found = data.find(_END_SIGNATURE, found + 1)
+    position = data.find(_END_SIGNATURE, max(0, len(data) - _END.size - _MAX_COMMENT))
+    while position >= 0:
+        if _end_record_length(data, position) == len(data) - position:
+            ends.append(position)
+        position = data.find(_END_SIGNATURE, position + 1)
     if not ends and last >= 0 and _end_record_length(data, last) < len(data) - last:
-        extraction.reject("confusion", "there is more after its end record")
+        extraction.reject("confusion", "it has data after its end record")
     if not ends:
         extraction.reject("malformed", "it has no end record")
     comment = data[ends[0] + _END.size :]
-    if any(sign in comment for sign in _SIGNATURES):
-        extraction.reject("confusion", "its comment holds parts of another archive")
+    if any(signature in comment for signature in _SIGNATURES):
+        extraction.reject("confusion", "its comment contains parts of another archive")
     return ends[0]
 
 
 def _end_record_length(data: bytes, end: int) -> int:
-    """How long the end record says that it is, with its comment; too long if it is cut off."""
+    """Return the length of the end record with its comment, as far as it is known."""
     if len(data) - end < _END.size:
         return _END.size
     comment: int = _END.unpack_from(data, end)[-1]
@@ -198,54 +190,54 @@ def _read_directory(
         entry, position = _read_entry(table, position, extraction)
         yield entry
     if position != len(table):
-        extraction.reject("confusion", "its directory holds more than its end record says")
+        extraction.reject("confusion", "its directory is longer than its end record says")
 
 
 def _read_entry(
     table: bytes, position: int, extraction: ArchiveExtraction
 ) -> tuple[_ZipEntry, int]:
-    """The entry at `position`, and where the next one begins."""
-    sign, _, _, flags, method, _, _, crc, *numbers = _CENTRAL.unpack_from(table, position)
+    """Return the entry at `position`, and the position of the next one."""
+    signature, _, _, flags, method, _, _, crc, *numbers = _CENTRAL.unpack_from(table, position)
     packed, size, name_size, extra_size, comment_size, disk, _, attributes, offset = numbers
-    name_at = position + _CENTRAL.size
-    extra_at = name_at + name_size
-    after = extra_at + extra_size + comment_size
-    if sign != _CENTRAL_SIGNATURE or after > len(table):
-        extraction.reject("malformed", "its directory is damaged")
-    raw = table[name_at:extra_at]
-    wide = _read_zip64_field(table[extra_at : extra_at + extra_size], raw, extraction)
+    name_start = position + _CENTRAL.size
+    extra_start = name_start + name_size
+    next_position = extra_start + extra_size + comment_size
+    if signature != _CENTRAL_SIGNATURE or next_position > len(table):
+        extraction.reject("malformed", "its directory is malformed")
+    raw = table[name_start:extra_start]
+    zip64_field = _read_zip64_field(table[extra_start : extra_start + extra_size], raw, extraction)
     if (
-        disk == _ZIP64_COUNT_MARKER and len(wide) % 8 == _DISK_SIZE
+        disk == _ZIP64_COUNT_MARKER and len(zip64_field) % 8 == _DISK_SIZE
     ):  # the number of the part comes last
-        disk = int.from_bytes(wide[-_DISK_SIZE:], "little")
+        disk = int.from_bytes(zip64_field[-_DISK_SIZE:], "little")
     if disk:
         extraction.reject("confusion", _MULTI_PART_ARCHIVE)
-    # The order of the numbers in the extra field is the format's, not the header's.
-    size, packed, offset = _apply_zip64((size, packed, offset), wide, extraction)
-    return _ZipEntry(raw, flags, method, crc, packed, size, attributes, offset), after
+    # The extra field has another order of the numbers than the header.
+    size, packed, offset = _apply_zip64((size, packed, offset), zip64_field, extraction)
+    return _ZipEntry(raw, flags, method, crc, packed, size, attributes, offset), next_position
 
 
 def _read_zip64_field(extra: bytes, raw_name: bytes, extraction: ArchiveExtraction) -> bytes:
-    """The zip64 extra field, if there is one, after a look at the other fields."""
+    """Check all extra fields and return the zip64 field, if there is one."""
     if len(extra) > _MAX_EXTRA:
         extraction.reject("malformed", f"an extra field has more than {_MAX_EXTRA} bytes")
-    wide = b""
+    zip64_field = b""
     while len(extra) >= _EXTRA.size:
         kind, size = _EXTRA.unpack_from(extra)
         value, extra = extra[_EXTRA.size : _EXTRA.size + size], extra[_EXTRA.size + size :]
         if len(value) < size:
-            extraction.reject("malformed", "an extra field ends too early")
+            extraction.reject("malformed", "an extra field is truncated")
         if kind == _UNICODE_PATH and value[_UNICODE_PATH_HEAD:] != raw_name:
             extraction.reject("confusion", "an entry has two names")
         if kind == _AES_FIELD:
             extraction.reject("encrypted", "it is encrypted")
         if kind == _ZIP64:
-            if wide:
+            if zip64_field:
                 extraction.reject("confusion", "an entry has two sizes")
-            wide = value
-    if any(extra):  # writers that align entries fill up with zeros
-        extraction.reject("malformed", "an extra field is damaged")
-    return wide
+            zip64_field = value
+    if any(extra):  # zeros are padding of writers that align entries
+        extraction.reject("malformed", "an extra field is malformed")
+    return zip64_field
 
 
 def _apply_zip64(
@@ -266,19 +258,17 @@ def _check_entry(entry: _ZipEntry, extraction: ArchiveExtraction) -> None:
     if entry.flags & _ENCRYPTED or entry.method == _AES:
         extraction.reject("encrypted", "it is encrypted")
     if entry.flags & ~_KNOWN_FLAGS:
-        extraction.reject("method", "it uses an extension of the zip format that is not read")
+        extraction.reject("method", "it uses an unsupported extension of the zip format")
     if entry.method not in (_STORED, _DEFLATED):
-        extraction.reject("method", f"compression method {entry.method} is not read")
+        extraction.reject("method", f"compression method {entry.method} is not supported")
     kind = stat.S_IFMT(entry.mode)
     if kind == stat.S_IFLNK:
-        extraction.reject("link", "it holds a link")
+        extraction.reject("link", "it contains a link")
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        extraction.reject("special", "it holds something that is neither a file nor a folder")
+        extraction.reject("special", "an entry is neither a file nor a folder")
     is_folder = kind == stat.S_IFDIR or (not kind and entry.attributes & _DOS_FOLDER)
     if (entry.is_folder and kind == stat.S_IFREG) or (is_folder and not entry.is_folder):
-        extraction.reject(
-            "confusion", "an entry is a file by its name or its mode, but not by both"
-        )
+        extraction.reject("confusion", "an entry is a file by name or by mode, but not by both")
     if entry.is_folder and entry.size:
         extraction.reject("confusion", "a folder has content of its own")
 
@@ -289,55 +279,51 @@ def _locate_bodies(
     directory: _CentralDirectory,
     extraction: ArchiveExtraction,
 ) -> dict[int, memoryview]:
-    """The packed bytes of every entry by its offset; side by side, without a gap or an overlap."""
+    """Return the packed bytes of every entry by offset; rejects gaps and overlaps."""
     ordered = sorted(entries, key=lambda entry: entry.offset)
     starts = [*(entry.offset for entry in ordered), directory.start]
     if starts[0] != 0:
-        extraction.reject("confusion", "there is something before its first entry")
+        extraction.reject("confusion", "it has data before its first entry")
     bodies = {}
     view = memoryview(data)
     for entry, (start, after) in zip(ordered, pairwise(starts), strict=True):
         if after - start < _LOCAL.size:
             extraction.reject("confusion", "entries overlap")
-        body = start + _check_local_header(
-            data[start : min(after, start + _MAX_LOCAL)], entry, extraction
-        )
+        header = data[start : min(after, start + _MAX_LOCAL)]
+        body = start + _check_local_header(header, entry, extraction)
         end = body + entry.packed_size
         if end > after:
             extraction.reject("confusion", "entries overlap")
         if view[end:after] not in _allowed_gaps(entry):
-            extraction.reject("confusion", "there is something between its entries")
+            extraction.reject("confusion", "it has data between its entries")
         bodies[start] = view[body:end]
     return bodies
 
 
 def _check_local_header(header: bytes, entry: _ZipEntry, extraction: ArchiveExtraction) -> int:
-    """The size of the local header, which must say what the directory says."""
-    sign, _, flags, method, _, _, crc, *numbers = _LOCAL.unpack_from(header)
+    """Check the local header against the directory; return its size."""
+    signature, _, flags, method, _, _, crc, *numbers = _LOCAL.unpack_from(header)
     packed, size, name_size, extra_size = numbers
-    extra_at: int = _LOCAL.size + name_size
-    body_at: int = extra_at + extra_size
-    raw = header[_LOCAL.size : extra_at]
-    if sign != _LOCAL_SIGNATURE or (raw, flags, method) != (
-        entry.raw_name,
-        entry.flags,
-        entry.method,
-    ):
+    extra_start: int = _LOCAL.size + name_size
+    body_start: int = extra_start + extra_size
+    raw = header[_LOCAL.size : extra_start]
+    is_same = (raw, flags, method) == (entry.raw_name, entry.flags, entry.method)
+    if signature != _LOCAL_SIGNATURE or not is_same:
         extraction.reject("confusion", "its directory and its entries disagree")
-    if body_at > len(header):
+    if body_start > len(header):
         extraction.reject("confusion", "entries overlap")
-    wide = _read_zip64_field(header[extra_at:body_at], raw, extraction)
-    told = (crc, *_apply_zip64((size, packed), wide, extraction))
-    known = (entry.crc, entry.size, entry.packed_size)
-    # A streamed entry may say nothing yet: its numbers follow it.
-    unknown = (0, 0, 0) if entry.flags & _STREAMED else known
-    if any(number not in pair for number, *pair in zip(told, known, unknown, strict=True)):
+    zip64_field = _read_zip64_field(header[extra_start:body_start], raw, extraction)
+    actual = (crc, *_apply_zip64((size, packed), zip64_field, extraction))
+    expected = (entry.crc, entry.size, entry.packed_size)
+    # A streamed entry may have zeros here; its numbers are in the data descriptor.
+    streamed = (0, 0, 0) if entry.flags & _STREAMED else expected
+    if any(number not in pair for number, *pair in zip(actual, expected, streamed, strict=True)):
         extraction.reject("confusion", "its directory and its entries disagree")
-    return body_at
+    return body_start
 
 
 def _allowed_gaps(entry: _ZipEntry) -> Sequence[bytes]:
-    """What may stand after an entry: nothing, or its data descriptor in one of four forms."""
+    """Return what may follow an entry: nothing, or one of four forms of data descriptor."""
     if not entry.flags & _STREAMED:
         return (b"",)
     numbers = (entry.crc, entry.packed_size, entry.size)
@@ -352,5 +338,5 @@ def _unpack(path: str, entry: _ZipEntry, body: memoryview, extraction: ArchiveEx
         chunks = extraction.inflate(body, _DEFLATE_WINDOW)
     content = extraction.read_content(path, chunks)
     if len(content) != entry.size or zlib.crc32(content) != entry.crc:
-        extraction.reject("malformed", "a file is not what its size and checksum say")
+        extraction.reject("malformed", "a file does not match its size and checksum")
     return content

@@ -1,4 +1,4 @@
-"""One folder's files as a bundle: listed through handles, read on demand, under limits."""
+"""Bundles of folders: files are listed by handles and read on demand."""
 
 from __future__ import annotations
 
@@ -30,32 +30,29 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.scan_rules import ScanPolicy
 
-MAX_FILES = 2000  # in one skill
-MAX_FILE_SIZE = 10 * 1024 * 1024  # bytes in one file
-MAX_TOTAL_SIZE = 100 * 1024 * 1024  # bytes in all files of a skill
+MAX_FILES = 2000  # per skill
+MAX_FILE_SIZE = 10 * 1024 * 1024  # bytes
+MAX_TOTAL_SIZE = 100 * 1024 * 1024  # bytes per skill
 MAX_DEPTH = 32  # folders inside a skill
 _EXECUTABLE = 0o100
-_MAX_ATTEMPTS = 100  # for a folder that is replaced again and again
-_ATTEMPTS_WITHOUT_PAUSE = 5  # tries without a pause
+_MAX_ATTEMPTS = 100  # for a folder that is replaced repeatedly
+_ATTEMPTS_WITHOUT_PAUSE = 5
 _PAUSE = 0.01  # seconds
 _T = TypeVar("_T")
 
 
 def open_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
-    """The files of the folder at `place`, in path order.
-
-    Raises: SkillFileNotFound if there is no such folder.
-    """
+    """Return the bundle of a folder, files in path order. Raises: SkillFileNotFound."""
     return call_with_bundle(location, policy, lambda bundle: bundle)
 
 
 def call_with_bundle(
     location: FolderHandle, policy: ScanPolicy, callback: Callable[[Bundle], _T]
 ) -> _T:
-    """The result of `work` on the files of one version.
+    """Call `callback` with a bundle of one version of the folder; return its result.
 
-    If the folder is replaced in between, `work` is called again with the new files.
-    Raises: SkillFileNotFound if there is no such folder, and what `work` raises.
+    If the folder is replaced during the call, `callback` is called again with the new files.
+    Raises: SkillFileNotFound if there is no such folder, and errors of `callback`.
     """
     for attempt in range(_MAX_ATTEMPTS):
         try:
@@ -67,16 +64,16 @@ def call_with_bundle(
 
 
 def _pause_before_retry(attempt: int) -> None:
-    """Give a writer that replaces the folder in a loop time to finish."""
+    """Wait for a writer that replaces the folder in a loop."""
     if attempt >= _ATTEMPTS_WITHOUT_PAUSE:
         time.sleep(_PAUSE)
 
 
 @contextmanager
 def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle]:
-    """The files there; for as long as it is held, no other folder gets the number of this one.
+    """Open the bundle of a folder. Raises: SkillFileNotFound, _FolderReplaced.
 
-    Raises: SkillFileNotFound, _Swapped.
+    The folder stays open, so that its inode number cannot be reused by its replacement.
     """
     with ExitStack() as stack:
         try:
@@ -84,7 +81,7 @@ def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle
             listing = _BundleLister(location, policy, folder.device_and_inode())
             stack.callback(listing.close)
             listing.list_skill(folder)
-            # What was swapped away may have lost files while they were listed.
+            # A folder that was replaced may have lost files while they were listed.
             stack.enter_context(_open_unchanged(location, listing.version))
         except _FolderReplaced:
             raise
@@ -100,7 +97,7 @@ def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle
 
 
 def read_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
-    """The same with all bytes, of one version.
+    """Read a folder's bundle into memory, as one consistent version.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -108,7 +105,7 @@ def read_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
 
 
 def load_into_memory(bundle: Bundle) -> Bundle:
-    """The bundle with the bytes that its files have now. Raises: SkillhallError."""
+    """Return a copy of the bundle with all files in memory. Raises: SkillhallError."""
     files = {path: _load_file(file) for path, file in bundle.files.items()}
     return replace(bundle, files=files)
 
@@ -119,19 +116,19 @@ def _load_file(file: SkillFile) -> SkillFile:
 
 
 class _FolderReplaced(OSError):
-    """Another folder stands where one was listed."""
+    """The listed folder was replaced by another one."""
 
 
 class _FolderVersion(NamedTuple):
-    """What tells one version of a skill's files from the next."""
+    """Version of a skill's folder; a replacement has another one."""
 
-    identity: tuple[int, int]  # of the folder
-    volume: str = ""  # the dated folder of a mounted volume
+    identity: tuple[int, int]  # device and inode
+    volume: str = ""  # the dated folder of a Kubernetes volume
 
 
 @contextmanager
 def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator[Folder]:
-    """The folder that was listed: files of two folders are no skill. Raises: OSError, _Swapped."""
+    """Open the folder if it is still the listed version. Raises: OSError, _FolderReplaced."""
     with folder_at(location) as folder:
         if folder.device_and_inode() != version.identity:
             raise _FolderReplaced
@@ -141,7 +138,7 @@ def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator
 
 
 def _is_current(location: FolderHandle, version: _FolderVersion) -> bool:
-    """Whether the files of that version are still the ones at `place`, or none are."""
+    """Whether the folder is still of this version, or was removed."""
     try:
         with _open_unchanged(location, version):
             return True
@@ -152,30 +149,29 @@ def _is_current(location: FolderHandle, version: _FolderVersion) -> bool:
 
 
 def open_flat_bundle(location: FolderHandle, name: str) -> Bundle:
-    """The bundle of a single file in the folder at `place`. Raises: SkillFileNotFound."""
+    """Return the bundle of a single file in a folder. Raises: SkillFileNotFound."""
     relative = RelativePath.parse(name)
     try:
         with folder_at(location) as folder:
             stat = folder.stat(name)
     except OSError:
         raise SkillFileNotFound(name) from None
-    return Bundle(
-        location.path, {name: _build_skill_file(relative, stat, partial(read_file_at, location))}
-    )
+    file = _build_skill_file(relative, stat, partial(read_file_at, location))
+    return Bundle(location.path, {name: file})
 
 
 def _build_skill_file(
     path: RelativePath, stat: os.stat_result, read: Callable[[RelativePath], bytes]
 ) -> SkillFile:
-    is_program = bool(stat.st_mode & _EXECUTABLE)
+    is_executable = bool(stat.st_mode & _EXECUTABLE)
     signature = to_signature(stat)
-    return SkillFile(path, stat.st_size, is_program, partial(read, path), signature)
+    return SkillFile(path, stat.st_size, is_executable, partial(read, path), signature)
 
 
 def read_file_at(
     location: FolderHandle, path: RelativePath, max_bytes: int = MAX_FILE_SIZE
 ) -> bytes:
-    """The bytes of one file; if its folder is replaced in between, of the new one.
+    """Read one file; if its folder is replaced during the call, from the new folder.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -212,32 +208,32 @@ class _BundleLister:
     findings: list[Finding] = field(default_factory=list)
     is_full: bool = False
     total_size: int = 0  # bytes
-    volume: Folder | None = None  # where the links of a mounted volume lead
+    volume: Folder | None = None  # the dated folder of a Kubernetes volume
     volume_name: str = ""
 
     @property
     def version(self) -> _FolderVersion:
-        """What the files that were listed belong to."""
+        """Version of the listed files."""
         return _FolderVersion(self.identity, self.volume_name)
 
     def list_skill(self, folder: Folder) -> None:
-        """Everything in the skill's own folder. Raises: OSError."""
+        """List all files of the skill's folder. Raises: OSError."""
         with suppress(OSError):
             self.volume_name = read_volume_version(folder)
         if self.volume_name:
             try:
                 self.volume = folder.open_folder(self.volume_name)
-            except FileNotFoundError:  # the volume was updated in between
+            except FileNotFoundError:  # the volume was just updated
                 raise _FolderReplaced from None
         self.add_entries(folder, "", 0)
 
     def close(self) -> None:
-        """Give the volume's handle back."""
+        """Close the volume's handle."""
         if self.volume is not None:
             self.volume.close()
 
     def add_entries(self, folder: Folder, prefix: str, depth: int) -> None:
-        """Everything in an open folder."""
+        """Add all files of an open folder."""
         try:
             entries = sorted(folder.list_entries(), key=lambda entry: entry[0])
         except OSError as error:
@@ -263,8 +259,8 @@ class _BundleLister:
         return self.volume is not None and is_volume_link(folder, name)
 
     def _add_volume_entry(self, name: str) -> None:
-        """A file or folder of the volume, under the name of the link to it."""
-        assert self.volume is not None  # noqa: S101 - as `_is_mounted` found
+        """Add a file or folder of the volume, under the name of its link."""
+        assert self.volume is not None  # noqa: S101 - checked by `_is_volume_link`
         try:
             kind = mode_to_entry_kind(self.volume.stat(name).st_mode)
         except OSError as error:
@@ -276,7 +272,7 @@ class _BundleLister:
         if name in ALWAYS_SKIPPED or name.startswith("._"):
             return True
         if self.volume is not None and is_volume_entry(name):
-            return True  # its files are listed by the links to them
+            return True  # its files are listed under the names of their links
         return is_dotfile(name) and not self.policy.include_hidden_files
 
     def _is_rejected(self, path: str, kind: EntryKind) -> bool:
@@ -318,17 +314,14 @@ class _BundleLister:
             self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
         if stat.st_size > MAX_FILE_SIZE:
-            self._add_finding(
-                Code.FILE_TOO_LARGE, f"the file has more than {MAX_FILE_SIZE} bytes", path
-            )
+            message = f"the file has more than {MAX_FILE_SIZE} bytes"
+            self._add_finding(Code.FILE_TOO_LARGE, message, path)
             return
         self.total_size += stat.st_size
         if self.total_size > MAX_TOTAL_SIZE:
             self.is_full = True
-            message = (
-                f"the skill's files have more than {MAX_TOTAL_SIZE} bytes; the rest is left out"
-            )
-            self._add_finding(Code.FILE_TOO_LARGE, message, path)
+            message = f"the skill's files have more than {MAX_TOTAL_SIZE} bytes"
+            self._add_finding(Code.FILE_TOO_LARGE, f"{message}; the rest is left out", path)
             return
         read = partial(_read_unchanged_file, self.location, self.version)
         self.files.append(_build_skill_file(RelativePath.parse(path), stat, read))

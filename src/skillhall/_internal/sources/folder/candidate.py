@@ -1,4 +1,4 @@
-"""Candidates: places that may be skills, read but not judged."""
+"""Candidates: possible skills found by a scan, not judged yet."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ if TYPE_CHECKING:
     from skillhall._internal.fs.handles import Folder, FolderHandle
     from skillhall._internal.sources.folder.candidate_codec import EncodedFields
 
-HEAD_SIZE = 4096  # bytes; holds nearly every frontmatter
+HEAD_SIZE = 4096  # bytes; enough for nearly every frontmatter
 
 
-# What changes when a file does: time of the last edit, of the last change of any kind (an edit that
-# restores the first still moves this one), size, and inode.
+# Stat signature of a file: mtime, ctime, size and inode. An edit that restores the mtime still
+# changes the ctime.
 Signature: TypeAlias = tuple[int, int, int, int]
 
 
 def to_signature(stat_result: os.stat_result) -> Signature:
-    """The signature of a file."""
+    """Return the signature of a file."""
     return stat_result.st_mtime_ns, stat_result.st_ctime_ns, stat_result.st_size, stat_result.st_ino
 
 
 class Candidate(NamedTuple):
-    """A place that may be a skill: what its head says, and where it stands."""
+    """Possible skill: its parsed head and its location."""
 
     folder: str  # relative to the root, "" for the root itself
-    file: str  # "" if there is no such file
+    file: str  # "" if there is no SKILL.md
     name: str
     description: str
     hidden: bool
     fields: Frontmatter | EncodedFields
     signature: Signature | None
     is_flat: bool
-    real_folder: FolderHandle | None  # the folder that a link led to, if one was followed
-    real_file: FolderHandle | None  # the file that SKILL.md is a link to, if it is one
+    real_folder: FolderHandle | None  # target of the link to the folder, if there is one
+    real_file: FolderHandle | None  # target of SKILL.md, if it is a link
     findings: tuple[Finding, ...]
 
 
 def build_broken_candidate(
     folder: str, finding: Finding, file: str = SKILL_MD, *, is_flat: bool = False
 ) -> Candidate:
-    """A candidate of which nothing could be read."""
+    """Build a candidate that could not be read."""
     return Candidate(
         folder,
         file,
@@ -68,16 +68,16 @@ def build_broken_candidate(
 
 
 class RawHead(NamedTuple):
-    """The first bytes of a file that may be a skill, not looked at yet."""
+    """Head of a possible skill's file, not parsed yet."""
 
-    folder: str  # the folder, relative to the root
+    folder: str  # relative to the root
     file: str
-    folder_name: str | None  # the folder's name; `None` for a flat file
+    folder_name: str | None  # `None` for a flat file
     data: bytes
     signature: Signature
     real_folder: FolderHandle | None = None
     real_file: FolderHandle | None = None
-    finding: Finding | None = None  # what the walk noticed about it
+    finding: Finding | None = None  # of the walker
 
 
 def read_head(
@@ -87,7 +87,7 @@ def read_head(
     file: str = SKILL_MD,
     real_folder: FolderHandle | None = None,
 ) -> RawHead:
-    """The head of a file in an open folder. Raises: OSError, NotAFile."""
+    """Read the head of a file in an open folder. Raises: OSError, NotAFile."""
     descriptor, stat = folder.open_file(file)
     try:
         data = b"" if stat.st_size > MAX_SKILL_MD_BYTES else os.read(descriptor, HEAD_SIZE)
@@ -99,29 +99,24 @@ def read_head(
 
 
 def _read_rest_of_frontmatter(descriptor: int) -> bytes:
-    """The rest of a long frontmatter; anything beyond the limit only proves that it is too long."""
-    wanted = MAX_FRONTMATTER_BYTES + HEAD_SIZE
+    # The bytes beyond the limit let the parser report that the frontmatter is too long.
+    remaining = MAX_FRONTMATTER_BYTES + HEAD_SIZE
     chunks = []
-    while wanted > 0 and (chunk := os.read(descriptor, wanted)):
+    while remaining > 0 and (chunk := os.read(descriptor, remaining)):
         chunks.append(chunk)
-        wanted -= len(chunk)
+        remaining -= len(chunk)
     return b"".join(chunks)
 
 
 def to_read_finding(error: OSError | NotAFile) -> Finding:
-    """The finding for a file that could not be opened or read."""
+    """Return the finding for a file that could not be opened or read."""
     if isinstance(error, NotAFile):
-        return Finding(
-            Code.NOT_A_FILE, f"{error.path} is not a regular file", 1, "replace it by a text file"
-        )
-    return Finding(
-        Code.UNREADABLE,
-        f"the file cannot be read: {format_os_error(error)}",
-        1,
-        "check its permissions",
-    )
+        message, hint = f"{error.path} is not a regular file", "replace it with a text file"
+        return Finding(Code.NOT_A_FILE, message, 1, hint)
+    message = f"the file cannot be read: {format_os_error(error)}"
+    return Finding(Code.UNREADABLE, message, 1, "check its permissions")
 
 
 def format_os_error(error: OSError) -> str:
-    """The system's words for what went wrong, without the path."""
+    """Return the system's error message, without the path."""
     return (error.strerror or type(error).__name__).lower()

@@ -1,8 +1,8 @@
-"""Candidates as bytes, for the warm index and for a second process that helps with a large scan.
+"""Binary encoding of candidates, for the head cache and the helper process.
 
 `marshal` is by far the fastest way to load tens of thousands of rows. It trusts its input, so it
-is only given bytes that this program wrote: see `catalog.index` for how a file proves that.
-Fields stay encoded until somebody asks for more than a name and a description.
+only reads bytes that this program wrote: see `catalog.head_cache` for how a file is authenticated.
+Frontmatter stays encoded until more than the name and the description is needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LENGTH = 8  # bytes
 
 
 def encode_candidates(candidates: Sequence[Candidate]) -> Iterator[bytes]:
-    """Candidates as chunks of bytes, so that large collections need little memory at once."""
+    """Yield candidates as chunks of bytes, to limit the memory that is needed at once."""
     for start in range(0, len(candidates), _CHUNK):
         chunk = _encode_chunk(candidates[start : start + _CHUNK])
         yield len(chunk).to_bytes(_LENGTH, "big")
@@ -35,8 +35,7 @@ def encode_candidates(candidates: Sequence[Candidate]) -> Iterator[bytes]:
 
 
 def _encode_chunk(candidates: Sequence[Candidate]) -> bytes:
-    """Findings that repeat are written once."""
-    table: dict[tuple[Finding, ...], int] = {}
+    table: dict[tuple[Finding, ...], int] = {}  # equal findings are written once
     rows = [_encode_row(candidate, table) for candidate in candidates]
     findings = [encode_findings(group) for group in table]
     return marshal.dumps((findings, rows))
@@ -46,13 +45,8 @@ def _encode_row(candidate: Candidate, table: dict[tuple[Finding, ...], int]) -> 
     number = table.setdefault(candidate.findings, len(table))
     fields = candidate.fields
     encoded = _encode_fields(fields) if isinstance(fields, Frontmatter) else fields
-    return (
-        *candidate[:5],
-        encoded,
-        *candidate[6:8],
-        *map(_encode_location, candidate[8:10]),
-        number,
-    )
+    locations = map(_encode_location, candidate[8:10])
+    return (*candidate[:5], encoded, *candidate[6:8], *locations, number)
 
 
 def _encode_location(location: FolderHandle | None) -> tuple[str, str] | None:
@@ -60,17 +54,14 @@ def _encode_location(location: FolderHandle | None) -> tuple[str, str] | None:
 
 
 def decode_candidates(data: bytes | memoryview) -> list[Candidate]:
-    """The candidates that `encode_candidates` wrote.
-
-    Raises: ValueError, EOFError, TypeError, KeyError.
-    """
+    """Decode candidates. Raises: ValueError, EOFError, TypeError, KeyError."""
     view = memoryview(data)
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     while view:
         end = _LENGTH + int.from_bytes(view[:_LENGTH], "big")
-        found += _decode_chunk(view[_LENGTH:end])
+        candidates += _decode_chunk(view[_LENGTH:end])
         view = view[end:]
-    return found
+    return candidates
 
 
 def _decode_chunk(chunk: memoryview) -> list[Candidate]:
@@ -79,7 +70,7 @@ def _decode_chunk(chunk: memoryview) -> list[Candidate]:
     make = Candidate._make
     return [
         make((*row[:10], table[row[10]]))
-        if row[8] is row[9]  # both `None`: no link led there
+        if row[8] is row[9]  # both `None`: not reached through a link
         else make((*row[:8], *_decode_locations(*row[8:10]), table[row[10]]))
         for row in rows
     ]
@@ -95,18 +86,18 @@ def _decode_locations(
 
 
 def encode_findings(findings: Iterable[Finding]) -> list[Row]:
-    """Findings as rows that `marshal` can write."""
-    return [(str(found.code), *found[1:]) for found in findings]
+    """Encode findings as rows for `marshal`."""
+    return [(str(finding.code), *finding[1:]) for finding in findings]
 
 
 def decode_findings(rows: Iterable[Row]) -> tuple[Finding, ...]:
-    """The findings that `encode_findings` wrote. Raises: KeyError, TypeError."""
+    """Decode findings. Raises: KeyError, TypeError."""
     return tuple([Finding(_CODES[code], *rest) for code, *rest in rows])
 
 
 def _encode_fields(front: Frontmatter) -> EncodedFields:
-    """The fields without the texts that the row holds already; an ellipsis keeps their place."""
     fields: dict[str, Any] = dict(front.fields)
+    # The row contains these two already; an ellipsis marks where they belong.
     for key, text in (("name", front.name), ("description", front.description)):
         if text and fields.get(key) == text:
             fields[key] = ...
@@ -116,7 +107,7 @@ def _encode_fields(front: Frontmatter) -> EncodedFields:
 def decode_frontmatter(
     fields: Frontmatter | EncodedFields, name: str, description: str
 ) -> Frontmatter:
-    """The frontmatter of a candidate, decoded if need be."""
+    """Return the frontmatter of a candidate, decoded if necessary."""
     if isinstance(fields, Frontmatter):
         return fields
     decoded: dict[str, Any] = marshal.loads(fields)  # noqa: S302 - our own bytes

@@ -1,4 +1,4 @@
-"""Raw heads to candidates. Loading the parser takes a while; a warm scan does without it."""
+"""Parser of raw heads. Its own module, because cached scans never load it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 def parse_candidate(raw: RawHead, key_case: KeyCase, *, keep_signature: bool = True) -> Candidate:
-    """What a raw head says; the signature stays only if asked for, it takes much memory."""
-    path, file, name, data, signature, real, real_file, note = raw
+    """Parse a raw head. Signatures need much memory and are kept only on request."""
+    path, file, name, data, signature, real, real_file, finding = raw
     size = signature[2]
     if size > MAX_SKILL_MD_BYTES:
         return build_broken_candidate(
             path, build_too_large_finding(size), file, is_flat=name is None
         )
-    complete = len(data) >= size
-    head = parse_frontmatter(data, name, key_case, complete=complete)
+    is_complete = len(data) >= size
+    head = parse_frontmatter(data, name, key_case, complete=is_complete)
     front, findings, _ = head or parse_frontmatter(data, name, key_case)
-    # A body that is not text is no body. What lies beyond the head, `catalog.bodies` checks.
-    fault = find_encoding_error(data, is_complete=complete)
-    if fault is not None and all(one.code is not fault.code for one in findings):
-        findings = (*findings, fault)
-    if note is not None:
-        findings = (note, *findings)
+    # The body must be text too. Bytes after the head are checked when the body is read.
+    error = find_encoding_error(data, is_complete=is_complete)
+    if error is not None and all(other.code is not error.code for other in findings):
+        findings = (*findings, error)
+    if finding is not None:
+        findings = (finding, *findings)
     return Candidate(
         path,
         file,

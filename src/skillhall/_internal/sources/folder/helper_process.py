@@ -1,4 +1,4 @@
-"""A forked copy of this process that computes one answer: a second core for one large scan."""
+"""Helper process: a fork that computes one result on a second core."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CHUNK = 1 << 20
-_END_MARKER = b"\0the helper is done\0"
+_END_MARKER = b"\0the helper is done\0"  # without it, the result is incomplete
 
 
 def can_fork() -> bool:
-    """Whether a fork is safe here and has a core to run on."""
+    """Whether a fork is safe and a second core is available."""
     if not hasattr(os, "fork") or sys.platform == "darwin" or _count_cores() == 1:
         return False
-    # A fork copies only the thread that calls it; locks that others hold would never open again.
+    # A fork copies only the calling thread; locks held by other threads would never be released.
     threading = sys.modules.get("threading")
     return threading is None or threading.active_count() == 1
 
@@ -30,38 +30,38 @@ def _count_cores() -> int:
 
 
 class HelperProcess:
-    """One running helper; `result` must be called exactly once."""
+    """Running helper process; `result` must be called exactly once."""
 
     def __init__(self, work: Callable[[], bytes]) -> None:
-        """Start it. Raises: OSError where no process can be started."""
-        self._read_end, writing = os.pipe()
+        """Fork and start `work`. Raises: OSError."""
+        self._read_end, write_end = os.pipe()
         try:
             self._pid = os.fork()
         except OSError:
             os.close(self._read_end)
-            os.close(writing)
+            os.close(write_end)
             raise
         if self._pid == 0:
             os.close(self._read_end)
-            _run_and_exit(work, writing)
-        os.close(writing)
+            _run_and_exit(work, write_end)
+        os.close(write_end)
 
     def result(self) -> bytes | None:
-        """What the helper computed, or `None` if it failed."""
+        """Return the result of the helper, or `None` if it failed."""
         chunks = []
         with suppress(OSError):
             while chunk := os.read(self._read_end, _CHUNK):
                 chunks.append(chunk)
         os.close(self._read_end)
-        # Where children are ignored, there is none to wait for; the last word tells all the same.
+        # If SIGCHLD is ignored, there is no child to wait for; the end marker is sufficient.
         with suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
-        answer = b"".join(chunks)
-        return answer[: -len(_END_MARKER)] if answer.endswith(_END_MARKER) else None
+        data = b"".join(chunks)
+        return data[: -len(_END_MARKER)] if data.endswith(_END_MARKER) else None
 
 
 def _run_and_exit(work: Callable[[], bytes], write_end: int) -> None:
-    """Runs in the helper and never returns: nothing of the parent's clean-up may run twice."""
+    """Run `work` in the helper and exit, without the parent's clean-up handlers."""
     try:
         data = memoryview(work() + _END_MARKER)
         while data:

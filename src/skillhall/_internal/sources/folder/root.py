@@ -1,4 +1,4 @@
-"""Roots: the folders a directory source scans."""
+"""Roots: the folders to scan."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def to_paths(paths: Paths) -> tuple[str, ...]:
-    """One path or several, as a tuple of texts: a text is one path."""
+    """Return one path or several as a tuple; a string is one path."""
     if isinstance(paths, str | os.PathLike):
         return (os.fspath(paths),)
     return tuple([os.fspath(path) for path in paths])
 
 
 class Root(NamedTuple):
-    """One folder to scan, and the label of where it belongs ("project", "user", …)."""
+    """Folder to scan, with the label of its origin ("project", "user", …)."""
 
     path: str
     source: str = "given"
-    is_required: bool = True  # whether its absence is worth a finding
-    follow_links: bool = False  # whether a link in it may lead to a folder outside of all roots
-    no_links_below: str = (
-        ""  # a folder above it, from which on no link is followed; else it may be a link
-    )
+    is_required: bool = True  # a missing folder gives a finding
+    follow_links: bool = False  # links may point to folders outside all roots
+    no_links_below: str = ""  # a parent folder; links between it and the root are not followed
 
     @classmethod
     def resolve(
@@ -39,21 +37,19 @@ class Root(NamedTuple):
         is_required: bool = True,
         follow_links: bool = False,
     ) -> Root:
-        """The root that `text` names: `~` expands, relative paths start at `base`."""
+        """Resolve a path: `~` is expanded, relative paths start at `base`."""
         path = os.path.abspath(os.path.join(base, os.path.expanduser(text)))
         return cls(path, source, is_required, follow_links)
 
     @property
     def location(self) -> FolderHandle:
-        """The folder as it is opened."""
+        """Location to open, which excludes links below `no_links_below`."""
         if not self.no_links_below:
             return FolderHandle(self.path)
-        return FolderHandle(
-            self.no_links_below,
-            os.path.relpath(self.path, self.no_links_below).replace(os.sep, "/"),
-        )
+        path = os.path.relpath(self.path, self.no_links_below).replace(os.sep, "/")
+        return FolderHandle(self.no_links_below, path)
 
     @property
     def real_path(self) -> str:
-        """The path without links; the path itself if it cannot be resolved."""
+        """Path without links, or the path itself if it cannot be resolved."""
         return real_path(self.path)

@@ -1,4 +1,4 @@
-"""Looking ahead: a helper takes the stats of a large root while the index is being loaded."""
+"""Stat prefetch: a helper process stats a large root while the head cache loads."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 
 class PrefetchedStats(NamedTuple):
-    """The entries of a folder, in order, and the signatures of the SKILL.md in each."""
+    """Sorted entries of a folder, and the signature of each SKILL.md."""
 
     entries: list[tuple[str, EntryKind]]
     signatures: dict[str, Signature]
 
 
 class StatPrefetch:
-    """Stats on their way; `result` must be called exactly once."""
+    """Running prefetch; `result` must be called exactly once."""
 
     def __init__(self, path: str) -> None:
-        """Begin. Raises: OSError where no helper can be started."""
+        """Start the helper. Raises: OSError."""
         self._helper = HelperProcess(lambda: _collect_stats(path))
 
     def result(self) -> PrefetchedStats | None:
-        """What stood there a moment ago, or `None` if the helper failed."""
-        answer = self._helper.result()
-        if answer is None:
+        """Return the stats, or `None` if the helper failed."""
+        result = self._helper.result()
+        if result is None:
             return None
-        entries, signatures = marshal.loads(answer)  # noqa: S302 - from our own helper
+        entries, signatures = marshal.loads(result)  # noqa: S302 - from our own helper
         kinds = {kind.value: kind for kind in EntryKind}
         return PrefetchedStats([(name, kinds[kind]) for name, kind in entries], signatures)
 
 
 def prefetch_stats(path: str) -> StatPrefetch | None:
-    """A look at the folder at `path`, if there can be a helper."""
+    """Start a prefetch of the folder at `path`, if a helper can run."""
     try:
         return StatPrefetch(path) if can_fork() else None
     except OSError:
@@ -59,7 +59,7 @@ def _collect_stats(path: str) -> bytes:
 
 
 def read_signature(folder: Folder, name: str) -> Signature | None:
-    """The signature of the SKILL.md in the folder `name`, if there is one."""
+    """Return the signature of the SKILL.md in the folder `name`, if there is one."""
     try:
         return to_signature(folder.stat(f"{name}/{SKILL_MD}"))
     except OSError:

@@ -1,7 +1,7 @@
-"""Skills in folders: one walk below a root gives the candidates.
+"""Folder walker: finds the candidates below a root.
 
-A child is probed for SKILL.md before it is listed, only the head of that file is read, and a head
-whose stat signature is known is not read at all. Every entry passed over leaves one finding.
+A subfolder is probed for SKILL.md before it is listed, only the head of that file is read, and a
+head with a known stat signature is not read at all. Every skipped entry gives one finding.
 """
 
 from __future__ import annotations
@@ -69,20 +69,20 @@ if TYPE_CHECKING:
     ScanProgress: TypeAlias = Callable[[int], None]
 
 _UNSAFE_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-# Heads are read in runs and then parsed in runs: taking turns costs a fifth more.
+# Heads are read and parsed in batches; alternating for each file is 20 % slower.
 _BATCH_SIZE = 256
-# Entries of one folder from which a second process is worth its start.
+# Number of entries of a folder for which the start of a second process pays off.
 _HELPER_THRESHOLD = 15_000
-_PARENT_SHARE = 0.55  # the helper also has to encode what it finds
-_MAX_ATTEMPTS = 20  # for a folder that is replaced again and again
+_PARENT_SHARE = 0.55  # the helper gets less, because it also encodes its result
+_MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
 
-_LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link leads nowhere", 1, "remove or mend it")
+_LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link is broken", 1, "remove or fix it")
 _LINK_SKIPPED = Finding(
-    Code.LINK_SKIPPED, "links are not followed here", 1, "copy what it leads to instead"
+    Code.LINK_SKIPPED, "links are not followed here", 1, "copy its target instead"
 )
 _LINK_OUTSIDE = Finding(
     Code.LINK_OUTSIDE,
-    "the link leads out of the searched folders",
+    "the link points outside the searched folders",
     1,
     "copy the folder, or allow links: --follow-links, SKILLHALL_FOLLOW_LINKS=on, or followLinks in"
     " an agent's config",
@@ -90,79 +90,75 @@ _LINK_OUTSIDE = Finding(
 _LINK_NOT_CHECKED = _LINK_SKIPPED._replace(
     hint="copy what it leads to instead, or allow links with --follow-links"
 )
-_FILE_OUTSIDE = _LINK_OUTSIDE._replace(hint="copy what it leads to instead")
-
-
-_NO_SKILL_MD = Code.NO_SKILL_MD, "the folder holds no SKILL.md", "add one"
+_FILE_OUTSIDE = _LINK_OUTSIDE._replace(hint="copy its target instead")
+_NO_SKILL_MD = Code.NO_SKILL_MD, "the folder has no SKILL.md", "add one"
 
 
 class Scan(NamedTuple):
-    """The candidates below one root, in no particular order, and what was passed over."""
+    """Candidates below one root, unordered, and findings about skipped entries."""
 
     candidates: list[Candidate]
     findings: list[Finding]
-    reused_count: int = 0  # candidates whose head was known
+    reused_count: int = 0  # candidates from the head cache
 
 
 class ScanContext(NamedTuple):
-    """What a walk is told beside its root and policy."""
+    """Options of a scan, besides its root and policy."""
 
     key_case: KeyCase
-    real_roots: Sequence[str]  # the real paths that links may lead to
-    known_candidates: Mapping[str, Candidate]  # by folder: not read again while the signature holds
-    keep_signatures: bool = True  # whether somebody will remember the signatures
-    prefetched_stats: PrefetchedStats | None = None  # of the root, if they were taken ahead
+    real_roots: Sequence[str]  # real paths that links may point into
+    known_candidates: Mapping[str, Candidate]  # by folder; reused if the signature is unchanged
+    keep_signatures: bool = True  # needed to write the head cache
+    prefetched_stats: PrefetchedStats | None = None  # of the root
     progress: ScanProgress | None = None
 
 
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
-    """Everything below `root` that the policy looks at. Never raises on what it finds there."""
-    walk = _FolderWalker(root, policy, context)
+    """Scan a root under a policy. Unreadable or unsafe content gives findings, not errors."""
+    walker = _FolderWalker(root, policy, context)
     try:
         folder = open_folder(root.location)
     except (OSError, ValueError) as error:
-        walk.report_missing_root(error)
+        walker.report_missing_root(error)
     else:
         try:
-            walk.start(folder)
-            walk.finish(folder)
+            walker.start(folder)
+            walker.finish(folder)
         finally:
             folder.close()
-    return Scan(walk.candidates, walk.findings, walk.reused_count)
+    return Scan(walker.candidates, walker.findings, walker.reused_count)
 
 
 class _FolderStep(NamedTuple):
-    """A folder on the way: its path below the root, its depth, and where a link led."""
+    """Folder of the walk: path below the root, depth, and target if it is linked."""
 
     path: str
     depth: int
     real_folder: FolderHandle | None = None
 
     def child(self, name: str) -> _FolderStep:
-        return _FolderStep(
-            f"{self.path}/{name}" if self.path else name,
-            self.depth + 1,
-            self.real_folder.child(name) if self.real_folder else None,
-        )
+        path = f"{self.path}/{name}" if self.path else name
+        real_folder = self.real_folder.child(name) if self.real_folder else None
+        return _FolderStep(path, self.depth + 1, real_folder)
 
 
 class _ReplacedDuringScan(Exception):
-    """The folder was replaced while it was looked at: its SKILL.md may be gone already."""
+    """The folder was replaced during the scan, so a missing SKILL.md proves nothing."""
 
 
 def _is_replaced(parent: Folder, name: str, folder: Folder) -> bool:
     try:
-        now = parent.open_folder(name)
+        current = parent.open_folder(name)
     except OSError:
         return False
     try:
-        return now.device_and_inode() != folder.device_and_inode()
+        return current.device_and_inode() != folder.device_and_inode()
     finally:
-        now.close()
+        current.close()
 
 
 class _FolderWalker:
-    """One walk below one root; it collects candidates and findings."""
+    """Walks one root and collects candidates and findings."""
 
     def __init__(self, root: Root, policy: ScanPolicy, context: ScanContext) -> None:
         self.root = root
@@ -179,33 +175,30 @@ class _FolderWalker:
         self.visited_folders: set[tuple[int, int]] = set()
         self.pending_links: list[_FolderStep] = []
         self.reused_count = 0
-        self.too_deep_count = 0  # folders below the depth of the search
-        self.root_entries: Entries = []  # what the root holds, unless the root is a skill
-        self.outside_folders: list[str] = []  # real folders that links led to, outside of the roots
+        self.too_deep_count = 0  # folders beyond the depth limit
+        self.root_entries: Entries = []  # empty if the root is a skill
+        self.outside_folders: list[str] = []  # real paths of linked folders outside the roots
 
     def report_missing_root(self, error: OSError | ValueError) -> None:
-        """Say that there is nothing to walk, if somebody expected it."""
+        """Report that the root cannot be opened, unless it is optional and missing."""
         if self.root.is_required or not isinstance(error, FileNotFoundError):
-            why = format_os_error(error) if isinstance(error, OSError) else "no such path can exist"
-            message = f"the folder cannot be searched: {why}"
+            reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
+            message = f"the folder cannot be searched: {reason}"
             self._report(Code.ROOT_MISSING, message, "", "check the path")
 
     def start(self, folder: Folder) -> None:
         """Walk from the root."""
         top = _FolderStep("", 0)
-        entries = (
-            self.prefetched_stats.entries
-            if self.prefetched_stats
-            else self._list_entries(folder, top)
-        )
+        stats = self.prefetched_stats
+        entries = stats.entries if stats else self._list_entries(folder, top)
         if entries is None:
             return
         if self.policy.include_root:
             name = os.path.basename(self.root.path)
-            found = self._probe(folder, top, name)
-            found = found or self._probe_case_variant(folder, top, name, entries)
-            if found is not None:
-                self._add_candidate(found)
+            candidate = self._probe(folder, top, name)
+            candidate = candidate or self._probe_case_variant(folder, top, name, entries)
+            if candidate is not None:
+                self._add_candidate(candidate)
                 if not self.policy.search_inside_skills:
                     return
         self.root_entries = entries
@@ -213,9 +206,9 @@ class _FolderWalker:
         self._follow_links()
 
     def finish(self, folder: Folder) -> None:
-        """Parse what is left, look where agents install skills, and report what was not seen."""
+        """Parse pending heads, search agents' install folders, report skipped folders."""
         self.parse_pending()
-        if self.policy.search_as_repository and not any(found.file for found in self.candidates):
+        if self.policy.search_as_repository and not any(c.file for c in self.candidates):
             self._scan_installed_folders(folder)
             self._follow_links()
             self.parse_pending()
@@ -225,58 +218,53 @@ class _FolderWalker:
             self._report_depth()
 
     def _scan_installed_folders(self, root: Folder) -> None:
-        """Search `.claude/skills` and its like: a repository may hold nothing but these."""
+        """Search `.claude/skills` and similar folders, for repositories with no others."""
         for name, kind in self.root_entries:
             if kind is not EntryKind.FOLDER or not installed_prefix_length([name, SKILLS_FOLDER]):
                 continue
-            inner = ("",) if installed_prefix_length([name]) else INSTALL_FOLDER_NAMES
-            for below in inner:
-                path = f"{name}/{below}" if below else name
+            for inner in ("",) if installed_prefix_length([name]) else INSTALL_FOLDER_NAMES:
+                path = f"{name}/{inner}" if inner else name
                 with suppress(OSError), subfolder_at(root, path.split("/")) as folder:
                     step = _FolderStep(path, path.count("/") + 1)
-                    self.findings = [
-                        f for f in self.findings if f.path != self._absolute_path(name)
-                    ]
+                    # The first search reported the hidden folder as skipped.
+                    skipped = self._absolute_path(name)
+                    self.findings = [f for f in self.findings if f.path != skipped]
                     self._scan_entries(folder, step, self._list_entries(folder, step) or [])
 
     def _report_empty_folders(self) -> None:
-        """Name the folders without a skill; among skills, each of them should be one."""
-        parents = {found.folder.rpartition("/")[0] for found in self.candidates if found.file}
-        among_skills = self._root_name() == SKILLS_FOLDER or (
-            "" in parents and not self._is_repository()
-        )
-        seen = {found.folder.partition("/")[0] for found in self.candidates}
+        """Report folders without a skill; next to skills, they are rejected."""
+        parents = {c.folder.rpartition("/")[0] for c in self.candidates if c.file}
+        has_siblings = "" in parents and not self._is_repository()
+        is_rejected = self._root_name() == SKILLS_FOLDER or has_siblings
+        known = {c.folder.partition("/")[0] for c in self.candidates}
         for name, kind in self.root_entries:
-            if kind is not EntryKind.FOLDER or name in seen or self._reason_to_skip(name, name):
+            if kind is not EntryKind.FOLDER or name in known or self._reason_to_skip(name, name):
                 continue
-            if among_skills:
+            if is_rejected:
                 self._add_rejected(name, *_NO_SKILL_MD)
             else:
-                self._report(Code.SKIPPED, "passed over: it holds no SKILL.md", name)
+                self._report(Code.SKIPPED, "skipped: it has no SKILL.md", name)
 
     def _report_depth(self) -> None:
         count, depth = self.too_deep_count, self.policy.max_depth
-        what = "1 folder was" if count == 1 else f"{count} folders were"
-        message = f"{what} not searched: deeper than {depth} levels"
+        subject = "1 folder was" if count == 1 else f"{count} folders were"
+        message = f"{subject} not searched: deeper than {depth} levels"
         self._report(Code.BOUND_REACHED, message, "", "raise --depth, or name deeper folders")
 
     def _is_repository(self) -> bool:
         return any(name == ".git" for name, _ in self.root_entries)
 
     def _root_name(self) -> str:
-        """The root's name; that of a clone is its owner's choice and says nothing."""
+        """Return the root's name; "" for a clone, whose folder can have any name."""
         return "" if self._is_repository() else os.path.basename(self.root.path)
 
     def _scan_entries(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
-        """Look at every entry of an open folder."""
+        """Visit every entry of an open folder, up to the folder limit."""
         if self._is_at_folder_limit(folder, step):
             return
         self._check_collisions([name for name, _ in entries], step.path)
-        if (
-            self.known_candidates
-            and step.real_folder is None
-            and not self.policy.search_inside_skills
-        ):
+        is_cacheable = step.real_folder is None and not self.policy.search_inside_skills
+        if self.known_candidates and is_cacheable:
             entries = self._reuse_unchanged(folder, step, entries)
         if len(entries) >= _HELPER_THRESHOLD and not step.depth and can_fork():
             self._walk_with_helper(folder, step, entries)
@@ -284,21 +272,21 @@ class _FolderWalker:
             self._visit_entries(folder, step, entries)
 
     def _walk_with_helper(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
-        """A second process walks a part of a large folder; should it fail, we do it ourselves."""
-        share = int(len(entries) * _PARENT_SHARE)
-        mine, theirs = entries[:share], entries[share:]
+        """Walk a part of a large folder in a helper process; if it fails, walk it here."""
+        count = int(len(entries) * _PARENT_SHARE)
+        own_entries, helper_entries = entries[:count], entries[count:]
         try:
-            helper = HelperProcess(lambda: self._walk_in_helper(folder, step, theirs))
+            helper = HelperProcess(lambda: self._walk_in_helper(folder, step, helper_entries))
         except OSError:
             self._visit_entries(folder, step, entries)
             return
         try:
-            self._visit_entries(folder, step, mine)
+            self._visit_entries(folder, step, own_entries)
             self.parse_pending()
         finally:
-            answer = helper.result()
-        if answer is None or not self._merge_helper_result(answer):
-            self._visit_entries(folder, step, theirs)
+            result = helper.result()
+        if result is None or not self._merge_helper_result(result):
+            self._visit_entries(folder, step, helper_entries)
 
     def _walk_in_helper(self, folder: Folder, step: _FolderStep, entries: Entries) -> bytes:
         self.candidates, self.pending_heads, self.findings, self.pending_links = [], [], [], []
@@ -306,23 +294,23 @@ class _FolderWalker:
         self._visit_entries(folder, step, entries)
         self.parse_pending()
         links = [link.path for link in self.pending_links]
-        notes = encode_findings(self.findings)
+        findings = encode_findings(self.findings)
         candidates = b"".join(encode_candidates(self.candidates))
         counts = self.reused_count, self.too_deep_count
-        return marshal.dumps((candidates, notes, links, list(self.visited_folders), counts))
+        return marshal.dumps((candidates, findings, links, list(self.visited_folders), counts))
 
-    def _merge_helper_result(self, answer: bytes) -> bool:
-        """Take over what the helper found, unless both together went past a bound."""
-        candidates, notes, links, listed, counts = marshal.loads(answer)  # noqa: S302 - our helper's
-        both = self.visited_folders.union(listed)
-        if len(both) > self.policy.max_folders:
+    def _merge_helper_result(self, result: bytes) -> bool:
+        """Add the helper's result; return False if both exceed the folder limit."""
+        candidates, findings, links, visited, counts = marshal.loads(result)  # noqa: S302 - our helper's
+        visited_folders = self.visited_folders.union(visited)
+        if len(visited_folders) > self.policy.max_folders:
             return False
-        self.visited_folders = both
+        self.visited_folders = visited_folders
         self.reused_count += counts[0]
         self.too_deep_count += counts[1]
         self.candidates += decode_candidates(candidates)
-        for found in decode_findings(notes):
-            self._add_finding(found)
+        for finding in decode_findings(findings):
+            self._add_finding(finding)
         self.pending_links += [_FolderStep(path, path.count("/") + 1) for path in links]
         return True
 
@@ -336,30 +324,34 @@ class _FolderWalker:
                 self._visit_flat_file(folder, name)
 
     def _reuse_unchanged(self, folder: Folder, step: _FolderStep, entries: Entries) -> Entries:
-        """The entries that need a look; skills whose stat is as it was are kept unread."""
+        """Reuse candidates whose signature is unchanged; return the other entries."""
         prefix = f"{step.path}/" if step.path else ""
-        stats = (
-            self.prefetched_stats.signatures if self.prefetched_stats and not step.depth else None
-        )
+        prefetched = None if step.depth else self.prefetched_stats
+        stats = prefetched.signatures if prefetched else None
         known, skip_names = self.known_candidates, self.policy.skip_names
-        left, before = [], len(self.candidates)
+        remaining, before = [], len(self.candidates)
         for entry in entries:
             name, kind = entry
-            row = known.get(prefix + name)
-            if row is None or kind is not EntryKind.FOLDER or name in skip_names or name[0] == ".":
-                left.append(entry)
+            candidate = known.get(prefix + name)
+            if (
+                candidate is None
+                or kind is not EntryKind.FOLDER
+                or name in skip_names
+                or name[0] == "."
+            ):
+                remaining.append(entry)
                 continue
-            found = read_signature(folder, name) if stats is None else stats.get(name)
-            if found == row.signature:
-                self.candidates.append(row)
+            signature = read_signature(folder, name) if stats is None else stats.get(name)
+            if signature == candidate.signature:
+                self.candidates.append(candidate)
             else:
-                left.append(entry)
+                remaining.append(entry)
         self.reused_count += len(self.candidates) - before
-        return left
+        return remaining
 
     def _visit_folder(self, parent: Folder, name: str, step: _FolderStep) -> None:
         if self._is_skipped(name, step.path):
-            self._visit_set_aside(parent, name, step)
+            self._visit_backup(parent, name, step)
             return
         for _ in range(_MAX_ATTEMPTS):
             try:
@@ -376,59 +368,60 @@ class _FolderWalker:
             finally:
                 folder.close()
             return
-        message = "the folder was replaced again and again while it was read"
+        message = "the folder was replaced repeatedly while it was read"
         self._add_rejected(step.path, Code.UNREADABLE, message, "try again")
 
-    def _visit_set_aside(self, parent: Folder, name: str, step: _FolderStep) -> None:
-        """A folder that was put aside, while nothing is at its own name yet."""
-        own = name.removeprefix(REPLACED_PREFIX)
-        if own == name:
+    def _visit_backup(self, parent: Folder, name: str, step: _FolderStep) -> None:
+        """Visit the backup of a folder that is being replaced, if its name is missing."""
+        original = name.removeprefix(REPLACED_PREFIX)
+        if original == name:
             return
         try:
-            parent.stat(own)
+            parent.stat(original)
         except FileNotFoundError:
-            above = step.path.removesuffix(name)
-            self._visit_folder(parent, own, step._replace(path=above + own))
+            path = step.path.removesuffix(name) + original
+            self._visit_folder(parent, original, step._replace(path=path))
         except OSError:
             return
 
     def _scan_opened_folder(
         self, folder: Folder, name: str, step: _FolderStep, parent: Folder | None = None
     ) -> None:
-        """Probe an open folder, and look deeper where the policy says so.
+        """Probe an open folder and descend where the policy allows it.
 
-        Raises: OSError, _Replaced if another folder is at its name in `parent` by now.
+        Raises: OSError, _ReplacedDuringScan if `parent` has another folder of this name.
         """
         if step.real_folder is not None and folder.device_and_inode() in self.visited_folders:
-            self._report(Code.SAME_FILE, "the link leads to a folder already searched", step.path)
+            message = "the link points to a folder that was already searched"
+            self._report(Code.SAME_FILE, message, step.path)
             return
         if name[0] == "." and self.policy.is_hidden_group(name, self._parent_name(step.path)):
             self._scan_group(folder, step)
             return
-        found = self._probe(folder, step, name)
-        if found is not None and not self.policy.search_inside_skills:
-            self._add_candidate(found)
+        candidate = self._probe(folder, step, name)
+        if candidate is not None and not self.policy.search_inside_skills:
+            self._add_candidate(candidate)
             return
         entries = self._list_entries(folder, step)
         if entries is None:
             return
-        found = found or self._probe_case_variant(folder, step, name, entries)
-        if found is None and parent is not None and _is_replaced(parent, name, folder):
+        candidate = candidate or self._probe_case_variant(folder, step, name, entries)
+        if candidate is None and parent is not None and _is_replaced(parent, name, folder):
             raise _ReplacedDuringScan
-        if found is not None:
-            self._add_candidate(found)
+        if candidate is not None:
+            self._add_candidate(candidate)
         elif self.policy.empty_folders is EmptyFolderPolicy.REJECT:
             self._add_rejected(step.path, *_NO_SKILL_MD)
-        if found is None or self.policy.search_inside_skills:
+        if candidate is None or self.policy.search_inside_skills:
             self._descend(folder, step, entries)
 
     def _scan_group(self, folder: Folder, step: _FolderStep) -> None:
-        """Look into `skills/.curated`; what agents installed is not part of a group."""
+        """Search a group such as `skills/.curated`, without agents' install folders."""
         entries = []
         for name, kind in self._list_entries(folder, step) or []:
             if name in INSTALL_FOLDER_NAMES:
                 path = step.child(name).path
-                self._report(Code.SKIPPED, "passed over: installed by an agent", path)
+                self._report(Code.SKIPPED, "skipped: installed by an agent", path)
             else:
                 entries.append((name, kind))
         self._descend(folder, step, entries)
@@ -437,12 +430,12 @@ class _FolderWalker:
         if step.depth < self.policy.max_depth:
             self._scan_entries(folder, step, entries)
         elif self.policy.empty_folders is not EmptyFolderPolicy.REJECT:
-            below = [name for name, kind in entries if kind is EntryKind.FOLDER]
-            paths = ((name, f"{step.path}/{name}") for name in below)
-            self.too_deep_count += sum(self._reason_to_skip(*one) is None for one in paths)
+            names = [name for name, kind in entries if kind is EntryKind.FOLDER]
+            skipped = (self._reason_to_skip(name, f"{step.path}/{name}") for name in names)
+            self.too_deep_count += sum(reason is None for reason in skipped)
 
     def _probe(self, folder: Folder, step: _FolderStep, name: str) -> Candidate | RawHead | None:
-        """The candidate in an open folder, if there is anything named SKILL.md."""
+        """Return the candidate of an open folder, if it has an entry SKILL.md."""
         try:
             return read_head(folder, step.path, name, real_folder=step.real_folder)
         except FileNotFoundError:
@@ -451,32 +444,29 @@ class _FolderWalker:
             return build_broken_candidate(step.path, to_read_finding(error))
         except OSError as error:
             if error.errno == errno.ELOOP:
-                mounted = self._probe_volume(folder, step, name)
-                return mounted or self._probe_link(step, name)
+                return self._probe_volume(folder, step, name) or self._probe_link(step, name)
             return build_broken_candidate(step.path, to_read_finding(error))
 
     def _probe_case_variant(
         self, folder: Folder, step: _FolderStep, name: str, entries: Entries
     ) -> Candidate | RawHead | None:
-        """The candidate whose file is `skill.md` in some other case."""
+        """Return the candidate whose file is named like SKILL.md in another case."""
         variants = [
             entry for entry, kind in entries if kind is EntryKind.FILE and is_skill_md(entry)
         ]
         if not variants:
             return None
-        if SKILL_MD in variants:  # it came after the probe
+        if SKILL_MD in variants:  # created after the probe
             return self._probe(folder, step, name)
         try:
-            found = read_head(folder, step.path, name, variants[0], step.real_folder)
+            head = read_head(folder, step.path, name, variants[0], step.real_folder)
         except (OSError, NotAFile) as error:
             return build_broken_candidate(step.path, to_read_finding(error), variants[0])
-        note = Finding(
-            Code.CASE_VARIANT, f"the file is named {variants[0]!r}", 1, f"rename it to {SKILL_MD!r}"
-        )
-        return found._replace(finding=note)
+        message, hint = f"the file is named {variants[0]!r}", f"rename it to {SKILL_MD!r}"
+        return head._replace(finding=Finding(Code.CASE_VARIANT, message, 1, hint))
 
     def _probe_volume(self, folder: Folder, step: _FolderStep, name: str) -> RawHead | None:
-        """A SKILL.md of a mounted volume: the link does not leave the skill's folder."""
+        """Read a SKILL.md of a Kubernetes volume; its link stays in the skill's folder."""
         if not is_volume_link(folder, SKILL_MD):
             return None
         try:
@@ -491,22 +481,21 @@ class _FolderWalker:
             volume.close()
 
     def _probe_link(self, step: _FolderStep, name: str) -> Candidate | RawHead:
-        """A SKILL.md that is a link: read where it leads, if that is inside."""
+        """Read a SKILL.md that is a link, if its target is inside the roots."""
         target = self._resolve_link(os.path.join(self._real_path(step), SKILL_MD))
         if isinstance(target, Finding):
-            return build_broken_candidate(
-                step.path, _FILE_OUTSIDE if target is _LINK_OUTSIDE else target
-            )
-        below, _, file = target.relative_path.rpartition("/")
+            finding = _FILE_OUTSIDE if target is _LINK_OUTSIDE else target
+            return build_broken_candidate(step.path, finding)
+        parent, _, file = target.relative_path.rpartition("/")
         try:
-            with folder_at(FolderHandle(target.root, below)) as folder:
-                found = read_head(folder, step.path, name, file, step.real_folder)
+            with folder_at(FolderHandle(target.root, parent)) as folder:
+                head = read_head(folder, step.path, name, file, step.real_folder)
         except (OSError, NotAFile) as error:
             return build_broken_candidate(step.path, to_read_finding(error))
-        return found._replace(file=SKILL_MD, real_file=target)
+        return head._replace(file=SKILL_MD, real_file=target)
 
     def _follow_links(self) -> None:
-        """Links come last, so that a folder's own path never depends on the directory's order."""
+        """Visit pending links, after all folders, so that a folder keeps its own path."""
         while self.pending_links:
             links, self.pending_links = sorted(self.pending_links), []
             for step in links:
@@ -515,18 +504,18 @@ class _FolderWalker:
     def _visit_link(self, name: str, step: _FolderStep) -> None:
         if self._is_skipped(name, step.path):
             return
-        where = self._real_path(step)
-        if os.path.isfile(where):
+        path = self._real_path(step)
+        if os.path.isfile(path):
             if self.policy.include_flat_files and name.endswith(".md"):
                 self.candidates.append(
                     build_broken_candidate("", _LINK_SKIPPED, name, is_flat=True)
                 )
             return
-        target = self._resolve_link(where)
+        target = self._resolve_link(path)
         if target is _LINK_OUTSIDE and self._may_follow_outside(step):
-            target = self._resolve_outside_link(where)
+            target = self._resolve_outside_link(path)
         if isinstance(target, Finding):
-            self._reject_link(step, where, target)
+            self._reject_link(step, path, target)
             return
         try:
             with folder_at(target) as folder:
@@ -538,31 +527,29 @@ class _FolderWalker:
         is_checked = self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
         if is_checked and finding is _LINK_SKIPPED:
             if step.depth > 1 and not os.path.lexists(f"{link_path}/{SKILL_MD}"):
-                message = "passed over: a link to a folder without SKILL.md"
+                message = "skipped: a link to a folder without SKILL.md"
                 self._report(Code.SKIPPED, message, step.path)
                 return
             finding = _LINK_NOT_CHECKED
         self.candidates.append(build_broken_candidate(step.path, finding, ""))
 
     def _may_follow_outside(self, step: _FolderStep) -> bool:
-        """Whether a link may lead out of the roots: if allowed, and if it is itself inside."""
+        """Whether a link may point outside the roots; links outside may not."""
         if not self.root.follow_links:
             return False
-        where = self.root.real_path if step.real_folder is None else step.real_folder.path
-        return any(is_inside(where, base) for base in self.real_roots)
+        path = self.root.real_path if step.real_folder is None else step.real_folder.path
+        return any(is_inside(path, base) for base in self.real_roots)
 
     def _resolve_link(self, link_path: str) -> FolderHandle | Finding:
-        """The place inside the roots that a link leads to, or why it is not followed."""
+        """Return the target of a link inside the roots, or why it is not followed."""
         if not os.path.exists(link_path):
             return _LINK_BROKEN
-        is_followed = (
-            self.root.follow_links or self.policy.link_policy is not LinkPolicy.DO_NOT_FOLLOW
-        )
-        if not is_followed and not is_volume_link_path(link_path):
+        is_ignored = self.policy.link_policy is LinkPolicy.DO_NOT_FOLLOW
+        if is_ignored and not self.root.follow_links and not is_volume_link_path(link_path):
             return _LINK_SKIPPED
         try:
             real = os.path.realpath(link_path)
-        except OSError:  # it vanished in between
+        except OSError:  # removed in between
             return _LINK_BROKEN
         for base in self.real_roots:
             if is_inside(real, base):
@@ -572,7 +559,7 @@ class _FolderWalker:
         return _LINK_OUTSIDE
 
     def _resolve_outside_link(self, link_path: str) -> FolderHandle | Finding:
-        """The folder outside of the roots that a link leads to."""
+        """Return the target of a link outside the roots, and allow links into it."""
         try:
             real = os.path.realpath(link_path)
         except OSError:
@@ -598,9 +585,9 @@ class _FolderWalker:
             return None
 
     def _parent_name(self, path: str) -> str:
-        """The name of the folder that the entry at `path` is in."""
-        above = path.rpartition("/")[0]
-        return above.rpartition("/")[2] if above else self._root_name()
+        """Return the name of the folder that contains the entry at `path`."""
+        parent = path.rpartition("/")[0]
+        return parent.rpartition("/")[2] if parent else self._root_name()
 
     def _reason_to_skip(self, name: str, path: str) -> str | None:
         return self.policy.reason_to_skip(name, self._parent_name(path) if name[0] == "." else "")
@@ -608,62 +595,58 @@ class _FolderWalker:
     def _is_skipped(self, name: str, path: str) -> bool:
         if name[0] not in "._" and name not in self.policy.skip_names and name.isprintable():
             return False
-        skip = self._reason_to_skip(name, path)
-        if skip is not None:
-            self._report(Code.SKIPPED, f"passed over: {skip}", path)
+        reason = self._reason_to_skip(name, path)
+        if reason is not None:
+            self._report(Code.SKIPPED, f"skipped: {reason}", path)
             return True
         if _UNSAFE_NAME.search(name):
-            message = f"the name {name!a} holds control characters or is not UTF-8"
+            message = f"the name {name!a} contains control characters or is not UTF-8"
             self._report(Code.UNSAFE_PATH, message, "", "rename it")
             return True
         return False
 
     def _is_at_folder_limit(self, folder: Folder, step: _FolderStep) -> bool:
-        """Whether this folder is one too many; counts it if not."""
-        if len(self.visited_folders) >= self.policy.max_folders:
-            bound = self.policy.max_folders
-            self._report_limit(
-                f"the search stopped after {bound} folders; what follows was not seen", step
-            )
-            return True
-        self.visited_folders.add(folder.device_and_inode())
-        return False
-
-    def _report_limit(self, message: str, step: _FolderStep) -> None:
-        hint = "name the folders that hold the skills as roots"
+        """Whether the folder limit is reached; counts the folder if not."""
+        if len(self.visited_folders) < self.policy.max_folders:
+            self.visited_folders.add(folder.device_and_inode())
+            return False
+        limit = self.policy.max_folders
+        message = f"the search stopped after {limit} folders; the rest was not searched"
+        hint = "name the folders that contain the skills as roots"
         self._report(Code.BOUND_REACHED, message, step.path, hint)
+        return True
 
     def _check_collisions(self, names: list[str], path: str) -> None:
         if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
             return
         from unicodedata import normalize  # noqa: PLC0415 - few folders need it
 
-        seen: dict[str, str] = {}
+        folded: dict[str, str] = {}
         for name in sorted(names):
-            other = seen.setdefault(normalize("NFC", name).casefold(), name)
+            other = folded.setdefault(normalize("NFC", name).casefold(), name)
             if other != name:
                 message = f"{other!r} and {name!r} are one name on some systems"
                 self._report(Code.CASE_COLLISION, message, path, "rename one of them")
 
-    def _add_candidate(self, found: Candidate | RawHead) -> None:
-        if isinstance(found, Candidate):
-            self.candidates.append(found)
+    def _add_candidate(self, candidate: Candidate | RawHead) -> None:
+        if isinstance(candidate, Candidate):
+            self.candidates.append(candidate)
             return
-        self.pending_heads.append(found)
+        self.pending_heads.append(candidate)
         if len(self.pending_heads) >= _BATCH_SIZE:
             self.parse_pending()
 
     def parse_pending(self) -> None:
-        """Parse the heads that were read since the last time."""
+        """Parse the heads that were read since the last call."""
         if not self.pending_heads:
             return
-        # Where everything is known, nothing is parsed and the parser need not be loaded.
+        # Imported here: a scan from the head cache never needs the parser.
         from skillhall._internal.sources.folder.candidate_parser import parse_candidate  # noqa: PLC0415
 
-        keys = self.key_case
+        key_case = self.key_case
         self.candidates += [
-            parse_candidate(raw, keys, keep_signature=self.keep_signatures)
-            for raw in self.pending_heads
+            parse_candidate(head, key_case, keep_signature=self.keep_signatures)
+            for head in self.pending_heads
         ]
         self.pending_heads.clear()
         if self.progress is not None:
@@ -679,11 +662,11 @@ class _FolderWalker:
     def _report(self, code: Code, message: str, path: str, hint: str = "") -> None:
         self._add_finding(Finding(code, message, hint=hint, path=self._absolute_path(path)))
 
-    def _add_finding(self, found: Finding) -> None:
-        """Keep a finding; of the bounds, the first one says enough."""
-        is_bound = found.code is Code.BOUND_REACHED
-        if not is_bound or not any(other.code is found.code for other in self.findings):
-            self.findings.append(found)
+    def _add_finding(self, finding: Finding) -> None:
+        """Add a finding; only the first about a limit is kept."""
+        is_limit = finding.code is Code.BOUND_REACHED
+        if not is_limit or not any(other.code is finding.code for other in self.findings):
+            self.findings.append(finding)
 
     def _real_path(self, step: _FolderStep) -> str:
         return step.real_folder.path if step.real_folder else self._absolute_path(step.path)
@@ -693,14 +676,14 @@ class _FolderWalker:
 
 
 def _to_location(base: str, real: str) -> FolderHandle | Finding:
-    """A real path as a place below a root, unless it is never part of a skill."""
-    below = os.path.relpath(real, base)
-    parts = [] if below == os.curdir else below.split(os.sep)
+    """Return the location of a real path below a root, unless it is always skipped."""
+    relative = os.path.relpath(real, base)
+    parts = [] if relative == os.curdir else relative.split(os.sep)
     if not ALWAYS_SKIPPED.isdisjoint(parts):
         return _LINK_SKIPPED
     return FolderHandle(base, "/".join(to_stable_parts(base, parts)))
 
 
 def _to_absolute_location(real: str) -> FolderHandle | Finding:
-    """A real path as a place below the file system's own root, so that no name may be a link."""
+    """Return the location of a real path from `/`, so that no part of it may be a link."""
     return _to_location(os.path.splitdrive(real)[0] + os.sep, real)

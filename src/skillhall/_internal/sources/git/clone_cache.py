@@ -1,10 +1,10 @@
-"""Copies of git repositories, one per repository and token, each used by one process at a time.
+"""Cache of git clones, one per repository and token, with locks between processes.
 
 ```text
-<cache>/git/<key>/lock              held while the copy is used
-<cache>/git/<key>/repository        bare: commits and trees, and the files of skills that were read
-<cache>/git/<key>/new               one that is being made; swept if it was left behind
-<cache>/git/<key>/seen/<ref>        the commit that the ref had when it was last read in full
+<cache>/git/<key>/lock              locked while the clone is in use
+<cache>/git/<key>/repository        bare clone: commits, trees, and files of skills that were read
+<cache>/git/<key>/new               clone in progress; removed if it was interrupted
+<cache>/git/<key>/seen/<ref>        commit of the ref at its last complete read
 ```
 
 Git inherits the lock. If its reader is killed, git runs on for a while, and the next reader waits
@@ -33,37 +33,37 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LOCK_POLL_INTERVAL = 0.05  # seconds between two looks at a lock
+_LOCK_POLL_INTERVAL = 0.05  # seconds
 _LEFTOVER_PATTERNS = ("objects/pack/tmp_*", "objects/tmp_*", "*.lock", "refs/skillhall/*.lock")
 
 
 class CachedRef(NamedTuple):
-    """The commit that a ref had, and when that was so."""
+    """Commit of a ref at the time it was checked."""
 
     commit: str
-    checked_at: float  # seconds since 1970
+    checked_at: float  # Unix time
 
 
 @dataclass(frozen=True, slots=True)
 class CachedClone:
-    """The copy of one repository, while we hold its lock."""
+    """Cached clone of one repository. Its lock must be held."""
 
     folder: str
     lock: int  # its descriptor, for git to inherit
 
     @property
     def repository_path(self) -> str:
-        """Where the copy is, or will be."""
+        """Path of the clone, which may not exist yet."""
         return os.path.join(self.folder, "repository")
 
     @property
     def exists(self) -> bool:
-        """Whether there is a copy."""
+        """Whether there is a clone."""
         return os.path.isdir(self.repository_path)
 
     @contextlib.contextmanager
     def replace_clone(self) -> Iterator[str]:
-        """A place for a new copy; it takes the old one's place if all goes well."""
+        """Yield the path for a new clone, which replaces the old one on success."""
         new = os.path.join(self.folder, "new")
         _remove_tree(new)
         try:
@@ -74,36 +74,36 @@ class CachedClone:
             _remove_tree(new)
 
     def read_ref(self, ref: str) -> CachedRef | None:
-        """What is known about a ref."""
+        """Return the cached commit of a ref."""
         try:
             with open(os.path.join(self.folder, "seen", ref_file_name(ref)), "rb") as file:
-                found = json.loads(file.read(1000))
-            seen = CachedRef(str(found["commit"]), float(found["when"]))
+                record = json.loads(file.read(1000))
+            cached = CachedRef(str(record["commit"]), float(record["when"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return seen if is_commit_id(seen.commit) else None
+        return cached if is_commit_id(cached.commit) else None
 
     def record_ref(self, ref: str, commit: str) -> None:
-        """Remember the commit of a ref, which was read in full. Raises: OSError."""
-        seen = json.dumps({"ref": ref, "commit": commit, "when": time.time()})
+        """Record the commit of a ref after a complete read. Raises: OSError."""
+        record = json.dumps({"ref": ref, "commit": commit, "when": time.time()})
         with (
             WritableFolder(self.folder) as folder,
-            folder.open_folder("seen", create=True) as notes,
+            folder.open_folder("seen", create=True) as refs,
         ):
-            notes.write_file(ref_file_name(ref), seen.encode())
+            refs.write_file(ref_file_name(ref), record.encode())
 
     def forget_ref(self, ref: str) -> None:
-        """Drop what is known about a ref that is gone."""
+        """Remove the record of a ref that no longer exists."""
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self.folder, "seen", ref_file_name(ref)))
 
     def remove_leftovers(self) -> None:
-        """Remove what an interrupted run left; without any good commit, remove everything."""
+        """Remove files of an interrupted run; without a recorded ref, the clone itself."""
         _remove_tree(os.path.join(self.folder, "new"))
         for pattern in _LEFTOVER_PATTERNS:
-            for left in glob.glob(os.path.join(glob.escape(self.repository_path), pattern)):
+            for path in glob.glob(os.path.join(glob.escape(self.repository_path), pattern)):
                 with contextlib.suppress(OSError):
-                    os.unlink(left)
+                    os.unlink(path)
         if not self._has_recorded_refs():
             _remove_tree(self.repository_path)
 
@@ -114,7 +114,7 @@ class CachedClone:
 
 
 def ref_file_name(ref: str) -> str:
-    """A name for what is kept about a ref, which may hold slashes."""
+    """Return the file name for a ref, which may contain slashes."""
     return hashlib.sha256(ref.encode()).hexdigest()[:32]
 
 
@@ -123,15 +123,15 @@ def _remove_tree(folder: str) -> None:
 
 
 def is_cached(cache_directory: str, key: str) -> bool:
-    """Whether something is kept under the key."""
+    """Whether there is a cache folder for the key."""
     return os.path.isdir(os.path.join(cache_directory, "git", key))
 
 
 @contextlib.contextmanager
 def lock_clone(cache_directory: str, key: str, deadline: float) -> Iterator[CachedClone]:
-    """The copy under `key`, for us alone; a failure leaves no more than was there before.
+    """Lock the clone of a key; a failed read leaves no new files behind.
 
-    Raises: TimeoutError if others use it for too long, OSError.
+    Raises: TimeoutError if another process holds the lock past the deadline, OSError.
     """
     folder = os.path.join(cache_directory, "git", key)
     try:
@@ -145,15 +145,15 @@ def lock_clone(cache_directory: str, key: str, deadline: float) -> Iterator[Cach
                 raise
             finally:
                 if not cache.exists:
-                    # Whoever waits for this lock notices that it is gone, and asks again.
+                    # A process waiting for this lock notices that its file is gone and retries.
                     _remove_tree(folder)
     finally:
-        with contextlib.suppress(OSError):  # others keep copies there
+        with contextlib.suppress(OSError):  # not empty: other clones are cached
             os.rmdir(os.path.dirname(folder))
 
 
 def delete_clone(cache_directory: str, key: str) -> None:
-    """Remove what is kept under the key, unless somebody uses it."""
+    """Delete the clone of a key, unless it is in use."""
     folder = os.path.join(cache_directory, "git", key)
     if os.path.isdir(folder):
         with contextlib.suppress(OSError), _lock_folder(folder, time.monotonic()):
@@ -191,7 +191,7 @@ def _acquire_lock(descriptor: int, deadline: float) -> None:
 
 
 def _is_lock_current(descriptor: int, path: str) -> bool:
-    """Whether the lock that we hold is the one that others would ask for."""
+    """Whether the locked file is still the one at `path`."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
     except FileNotFoundError:

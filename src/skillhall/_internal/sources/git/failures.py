@@ -1,4 +1,4 @@
-"""Why git failed: known by a few stable texts of its own English, and told in our words."""
+"""Failures of git commands, classified by git's English messages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.git.remote import Remote
 
-_MAX_SHOWN = 300  # characters of git's own words
-_MAX_EXAMINED = 4096  # characters of them that are looked at: the last ones
+_MAX_SHOWN = 300  # characters of git's message
+_MAX_EXAMINED = 4096  # characters at the end of git's output
 
 
 class GitFailureKind(Enum):
-    """A kind of failure; the text is part of what git says."""
+    """Kind of failure; the value is a pattern in git's output, tried in this order."""
 
     REF_NOT_FOUND = r"couldn't find remote ref|not our ref|no such remote ref"
     REPOSITORY_NOT_FOUND = (
@@ -49,62 +49,62 @@ class GitFailureKind(Enum):
     UNKNOWN = r""
 
 
-_PATTERNS = [(trouble, re.compile(trouble.value, re.IGNORECASE)) for trouble in GitFailureKind]
+_PATTERNS = [(kind, re.compile(kind.value, re.IGNORECASE)) for kind in GitFailureKind]
 _PROBLEMS = {
-    GitFailureKind.MOVED: "it redirects to another address",
-    GitFailureKind.FORBIDDEN: "it does not let us in",
-    GitFailureKind.HOST_KEY: "its key is not among the known hosts",
-    GitFailureKind.UNREACHABLE: "it cannot be reached",
-    GitFailureKind.CERTIFICATE: "its certificate is not valid",
-    GitFailureKind.CONNECTION_LOST: "the connection to it broke",
-    GitFailureKind.FSCK_FAILED: "git's own checks refuse what it sends",
-    GitFailureKind.COMMIT_FETCH_UNSUPPORTED: "it gives no single commits",
+    GitFailureKind.MOVED: "it redirects to another URL",
+    GitFailureKind.FORBIDDEN: "access is forbidden",
+    GitFailureKind.HOST_KEY: "its host key is not in known_hosts",
+    GitFailureKind.UNREACHABLE: "the connection failed",
+    GitFailureKind.CERTIFICATE: "invalid certificate",
+    GitFailureKind.CONNECTION_LOST: "the connection was lost",
+    GitFailureKind.FSCK_FAILED: "git rejected its objects (fsck)",
+    GitFailureKind.COMMIT_FETCH_UNSUPPORTED: "it does not serve single commits",
 }
 _HINTS = {
-    GitFailureKind.MOVED: "use the repository's present address",
+    GitFailureKind.MOVED: "use the repository's new URL",
     GitFailureKind.FORBIDDEN: "check that you may read the repository",
-    GitFailureKind.HOST_KEY: "connect to it once with ssh, and check its key",
-    GitFailureKind.CERTIFICATE: "check the address, and the certificates of this system",
-    GitFailureKind.FSCK_FAILED: "the repository has files that could harm: tell its owner",
+    GitFailureKind.HOST_KEY: "connect to it once with ssh and verify its key",
+    GitFailureKind.CERTIFICATE: "check the URL, and the certificates of this system",
+    GitFailureKind.FSCK_FAILED: "the repository has unsafe objects: contact its owner",
     GitFailureKind.COMMIT_FETCH_UNSUPPORTED: "name a branch or tag",
 }
 
 
 class GitCommandError(Exception):
-    """A run of git against a remote that failed."""
+    """Failed git command of a remote operation."""
 
     def __init__(self, stderr: str) -> None:
         super().__init__()
-        # What a host says in passing is no failure of ours.
+        # Lines from the host are not errors of git; a host could fake any of them.
         lines = re.split(r"[\r\n]+", stderr[-_MAX_EXAMINED:])
         self.stderr = "\n".join(line for line in lines if not line.startswith("remote: "))
-        self.kind = next(t for t, pattern in _PATTERNS if pattern.search(self.stderr))
+        self.kind = next(kind for kind, pattern in _PATTERNS if pattern.search(self.stderr))
 
 
 def to_source_error(failure: GitCommandError, remote: Remote, source_text: str) -> SkillhallError:
-    """The error that callers meet; `text` names what was asked for."""
-    trouble, host = failure.kind, remote.endpoint.authority
-    if trouble in (GitFailureKind.REF_NOT_FOUND, GitFailureKind.REPOSITORY_NOT_FOUND):
+    """Return the source error for a failed git command."""
+    kind, host = failure.kind, remote.endpoint.authority
+    if kind in (GitFailureKind.REF_NOT_FOUND, GitFailureKind.REPOSITORY_NOT_FOUND):
         return SourceNotFound(source_text)
-    if trouble is GitFailureKind.RATE_LIMITED:
+    if kind is GitFailureKind.RATE_LIMITED:
         return RateLimited(host, DEFAULT_RETRY_AFTER)
-    if trouble is GitFailureKind.TIMED_OUT:
-        return SourceTimedOut(host, "it takes too long")
-    if trouble is GitFailureKind.AUTHENTICATION:
+    if kind is GitFailureKind.TIMED_OUT:
+        return SourceTimedOut(host, "the request timed out")
+    if kind is GitFailureKind.AUTHENTICATION:
         return _build_authentication_error(remote)
-    said = f"git says: {redact_git_output(failure.stderr, remote.token)}"
-    error = SourceUnavailable(host, _PROBLEMS.get(trouble, said))
-    error.hint = _HINTS.get(trouble, error.hint)
+    message = f"git failed: {redact_git_output(failure.stderr, remote.token)}"
+    error = SourceUnavailable(host, _PROBLEMS.get(kind, message))
+    error.hint = _HINTS.get(kind, error.hint)
     return error
 
 
 def _build_authentication_error(remote: Remote) -> SourceUnavailable:
     endpoint = remote.endpoint
     if remote.token is not None:
-        error = SourceUnavailable(endpoint.authority, "it does not accept the token")
+        error = SourceUnavailable(endpoint.authority, "it rejected the token")
         error.hint = "check that the token is valid, and that it may read the repository"
         return error
-    problem = "it asks for credentials: the repository is private, or not there"
+    problem = "it asks for credentials: the repository is private or does not exist"
     error = SourceUnavailable(endpoint.authority, problem)
     if remote.has_withheld_credentials:
         error.hint = "if it is private, the operator can add it to SKILLHALL_GIT_TOKEN_REPOS"
@@ -116,11 +116,11 @@ def _build_authentication_error(remote: Remote) -> SourceUnavailable:
 
 
 def redact_git_output(stderr: str, token: Secret | None) -> str:
-    """The last thing that git said, on one line, without secrets, paths of ours or controls."""
+    """Return git's last message on one line, without secrets, local paths and controls."""
     for secret in (token.reveal(), encode_basic_auth(token)) if token is not None else ():
         stderr = stderr.replace(secret, "***")
     lines = [line for line in stderr[-_MAX_EXAMINED:].splitlines() if line.strip()]
     line = next((line for line in reversed(lines) if line.startswith("fatal: ")), "")
     line = (line or "".join(lines[-1:])).removeprefix("fatal: ")[:_MAX_SHOWN]
-    plain = "".join(c if c.isprintable() else "?" for c in line)
-    return without_credentials(re.sub(r"(?<![\w:/])/[^\s':]+", "…", plain)) or "nothing"
+    printable = "".join(c if c.isprintable() else "?" for c in line)
+    return without_credentials(re.sub(r"(?<![\w:/])/[^\s':]+", "…", printable)) or "no message"

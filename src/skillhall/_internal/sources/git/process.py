@@ -1,7 +1,7 @@
-"""The git program: the one place that starts it, bare of everybody's configuration, and bounded.
+"""Git processes: isolated from user configuration, with limits. Started only here.
 
-Nothing of the caller's environment reaches git but where its programs are. Each run has a session
-of its own, so that what git itself starts ends with it.
+Git gets none of the caller's environment except the path of its programs. Each run has its own
+session, so that processes started by git can be killed with it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,20 @@ from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-MIN_GIT_VERSION = (
-    2,
-    39,
-)  # `http.curloptResolve` is of 2.37, and 2.39 is the oldest that we test with
-_POLL_INTERVAL = 0.1  # seconds between looks at the clock and the disk
-_SHUTDOWN_TIMEOUT = 5.0  # seconds until the streams of a process that was ended are at their end
+# `http.curloptResolve` needs 2.37; 2.39 is the oldest version that we test.
+MIN_GIT_VERSION = (2, 39)
+_POLL_INTERVAL = 0.1  # seconds between checks of the limits
+_SHUTDOWN_TIMEOUT = 5.0  # seconds until the streams of a killed process are closed
 _CHUNK = 64 * 1024  # bytes
-_MAX_STDERR = 16 * 1024  # bytes of what git says that are kept: its end
+_MAX_STDERR = 16 * 1024  # bytes at the end of git's output
 _MAX_STDOUT = 64 * 1024 * 1024  # bytes; the paths of a repository with half a million files
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _PROGRESS = re.compile(r"(?:remote: )?([A-Z][A-Za-z -]{2,40}): +(?:\d+% \((\d+)/(\d+)\)|(\d+))")
 _NO_HOME = "/nonexistent"
 
-GitProgress: TypeAlias = "Callable[[str, int, int], None]"  # what is done, how much, of how much
+GitProgress: TypeAlias = "Callable[[str, int, int], None]"  # step, completed, total
 
-# Each refuses something that a repository, a host or a person's own configuration could ask for.
+# Each disables a feature that a repository, a host or a user's configuration could exploit.
 _CONFIGURATION = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -52,11 +50,11 @@ _CONFIGURATION = (
     "fetch.unpackLimit=1",  # one pack per fetch, never thousands of files
     "transfer.fsckObjects=true",
     "transfer.bundleURI=false",
-    # A header with a token would follow a redirect to any host.
+    # Git would send the header with the token to the target of a redirect.
     "http.followRedirects=false",
     "http.proxy=",
     "http.lowSpeedLimit=1",  # bytes a second
-    "http.lowSpeedTime=30",  # seconds; also ends a git whose starter was killed
+    "http.lowSpeedTime=30",  # seconds; also ends a git whose parent process was killed
     "gc.auto=0",
     "maintenance.auto=false",
     "safe.bareRepository=explicit",
@@ -68,7 +66,7 @@ _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # empty: nobody is asked, not even by another program
+    "GIT_ASKPASS": "",  # empty: never prompt, not even through another program
     "SSH_ASKPASS": "",
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_ALLOW_PROTOCOL": "none",
@@ -80,19 +78,19 @@ _ENVIRONMENT = {
 
 
 class GitTimedOut(Exception):
-    """A run that was ended because its time was over."""
+    """Git was killed because its deadline passed."""
 
 
 class GitLimitExceeded(Exception):
-    """A run that was ended because it wrote too much."""
+    """Git was killed because it wrote too much."""
 
 
 class GitNotAvailable(Exception):
-    """There is no git here, or one that is too old to be told which address to call."""
+    """Git is not installed, or too old to be pinned to an IP address."""
 
 
 class GitResult(NamedTuple):
-    """How a run ended, what it printed, and the end of what it said."""
+    """Exit code, output, and the end of the error output."""
 
     exit_code: int
     stdout: bytes
@@ -101,27 +99,27 @@ class GitResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GitRunLimits:
-    """How long a run may take, and how much it may write."""
+    """Limits on the time and output of a run."""
 
     deadline: float  # on the monotonic clock
-    max_stdout: int = _MAX_STDOUT  # bytes on standard output
-    measured_folder: str = ""  # whose files are counted
-    max_folder_size: int = 0  # bytes that they may have
+    max_stdout: int = _MAX_STDOUT  # bytes
+    measured_folder: str = ""
+    max_folder_size: int = 0  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class GitRunOptions:
-    """What one run has besides its arguments; the environment may hold secrets."""
+    """Options of a run, besides its arguments; the environment may contain secrets."""
 
     configuration: Sequence[str] = ()
     environment: Mapping[str, str] | None = None
-    stdin: bytes | None = None  # on standard input
+    stdin: bytes | None = None
     progress: GitProgress | None = None
     lock: int | None = None  # a locked descriptor: it stays locked until git has ended, too
 
 
 def is_git_available() -> bool:
-    """Whether there is a git that is new enough."""
+    """Whether a supported version of git is installed."""
     program = shutil.which("git")
     return program is not None and _read_git_version(program) >= MIN_GIT_VERSION
 
@@ -129,7 +127,7 @@ def is_git_available() -> bool:
 @cache
 def _read_git_version(program: str) -> tuple[int, int]:
     try:
-        done = subprocess.run(  # noqa: S603 - git, found on PATH
+        result = subprocess.run(  # noqa: S603 - git, found on PATH
             [program, "version"],
             env=_build_environment(program, {}),
             stdin=subprocess.DEVNULL,
@@ -139,8 +137,8 @@ def _read_git_version(program: str) -> tuple[int, int]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0, 0
-    found = _VERSION.match(done.stdout)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = _VERSION.match(result.stdout)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def run_git(
@@ -149,9 +147,9 @@ def run_git(
     limits: GitRunLimits,
     options: GitRunOptions = GitRunOptions(),  # noqa: B008 - frozen
 ) -> GitResult:
-    """Run git on a repository, named by its path and by nothing else, to its end.
+    """Run git on the repository at a path and wait for its end.
 
-    Raises: OutOfTime, OutOfBounds, NoGit.
+    Raises: GitTimedOut, GitLimitExceeded, GitNotAvailable.
     """
     program = shutil.which("git")
     if program is None or not is_git_available():
@@ -160,9 +158,9 @@ def run_git(
         word for pair in (*_CONFIGURATION, *options.configuration) for word in ("-c", pair)
     ]
     command = [program, f"--git-dir={repository}", "--no-pager", *configuration, *arguments]
-    with _open_stdin(options.stdin) as given:
+    with _open_stdin(options.stdin) as stdin:
         environment = _build_environment(program, options.environment or {})
-        process = _start(command, environment, given, options.lock)
+        process = _start(command, environment, stdin, options.lock)
         try:
             return _ProcessMonitor(process, limits, options.progress).run_to_end()
         finally:
@@ -175,7 +173,7 @@ def _build_environment(program: str, extra: Mapping[str, str]) -> dict[str, str]
 
 
 def _system_variables() -> dict[str, str]:
-    # Windows opens no socket without it.
+    # Windows cannot open sockets without it.
     return {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {}
 
 
@@ -201,7 +199,7 @@ def _start(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=os.path.dirname(command[0]),  # a folder that is no repository of anyone's
+            cwd=os.path.dirname(command[0]),  # a folder outside of any repository
             start_new_session=True,
             pass_fds=inherited,
         )
@@ -210,7 +208,7 @@ def _start(
 
 
 def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
-    """Make sure that neither git nor anything that it started is left."""
+    """Kill git and all processes that it started."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
@@ -220,11 +218,11 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-_OutputChunk: TypeAlias = tuple[bool, bytes]  # whether it is standard output; empty at the end
+_OutputChunk: TypeAlias = tuple[bool, bytes]  # whether from stdout; no bytes at the end
 
 
 class _ProcessMonitor:
-    """Reads both streams of a process while it keeps to its bounds."""
+    """Reads both streams of a process and enforces its limits."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], limits: GitRunLimits, progress: GitProgress | None
@@ -236,10 +234,10 @@ class _ProcessMonitor:
         self._stdout: list[bytes] = []
         self._stdout_size = 0
         self._stderr_tail = b""
-        self._partial_line = b""  # of a line that has not ended
+        self._partial_line = b""
 
     def run_to_end(self) -> GitResult:
-        """The end of the run. Raises: OutOfTime, OutOfBounds."""
+        """Wait for the end of the run. Raises: GitTimedOut, GitLimitExceeded."""
         streams = (self._process.stdout, True), (self._process.stderr, False)
         readers = [
             self._start_reader(stream, is_out=is_out) for stream, is_out in streams if stream
@@ -263,8 +261,8 @@ class _ProcessMonitor:
     def _start_reader(self, stream: IO[bytes], *, is_out: bool) -> threading.Thread:
         def read() -> None:
             with stream:
-                while piece := os.read(stream.fileno(), _CHUNK):
-                    self._chunks.put((is_out, piece))
+                while chunk := os.read(stream.fileno(), _CHUNK):
+                    self._chunks.put((is_out, chunk))
             self._chunks.put((is_out, b""))
 
         thread = threading.Thread(target=read, daemon=True)
@@ -272,15 +270,15 @@ class _ProcessMonitor:
         return thread
 
     def _consume_output(self, open_streams: int) -> None:
-        look = time.monotonic()
+        next_check = time.monotonic()
         while open_streams:
             with contextlib.suppress(queue.Empty):
-                is_out, piece = self._chunks.get(timeout=_POLL_INTERVAL)
-                open_streams -= not piece
-                self._handle_chunk(piece, is_out=is_out)
-            if time.monotonic() >= look:
+                is_out, chunk = self._chunks.get(timeout=_POLL_INTERVAL)
+                open_streams -= not chunk
+                self._handle_chunk(chunk, is_out=is_out)
+            if time.monotonic() >= next_check:
                 self._check_limits()
-                look = time.monotonic() + _POLL_INTERVAL
+                next_check = time.monotonic() + _POLL_INTERVAL
 
     def _handle_chunk(self, chunk: bytes, *, is_out: bool) -> None:
         if not is_out:
@@ -293,16 +291,16 @@ class _ProcessMonitor:
         self._stdout.append(chunk)
 
     def _report_progress(self, chunk: bytes) -> None:
-        """Pass on how far git says that it is."""
+        """Report git's progress messages."""
         if self._progress is None:
             return
         *lines, self._partial_line = re.split(
             rb"[\r\n]", (self._partial_line + chunk)[-_MAX_STDERR:]
         )
         for line in lines:
-            if found := _PROGRESS.match(line[:200].decode(errors="replace")):
-                what, done, total, count = found.groups()
-                self._progress(what, int(done or count), int(total or 0))
+            if match := _PROGRESS.match(line[:200].decode(errors="replace")):
+                step, completed, total, count = match.groups()
+                self._progress(step, int(completed or count), int(total or 0))
 
     def _check_limits(self) -> None:
         if time.monotonic() > self._limits.deadline:
@@ -310,19 +308,16 @@ class _ProcessMonitor:
         self._check_folder_size()
 
     def _check_folder_size(self) -> None:
-        bounds = self._limits
-        if (
-            bounds.measured_folder
-            and measure_folder(bounds.measured_folder) > bounds.max_folder_size
-        ):
+        folder = self._limits.measured_folder
+        if folder and measure_folder(folder) > self._limits.max_folder_size:
             raise GitLimitExceeded
 
 
 def measure_folder(folder: str) -> int:
-    """The bytes of the files in a folder and below it."""
+    """Return the total size of a folder's files in bytes."""
     size = 0
-    for above, _, files in os.walk(folder):
+    for parent, _, files in os.walk(folder):
         for name in files:
-            with contextlib.suppress(OSError):  # git removes files as it goes
-                size += os.lstat(os.path.join(above, name)).st_size
+            with contextlib.suppress(OSError):  # git removes temporary files while it runs
+                size += os.lstat(os.path.join(parent, name)).st_size
     return size

@@ -1,6 +1,6 @@
-"""The far end of a git connection: who it is, how git is told to reach exactly it, with what token.
+"""Git remotes: verified addresses, credentials, and the git configuration to use them.
 
-The host is looked up once and judged here; git is given the address and looks nothing up itself.
+The host is resolved and checked once, here; git gets the IP address and resolves nothing itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skillhall._internal.net.addresses import (
 )
 from skillhall._internal.net.connection import NetworkSettings, limit_resolver
 from skillhall._internal.net.fetch import fetch
-from skillhall._internal.net.url import WebUrl, checked_characters
+from skillhall._internal.net.url import WebUrl, authority_of, checked_characters
 from skillhall._internal.sources.ref import GITHUB_HOST, GitRef
 from skillhall.errors import SourceRejected, SourceUnavailable
 
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.git.process import GitProgress
 
 _MIB = 1024 * 1024
-_MAX_REDIRECT_RESPONSE = (
-    32 * _MIB
-)  # bytes; a host that redirects may name all its branches at the new place
+_MAX_REDIRECT_RESPONSE = 32 * _MIB  # bytes; the new URL may list all branches
 _SSH_PORT = 22
 _SSH = re.compile(r"ssh://(?:([A-Za-z_][\w.-]*)@)?([^/@]+?)(?::([0-9]{1,5}))?/(?!-).+", re.ASCII)
 _SCP = re.compile(r"([A-Za-z_][\w.-]*)@([^/:@]+)():(?!-).+", re.ASCII)
@@ -44,36 +42,34 @@ _REFS = "/info/refs"
 
 @dataclass(frozen=True, slots=True)
 class GitLimits:
-    """How long reading a repository may take, and how many bytes may come."""
+    """Limits on the time and size of reading a repository."""
 
-    total_seconds: float = 120.0  # seconds
+    total_seconds: float = 120.0
     max_bytes: int = 500 * _MIB
 
 
 @dataclass(frozen=True, slots=True)
 class GitAccess:
-    """What git may reach, with which tokens, and where copies are kept."""
+    """Address policy, credentials and cache directory for git."""
 
     cache_directory: str
     policy: AddressPolicy = PUBLIC_ONLY
     tokens: Mapping[str, Secret] = field(default_factory=dict)  # by host, or host:port
     limits: GitLimits = GitLimits()
     resolve: Resolver = resolve_host
-    ca_file: str = ""  # a file with whom to trust; empty trusts whom the system trusts
-    ssh_agent_socket: str = ""  # the socket of a person's own agent, for ssh only
+    ca_file: str = ""  # trusted certificates; "" uses the system's
+    ssh_agent_socket: str = ""  # of the user's agent, for ssh only
     progress: GitProgress | None = None
     github_host: str = GITHUB_HOST  # the host that GITHUB_TOKEN is for
-    has_withheld_credentials: bool = (
-        False  # whether the operator's credentials are kept from this repository
-    )
+    has_withheld_credentials: bool = False  # credentials exist, but not for this repository
 
     def without_credentials(self) -> GitAccess:
-        """The same without tokens and keys, for a repository that a client names."""
+        """Return a copy without tokens and keys, for repositories named by clients."""
         return replace(self, tokens={}, ssh_agent_socket="", has_withheld_credentials=True)
 
 
 class Endpoint(NamedTuple):
-    """A repository's URL, taken apart."""
+    """Parsed URL of a repository."""
 
     url: str
     scheme: str
@@ -82,17 +78,16 @@ class Endpoint(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """The host, and the port if it is an unusual one."""
-        usual = {"https": 443, "http": 80, "ssh": _SSH_PORT}[self.scheme]
-        return self.host if self.port == usual else f"{self.host}:{self.port}"
+        """Host, with the port if it is not the scheme's default."""
+        return authority_of(self.host, self.port, self.scheme)
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """The checked URL of a repository. Raises: SourceRejected."""
+    """Parse and check the URL of a repository. Raises: SourceRejected."""
     checked_characters(url)
-    found = _SSH.fullmatch(url) or _SCP.fullmatch(url)
-    if found:
-        return Endpoint(url, "ssh", parse_host(found[2]), int(found[3] or _SSH_PORT))
+    match = _SSH.fullmatch(url) or _SCP.fullmatch(url)
+    if match:
+        return Endpoint(url, "ssh", parse_host(match[2]), int(match[3] or _SSH_PORT))
     web = WebUrl.parse(url)
     if web.query or web.fragment:
         raise SourceRejected("url", url, "it has a query or a fragment")
@@ -100,12 +95,12 @@ def parse_endpoint(url: str) -> Endpoint:
 
 
 def token_for(endpoint: Endpoint, access: GitAccess) -> Secret | None:
-    """The token that may be sent there; ssh has keys of its own."""
+    """Return the token for an endpoint; ssh uses keys instead."""
     return None if endpoint.scheme == "ssh" else access.tokens.get(endpoint.authority)
 
 
 def cache_key(endpoint: Endpoint, access: GitAccess) -> str:
-    """What a copy is kept under: what one token may read is nothing for another."""
+    """Return the cache key of a repository and token; tokens do not share clones."""
     token = token_for(endpoint, access)
     secret = hashlib.sha256(token.reveal().encode()).hexdigest() if token else ""
     return hashlib.sha256(f"1\n{endpoint.url}\n{secret}".encode()).hexdigest()
@@ -113,7 +108,7 @@ def cache_key(endpoint: Endpoint, access: GitAccess) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A repository that git may be sent to: its addresses were judged."""
+    """Repository whose addresses were checked."""
 
     endpoint: Endpoint
     addresses: tuple[IpAddress, ...]
@@ -124,41 +119,41 @@ class Remote:
     has_withheld_credentials: bool = False
 
     def build_configuration(self, *, partial: bool = True) -> list[str]:
-        """The settings of a run that talks to it; a partial one may lack contents of files."""
+        """Return the git configuration for this remote; `partial` omits file contents."""
         lines = [f"remote.origin.url={self.endpoint.url}"]
         lines.append(f"protocol.{self.endpoint.scheme}.allow=always")
         if partial:
             lines += ["remote.origin.promisor=true", "remote.origin.partialclonefilter=blob:none"]
         if self.endpoint.scheme != "ssh":
-            dialled = ",".join(map(str, self.addresses))
-            lines.append(f"http.curloptResolve={self.endpoint.host}:{self.endpoint.port}:{dialled}")
+            name, addresses = f"{self.endpoint.host}:{self.endpoint.port}", self.addresses
+            lines.append(f"http.curloptResolve={name}:{','.join(map(str, addresses))}")
         if self.ca_file:
             lines.append(f"http.sslCAInfo={self.ca_file}")
         return lines
 
     def build_environment(self) -> dict[str, str]:
-        """The variables of such a run: the token is here, and nowhere else."""
+        """Return the environment for this remote. Only here does the token reach git."""
         variables = {"GIT_ALLOW_PROTOCOL": self.endpoint.scheme}
         if self.endpoint.scheme == "ssh":
             variables["GIT_SSH_COMMAND"] = shlex.join(_build_ssh_command(self))
             variables |= {"SSH_AUTH_SOCK": self.ssh_agent_socket} if self.ssh_agent_socket else {}
         elif self.token is not None:
-            place = f"{self.endpoint.scheme}://{self.endpoint.authority}/"
+            # Unlike arguments, the environment is not visible to other users of the system.
+            origin = f"{self.endpoint.scheme}://{self.endpoint.authority}/"
+            header = f"Authorization: Basic {encode_basic_auth(self.token)}"
             variables["GIT_CONFIG_COUNT"] = "1"
-            variables["GIT_CONFIG_KEY_0"] = f"http.{place}.extraHeader"
-            variables["GIT_CONFIG_VALUE_0"] = (
-                f"Authorization: Basic {encode_basic_auth(self.token)}"
-            )
+            variables["GIT_CONFIG_KEY_0"] = f"http.{origin}.extraHeader"
+            variables["GIT_CONFIG_VALUE_0"] = header
         return variables
 
 
 def encode_basic_auth(token: Secret) -> str:
-    """The token as a password, in the form that hosts of git take from any user."""
+    """Encode a token as the password of a user name that git hosts accept."""
     return base64.b64encode(f"x-access-token:{token.reveal()}".encode()).decode("ascii")
 
 
 def _build_ssh_command(remote: Remote) -> list[str]:
-    """The person's own ssh, to the address that was judged; the key must be known by name."""
+    """Build the ssh command for a checked address; the host's key must be known."""
     host, port = remote.endpoint.host, remote.endpoint.port
     options = {
         "BatchMode": "yes",
@@ -168,8 +163,9 @@ def _build_ssh_command(remote: Remote) -> list[str]:
         "ForwardAgent": "no",
         "ClearAllForwardings": "yes",
         "PermitLocalCommand": "no",
-        "ControlMaster": "no",  # one that stays would outlive us
-        # A silent host ends it after 30 seconds, also if its starter was killed: git has our lock.
+        "ControlMaster": "no",  # a master connection would outlive this process
+        # A silent host ends ssh after 30 seconds, even if this process was killed: git inherits
+        # the lock on the clone.
         "ConnectTimeout": "30",
         "ServerAliveInterval": "15",
         "ServerAliveCountMax": "2",
@@ -180,9 +176,9 @@ def _build_ssh_command(remote: Remote) -> list[str]:
 def open_remote(
     endpoint: Endpoint, access: GitAccess, deadline: float, *, with_token: bool = True
 ) -> Remote:
-    """The remote behind a URL, looked up and judged.
+    """Resolve the host of an endpoint and check its addresses.
 
-    Plain http only to addresses that the policy allows by name.
+    Plain http is accepted only from networks that the policy explicitly allows.
     Raises: SourceRejected, SourceUnavailable.
     """
     resolve = limit_resolver(_build_network_settings(access, deadline))
@@ -202,23 +198,21 @@ def open_remote(
 
 
 def follow_redirect(remote: Remote, access: GitAccess, deadline: float) -> Remote:
-    """Where a host that redirects sends us, each step judged; another host sees no token.
+    """Return the remote that a redirect leads to; another host gets no token.
 
     Raises: SourceRejected, SourceUnavailable, SourceNotFound, RateLimited, TooLarge.
     """
     endpoint = remote.endpoint
-    question = f"{endpoint.url}{_REFS}?service=git-upload-pack"
-    found = fetch(
-        question,
+    result = fetch(
+        f"{endpoint.url}{_REFS}?service=git-upload-pack",
         max_bytes=_MAX_REDIRECT_RESPONSE,
         policy=access.policy,
         network=_build_network_settings(access, deadline),
     )
-    url = found.url.removesuffix(_REFS)
-    if url in (found.url, endpoint.url):
-        error = SourceUnavailable(endpoint.host, "it redirects to a place that is no repository")
-        error.hint = "use the repository's present address"
-        raise error
+    url = result.url.removesuffix(_REFS)
+    if url in (result.url, endpoint.url):
+        problem, hint = "it redirects to a URL without a repository", "use the repository's new URL"
+        raise SourceUnavailable(endpoint.host, problem, hint)
     moved = parse_endpoint(GitRef(url).url)
     is_same = (moved.scheme, moved.authority) == (endpoint.scheme, endpoint.authority)
     return open_remote(moved, access, deadline, with_token=is_same)

@@ -1,11 +1,11 @@
-"""Skills out of any git repository, by the git program and a partial copy that is kept.
+"""Skills of any git repository, read with the git program from a cached partial clone.
 
-The copy is bare: no file of a repository is ever written to a work tree, so links, filters, hooks
-and submodules have nothing to act on. First come the commit and its trees, without a single file;
-then, in one more request, the files of the skills that are wanted, read out of git's own store.
+The clone is bare: no file is ever written to a work tree, so links, filters, hooks and submodules
+have no effect. The first request fetches the commit and its trees, without files; the second one
+fetches the files of the requested skills, which are read from git's object store.
 
-A ref is looked up as git does it: a tag before a branch of the same name, `""` is the HEAD. Whole
-commit ids are pinned, and need no network once they were read; short ones are not commits here.
+A ref is resolved as git does it: a tag before a branch of the same name, `""` is HEAD. Full commit
+ids are immutable and need no network once they were read. Abbreviated ids are not supported.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.commit_tree import CommitSkill, TreeEntry
     from skillhall._internal.sources.git.clone_cache import CachedClone, CachedRef
 
-    # What of a commit's tree is wanted at a path, and what was noticed on the way.
+    # From a commit's tree and a path to the requested skills, with findings.
     _FileSelector = Callable[[list[TreeEntry], str], tuple[list[CommitSkill], list[Finding]]]
 
 T = TypeVar("T")
@@ -78,115 +78,109 @@ __all__ = [
     "to_git_ref",
 ]
 
-_NO_REPOSITORY = "/nonexistent"  # for a question that needs no repository of ours
-_SHA256_LENGTH = 64  # hexadecimal digits of an id by SHA-256
+_NO_REPOSITORY = "/nonexistent"  # for commands that need no local repository
+_SHA256_LENGTH = 64  # hexadecimal digits of a SHA-256 id
 
 
 def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> RepositorySkills:
-    """The skills at a place in a repository, of the commit that its ref has now.
+    """Read skills of a repository at the current commit of the reference's ref.
 
-    When the host cannot be asked, they are those of the last time, and marked. `text` names the
-    source. Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, TooLarge,
-    NoSkillThere, SkillNotFound; OSError if the cache cannot be written.
+    If the host is unavailable, the cached version is used and marked as stale. `source_text` names
+    the source in errors. Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited,
+    TooLarge, NoSkillThere, SkillNotFound; OSError if the cache cannot be written.
     """
 
-    def choose(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
-        return collect_skills(
-            entries, find_skills(searchable_paths(entries), path, source_text)
-        ), []
+    def select(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
+        folders = find_skills(searchable_paths(entries), path, source_text)
+        return collect_skills(entries, folders), []
 
-    found = _read_selected(
-        reference, _RepositoryClient(_check_reference(reference), access, source_text), choose
-    )
-    bundles = tuple(draft.build_bundle(found.contents) for draft in found.skills)
-    return RepositorySkills(bundles, found.commit, found.ref, found.stale)
+    client = _RepositoryClient(_check_reference(reference), access, source_text)
+    result = _read_selected(reference, client, select)
+    bundles = tuple(skill.build_bundle(result.contents) for skill in result.skills)
+    return RepositorySkills(bundles, result.commit, result.ref, result.stale)
 
 
 def read_git_level(
     reference: GitRef, access: GitAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """What a scan of the one level below the reference's path looks at, of the ref's commit.
+    """Read the files of `collect_level` one level below the reference's path.
 
-    Raises: as `read_git`, but for skills that are missing.
+    Raises: as `read_git`, except for missing skills.
     """
 
-    def choose(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
+    def select(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
         return collect_level(entries, path, policy, source_text)
 
-    found = _read_selected(
-        reference, _RepositoryClient(_check_reference(reference), access, source_text), choose
-    )
-    files, findings = build_level(found.skills, found.contents)
-    return FileTree(
-        files, found.commit, (*found.findings, *findings), found.stale, found.checked_at
-    )
+    client = _RepositoryClient(_check_reference(reference), access, source_text)
+    result = _read_selected(reference, client, select)
+    files, findings = build_level(result.skills, result.contents)
+    findings = [*result.findings, *findings]
+    return FileTree(files, result.commit, tuple(findings), result.stale, result.checked_at)
 
 
 def to_git_ref(reference: GitHubRef | GitRef, github_url: str) -> GitRef:
-    """The reference for git; `github_url` is where repositories of GitHub are."""
+    """Return the reference for git; `github_url` is the base URL of GitHub repositories."""
     if isinstance(reference, GitRef):
         return reference
-    place = f"{github_url}/{reference.owner}/{reference.repository}.git"
-    return GitRef(place, reference.path, reference.ref)
+    url = f"{github_url}/{reference.owner}/{reference.repository}.git"
+    return GitRef(url, reference.path, reference.ref)
 
 
 class _CommitFiles(NamedTuple):
-    """What was wanted of a commit, with the files' bytes by id."""
+    """Selected skills of a commit, with the files' bytes by object id."""
 
     skills: list[CommitSkill]
     findings: list[Finding]
     contents: Mapping[str, bytes]
     commit: str
-    ref: str  # the one of the readings that it was
-    checked_at: float  # when the ref had this commit, in seconds since 1970
+    ref: str  # of the interpretation that exists
+    checked_at: float  # Unix time when the ref had this commit
     stale: str = ""
 
 
 def _read_selected(
     reference: GitRef, client: _RepositoryClient, select: _FileSelector
 ) -> _CommitFiles:
-    access = client.access
-    key, base = cache_key(client.endpoint, access), access.cache_directory
-    if not (is_commit_id(reference.ref) and is_cached(base, key)):
+    key, directory = cache_key(client.endpoint, client.access), client.access.cache_directory
+    if not (is_commit_id(reference.ref) and is_cached(directory, key)):
         client.check_host()
-    asked = time.time()
+    requested_at = time.time()
     try:
-        with lock_clone(base, key, client.deadline) as cache:
-            return _CachedRepositoryReader(reference, client, cache, asked, select).read()
+        with lock_clone(directory, key, client.deadline) as cache:
+            return _CachedRepositoryReader(reference, client, cache, requested_at, select).read()
     except TimeoutError:
-        raise SourceTimedOut(
-            client.endpoint.authority, "others are reading it for too long"
-        ) from None
+        problem = "another process is reading it for too long"
+        raise SourceTimedOut(client.endpoint.authority, problem) from None
 
 
 def resolve_commit(reference: GitRef, access: GitAccess) -> str:
-    """The commit that the ref has now; nothing is kept.
+    """Return the current commit of the reference's ref, without caching.
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited.
     """
-    line = _RepositoryClient(_check_reference(reference), access, reference.text)
+    client = _RepositoryClient(_check_reference(reference), access, reference.text)
     if is_commit_id(reference.ref):
         return reference.ref
-    store = line.open_store(_NO_REPOSITORY)
+    store = client.open_store(_NO_REPOSITORY)
     try:
-        for reading in reference.interpretations():
-            found = line.call_remote(partial(store.resolve_remote_ref, ref=reading.ref))
-            if found is not None:
-                return found
+        for ref in reference.interpretations():
+            commit = client.call_remote(partial(store.resolve_remote_ref, ref=ref.ref))
+            if commit is not None:
+                return commit
     except GitCommandError as failure:
-        raise line.to_source_error(failure) from None
+        raise client.to_source_error(failure) from None
     raise SourceNotFound(reference.text)
 
 
 def _check_reference(reference: GitRef) -> Endpoint:
-    """The repository's URL, if it and the ref are what they seem. Raises: SourceRejected."""
+    """Check the ref and return the parsed URL. Raises: SourceRejected."""
     if reference.ref and not is_valid_ref(reference.ref):
-        raise SourceRejected("ref", reference.text, "git has no such names for refs")
+        raise SourceRejected("ref", reference.text, "its ref is not valid")
     return parse_endpoint(reference.url)
 
 
 class _RepositoryClient:
-    """The way to one repository, and the time that is left; looked up when it is first needed."""
+    """Client of one repository with a deadline; resolves the host on first use."""
 
     def __init__(self, endpoint: Endpoint, access: GitAccess, source_text: str) -> None:
         self.endpoint = endpoint
@@ -197,23 +191,23 @@ class _RepositoryClient:
         self._lookup_error: SourceUnavailable | None = None
 
     def check_host(self) -> None:
-        """Refuse hosts that we do not call, before anything is made. Raises: SourceRejected."""
+        """Reject disallowed hosts before a cache folder is created. Raises: SourceRejected."""
         try:
             self._remote = open_remote(self.endpoint, self.access, self.deadline)
         except SourceUnavailable as error:
-            self._lookup_error = error  # an older copy may do
+            self._lookup_error = error  # raised later, if there is no cached version
 
     def open_store(self, folder: str, lock: int | None = None) -> ObjectStore:
-        """A repository on our disk that is filled over this line, and the lock on it."""
+        """Return the local object store in `folder`; git inherits the lock on it."""
         size, progress = self.access.limits.max_bytes, self.access.progress
         return ObjectStore(
             folder, self.endpoint.authority, self.source_text, self.deadline, size, progress, lock
         )
 
     def call_remote(self, operation: Callable[[Remote], T]) -> T:
-        """What the repository answers, at its new place if it has moved.
+        """Call `operation` with the remote; if the repository has moved, at its new URL.
 
-        Raises: GitFailed, and as `read_git` does.
+        Raises: GitCommandError, and as `read_git`.
         """
         remote = self._open_remote()
         try:
@@ -225,7 +219,7 @@ class _RepositoryClient:
         return operation(self._remote)
 
     def to_source_error(self, failure: GitCommandError) -> SkillhallError:
-        """The error for a question that failed."""
+        """Return the source error for a failed git command."""
         return to_source_error(failure, self._open_remote(), self.source_text)
 
     def _open_remote(self) -> Remote:
@@ -238,37 +232,36 @@ class _RepositoryClient:
     def _follow_move(self, remote: Remote) -> Remote:
         try:
             return follow_redirect(remote, self.access, self.deadline)
-        except (SourceNotFound, TooLarge):  # without a token, private ones are not seen
-            raise to_source_error(
-                GitCommandError("returned error: 301"), remote, self.source_text
-            ) from None
+        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
+            moved = GitCommandError("returned error: 301")
+            raise to_source_error(moved, remote, self.source_text) from None
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedRepositoryReader:
-    """One reading of a repository, with its copy locked."""
+    """Reads a repository through its locked cached clone."""
 
     reference: GitRef
     client: _RepositoryClient
     cache: CachedClone
-    requested_at: float  # seconds since 1970
+    requested_at: float  # Unix time
     select: _FileSelector
 
     def read(self) -> _CommitFiles:
-        """The skills. Raises: as `read_git` does."""
+        """Read the selected files. Raises: as `read_git`."""
         pinned = self._read_pinned()
         if pinned is not None:
             return pinned
         try:
             return self._read_current()
         except (SourceUnavailable, RateLimited) as error:
-            older = self._read_stale(error)
-            if older is None:
+            stale = self._read_stale(error)
+            if stale is None:
                 raise
-            return older
+            return stale
 
     def _read_pinned(self) -> _CommitFiles | None:
-        """The skills of a commit that never changes, if it is here."""
+        """Read a full commit id from the cache, if it is there."""
         ref = self.reference.ref
         if not is_commit_id(ref) or self.cache.read_ref(ref) is None:
             return None
@@ -278,123 +271,113 @@ class _CachedRepositoryReader:
             return None
 
     def _read_current(self) -> _CommitFiles:
-        """The skills of today."""
-        for reading in self.reference.interpretations():
+        """Fetch and read the current commit."""
+        for ref in self.reference.interpretations():
             try:
-                return self._read_ref(reading)
+                return self._read_ref(ref)
             except GitCommandError as failure:
                 if failure.kind is not GitFailureKind.REF_NOT_FOUND:
                     raise self.client.to_source_error(failure) from None
-                self.cache.forget_ref(reading.ref)
+                self.cache.forget_ref(ref.ref)
         raise SourceNotFound(self.client.source_text)
 
     def _read_ref(self, ref: GitRef) -> _CommitFiles:
         commit = self._fetch_commit(ref.ref)
         try:
-            found = self._read_commit(ref, commit)
+            result = self._read_commit(ref, commit)
         except CorruptRepository:
-            found = self._read_from_new_clone(ref)
+            result = self._read_from_new_clone(ref)
         except (NoSkillThere, SkillNotFound, SourceNotFound, SourceRejected):
             self.cache.record_ref(ref.ref, commit)
             raise
-        for known in {ref.ref, found.commit}:  # a lock asks for the commit itself
-            self.cache.record_ref(known, found.commit)
-        return found
+        for name in {ref.ref, result.commit}:  # lock files refer to the commit
+            self.cache.record_ref(name, result.commit)
+        return result
 
     def _read_from_new_clone(self, ref: GitRef) -> _CommitFiles:
-        """The skills out of a new copy; the old one is damaged."""
+        """Read from a new clone, because the cached one is damaged."""
         try:
             return self._read_commit(ref, self._fetch_into_new_clone(ref.ref))
         except CorruptRepository:
             host = self.client.endpoint.authority
-            raise SourceUnavailable(host, "what it sends is not whole") from None
+            raise SourceUnavailable(host, "the fetched repository is incomplete") from None
 
     def _fetch_commit(self, ref: str) -> str:
-        """The commit of a ref, fetched."""
-        seen = self.cache.read_ref(ref)
-        if (
-            seen is not None
-            and self.requested_at <= seen.checked_at <= time.time()
-            and self.cache.exists
-        ):
-            return seen.commit  # somebody else asked while we waited for them
+        """Fetch a ref and return its commit."""
+        cached = self.cache.read_ref(ref)
+        is_fresh = cached is not None and self.requested_at <= cached.checked_at <= time.time()
+        if cached is not None and is_fresh and self.cache.exists:
+            return cached.commit  # another process fetched it while we waited for the lock
         store = self.client.open_store(self.cache.repository_path, self.cache.lock)
         if not self.cache.exists or store.measure_size() > self.client.access.limits.max_bytes:
             return self._fetch_into_new_clone(ref)
         try:
-            return self.client.call_remote(
-                partial(store.fetch_commit, ref=ref, ref_name=ref_file_name(ref))
-            )
+            operation = partial(store.fetch_commit, ref=ref, ref_name=ref_file_name(ref))
+            return self.client.call_remote(operation)
         except CorruptRepository:
             return self._fetch_into_new_clone(ref)
         except GitCommandError as failure:
             if failure.kind not in (GitFailureKind.UNKNOWN, GitFailureKind.HASH_FORMAT_MISMATCH):
                 raise
-        return self._fetch_into_new_clone(
-            ref
-        )  # whether our copy or the host is at fault shows there
+        # The cached clone may be the cause; if not, the new clone fails as well.
+        return self._fetch_into_new_clone(ref)
 
     def _fetch_into_new_clone(self, ref: str) -> str:
-        """The commit of a ref, fetched into a copy that is new."""
+        """Fetch a ref into a new clone and return its commit."""
         with self.cache.replace_clone() as folder:
             store = self.client.open_store(folder, self.cache.lock)
-            question = partial(store.fetch_commit, ref=ref, ref_name=ref_file_name(ref))
+            operation = partial(store.fetch_commit, ref=ref, ref_name=ref_file_name(ref))
             store.create(use_sha256=is_commit_id(ref) and len(ref) == _SHA256_LENGTH)
             try:
-                return self.client.call_remote(question)
+                return self.client.call_remote(operation)
             except GitCommandError as failure:
                 if failure.kind is not GitFailureKind.HASH_FORMAT_MISMATCH:
                     raise
             store.create(use_sha256=True)
-            return self.client.call_remote(question)
+            return self.client.call_remote(operation)
 
     def _read_stale(self, error: SkillhallError) -> _CommitFiles | None:
-        """The skills of the last time, if they are still here."""
-        for reading in self.reference.interpretations():
-            seen = self.cache.read_ref(reading.ref)
-            if seen is None:
+        """Read the cached version, if there is one."""
+        for ref in self.reference.interpretations():
+            cached = self.cache.read_ref(ref.ref)
+            if cached is None:
                 continue
             try:
-                found = self._read_commit(reading, seen.commit)
+                result = self._read_commit(ref, cached.commit)
             except (CorruptRepository, GitCommandError, SourceUnavailable, RateLimited):
                 return None
-            return found._replace(
-                stale=_format_stale_reason(error, seen), checked_at=seen.checked_at
-            )
+            reason = _format_stale_reason(error, cached)
+            return result._replace(stale=reason, checked_at=cached.checked_at)
         return None
 
     def _read_commit(self, ref: GitRef, commit: str) -> _CommitFiles:
-        """The skills of a commit. Raises: Damaged, GitFailed, and as `read_git` does."""
+        """Read a commit. Raises: CorruptRepository, GitCommandError, and as `read_git`."""
         store = self.client.open_store(self.cache.repository_path, self.cache.lock)
         entries = store.list_tree(commit)
-        drafts, findings = self.select(entries, ref.path)
-        sizes = self._fetch_sizes(store, ref.ref, {entry.id for entry in iterate_files(drafts)})
-        for draft in drafts:
-            draft.apply_size_limits(sizes)
+        skills, findings = self.select(entries, ref.path)
+        sizes = self._fetch_sizes(store, ref.ref, {entry.id for entry in iterate_files(skills)})
+        for skill in skills:
+            skill.apply_size_limits(sizes)
         limit = self.client.access.limits.max_bytes
-        # A file that is there often comes once, and is written as often as it is there.
-        if sum(sizes[entry.id] for entry in iterate_files(drafts)) > limit:
+        # Identical files are fetched once but written many times, so the sum can be much larger.
+        if sum(sizes[entry.id] for entry in iterate_files(skills)) > limit:
             raise TooLarge(self.client.source_text, limit)
-        contents = store.read_contents(
-            {entry.id: sizes[entry.id] for entry in iterate_files(drafts)}
-        )
-        return _CommitFiles(drafts, findings, contents, commit, ref.ref, time.time())
+        contents = store.read_contents({e.id: sizes[e.id] for e in iterate_files(skills)})
+        return _CommitFiles(skills, findings, contents, commit, ref.ref, time.time())
 
     def _fetch_sizes(self, store: ObjectStore, ref: str, ids: set[str]) -> dict[str, int]:
-        """The sizes of files, which are fetched if they are not here."""
+        """Return the sizes of files; missing files are fetched."""
         missing = ids - store.read_sizes(ids).keys()
         if missing:
             try:
                 self.client.call_remote(partial(store.fetch_blobs, ids=missing))
             except GitCommandError as failure:
-                if failure.kind not in (
-                    GitFailureKind.COMMIT_FETCH_UNSUPPORTED,
-                    GitFailureKind.REF_NOT_FOUND,
-                ):
+                # These hosts cannot send single files, so the complete commit is fetched.
+                kinds = (GitFailureKind.COMMIT_FETCH_UNSUPPORTED, GitFailureKind.REF_NOT_FOUND)
+                if failure.kind not in kinds:
                     raise
-                self.client.call_remote(
-                    partial(store.fetch_all_files, ref=ref, ref_name=ref_file_name(ref))
-                )
+                operation = partial(store.fetch_all_files, ref=ref, ref_name=ref_file_name(ref))
+                self.client.call_remote(operation)
         sizes = store.read_sizes(ids)
         if ids - sizes.keys():
             raise CorruptRepository
@@ -402,5 +385,5 @@ class _CachedRepositoryReader:
 
 
 def _format_stale_reason(error: SkillhallError, cached_ref: CachedRef) -> str:
-    when = datetime.fromtimestamp(cached_ref.checked_at, UTC)
-    return f"{error}; this copy is of {when:%Y-%m-%d %H:%M} UTC"
+    time_of_check = datetime.fromtimestamp(cached_ref.checked_at, UTC)
+    return f"{error}; cached version of {time_of_check:%Y-%m-%d %H:%M} UTC"

@@ -1,7 +1,7 @@
-"""Which repositories a server's own git tokens may be sent to: those that its operator names.
+"""Token scope: the repositories that a server's git tokens may be sent to.
 
-Clients of a server name repositories too: in a query, in an import, as one to follow. If the
-operator's tokens went there, every client could read whatever the operator may read.
+Clients of a server can name repositories too: in a query, an import or a followed repository. If
+these got the operator's tokens, every client could read the operator's private repositories.
 """
 
 from __future__ import annotations
@@ -19,63 +19,64 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
 
 TOKEN_REPOS_VARIABLE = "SKILLHALL_GIT_TOKEN_REPOS"  # noqa: S105 - not a secret
-_WILDCARD = "/*"  # every repository below an address
+_WILDCARD = "/*"  # every repository below a URL
 
 
 class TokenScope(NamedTuple):
-    """The operator's repositories, by their addresses."""
+    """URLs of the operator's repositories."""
 
     repositories: frozenset[str] = frozenset()
-    url_prefixes: tuple[str, ...] = ()  # addresses whose repositories are all meant, with a slash
+    url_prefixes: tuple[str, ...] = ()  # of wildcards, with a final slash
 
     @classmethod
     def from_settings(cls, settings: Settings) -> TokenScope:
-        """The configured repository, and those in the variable. Raises: ConfigInvalid."""
-        repositories, parents = _configured_repositories(settings), []
+        """Collect the configured repositories. Raises: ConfigInvalid."""
+        repositories, prefixes = _configured_repositories(settings), []
         for text in settings.server.git_token_repos:
-            full = text if ":" in text else f"{settings.github_url}/{text}"
-            address = _normalize_url(full.removesuffix(_WILDCARD))
-            if not address:
-                problem = f"{text[:200]!r} is not the https address of a repository"
+            pattern = text if ":" in text else f"{settings.github_url}/{text}"
+            url = _normalize_url(pattern.removesuffix(_WILDCARD))
+            if not url:
+                problem = f"{text[:200]!r} is not the https URL of a repository"
                 hint = "use https://host/owner/repo, or https://host/owner/* for all of an owner"
                 raise ConfigInvalid(TOKEN_REPOS_VARIABLE, problem, hint)
-            if full.endswith(_WILDCARD):
-                parents.append(f"{address}/")
+            if pattern.endswith(_WILDCARD):
+                prefixes.append(f"{url}/")
             else:
-                repositories.add(address)
-        return cls(frozenset(repositories), tuple(parents))
+                repositories.add(url)
+        return cls(frozenset(repositories), tuple(prefixes))
 
     def includes(self, url: str) -> bool:
         """Whether tokens may be sent to the repository at this URL."""
-        address = _normalize_url(url)
-        return address in self.repositories or address.startswith(self.url_prefixes)
+        url = _normalize_url(url)
+        return url in self.repositories or url.startswith(self.url_prefixes)
 
 
 def reject_ssh(url: str, source_text: str) -> None:
-    """Raises: SourceRejected for ssh, which would use the keys of the server's own user."""
+    """Reject ssh, which would use the keys of the server's user. Raises: SourceRejected."""
     if parse_endpoint(url).scheme == "ssh":
-        raise SourceRejected("scheme", source_text, "'ssh' is for the operator only", "use https")
+        problem = "'ssh' is reserved for the operator"
+        raise SourceRejected("scheme", source_text, problem, "use https")
 
 
 def _configured_repositories(settings: Settings) -> set[str]:
-    found = set()
+    urls = set()
     if settings.prompts.repo:
         with suppress(SourceRejected):  # reported where the setting is used
             allowed = bool(settings.allowed_networks)
             reference = parse_source_ref(settings.prompts.repo, allow_loopback_http=allowed)
             if isinstance(reference, GitHubRef | GitRef):
-                found.add(_normalize_url(to_git_ref(reference, settings.github_url).url))
-    return found - {""}
+                urls.add(_normalize_url(to_git_ref(reference, settings.github_url).url))
+    return urls - {""}
 
 
 def _normalize_url(url: str) -> str:
-    """One spelling for each repository; empty for addresses that servers may read differently."""
+    """Normalize the URL of a repository; "" if servers may interpret it differently."""
     try:
         web = WebUrl.parse(url)
     except SourceRejected:
         return ""
     path = web.path.rstrip("/").removesuffix(".git")
     segments = path.split("/")[1:]
-    if "%" in path or not segments or not all(one.strip(".") for one in segments):
+    if "%" in path or not segments or not all(segment.strip(".") for segment in segments):
         return ""
     return f"{web.scheme}://{web.authority}{path}"

@@ -1,4 +1,4 @@
-"""Questions to GitHub's API about one repository, and what its answers mean for a person."""
+"""Client of GitHub's REST API for one repository."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.archive.tar_format import TarMember
 
-ARCHIVE_TIMEOUT = 120.0  # seconds for an archive
+ARCHIVE_TIMEOUT = 120.0  # seconds
 _MAX_ARCHIVE = 500 * 1024 * 1024  # bytes, packed
 _UNAUTHORIZED, _EMPTY_REPOSITORY, _NO_SUCH_REF = 401, 409, 422
 
 
 @dataclass(frozen=True, slots=True)
 class GitHubAccess:
-    """Where GitHub's API is, how it is reached, and what is kept of its answers."""
+    """URL, credentials, network settings and cache directory for GitHub's API."""
 
     api_url: str
     policy: AddressPolicy = PUBLIC_ONLY
     tokens: Mapping[str, Secret] = field(default_factory=dict)  # by host, as in the settings
-    cache_directory: str = ""  # nothing is kept without one
+    cache_directory: str = ""  # "" disables the cache
     network: NetworkSettings = NetworkSettings(total=ARCHIVE_TIMEOUT)  # noqa: RUF009 - frozen
-    progress: DownloadProgress | None = None  # told while an archive comes
+    progress: DownloadProgress | None = None  # of an archive
 
     @property
     def authority(self) -> str:
-        """The API's host, as tokens are listed under it. Raises: SourceRejected."""
+        """The API's host and port, which select the token. Raises: SourceRejected."""
         return WebUrl.parse(self.api_url).authority
 
     @property
@@ -58,22 +58,22 @@ class GitHubAccess:
 
 @dataclass(frozen=True, slots=True)
 class GitHubClient:
-    """The API as far as one repository goes; `text` is how the person wrote its name."""
+    """API client of one repository; `source_text` names it in errors."""
 
     access: GitHubAccess
     repository: str  # owner/repo
     source_text: str
-    offline_error: SkillhallError | None = None  # why nothing is asked any more
+    offline_error: SkillhallError | None = None  # raised instead of any request
 
     @property
     def host(self) -> str:
-        """The host, for messages."""
+        """The host, for error messages."""
         return WebUrl.parse(self.access.api_url).host
 
     def get(
         self, target: str, options: FetchOptions, max_bytes: int, *, ref: str = ""
     ) -> FetchResult:
-        """The answer to one question; `ref` is what it is about. Raises: Source errors."""
+        """Fetch an API resource; `ref` is named in errors. Raises: Source errors."""
         network = self.access.network
         with self._translate_errors(ref):
             return fetch(
@@ -86,7 +86,7 @@ class GitHubClient:
 
     @contextmanager
     def open_archive(self, commit: str) -> Iterator[Iterator[TarMember]]:
-        """What is in the archive of a commit, while it comes. Raises: as `ask`, ArchiveRejected."""
+        """Stream the archive of a commit. Raises: as `get`, ArchiveRejected."""
         opened = open_stream(
             self._build_url(f"tarball/{commit}"),
             max_bytes=_MAX_ARCHIVE,
@@ -95,13 +95,12 @@ class GitHubClient:
             network=self.access.network,
         )
         with self._translate_errors(commit), opened as stream:
-            intake = ArchiveExtraction(self.repository, 0, REPOSITORY_LIMITS)
-            yield iterate_tar_members(
-                intake.gunzip_stream(stream.iterate_with_progress(self.access.progress)), intake
-            )
+            extraction = ArchiveExtraction(self.repository, 0, REPOSITORY_LIMITS)
+            chunks = stream.iterate_with_progress(self.access.progress)
+            yield iterate_tar_members(extraction.gunzip_stream(chunks), extraction)
 
     def build_not_found_error(self, ref: str) -> SourceNotFound:
-        """The error for a repository, or something in it, that is not there for us."""
+        """Return the error for a missing or private repository or ref."""
         hint = (
             "check the spelling, and that the token in GITHUB_TOKEN may read it"
             if self.access.token
@@ -110,8 +109,8 @@ class GitHubClient:
         return SourceNotFound(f"{self.repository}@{ref}" if ref else self.repository, hint)
 
     def build_malformed_response_error(self) -> SourceUnavailable:
-        """The error for an answer that makes no sense."""
-        return SourceUnavailable(self.host, "its answer cannot be read")
+        """Return the error for an unexpected response."""
+        return SourceUnavailable(self.host, "the response is malformed")
 
     def _build_url(self, target: str) -> str:
         if self.offline_error is not None:
@@ -122,10 +121,8 @@ class GitHubClient:
         try:
             return replace(options, token=self.access.token)
         except ValueError:
-            problem = "the token for it is not a line of ASCII characters"
-            raise SourceUnavailable(
-                self.host, problem, "check GITHUB_TOKEN", status=_UNAUTHORIZED
-            ) from None
+            problem, hint = "the token is not a line of ASCII characters", "check GITHUB_TOKEN"
+            raise SourceUnavailable(self.host, problem, hint, status=_UNAUTHORIZED) from None
 
     @contextmanager
     def _translate_errors(self, ref: str) -> Iterator[None]:
@@ -148,5 +145,5 @@ class GitHubClient:
             return NoSkillThere(self.source_text)
         if error.status == _UNAUTHORIZED and self.access.token and "token" not in error.problem:
             hint = "check GITHUB_TOKEN: it may be mistyped, expired or revoked"
-            return SourceUnavailable(error.host, "it refuses the token", hint, status=error.status)
+            return SourceUnavailable(error.host, "it rejected the token", hint, status=error.status)
         return error

@@ -1,7 +1,7 @@
-"""What GitHub answered, kept on disk: for conditional requests, and for when it does not answer.
+"""Disk cache of GitHub responses, for conditional requests and for outages.
 
-Every name is a hash that the token is part of: what one credential read is not found with another.
-It is a cache: whatever is missing, damaged or cannot be written counts as not being there.
+Every file name is a hash that includes the token, so that tokens do not share entries. Entries that
+are missing, damaged or not writable are cache misses, never errors.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from skillhall.errors import NotAFile, TooLarge
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CAPACITY = 64 * 1024 * 1024  # bytes of all that is kept
-_MAX_ENTRY_SIZE = CAPACITY // 2  # bytes of one answer
+CAPACITY = 64 * 1024 * 1024  # bytes
+_MAX_ENTRY_SIZE = CAPACITY // 2  # bytes
 _MAX_UNPACKED_SIZE = 4 * CAPACITY  # bytes
-_MIN_DISK_SIZE = 4096  # bytes; what a file takes on most disks, however small it is
+_MIN_DISK_SIZE = 4096  # bytes; the block size of most file systems
 _DIGEST_SIZE = hashlib.sha256().digest_size
 _FOLDER = "github"
 
 
 class GitHubCache:
-    """The answers that one credential had from one server; nothing without a directory."""
+    """Cached responses for one server and token; disabled without a directory."""
 
     def __init__(self, directory: str, server: str, token: str) -> None:
         self._path = os.path.join(directory, _FOLDER) if directory else ""
         self._key_prefix = f"{server}\0{token}"
 
     def read(self, kind: str, *key: str) -> bytes | None:
-        """What was written under that key, if it is still whole."""
+        """Return the entry of a key, if it is intact."""
         if not self._path:
             return None
         try:
@@ -47,7 +47,7 @@ class GitHubCache:
         return _unpack(data)
 
     def write(self, kind: str, *key: str, data: bytes) -> None:
-        """Keep an answer, all or nothing."""
+        """Write an entry atomically."""
         packed = zlib.compress(data, 1)
         packed = hashlib.sha256(packed).digest() + packed
         if not self._path or len(packed) > _MAX_ENTRY_SIZE or len(data) > _MAX_UNPACKED_SIZE:
@@ -58,23 +58,23 @@ class GitHubCache:
                 folder.write_file(self._file_name(kind, key), packed, 0o600)
 
     def evict(self, capacity: int = CAPACITY) -> None:
-        """Remove what was written first until the rest fits."""
+        """Remove the oldest entries until the rest fits."""
         if not self._path:
             return
         with contextlib.suppress(OSError), WritableFolder(self._path) as folder:
             for _, size, name in sorted(self._list_files(), reverse=True):
                 capacity -= size
                 if capacity < 0:
-                    with contextlib.suppress(OSError):  # another process was faster
+                    with contextlib.suppress(OSError):  # removed by another process
                         folder.remove(name)
 
     def _list_files(self) -> Iterator[tuple[int, int, str]]:
         with contextlib.closing(open_root(self._path)) as folder:
             for name, _ in folder.list_entries():
                 with contextlib.suppress(OSError):
-                    found = folder.stat(name)
-                    if stat.S_ISREG(found.st_mode):
-                        yield found.st_mtime_ns, max(found.st_size, _MIN_DISK_SIZE), name
+                    status = folder.stat(name)
+                    if stat.S_ISREG(status.st_mode):
+                        yield status.st_mtime_ns, max(status.st_size, _MIN_DISK_SIZE), name
 
     def _file_name(self, kind: str, key: tuple[str, ...]) -> str:
         return hashlib.sha256("\0".join((self._key_prefix, kind, *key)).encode()).hexdigest()

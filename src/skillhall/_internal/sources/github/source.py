@@ -1,7 +1,7 @@
-"""Skills in a repository on GitHub, without git: by its API and its archives.
+"""Skills of GitHub repositories, read without git from GitHub's API and archives.
 
-What a commit holds is told by its tree, and every file must have the hash that the tree gives it.
-Nothing of the archive's own names, modes or sizes is believed.
+The tree of a commit lists its files, and every file is verified against its hash in the tree.
+Names, modes and sizes in the archive are not trusted.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.ref import GitHubRef
 
 _MIB = 1024 * 1024
-_MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub itself cuts trees at 7 MiB
-_MAX_LEVEL = 500 * _MIB  # bytes of the files of one level, as by git
-_MAX_SINGLE_FETCHES = 8  # files that are asked for one by one
-# Repositories can keep files out of archives, or have them changed there (.gitattributes).
-_MAX_MISSING = 32  # files that an archive may lack
-_MAX_PARALLEL_REQUESTS = 4  # requests
+_MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub truncates trees at 7 MiB
+_MAX_LEVEL = 500 * _MIB  # bytes of the files of one level; the limit of git sources
+_MAX_SINGLE_FETCHES = 8  # more files are read from an archive
+# .gitattributes can exclude files from archives or change them there.
+_MAX_MISSING = 32
+_MAX_PARALLEL_REQUESTS = 4
 _SHA = "application/vnd.github.sha"
 _JSON = "application/vnd.github+json"
 _RAW = "application/vnd.github.raw+json"
@@ -64,45 +64,45 @@ _SERVER_ERROR = 500
 def read_github(
     reference: GitHubRef, access: GitHubAccess, *, source_text: str
 ) -> RepositorySkills:
-    """The skills that the reference names; `text` is how the person wrote it.
+    """Read the skills of a reference; `source_text` names it in errors.
 
-    An older copy is given if GitHub does not answer, or asks to wait: see `Snapshot.stale`.
+    If GitHub is unavailable or rate limited, the cached version is used: see `stale`.
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere,
     SkillNotFound, ArchiveRejected, TooLarge.
     """
     reader = _open_reader(reference, access, source_text)
     try:
-        commit, reading = reader.resolve()
-        snapshot = reader.read_skills(commit, reading)
+        commit, ref = reader.resolve()
+        skills = reader.read_skills(commit, ref)
     except (SourceUnavailable, RateLimited) as error:
         if not _is_temporary(error):
             raise
         return reader.read_stale_skills(error)
-    reader.record_success(commit, reading.path)
-    return snapshot
+    reader.record_success(commit, ref.path)
+    return skills
 
 
 def read_github_level(
     reference: GitHubRef, access: GitHubAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """What a scan of the one level below the reference's path looks at, of the ref's commit.
+    """Read the files of `collect_level` one level below the reference's path.
 
-    Raises: as `read_github`, but for skills that are missing.
+    Raises: as `read_github`, except for missing skills.
     """
     reader = _open_reader(reference, access, source_text)
     try:
-        commit, reading = reader.resolve()
-        tree = reader.read_level(commit, reading, policy)
+        commit, ref = reader.resolve()
+        tree = reader.read_level(commit, ref, policy)
     except (SourceUnavailable, RateLimited) as error:
         if not _is_temporary(error):
             raise
         return reader.read_stale_level(error, policy)
-    reader.record_success(commit, reading.path)
+    reader.record_success(commit, ref.path)
     return tree
 
 
 def resolve_github_commit(reference: GitHubRef, access: GitHubAccess) -> str:
-    """The commit that the ref has now.
+    """Return the current commit of the reference's ref.
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere.
     """
@@ -118,26 +118,24 @@ def _open_reader(
 
 
 def _is_temporary(error: SourceUnavailable | RateLimited) -> bool:
-    """Whether it is a fault of the moment. A refusal is not: what was shown may be closed now."""
+    """Whether a cached version may be served. Not after a 4xx: access may be revoked."""
     status = 0 if isinstance(error, RateLimited) else error.status
     return status == 0 or status >= _SERVER_ERROR
 
 
 @dataclass(frozen=True, slots=True)
 class _GitHubRepositoryReader:
-    """One repository, for as long as it is read."""
+    """Reads one repository through the API and the cache."""
 
     reference: GitHubRef
     api: GitHubClient
     cache: GitHubCache
 
-    # Commits
-
     def resolve(self) -> tuple[str, GitHubRef]:
-        """The commit, and what the reference means; the branch of a page may have slashes."""
-        for reading in self.reference.interpretations():
+        """Return the commit and the interpretation of the reference that exists."""
+        for ref in self.reference.interpretations():
             try:
-                return self._resolve_commit(reading.ref), reading
+                return self._resolve_commit(ref.ref), ref
             except SourceNotFound:
                 continue
         raise self.api.build_not_found_error(self.reference.ref)
@@ -145,177 +143,167 @@ class _GitHubRepositoryReader:
     def _resolve_commit(self, ref: str) -> str:
         if is_commit_id(ref):
             return ref
-        kept = _load_pair(self.cache.read("ref", self.api.repository, ref), "etag", "commit")
-        etag, known = kept or ("", "")
+        cached = _load_pair(self.cache.read("ref", self.api.repository, ref), "etag", "commit")
+        etag, commit = cached or ("", "")
         target = f"commits/{quote(ref or 'HEAD')}"
-        answer = self.api.get(target, FetchOptions(etag, accept=_SHA), _MIB, ref=ref)
-        commit = known if answer.is_not_modified else answer.data.decode("ascii", "replace").strip()
+        result = self.api.get(target, FetchOptions(etag, accept=_SHA), _MIB, ref=ref)
+        if not result.is_not_modified:
+            commit = result.data.decode("ascii", "replace").strip()
         if not is_commit_id(commit):
             raise self.api.build_malformed_response_error()
-        if answer.etag and not answer.is_not_modified:
-            self._cache_values("ref", self.api.repository, ref, etag=answer.etag, commit=commit)
+        if result.etag and not result.is_not_modified:
+            self._cache_values("ref", self.api.repository, ref, etag=result.etag, commit=commit)
         return commit
 
-    # Trees
-
     def _read_tree(self, commit: str) -> Sequence[TreeEntry]:
-        kept = self.cache.read("tree", self.api.repository, commit)
-        if kept is not None:
+        cached = self.cache.read("tree", self.api.repository, commit)
+        if cached is not None:
             try:
-                return load_tree(kept)
+                return load_tree(cached)
             except (ValueError, TypeError):
-                pass  # as good as not kept
+                pass  # a damaged entry is a cache miss
         target = f"git/trees/{commit}?recursive=1"
-        answer = self.api.get(target, FetchOptions(accept=_JSON), _MAX_TREE, ref=commit)
+        result = self.api.get(target, FetchOptions(accept=_JSON), _MAX_TREE, ref=commit)
         try:
-            entries, truncated = parse_tree(answer.data)
+            entries, is_truncated = parse_tree(result.data)
         except ValueError:
             raise self.api.build_malformed_response_error() from None
-        if truncated:
+        if is_truncated:
             entries = self._read_tree_from_archive(commit)
         self.cache.write("tree", self.api.repository, commit, data=dump_tree(entries))
         return entries
 
     def _read_tree_from_archive(self, commit: str) -> list[TreeEntry]:
-        """The tree of a repository that is too large for one answer."""
+        """Build the tree of a large repository, whose API response is truncated."""
         with self.api.open_archive(commit) as members:
             return [_build_entry(member) for member in members]
 
-    # Files
-
-    def read_skills(self, commit: str, reading: GitHubRef) -> RepositorySkills:
-        """The skills at the reading's path in a commit."""
+    def read_skills(self, commit: str, ref: GitHubRef) -> RepositorySkills:
+        """Read the skills at the reference's path in a commit."""
         entries = self._read_tree(commit)
-        folders = find_skills(searchable_paths(entries), reading.path, self.api.source_text)
-        drafts = collect_skills(entries, folders)
-        contents = self._read_limited_contents(commit, drafts, DEFAULT_ARCHIVE_LIMITS.total)
-        bundles = tuple(draft.build_bundle(contents) for draft in drafts)
-        return RepositorySkills(bundles, commit, reading.ref)
+        folders = find_skills(searchable_paths(entries), ref.path, self.api.source_text)
+        skills = collect_skills(entries, folders)
+        contents = self._read_limited_contents(commit, skills, DEFAULT_ARCHIVE_LIMITS.total)
+        bundles = tuple(skill.build_bundle(contents) for skill in skills)
+        return RepositorySkills(bundles, commit, ref.ref)
 
-    def read_level(self, commit: str, reading: GitHubRef, policy: ScanPolicy) -> FileTree:
-        """The files of the one level below the reading's path in a commit."""
-        text = self.api.source_text
-        drafts, noticed = collect_level(self._read_tree(commit), reading.path, policy, text)
-        contents = self._read_limited_contents(commit, drafts, _MAX_LEVEL)
-        files, findings = build_level(drafts, contents)
-        return FileTree(files, commit, (*noticed, *findings), checked_at=time.time())
+    def read_level(self, commit: str, ref: GitHubRef, policy: ScanPolicy) -> FileTree:
+        """Read the files one level below the reference's path in a commit."""
+        entries, text = self._read_tree(commit), self.api.source_text
+        skills, level_findings = collect_level(entries, ref.path, policy, text)
+        contents = self._read_limited_contents(commit, skills, _MAX_LEVEL)
+        files, findings = build_level(skills, contents)
+        return FileTree(files, commit, (*level_findings, *findings), checked_at=time.time())
 
     def _read_limited_contents(
         self, commit: str, skills: Sequence[CommitSkill], limit: int
     ) -> dict[str, bytes]:
-        """The bytes of all files, by their ids. Raises: TooLarge, and as `_contents` does."""
-        for draft in skills:
-            draft.apply_size_limits()
+        """Read files within limits. Raises: TooLarge, and as `_read_contents`."""
+        for skill in skills:
+            skill.apply_size_limits()
         if sum(_entry_size(entry) for entry in iterate_files(skills)) > limit:
             raise TooLarge(self.api.source_text, limit)
         return self._read_contents(commit, skills)
 
     def _read_contents(self, commit: str, skills: Sequence[CommitSkill]) -> dict[str, bytes]:
-        """The bytes of all files, by their ids. Raises: SourceUnavailable if one is missing."""
-        kept = {draft.folder: self._read_cached_files(draft) for draft in skills}
-        contents = {sha: data for files in kept.values() for sha, data in files.items()}
+        """Return the files' bytes by object id. Raises: SourceUnavailable if one is missing."""
+        cached = {skill.folder: self._read_cached_files(skill) for skill in skills}
+        contents = {sha: data for files in cached.values() for sha, data in files.items()}
         missing = _find_missing(skills, contents)
         if len(missing) > _MAX_SINGLE_FETCHES:
             contents |= self._read_from_archive(commit, skills, set(missing))
             missing = _find_missing(skills, contents)
         if len(missing) > _MAX_MISSING:
-            raise SourceUnavailable(
-                self.api.host, f"its archive lacks {len(missing)} files of {self.api.repository}"
-            )
-        contents |= self._fetch_blobs(missing.values())
-        for draft in skills:
-            if not kept[draft.folder]:
-                self._cache_files(draft, contents)
+            problem = f"{len(missing)} files are missing in its archive of {self.api.repository}"
+            raise SourceUnavailable(self.api.host, problem)
+        with ThreadPoolExecutor(_MAX_PARALLEL_REQUESTS) as pool:
+            contents |= dict(pool.map(self._fetch_blob, missing.values()))
+        for skill in skills:
+            if not cached[skill.folder]:
+                self._cache_files(skill, contents)
         return contents
 
     def _read_from_archive(
         self, commit: str, skills: Sequence[CommitSkill], missing: set[str]
     ) -> dict[str, bytes]:
-        wanted = {e.path.encode("utf-8", "surrogatepass"): e for e in iterate_files(skills)}
-        found: dict[str, bytes] = {}
+        entries = {e.path.encode("utf-8", "surrogatepass"): e for e in iterate_files(skills)}
+        contents: dict[str, bytes] = {}
         with self.api.open_archive(commit) as members:
             for member in members:
-                entry = wanted.get(member.path)
+                entry = entries.get(member.path)
                 if entry and entry.id in missing and _matches_entry(member, entry):
                     data = b"".join(member.content)
                     if matches_blob(data, entry):
-                        found[entry.id] = data
-                if len(found) == len(missing):
+                        contents[entry.id] = data
+                if len(contents) == len(missing):
                     break
-        return found
-
-    def _fetch_blobs(self, entries: Iterable[TreeEntry]) -> dict[str, bytes]:
-        with ThreadPoolExecutor(_MAX_PARALLEL_REQUESTS) as pool:
-            return dict(pool.map(self._fetch_blob, entries))
+        return contents
 
     def _fetch_blob(self, entry: TreeEntry) -> tuple[str, bytes]:
-        request = FetchOptions(accept=_RAW)
+        options = FetchOptions(accept=_RAW)
         try:
-            data = self.api.get(f"git/blobs/{entry.id}", request, _entry_size(entry)).data
+            data = self.api.get(f"git/blobs/{entry.id}", options, _entry_size(entry)).data
         except TooLarge:
             data = None
         except SourceNotFound:
-            raise SourceUnavailable(self.api.host, f"it does not give {entry.path!r}") from None
+            raise SourceUnavailable(self.api.host, f"{entry.path!r} was not found") from None
         if data is None or not matches_blob(data, entry):
-            problem = f"what it gives for {entry.path!r} is not what the commit holds"
+            problem = f"the content of {entry.path!r} does not match the commit"
             raise SourceUnavailable(self.api.host, problem)
         return entry.id, data
 
-    # What is kept
-
     def _read_cached_files(self, skill: CommitSkill) -> dict[str, bytes]:
         data = self.cache.read("files", *sorted(_cache_key_parts(skill)))
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         start = 0
         for entry in sorted(skill.entries.values()) if data else ():
-            piece = (data or b"")[start : start + _entry_size(entry)]
+            content = (data or b"")[start : start + _entry_size(entry)]
             start += _entry_size(entry)
-            if not matches_blob(piece, entry):
+            if not matches_blob(content, entry):
                 return {}
-            found[entry.id] = piece
-        return found
+            contents[entry.id] = content
+        return contents
 
     def _cache_files(self, skill: CommitSkill, contents: Mapping[str, bytes]) -> None:
         data = b"".join(contents[entry.id] for entry in sorted(skill.entries.values()))
         self.cache.write("files", *sorted(_cache_key_parts(skill)), data=data)
 
     def record_success(self, commit: str, path: str) -> None:
-        """Note that all of this was read."""
+        """Record a complete read, for outages."""
         now = str(time.time())
         self._cache_values("last", self.reference.text, commit=commit, path=path, seen=now)
         self.cache.evict()
 
     def read_stale_skills(self, failure: SourceUnavailable | RateLimited) -> RepositorySkills:
-        """What was read last, if all of it is kept; else the failure is raised."""
-        commit, reading = self._find_last_read(failure)
+        """Read the cached version; raises `failure` if it is incomplete."""
+        commit, ref = self._find_last_read(failure)
         offline = replace(self, api=replace(self.api, offline_error=failure))
-        return offline.read_skills(commit, reading)._replace(stale=str(failure))
+        return offline.read_skills(commit, ref)._replace(stale=str(failure))
 
     def read_stale_level(
         self, failure: SourceUnavailable | RateLimited, policy: ScanPolicy
     ) -> FileTree:
-        """The same for a level, which also says when it was read."""
-        kept = _load_pair(self.cache.read("last", self.reference.text), "commit", "seen")
-        if kept is None:
+        """Read the cached version of a level; raises `failure` if it is incomplete."""
+        cached = _load_pair(self.cache.read("last", self.reference.text), "commit", "seen")
+        if cached is None:
             raise failure
-        commit, reading = self._find_last_read(failure)
+        commit, ref = self._find_last_read(failure)
         offline = replace(self, api=replace(self.api, offline_error=failure))
-        tree = offline.read_level(commit, reading, policy)
-        return tree._replace(stale=str(failure), checked_at=float(kept[1]))
+        tree = offline.read_level(commit, ref, policy)
+        return tree._replace(stale=str(failure), checked_at=float(cached[1]))
 
     def _find_last_read(self, failure: SourceUnavailable | RateLimited) -> tuple[str, GitHubRef]:
-        """The commit that was read last here, or in another part of the repository."""
-        readings = list(self.reference.interpretations())
-        kept = _load_pair(self.cache.read("last", self.reference.text), "commit", "path")
-        if kept is not None:
-            commit, path = kept
-            return commit, next((one for one in readings if one.path == path), readings[0])
-        for reading in readings:
-            known = _load_pair(
-                self.cache.read("ref", self.api.repository, reading.ref), "commit", "etag"
-            )
-            if known is not None:
-                return known[0], reading
+        """Return the last commit read for this reference, or any path of the repository."""
+        refs = list(self.reference.interpretations())
+        cached = _load_pair(self.cache.read("last", self.reference.text), "commit", "path")
+        if cached is not None:
+            commit, path = cached
+            return commit, next((ref for ref in refs if ref.path == path), refs[0])
+        for ref in refs:
+            data = self.cache.read("ref", self.api.repository, ref.ref)
+            cached = _load_pair(data, "commit", "etag")
+            if cached is not None:
+                return cached[0], ref
         raise failure
 
     def _cache_values(self, kind: str, *key: str, **values: str) -> None:
@@ -323,14 +311,14 @@ class _GitHubRepositoryReader:
 
 
 def _load_pair(data: bytes | None, *names: str) -> tuple[str, str] | None:
-    """Two texts that were kept, by their names."""
+    """Return two cached strings by name."""
     try:
-        found = json.loads(data or b"null")
+        values = json.loads(data or b"null")
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         return None
-    first, second = (found.get(name) for name in names)
+    first, second = (values.get(name) for name in names)
     return (first, second) if isinstance(first, str) and isinstance(second, str) else None
 
 
@@ -345,7 +333,7 @@ def _cache_key_parts(skill: CommitSkill) -> set[str]:
 
 
 def _entry_size(entry: TreeEntry) -> int:
-    return entry.size or 0  # GitHub tells it of every file
+    return entry.size or 0  # GitHub lists the size of every file
 
 
 def _matches_entry(member: TarMember, entry: TreeEntry) -> bool:
@@ -353,9 +341,9 @@ def _matches_entry(member: TarMember, entry: TreeEntry) -> bool:
 
 
 def _build_entry(member: TarMember) -> TreeEntry:
-    hashed = start_blob_hash(member.size)
+    digest = start_blob_hash(member.size)
     for chunk in member.content:
-        hashed.update(chunk)
+        digest.update(chunk)
     mode = (MODE_EXECUTABLE if member.executable else MODE_REGULAR) if member.is_file else MODE_LINK
     path = member.path.decode("utf-8", "surrogateescape")
-    return TreeEntry(path, mode, hashed.hexdigest(), member.size)
+    return TreeEntry(path, mode, digest.hexdigest(), member.size)

@@ -1,6 +1,6 @@
-"""The skills of an MCP server: found out, listed and read, under limits. Nothing is believed here.
+"""MCP client for skills: negotiates, lists entries and reads files, within limits.
 
-What a server announces and hands out is checked by `skill.served`.
+Entries and files are not trusted; `entry` checks them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.mcp.transport import McpTransport, Message
 
 EXTENSION: Final = "io.modelcontextprotocol/skills"
-MAX_PAGES: Final = 1000  # of one listing
-MAX_ENTRIES: Final = 10_000  # in one listing
-MAX_CURSOR_LENGTH: Final = 4096  # characters of what names the next page
-MAX_PAGE_BYTES: Final = 16 * 1024 * 1024  # bytes; a hundred skills with all the files they may have
-_MAX_SMALL_RESPONSE: Final = 1024 * 1024  # bytes of an answer that holds no files
+MAX_PAGES: Final = 1000  # per listing
+MAX_ENTRIES: Final = 10_000  # per listing
+MAX_CURSOR_LENGTH: Final = 4096  # characters
+MAX_PAGE_BYTES: Final = 16 * 1024 * 1024  # enough for a hundred skills with the most files
+_MAX_SMALL_RESPONSE: Final = 1024 * 1024  # bytes of a response without files
 _RESPONSE_OVERHEAD: Final = 64 * 1024  # bytes around the content of a file
-_MAX_ESCAPE_FACTOR: Final = 6  # bytes that JSON may need for one byte of a text
+_MAX_ESCAPE_FACTOR: Final = 6  # bytes that JSON may need for one byte of text
 _PROTOCOL = "io.modelcontextprotocol/"
 _CAPABILITIES: Mapping[str, object] = {"extensions": {EXTENSION: {}}}
 _CLIENT: Mapping[str, object] = {"name": "skillhall", "version": VERSION}
@@ -46,7 +46,7 @@ _VERSION_HINT = "its skills need an MCP server of 2026 that declares them"
 
 
 class McpSkillClient:
-    """A server whose skills can be asked for; `open_skill_server` is the way to make one."""
+    """Client of a server with skills. Create it with `open_skill_client`."""
 
     def __init__(self, transport: McpTransport, timeouts: McpTimeouts) -> None:
         self.transport = transport
@@ -54,32 +54,31 @@ class McpSkillClient:
         self._last_request_id = 0
 
     def list_entries(self) -> list[object]:
-        """Every skill that the server announces, page after page, as it says it.
+        """Return the entries of all listed skills, unparsed.
 
-        Raises: SourceUnavailable, TooLarge, and what a `Line` raises.
+        Raises: SourceUnavailable, TooLarge, and errors of the transport.
         """
-        patience = Timeout(self.timeouts.listing)
-        found: list[object] = []
+        timeout = Timeout(self.timeouts.listing)
+        entries: list[object] = []
         cursors: set[str] = set()
         cursor = ""
         while cursor not in cursors and len(cursors) < MAX_PAGES:
             cursors.add(cursor)
-            page = self._list_page(cursor, patience)
-            found += self._require_list(page, "skills")
-            if len(found) > MAX_ENTRIES:
+            params: Message = {"cursor": cursor} if cursor else {}
+            page = self._call("skills/list", params, MAX_PAGE_BYTES, timeout)
+            entries += self._require_list(page, "skills")
+            if len(entries) > MAX_ENTRIES:
                 raise TooLarge(self.transport.host, MAX_ENTRIES, "skills")
-            following = page.get("nextCursor")
-            if following is None:
-                return found
-            if not isinstance(following, str) or not 0 < len(following) <= MAX_CURSOR_LENGTH:
-                raise self._build_malformed_response_error(
-                    "'nextCursor' is no text of ordinary length"
-                )
-            cursor = following
-        raise self._build_malformed_response_error("its listing has no end")
+            next_cursor = page.get("nextCursor")
+            if next_cursor is None:
+                return entries
+            if not isinstance(next_cursor, str) or not 0 < len(next_cursor) <= MAX_CURSOR_LENGTH:
+                raise self._build_malformed_response_error("'nextCursor' is not valid")
+            cursor = next_cursor
+        raise self._build_malformed_response_error("the listing does not end")
 
     def get_entry(self, uri: str) -> object | None:
-        """One skill as the server announces it; `None` if it has none there. Raises: as above."""
+        """Return the entry of a skill, `None` if there is none. Raises: as `list_entries`."""
         try:
             result = self._call("skills/get", {"uri": uri}, MAX_PAGE_BYTES)
         except McpCallError as error:
@@ -87,40 +86,38 @@ class McpSkillClient:
                 return None
             raise
         if not isinstance(result.get("skill"), dict):
-            raise self._build_malformed_response_error("'skill' is no object")
+            raise self._build_malformed_response_error("'skill' is not an object")
         return result["skill"]
 
     def read_file(self, uri: str, size: int, timeout: Timeout | None = None) -> bytes | None:
-        """The bytes of a file of that size; `None` if the server has none there. Raises: as above.
+        """Return the bytes of a file, `None` if there is none. Raises: as `list_entries`.
 
-        A file of another size may come, or TooLarge for one that is far longer.
+        `size` only limits the response: callers check the size of the file.
         """
-        at_most = _MAX_ESCAPE_FACTOR * size + _RESPONSE_OVERHEAD
+        limit = _MAX_ESCAPE_FACTOR * size + _RESPONSE_OVERHEAD
         try:
-            result = self._call("resources/read", {"uri": uri}, at_most, timeout)
+            result = self._call("resources/read", {"uri": uri}, limit, timeout)
         except McpCallError as error:
             if error.rpc_code == INVALID_PARAMS:
                 return None
             raise
         contents = self._require_list(result, "contents")
         if len(contents) != 1:
-            raise self._build_malformed_response_error(
-                f"it sends {len(contents)} contents for one file"
-            )
+            raise self._build_malformed_response_error(f"{len(contents)} contents for one file")
         return self._decode_content(contents[0], uri)
 
     def negotiate(self) -> None:
-        """Agree on a protocol, and make sure that there are skills. Raises: as above."""
+        """Negotiate the protocol and require the skills extension. Raises: SkillhallError."""
         capabilities = self._discover()
         if capabilities is None:
             capabilities = self._initialize()
         extensions = capabilities.get("extensions")
-        declared = extensions.get(EXTENSION) if isinstance(extensions, dict) else None
-        if not isinstance(declared, dict):
+        extension = extensions.get(EXTENSION) if isinstance(extensions, dict) else None
+        if not isinstance(extension, dict):
             raise SkillsNotServed(self.transport.host)
 
     def _discover(self) -> Message | None:
-        """What a server of the current protocol can do; `None` if it is an older one."""
+        """Return the capabilities of a server; `None` if its protocol is older."""
         self.transport.protocol_version = CURRENT_PROTOCOL
         try:
             result = self._call("server/discover", {}, _MAX_SMALL_RESPONSE, self.timeouts.startup)
@@ -130,11 +127,11 @@ class McpSkillClient:
         if not isinstance(versions, list) or CURRENT_PROTOCOL not in versions:
             return None
         if not isinstance(capabilities, dict):
-            raise self._build_malformed_response_error("'capabilities' is no object")
+            raise self._build_malformed_response_error("'capabilities' is not an object")
         return capabilities
 
     def _initialize(self) -> Message:
-        """What an older server can do."""
+        """Return the capabilities of a server with an older protocol."""
         self.transport.protocol_version = ""
         params: Message = {
             "protocolVersion": LEGACY_PROTOCOLS[0],
@@ -144,17 +141,12 @@ class McpSkillClient:
         result = self._call("initialize", params, _MAX_SMALL_RESPONSE, self.timeouts.startup)
         version, capabilities = result.get("protocolVersion"), result.get("capabilities")
         if version not in LEGACY_PROTOCOLS or not isinstance(capabilities, dict):
-            raise SourceUnavailable(
-                self.transport.host, "it speaks no protocol that we speak", _VERSION_HINT
-            )
+            problem = "it supports no common protocol version"
+            raise SourceUnavailable(self.transport.host, problem, _VERSION_HINT)
         self.transport.protocol_version = str(version)
-        told: Message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        self.transport.notify(told, Timeout(self.timeouts.response))
+        notification: Message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        self.transport.notify(notification, Timeout(self.timeouts.response))
         return capabilities
-
-    def _list_page(self, cursor: str, timeout: Timeout) -> Message:
-        params: Message = {"cursor": cursor} if cursor else {}
-        return self._call("skills/list", params, MAX_PAGE_BYTES, timeout)
 
     def _call(
         self,
@@ -163,40 +155,39 @@ class McpSkillClient:
         max_bytes: int,
         timeout: NetworkSettings | Timeout | None = None,
     ) -> Message:
-        """The result of a call. Raises: CallRefused, and what a `Line` raises."""
+        """Call a method. Raises: McpCallError, and errors of the transport."""
         self._last_request_id += 1
         if self.transport.protocol_version == CURRENT_PROTOCOL:
             params = {**params, "_meta": _build_client_metadata()}
         request: Message = {"jsonrpc": "2.0", "id": self._last_request_id, "method": method}
         if params:
             request["params"] = params
-        chosen = timeout or self.timeouts.response
-        patience = Timeout(chosen) if isinstance(chosen, NetworkSettings) else chosen
-        answer = self.transport.request(request, max_bytes, patience)
-        if "error" in answer:
-            raise self._build_call_error(method, answer["error"])
-        result = answer["result"]
+        timeout = timeout or self.timeouts.response
+        timeout = Timeout(timeout) if isinstance(timeout, NetworkSettings) else timeout
+        response = self.transport.request(request, max_bytes, timeout)
+        if "error" in response:
+            raise self._build_call_error(method, response["error"])
+        result = response["result"]
         if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-            raise self._build_malformed_response_error(f"the result of {method} is none")
+            raise self._build_malformed_response_error(f"{method} has no complete result")
         return result
 
     def _build_call_error(self, method: str, error: object) -> McpCallError:
         code = error.get("code") if isinstance(error, dict) else None
         number = code if isinstance(code, int) and not isinstance(code, bool) else 0
-        return McpCallError(self.transport.host, f"it answers {method} with error {number}", number)
+        problem = f"{method} failed with error {number}"
+        return McpCallError(self.transport.host, problem, number)
 
     def _require_list(self, result: Message, name: str) -> list[object]:
         value = result.get(name)
         if not isinstance(value, list):
-            raise self._build_malformed_response_error(f"{name!r} is no list")
+            raise self._build_malformed_response_error(f"{name!r} is not a list")
         return value
 
     def _decode_content(self, content: object, uri: str) -> bytes:
         fields = content if isinstance(content, dict) else {}
         if fields.get("uri") != uri:
-            raise self._build_malformed_response_error(
-                "it sends another file than the one that was asked for"
-            )
+            raise self._build_malformed_response_error("it contains another file than requested")
         text, blob = fields.get("text"), fields.get("blob")
         try:
             if isinstance(text, str) and blob is None:
@@ -205,26 +196,25 @@ class McpSkillClient:
                 return b64decode(blob, validate=True)
         except (UnicodeEncodeError, binascii.Error, ValueError):
             pass
-        raise self._build_malformed_response_error("a file of it is neither text nor base64")
+        raise self._build_malformed_response_error("the content is neither text nor base64")
 
     def _build_malformed_response_error(self, detail: str) -> SourceUnavailable:
-        return SourceUnavailable(
-            self.transport.host, f"its answer cannot be read: {detail}", _VERSION_HINT
-        )
+        problem = f"the response is malformed: {detail}"
+        return SourceUnavailable(self.transport.host, problem, _VERSION_HINT)
 
 
 @contextmanager
 def open_skill_client(
     transport: McpTransport, timeouts: McpTimeouts = DEFAULT_MCP_TIMEOUTS
 ) -> Iterator[McpSkillClient]:
-    """The server at the other end of a line, for as long as the block lasts.
+    """Negotiate over a transport, and close it at the end of the `with` block.
 
-    Raises: SkillsNotServed, SourceUnavailable, and what a `Line` raises.
+    Raises: SkillsNotServed, SourceUnavailable, and errors of the transport.
     """
     try:
-        server = McpSkillClient(transport, timeouts)
-        server.negotiate()
-        yield server
+        client = McpSkillClient(transport, timeouts)
+        client.negotiate()
+        yield client
     except BaseException:
         transport.close(force=True)
         raise
@@ -232,7 +222,7 @@ def open_skill_client(
 
 
 def _build_client_metadata() -> Message:
-    """What every request says in the current protocol."""
+    """Return the `_meta` of every request in the current protocol."""
     return {
         f"{_PROTOCOL}protocolVersion": CURRENT_PROTOCOL,
         f"{_PROTOCOL}clientInfo": dict(_CLIENT),

@@ -1,13 +1,14 @@
-"""Skills as MCP servers announce them: an entry is read, then held against what is fetched.
+"""Entries of MCP skills: parsing, and verification of fetched files against them.
 
-An entry names every file of a skill with its digest and size (`io.modelcontextprotocol/skills`, the
-stable text of the extension). Whatever does not fit is a finding; nothing here decides or fetches.
+An entry lists every file of a skill with its digest and size (`io.modelcontextprotocol/skills`, the
+stable version of the extension). Mismatches are findings; nothing here decides or fetches.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
@@ -28,24 +29,24 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.yaml.values import YamlValue
 
-MAX_ENTRY_FILES: Final = 512  # the extension, "Limits"
-MAX_ENTRY_BYTES: Final = 16 * 1024 * 1024  # bytes; the same
+MAX_ENTRY_FILES: Final = 512  # the extension's specification, "Limits"
+MAX_ENTRY_BYTES: Final = 16 * 1024 * 1024  # likewise
 DYNAMIC_RESOURCES: Final = "dynamic"
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# How YAML 1.1 and 1.2 write what JSON has as true, false and null.
+# The spellings of true, false and null in YAML 1.1 and 1.2.
 _YAML_SPELLINGS: Mapping[object, frozenset[str]] = {
     True: frozenset({"true", "yes", "on", "y"}),
     False: frozenset({"false", "no", "off", "n"}),
     None: frozenset({"null", "~", ""}),
 }
-_MAX_JSON_INTEGER = 2**53  # bytes; JSON that others read has no larger number
-_MAX_QUOTED_LENGTH = 100  # characters of a wrong text that a message repeats
-_MAX_NAMES = 5  # names that a message repeats
+_MAX_JSON_INTEGER = 2**53  # larger integers are not portable in JSON
+_MAX_QUOTED_LENGTH = 100  # characters of a value quoted in a message
+_MAX_NAMES = 5  # listed in a message
 
 
 class McpFileEntry(NamedTuple):
-    """A file of a served skill: what its bytes must be."""
+    """Expected digest and size of a file."""
 
     uri: str
     path: str
@@ -54,10 +55,10 @@ class McpFileEntry(NamedTuple):
 
 
 class McpSkillEntry(NamedTuple):
-    """One skill as a server announces it; with findings, it may be known and not be used."""
+    """Entry of one skill; its findings may make it unusable."""
 
     uri: str
-    path: str = ""  # of the skill in the server's own order
+    path: str = ""  # of the URI, as in group/name
     name: str = ""
     description: str = ""
     frontmatter: Mapping[str, object] = MappingProxyType({})
@@ -66,35 +67,32 @@ class McpSkillEntry(NamedTuple):
 
     @property
     def hidden(self) -> bool:
-        """Whether no model may be told of it, as its author says."""
+        """Whether the author hides the skill from models."""
         return is_hidden_value(self.frontmatter.get(HIDDEN_FIELD))
 
     @property
     def total_bytes(self) -> int:
-        """The bytes of all files."""
+        """Total size of all files."""
         return sum(file.size for file in self.files)
 
     def find_file(self, path: str) -> McpFileEntry | None:
-        """The file at a path of the skill."""
+        """Return the file at a path of the skill, if it is listed."""
         return next((file for file in self.files if file.path == path), None)
 
 
 class _InvalidEntry(Exception):
-    """An entry that cannot be used, and why."""
+    """Unusable entry, with its finding."""
 
     def __init__(self, code: Code, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.finding = Finding(code, message, hint=hint)
 
 
-# Reading
-
-
 def parse_entry(value: object) -> McpSkillEntry:
-    """The entry that a server's JSON holds; what is wrong with it is among its findings."""
+    """Parse an entry; problems become findings of the entry."""
     if not isinstance(value, dict) or not isinstance(value.get("uri"), str):
-        found = Finding(Code.MCP_ENTRY, "the entry is no object with a 'uri'")
-        return McpSkillEntry("", findings=(found,))
+        finding = Finding(Code.MCP_ENTRY, "the entry is not an object with a 'uri'")
+        return McpSkillEntry("", findings=(finding,))
     entry = McpSkillEntry(value["uri"][:MAX_URI_LENGTH])
     try:
         uri = _parse_uri(value["uri"])
@@ -102,8 +100,8 @@ def parse_entry(value: object) -> McpSkillEntry:
         entry = _add_frontmatter(entry, value.get("frontmatter"))
         entry = entry._replace(files=tuple(_parse_files(uri, value.get("resources"))))
         _check_files(entry)
-    except _InvalidEntry as wrong:
-        return entry._replace(findings=(wrong.finding.with_location(entry.uri, entry.name),))
+    except _InvalidEntry as error:
+        return entry._replace(findings=(error.finding.with_location(entry.uri, entry.name),))
     return entry
 
 
@@ -111,21 +109,18 @@ def _parse_uri(text: str) -> SkillUri:
     try:
         return SkillUri.parse(text)
     except UnsafePath as error:
-        raise _InvalidEntry(
-            Code.MCP_URI, f"the URI of the skill is refused: {error.reason}"
-        ) from None
+        message = f"the URI of the skill is rejected: {error.reason}"
+        raise _InvalidEntry(Code.MCP_URI, message) from None
 
 
 def _add_frontmatter(entry: McpSkillEntry, value: object) -> McpSkillEntry:
     if not isinstance(value, dict):
-        raise _InvalidEntry(Code.MCP_ENTRY, "'frontmatter' of the entry is no object")
+        raise _InvalidEntry(Code.MCP_ENTRY, "'frontmatter' of the entry is not an object")
     name, description = value.get("name"), value.get("description")
     if not (isinstance(name, str) and isinstance(description, str)):
-        raise _InvalidEntry(Code.MCP_ENTRY, "'name' or 'description' of the entry is no text")
+        raise _InvalidEntry(Code.MCP_ENTRY, "'name' or 'description' of the entry is not a string")
     if name != entry.name:
-        message = (
-            f"the skill calls itself {name[:_MAX_QUOTED_LENGTH]!r}, and its URI {entry.name!r}"
-        )
+        message = f"the name is {name[:_MAX_QUOTED_LENGTH]!r}, but {entry.name!r} in the URI"
         raise _InvalidEntry(Code.MCP_NAME, message)
     if len(description) > MAX_FRONTMATTER_BYTES:
         raise _InvalidEntry(Code.MCP_LIMIT, f"the description has {len(description)} characters")
@@ -134,73 +129,62 @@ def _add_frontmatter(entry: McpSkillEntry, value: object) -> McpSkillEntry:
 
 def _parse_files(uri: SkillUri, value: object) -> Iterator[McpFileEntry]:
     if value == DYNAMIC_RESOURCES:
-        message = "its files are made on demand and have no digests, so nobody can check them"
-        raise _InvalidEntry(
-            Code.MCP_DYNAMIC, message, "ask its server for files that stay as they are"
-        )
+        message = "its files are generated on demand and have no digests to verify them"
+        raise _InvalidEntry(Code.MCP_DYNAMIC, message, "ask its publisher for static files")
     if not isinstance(value, list):
-        raise _InvalidEntry(
-            Code.MCP_ENTRY, f"'resources' is neither a list nor {DYNAMIC_RESOURCES!r}"
-        )
+        message = f"'resources' is neither a list nor {DYNAMIC_RESOURCES!r}"
+        raise _InvalidEntry(Code.MCP_ENTRY, message)
     if len(value) > MAX_ENTRY_FILES:
-        message = f"the skill has {len(value)} files; at most {MAX_ENTRY_FILES} are taken"
+        message = f"the skill has {len(value)} files; the limit is {MAX_ENTRY_FILES}"
         raise _InvalidEntry(Code.MCP_LIMIT, message)
-    for one in value:
-        yield _parse_file(uri, one)
+    for item in value:
+        yield _parse_file(uri, item)
 
 
 def _parse_file(uri: SkillUri, value: object) -> McpFileEntry:
     fields = value if isinstance(value, dict) else {}
     text, digest, size = fields.get("uri"), fields.get("digest"), fields.get("size")
     if not (isinstance(text, str) and isinstance(digest, str) and _is_size(size)):
-        raise _InvalidEntry(
-            Code.MCP_ENTRY, "a file of the entry lacks its 'uri', 'digest' or 'size'"
-        )
+        message = "a file of the entry has no valid 'uri', 'digest' or 'size'"
+        raise _InvalidEntry(Code.MCP_ENTRY, message)
     if not _DIGEST.fullmatch(digest):
-        raise _InvalidEntry(
-            Code.MCP_ENTRY, f"{digest[:_MAX_QUOTED_LENGTH]!r} is no digest of a file"
-        )
+        message = f"{digest[:_MAX_QUOTED_LENGTH]!r} is not a SHA-256 digest"
+        raise _InvalidEntry(Code.MCP_ENTRY, message)
     try:
         return McpFileEntry(text, uri.to_relative_path(text).text, digest, size)
     except UnsafePath as error:
-        raise _InvalidEntry(
-            Code.MCP_URI, f"{text[:_MAX_QUOTED_LENGTH]!r} is refused: {error.reason}"
-        ) from None
+        message = f"{text[:_MAX_QUOTED_LENGTH]!r} is rejected: {error.reason}"
+        raise _InvalidEntry(Code.MCP_URI, message) from None
 
 
 def _is_size(value: object) -> TypeGuard[int]:
-    return (
-        isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_JSON_INTEGER
-    )
+    return type(value) is int and 0 <= value <= _MAX_JSON_INTEGER
 
 
 def _check_files(entry: McpSkillEntry) -> None:
     paths = [file.path for file in entry.files]
     if (collision := find_collision(paths)) is not None:
-        raise _InvalidEntry(Code.MCP_REPEATED, f"{collision.path!r} is refused: {collision.reason}")
-    if inside := next((path for path in paths if is_in_version_control_folder(path)), ""):
-        raise _InvalidEntry(Code.MCP_URI, f"{inside!r} is refused: it belongs to version control")
-    own = entry.find_file(SKILL_MD)
-    if own is None or own.uri != entry.uri:
+        message = f"{collision.path!r} is rejected: {collision.reason}"
+        raise _InvalidEntry(Code.MCP_REPEATED, message)
+    if path := next((path for path in paths if is_in_version_control_folder(path)), ""):
+        raise _InvalidEntry(Code.MCP_URI, f"{path!r} is rejected: it belongs to version control")
+    skill_md = entry.find_file(SKILL_MD)
+    if skill_md is None or skill_md.uri != entry.uri:
         raise _InvalidEntry(Code.MCP_ENTRY, f"the entry does not list its own {SKILL_MD}")
     if entry.total_bytes > MAX_ENTRY_BYTES:
-        message = f"the skill has {entry.total_bytes} bytes; at most {MAX_ENTRY_BYTES} are taken"
+        message = f"the skill has {entry.total_bytes} bytes; the limit is {MAX_ENTRY_BYTES}"
         raise _InvalidEntry(Code.MCP_LIMIT, message)
 
 
-# Several entries together
-
-
 def cross_check_entries(entries: Sequence[McpSkillEntry]) -> list[McpSkillEntry]:
-    """The entries of one server, each with what the others mean for it. None is left out."""
+    """Check the entries of one server against each other; adds findings, drops none."""
     uris = Counter(entry.uri for entry in entries)
     names = Counter(entry.name for entry in entries)
-    within = _find_nested_skills(entries)
+    nested = _find_nested_skills(entries)
+    findings = [_check_against_others(entry, uris, names, nested) for entry in entries]
     return [
-        entry._replace(
-            findings=(*entry.findings, *_check_against_others(entry, uris, names, within))
-        )
-        for entry in entries
+        entry._replace(findings=(*entry.findings, *added))
+        for entry, added in zip(entries, findings, strict=True)
     ]
 
 
@@ -210,74 +194,70 @@ def _check_against_others(
     names: Mapping[str, int],
     nested: Mapping[str, Sequence[str]],
 ) -> Iterator[Finding]:
-    """What the other entries mean for this one."""
-    found = []
+    findings = []
     if uris[entry.uri] > 1:
-        found.append(Finding(Code.MCP_REPEATED, "the server announces this URI more than once"))
+        findings.append(Finding(Code.MCP_REPEATED, "the server lists this URI more than once"))
     elif entry.name and names[entry.name] > 1:
         message = f"the server has {names[entry.name]} skills named {entry.name!r}"
-        found.append(Finding(Code.SAME_NAME, message, hint=f"call this one {entry.path!r}"))
+        findings.append(Finding(Code.SAME_NAME, message, hint=f"use the path {entry.path!r}"))
     listed = {file.uri for file in entry.files}
     for uri in nested.get(entry.uri, ()) if entry.files else ():
         if uri not in listed:
             message = f"the entry does not list {uri!r}, which the server has inside the skill"
-            found.append(Finding(Code.MCP_UNLISTED, message))
+            findings.append(Finding(Code.MCP_UNLISTED, message))
     if any(file.path.endswith(f"/{SKILL_MD}") for file in entry.files):
-        message = "the skill holds another skill, which is not approved along with it"
-        found.append(Finding(Code.MCP_NESTED, message))
-    return (finding.with_location(entry.uri, entry.name) for finding in found)
+        message = "the skill contains another skill, which is not approved with it"
+        findings.append(Finding(Code.MCP_NESTED, message))
+    return (finding.with_location(entry.uri, entry.name) for finding in findings)
 
 
 def _find_nested_skills(entries: Sequence[McpSkillEntry]) -> dict[str, list[str]]:
-    """For each skill, the URIs of the skills inside it."""
-    known = {entry.uri for entry in entries}
-    found: dict[str, list[str]] = {}
-    for uri in known:
+    """Return the URIs of nested skills by the URI of the outer skill."""
+    uris = {entry.uri for entry in entries}
+    nested: dict[str, list[str]] = {}
+    for uri in uris:
         parts = uri.split("/")
-        for count in range(3, len(parts) - 1):  # scheme, nothing, and the first name
+        for count in range(3, len(parts) - 1):  # from "skill:", "" and the first name on
             outer = "/".join((*parts[:count], SKILL_MD))
-            if outer in known:
-                found.setdefault(outer, []).append(uri)
-    return {outer: sorted(inner) for outer, inner in found.items()}
-
-
-# What was fetched
+            if outer in uris:
+                nested.setdefault(outer, []).append(uri)
+    return {outer: sorted(inner) for outer, inner in nested.items()}
 
 
 def verify_file(file: McpFileEntry, data: bytes) -> Finding | None:
-    """What keeps the bytes from being the file that was announced."""
+    """Return the finding if the bytes do not match the entry of the file."""
     if len(data) != file.size:
-        message = f"{file.path!r} has {len(data)} bytes; the server announced {file.size}"
+        message = f"{file.path!r} has {len(data)} bytes, but {file.size} in its entry"
         return Finding(Code.MCP_SIZE, message, path=file.uri)
     if f"sha256:{sha256_hex(data)}" != file.digest:
-        message = f"{file.path!r} is not what the server announced: its digest is another one"
+        message = f"{file.path!r} does not match the digest in its entry"
         return Finding(Code.MCP_DIGEST, message, path=file.uri)
     return None
 
 
 def verify_frontmatter(entry: McpSkillEntry, data: bytes) -> Finding | None:
-    """What the frontmatter of a fetched SKILL.md says otherwise than its entry did."""
+    """Return the finding if a fetched SKILL.md differs from the entry's frontmatter."""
     fields = parse_frontmatter(data, entry.name).frontmatter.fields
     names = find_differing_fields(entry.frontmatter, fields)
     if not names:
         return None
-    told = ", ".join(repr(name[:_MAX_QUOTED_LENGTH]) for name in names[:_MAX_NAMES])
-    message = f"{SKILL_MD} says otherwise than the server announced: {told}"
+    shown = ", ".join(repr(name[:_MAX_QUOTED_LENGTH]) for name in names[:_MAX_NAMES])
+    message = f"the frontmatter of {SKILL_MD} differs from its entry: {shown}"
     return Finding(Code.MCP_FRONTMATTER, message, path=entry.uri)
 
 
 def build_unlisted_finding(entry: McpSkillEntry, path: str) -> Finding:
-    """The finding for a file that is asked for and not in the entry."""
-    message = f"{path[:_MAX_QUOTED_LENGTH]!r} is not among the files that the server announced"
+    """Return the finding for a requested file that is not in the entry."""
+    message = f"{path[:_MAX_QUOTED_LENGTH]!r} is not in the skill's entry"
     return Finding(Code.MCP_UNLISTED, message, path=entry.uri)
 
 
 def find_differing_fields(
     announced: Mapping[str, object], fields: Mapping[str, YamlValue]
 ) -> list[str]:
-    """The fields that only one side has, or that differ, by name.
+    """Return the names of fields that differ or are missing on one side.
 
-    Readers of YAML differ in what is more than text: `1.10` may arrive as 1.1, `yes` as true.
+    YAML parsers disagree about values that are not strings: `1.10` may be 1.1, `yes` may be true.
     """
     return [
         name
@@ -295,7 +275,7 @@ def _is_equal_value(value: object, parsed: YamlValue) -> bool:
         return (
             isinstance(parsed, list)
             and len(value) == len(parsed)
-            and all(_is_equal_value(one, other) for one, other in zip(value, parsed, strict=True))
+            and all(_is_equal_value(*pair) for pair in zip(value, parsed, strict=True))
         )
     if isinstance(parsed, list | dict):
         return False
@@ -311,17 +291,9 @@ def _is_equal_value(value: object, parsed: YamlValue) -> bool:
 
 
 def _parse_numbers(text: str) -> Iterator[float]:
-    """The numbers that a reader of YAML may take a text for."""
-    for reader in (float, _parse_integer, _parse_octal):
+    """Yield the numbers that a YAML parser may read from a string."""
+    for parse in (float, partial(int, base=0), partial(int, base=8)):
         try:
-            yield reader(text)
+            yield parse(text)
         except (ValueError, OverflowError):
             continue
-
-
-def _parse_integer(text: str) -> int:
-    return int(text, 0)
-
-
-def _parse_octal(text: str) -> int:
-    return int(text, 8)

@@ -1,7 +1,7 @@
-"""A line to an MCP server by http: one POST for each message, answered by JSON or by events.
+"""HTTP transport of MCP: one POST per message; the response is JSON or events.
 
-The address is one that a person named. A host is looked up once and dialled as it was checked; an
-answer leads nowhere else, and is read no further than its message.
+The user configured the URL. Its host is resolved once and checked, redirects are not followed, and
+a response is read only up to its message.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ _SECONDS = re.compile(r"[0-9]{1,6}")
 _ACCEPTED = 202
 _OK, _REDIRECTS, _SERVER_ERRORS = range(200, 300), range(300, 400), range(500, 600)
 _UNAUTHORIZED_STATUSES, _TOO_MANY_REQUESTS = {401, 403}, 429
-_MAX_EMPTY_RESPONSE: Final = 64 * 1024  # bytes of an answer that says nothing
-_DEFAULT_RETRY_AFTER: Final = 60  # seconds, if a server asks to wait and does not say how long
+_MAX_EMPTY_RESPONSE: Final = 64 * 1024  # bytes of a response without a message
+_DEFAULT_RETRY_AFTER: Final = 60  # seconds, for a status 429 without a time
 _CLOSE_NETWORK = NetworkSettings(total=3, idle=3)
 _NO_VARIABLE_HINT = "a variable, and name it with --token-variable"
-_MALFORMED_RESPONSE = "its answer cannot be read"
-_NOT_MCP_HINT = "is it the address of an MCP server, as in https://host/mcp?"
+_MALFORMED_RESPONSE = "the response is malformed"
+_NOT_MCP_HINT = "check that it is the URL of an MCP server, as in https://host/mcp"
 
 
 @dataclass(slots=True)
 class HttpTransport:
-    """One server and how to speak to it; `to` is the way to make one."""
+    """HTTP transport to one server. Create it with `for_url`."""
 
     host: str
     url: WebUrl
     policy: AddressPolicy
     token: str = field(default="", repr=False)
-    token_variable: str = ""  # that the token came from
+    token_variable: str = ""  # for hints in errors
     protocol_version: str = ""
     session_id: str = field(default="", repr=False)
 
@@ -85,18 +85,17 @@ class HttpTransport:
         token: Secret | None = None,
         token_variable: str = "",
     ) -> HttpTransport:
-        """The line to an address, on which nothing is said yet. Raises: ConfigInvalid."""
-        shown = "" if token is None else token.reveal()
-        if shown and not _TOKEN_PATTERN.fullmatch(shown):
-            raise ConfigInvalid(token_variable, "it is not one word of ASCII characters")
-        # Who names this machine by its own name means it; other names must not lead here.
-        allowed = (
-            (*policy.allowed, *_LOOPBACK_NETWORKS) if is_loopback(url.host) else policy.allowed
-        )
-        return cls(url.host, url, AddressPolicy(allowed), shown, token_variable)
+        """Build a transport, without connecting. Raises: ConfigInvalid."""
+        revealed = "" if token is None else token.reveal()
+        if revealed and not _TOKEN_PATTERN.fullmatch(revealed):
+            raise ConfigInvalid(token_variable, "it contains spaces or non-ASCII characters")
+        # Loopback is allowed if the URL names it; other host names must not resolve to it.
+        extra = _LOOPBACK_NETWORKS if is_loopback(url.host) else ()
+        policy = AddressPolicy((*policy.allowed, *extra))
+        return cls(url.host, url, policy, revealed, token_variable)
 
     def request(self, request: Message, max_bytes: int, timeout: Timeout) -> Message:
-        """The response to a request. Raises: as `Line` says."""
+        """Send a request and return its response. Raises: as `McpTransport`."""
         with self._send(self._serialize_post(request), max_bytes, timeout) as response:
             self._check_status(response)
             self.session_id = self._read_session_id(response)
@@ -104,40 +103,39 @@ class HttpTransport:
             if message is not None:
                 return message
             if response.status not in _OK:
-                problem = f"it answers with status {response.status}"
+                problem = f"it responded with status {response.status}"
                 raise McpCallError(self.host, problem, status=response.status)
         raise SourceUnavailable(self.host, _MALFORMED_RESPONSE, _NOT_MCP_HINT)
 
     def notify(self, notification: Message, timeout: Timeout) -> None:
-        """Send what has no response. Raises: as `Line` says."""
-        with self._send(
-            self._serialize_post(notification), _MAX_EMPTY_RESPONSE, timeout
-        ) as response:
+        """Send a notification. Raises: as `McpTransport`."""
+        data = self._serialize_post(notification)
+        with self._send(data, _MAX_EMPTY_RESPONSE, timeout) as response:
             self._check_status(response)
 
     def close(self, *, force: bool = False) -> None:
-        """Tell the server that its session is over, if there is one; it need not listen."""
+        """End the session, if there is one; failures are ignored."""
         if self.session_id and not force:
-            farewell = self._serialize_request("DELETE", {}, b"")
+            data = self._serialize_request("DELETE", {}, b"")
             with (
                 suppress(SkillhallError),
-                self._send(farewell, _MAX_EMPTY_RESPONSE, Timeout(_CLOSE_NETWORK)),
+                self._send(data, _MAX_EMPTY_RESPONSE, Timeout(_CLOSE_NETWORK)),
             ):
                 self.session_id = ""
 
     @contextmanager
     def _send(self, data: bytes, max_bytes: int, timeout: Timeout) -> Iterator[HTTPResponse]:
-        """The answer to what is sent, its body not read yet. Raises: as `Line` says."""
-        call = ConnectionRequest(self.url, timeout, NetworkSettings())
+        """Send a request and open its response, body not read yet. Raises: as `McpTransport`."""
+        request = ConnectionRequest(self.url, timeout, NetworkSettings())
         with (
             translate_network_errors(self.host),
-            closing(open_connection(call, self.policy)) as line,
+            closing(open_connection(request, self.policy)) as sock,
         ):
-            line.settimeout(timeout.next_timeout())
-            line.sendall(data)
-            # Of a socket, http.client uses `makefile` only.
-            wire = cast("socket.socket", Connection(line, call, max_bytes))
-            with closing(HTTPResponse(wire, method="POST")) as response:
+            sock.settimeout(timeout.next_timeout())
+            sock.sendall(data)
+            # The only method of a socket that http.client calls is `makefile`.
+            connection = cast("socket.socket", Connection(sock, request, max_bytes))
+            with closing(HTTPResponse(connection, method="POST")) as response:
                 response.begin()
                 yield response
 
@@ -168,85 +166,85 @@ class HttpTransport:
         return "\r\n".join([f"{method} {self.url.target} HTTP/1.1", *lines, "", ""]).encode() + body
 
     def _check_status(self, response: HTTPResponse) -> None:
-        """Refuse what is wrong with the answer as such. Raises: SkillhallError."""
+        """Raise the error for a failed request. Raises: SkillhallError."""
         status = response.status
         if status in _UNAUTHORIZED_STATUSES:
             raise NotAuthenticated(self.host, self.token_variable or _NO_VARIABLE_HINT)
         if status in _REDIRECTS:
-            hint = "name the address that it redirects to"
+            hint = "use the URL that it redirects to"
             raise SourceUnavailable(self.host, "it redirects", hint, status=status)
         if status == _TOO_MANY_REQUESTS:
-            asked = response.headers.get("Retry-After", "")
-            raise RateLimited(
-                self.host, int(asked) if _SECONDS.fullmatch(asked) else _DEFAULT_RETRY_AFTER
-            )
+            retry = response.headers.get("Retry-After", "")
+            seconds = int(retry) if _SECONDS.fullmatch(retry) else _DEFAULT_RETRY_AFTER
+            raise RateLimited(self.host, seconds)
         if status in _SERVER_ERRORS:
-            raise SourceUnavailable(self.host, f"it answers with status {status}", status=status)
+            problem = f"it responded with status {status}"
+            raise SourceUnavailable(self.host, problem, status=status)
 
     def _read_session_id(self, response: HTTPResponse) -> str:
-        given = response.headers.get(_SESSION_HEADER, "")
-        return given if _TOKEN_PATTERN.fullmatch(given) else self.session_id
+        value = response.headers.get(_SESSION_HEADER, "")
+        return value if _TOKEN_PATTERN.fullmatch(value) else self.session_id
 
     def _read_response(
         self, response: HTTPResponse, request: Message, max_bytes: int
     ) -> Message | None:
-        """The response to the request, if the answer holds one. Raises: TooLarge, OSError."""
-        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if response.status == _ACCEPTED or kind not in {_JSON, _EVENTS}:
+        """Return the response message, if the body has one. Raises: TooLarge, OSError."""
+        content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if response.status == _ACCEPTED or content_type not in {_JSON, _EVENTS}:
             return None
-        pieces = _read_limited(response, self.host, max_bytes)
-        for data in _parse_events(pieces) if kind == _EVENTS else [b"".join(pieces)]:
+        chunks = _read_limited(response, self.host, max_bytes)
+        for data in _parse_events(chunks) if content_type == _EVENTS else [b"".join(chunks)]:
             message = parse_message(data)
             if message is None:
                 return None
             if message.get("id") is None and "error" in message:
-                message["id"] = request["id"]  # refused before it was read
+                message["id"] = request["id"]  # rejected before its id was read
             if is_response(message, request):
                 return message
         return None
 
 
 def _read_limited(response: HTTPResponse, host: str, max_bytes: int) -> Iterator[bytes]:
-    """The body, piece by piece as it comes. Raises: TooLarge, SourceUnavailable, OSError."""
-    # Counted here: some versions of http.client forget to, and would wait for more.
-    announced, count = response.length, 0
-    while announced is None or count < announced:
-        piece = response.read1(_CHUNK)
-        if not piece:
+    """Yield the body in chunks. Raises: TooLarge, SourceUnavailable, OSError."""
+    # Counted here, because `read1` of some versions of http.client waits for more than the length.
+    length, count = response.length, 0
+    while length is None or count < length:
+        chunk = response.read1(_CHUNK)
+        if not chunk:
             break
-        count += len(piece)
+        count += len(chunk)
         if count > max_bytes:
             raise TooLarge(host, max_bytes)
-        yield piece
-    if announced is not None and count < announced:
-        raise SourceUnavailable(host, "its answer ends too early")
+        yield chunk
+    if length is not None and count < length:
+        raise SourceUnavailable(host, "the response is incomplete")
 
 
 def _parse_events(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The data of each server-sent event."""
+    """Yield the data of each server-sent event."""
     data: list[bytes] = []
     for line in _split_lines(chunks):
         if line.startswith(b"data:"):
             data.append(line.removeprefix(b"data:").removeprefix(b" "))
         elif not line:
-            if any(data):  # an empty one only says that the server is there
+            if any(data):  # empty events are keep-alives
                 yield b"\n".join(data)
             data = []
 
 
 def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = bytearray()
-    for piece in chunks:
-        looked = len(rest)
-        rest += piece
-        while (end := rest.find(b"\n", looked)) >= 0:
-            yield bytes(rest[:end]).removesuffix(b"\r")
-            del rest[: end + 1]
-            looked = 0
+    buffer = bytearray()
+    for chunk in chunks:
+        start = len(buffer)  # the part before has no line break
+        buffer += chunk
+        while (end := buffer.find(b"\n", start)) >= 0:
+            yield bytes(buffer[:end]).removesuffix(b"\r")
+            del buffer[: end + 1]
+            start = 0
 
 
 def _encode_header(text: str) -> str:
-    """The text as a header may hold it, in the protocol's own way if it is not plain."""
+    """Encode a header value; text that is not plain ASCII as MCP's base64 form."""
     if _PLAIN_HEADER.fullmatch(text) and not text.startswith("=?"):
         return text
     return f"=?base64?{b64encode(text.encode()).decode()}?="

@@ -1,7 +1,7 @@
-"""The MCP servers that a person gave labels: which there are, and a line to each.
+"""Configured MCP servers: the file that lists them, and connections to them.
 
-They stand in one file of the person's own. No project can name one, so no command of a stranger is
-ever started. A token is named by the variable that holds it and never written down.
+The file belongs to the user. Projects cannot add servers, so that no command from a repository is
+ever started. Of a token, only the name of its environment variable is stored.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ MAX_SERVERS_FILE: Final = 1024 * 1024  # bytes
 _CACHE_FOLDER: Final = "mcp"  # in the cache folder: a folder for each server
 _VARIABLE_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _URL_PATTERN = re.compile(r"https?://", re.IGNORECASE)
-_FIX_HINT = f"correct {SERVERS_FILE} in the data folder, or remove it and add the servers anew"
+_FIX_HINT = f"correct {SERVERS_FILE} in the data folder, or remove it and add the servers again"
 
 
 class McpServer(NamedTuple):
-    """One server: an address, or a command with its arguments."""
+    """Configured server: a URL, or a command with its arguments."""
 
     label: str
     url: str = ""
     command: tuple[str, ...] = ()
-    token_variable: str = ""  # holds what is sent to the address
-    variables: tuple[str, ...] = ()  # that the command gets to see, besides the essentials
+    token_variable: str = ""  # contains the token for the URL
+    variables: tuple[str, ...] = ()  # passed to the command, besides the essentials
 
     @property
     def endpoint(self) -> str:
-        """Where it is, for people."""
+        """URL or command line, for display."""
         return self.url or " ".join(self.command)
 
 
@@ -71,49 +71,44 @@ def parse_server(
     variables: Sequence[str] = (),
     base_folder: str = "",
 ) -> McpServer:
-    """The server that words name: one http address, or a command, found from `base`.
+    """Build a server from a URL or a command, relative to `base_folder`.
 
     Raises: SourceRejected, ConfigInvalid.
     """
     if len(arguments) == 1 and _URL_PATTERN.match(arguments[0]):
         if variables:
-            raise ConfigInvalid(label, "only a command gets to see variables")
+            raise ConfigInvalid(label, "variables are for commands, not for URLs")
         return _check_server(McpServer(label, url=arguments[0], token_variable=token_variable))
     if token_variable:
-        raise ConfigInvalid(label, "only an address is sent a token; a command sees variables")
-    has_folder = bool(arguments) and os.path.dirname(arguments[0]) != ""
-    program = (
-        [os.path.normpath(os.path.join(base_folder, arguments[0]))] if has_folder else arguments[:1]
-    )
-    command = (*program, *arguments[1:])
+        raise ConfigInvalid(label, "a token is for URLs; pass it to a command as a variable")
+    command = tuple(arguments)
+    if command and os.path.dirname(command[0]):
+        command = (os.path.normpath(os.path.join(base_folder, command[0])), *command[1:])
     return _check_server(McpServer(label, command=command, variables=tuple(variables)))
 
 
 def _check_server(server: McpServer) -> McpServer:
-    """The server, if all of it is as it should be. Raises: SourceRejected, ConfigInvalid."""
+    """Return the server if it is valid. Raises: SourceRejected, ConfigInvalid."""
     check_mcp_label(server.label)
     for name in (*server.variables, server.token_variable):
         if name and not _VARIABLE_PATTERN.fullmatch(name):
-            raise ConfigInvalid(name[:100], "it is no name of a variable")
+            raise ConfigInvalid(name[:100], "it is not the name of a variable")
     if server.url:
         return server._replace(url=_check_url(server.url))
-    if not server.command or not server.command[0] or any("\0" in one for one in server.command):
-        raise ConfigInvalid(server.label, "it has neither an address nor a command")
+    if not server.command or not server.command[0] or any("\0" in word for word in server.command):
+        raise ConfigInvalid(server.label, "it has neither a URL nor a command")
     return server
 
 
 def _check_url(text: str) -> str:
     url = WebUrl.parse(text)
     if url.fragment or url.query:
-        raise SourceRejected("url", text, "a server's address has no query and no fragment")
-    return url.place
-
-
-# The file
+        raise SourceRejected("url", text, "the URL of a server has no query and no fragment")
+    return url.without_query
 
 
 def read_servers(settings: Settings) -> dict[str, McpServer]:
-    """Every server, by its label. Raises: ConfigInvalid, OSError."""
+    """Return all servers by label. Raises: ConfigInvalid, OSError."""
     try:
         root = open_root(settings.data_directory)
     except FileNotFoundError:
@@ -123,16 +118,15 @@ def read_servers(settings: Settings) -> dict[str, McpServer]:
     except SkillFileNotFound:
         return {}
     except (NotAFile, TooLarge):
-        raise ConfigInvalid(
-            SERVERS_FILE, "it is not a regular file of ordinary size", _FIX_HINT
-        ) from None
+        problem = f"it is not a regular file of at most {MAX_SERVERS_FILE} bytes"
+        raise ConfigInvalid(SERVERS_FILE, problem, _FIX_HINT) from None
     finally:
         root.close()
     return _parse_servers(data)
 
 
 def find_server(settings: Settings, label: str) -> McpServer:
-    """The server of that label. Raises: UnknownMcpServer, ConfigInvalid, OSError."""
+    """Return the server with a label. Raises: UnknownMcpServer, ConfigInvalid, OSError."""
     servers = read_servers(settings)
     if label not in servers:
         raise UnknownMcpServer(label, get_close_matches(label, servers))
@@ -140,7 +134,7 @@ def find_server(settings: Settings, label: str) -> McpServer:
 
 
 def add_server(settings: Settings, server: McpServer, *, overwrite: bool = False) -> None:
-    """Note a server; what was kept of another one under its label is forgotten.
+    """Add a server, and clear the cache of a different one with its label.
 
     Raises: Conflict, ConfigInvalid, OSError.
     """
@@ -154,7 +148,7 @@ def add_server(settings: Settings, server: McpServer, *, overwrite: bool = False
 
 
 def remove_server(settings: Settings, label: str) -> None:
-    """Forget a server and everything that was kept of it.
+    """Remove a server and its cache.
 
     Raises: UnknownMcpServer, ConfigInvalid, OSError.
     """
@@ -167,14 +161,14 @@ def remove_server(settings: Settings, label: str) -> None:
 
 @contextmanager
 def _edit_servers(settings: Settings) -> Iterator[dict[str, McpServer]]:
-    """The servers, kept from other processes and written when the block ends well."""
+    """Lock the file, yield the servers, and write changes at the end."""
     os.makedirs(settings.data_directory, exist_ok=True)
     with WritableFolder(settings.data_directory) as folder, folder.lock():
         before = read_servers(settings)
         servers = dict(before)
         yield servers
         if servers != before:
-            fields = {label: _serialize_server(one) for label, one in servers.items()}
+            fields = {label: _serialize_server(server) for label, server in servers.items()}
             data = render_json({"version": VERSION, "servers": fields}, sort_keys=True) + b"\n"
             folder.write_file(SERVERS_FILE, data, 0o600)
 
@@ -197,53 +191,47 @@ def _parse_servers(data: bytes) -> dict[str, McpServer]:
     fields = value if isinstance(value, dict) else {}
     servers = fields.get("servers")
     if not isinstance(servers, dict) or fields.get("version") != VERSION:
-        raise ConfigInvalid(SERVERS_FILE, f"it holds no servers of version {VERSION}", _FIX_HINT)
+        raise ConfigInvalid(SERVERS_FILE, f"it has no servers of version {VERSION}", _FIX_HINT)
     return {label: _parse_server_entry(label, fields) for label, fields in servers.items()}
 
 
 def _parse_server_entry(label: str, value: object) -> McpServer:
     fields = value if isinstance(value, dict) else {}
     url, variable = fields.get("url", ""), fields.get("tokenVariable", "")
-    command, variables = (
-        _parse_strings(fields.get("command", [])),
-        _parse_strings(fields.get("variables", [])),
-    )
-    is_whole = isinstance(url, str) and isinstance(variable, str)
-    if not is_whole or command is None or variables is None or bool(url) is bool(command):
-        raise ConfigInvalid(SERVERS_FILE, f"{label[:100]!r} is no server", _FIX_HINT)
+    command = _parse_strings(fields.get("command", []))
+    variables = _parse_strings(fields.get("variables", []))
+    is_valid = isinstance(url, str) and isinstance(variable, str)
+    if not is_valid or command is None or variables is None or bool(url) is bool(command):
+        raise ConfigInvalid(SERVERS_FILE, f"{label[:100]!r} is not a valid server", _FIX_HINT)
     try:
         return _check_server(McpServer(label, url, tuple(command), variable, tuple(variables)))
     except SourceRejected as error:
-        raise ConfigInvalid(
-            SERVERS_FILE, f"{label[:100]!r} is refused: {error.problem}", _FIX_HINT
-        ) from None
+        problem = f"{label[:100]!r} is rejected: {error.problem}"
+        raise ConfigInvalid(SERVERS_FILE, problem, _FIX_HINT) from None
 
 
 def _parse_strings(value: object) -> list[str] | None:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return value
     return None
-
-
-# Lines
 
 
 @contextmanager
 def connect(
     settings: Settings, server: McpServer, timing: McpTimeouts = DEFAULT_MCP_TIMEOUTS
 ) -> Iterator[McpSkillClient]:
-    """A server that answers, for as long as the block lasts. A command is started for it.
+    """Connect to a server or start its command, for the duration of a `with` block.
 
-    Raises: SkillsNotServed, SourceRejected, ConfigInvalid, and what a `Line` raises.
+    Raises: SkillsNotServed, SourceRejected, ConfigInvalid, and errors of the transport.
     """
-    with open_skill_client(_open_transport(settings, server), timing) as found:
-        yield found
+    with open_skill_client(_open_transport(settings, server), timing) as client:
+        yield client
 
 
 def _open_transport(settings: Settings, server: McpServer) -> McpTransport:
     if server.command:
         environment = build_environment(server.variables)
-        # Not where the person stands: programs load code from the folder that they start in.
+        # Not in the working directory: some programs load code from the folder they start in.
         return StdioTransport(server.label, server.command, environment, settings.home)
     url = WebUrl.parse(server.url)
     policy = build_address_policy(settings.allowed_networks)
@@ -254,16 +242,13 @@ def _open_transport(settings: Settings, server: McpServer) -> McpTransport:
     return HttpTransport.for_url(url, policy, token, variable)
 
 
-# What is kept
-
-
 def cache_folder(settings: Settings, label: str) -> str:
-    """Where verified files of a server are kept: apart from every folder of skills."""
+    """Return the cache folder for verified files of a server."""
     return os.path.join(settings.cache_directory, _CACHE_FOLDER, label)
 
 
 def clear_cache(settings: Settings, label: str) -> None:
-    """Remove what was kept of a server. Raises: OSError."""
+    """Remove the cached files of a server. Raises: OSError."""
     with (
         suppress(FileNotFoundError),
         WritableFolder(os.path.dirname(cache_folder(settings, label))) as folder,

@@ -1,7 +1,7 @@
-"""The skills of an MCP server, used where they are: listed, read file by file, never local.
+"""Skills of an MCP server, listed and read file by file without installing them.
 
-A skill is known by its server's label and its URI together. Its entry is held for as long as the
-skill is used: a file that is not in it, or not what it says, is refused.
+The server's label and the URI identify a skill. Its files are verified against its entry: a file
+that is not listed there, or does not match, is rejected.
 """
 
 from __future__ import annotations
@@ -47,45 +47,45 @@ _LIST_HINT: Final = "'skillhall mcp-servers skills {}' shows what it offers"
 
 
 class McpSkill(NamedTuple):
-    """A skill of a server and the entry that is held for it; an entry of a listing, too."""
+    """Skill of a server, with its entry."""
 
     label: str
     entry: McpSkillEntry
 
     @property
     def name(self) -> str:
-        """What a model calls it: never a bare name, which could be a local skill's."""
-        is_shared = any(found.code is Code.SAME_NAME for found in self.entry.findings)
+        """Name for models, with the server's label: a bare name could be a local skill's."""
+        is_shared = any(finding.code is Code.SAME_NAME for finding in self.entry.findings)
         return f"{self.label}:{self.entry.path if is_shared else self.entry.name}"
 
     @property
     def description(self) -> str:
-        """What it does and when to use it, as the server says."""
+        """Description in the entry."""
         return self.entry.description
 
     @property
     def location(self) -> str:
-        """Its identity: the server's label and the URI."""
+        """Source reference: the server's label and the URI."""
         return McpRef(self.label, self.entry.uri).text
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """What was noticed about its entry; none of its files was read for it."""
+        """Findings about the entry; no file is read for them."""
         return LENIENT.load_policy.judge(self.entry.findings)
 
     @property
     def is_usable(self) -> bool:
-        """Whether nothing keeps it out."""
-        return all(one.effect is not Effect.REJECT for one in self.findings)
+        """Whether no finding rejects the skill."""
+        return all(finding.effect is not Effect.REJECT for finding in self.findings)
 
     @property
     def hidden(self) -> bool:
-        """Whether no model may see it: it asks for that, or something keeps it out."""
+        """Whether the skill is hidden from models, or rejected."""
         return not (self.is_usable and is_visible_to_models(self.entry))
 
 
 class McpSkillSource:
-    """The skills of one server that answers; `open_served` is the way to make one."""
+    """Skills of one connected server. Create it with `open_mcp_source`."""
 
     def __init__(self, label: str, server: McpSkillClient, cache: str) -> None:
         self.label = label
@@ -93,61 +93,59 @@ class McpSkillSource:
         self._cache = cache
 
     def list(self) -> tuple[McpSkill, ...]:
-        """Every skill that the server announces; no file of any is fetched.
+        """Return all listed skills, without fetching files. Raises: SkillhallError.
 
-        A server need not announce all that it has: see `find`. Raises: SkillhallError.
+        A server may have unlisted skills: see `find`.
         """
         entries = cross_check_entries([parse_entry(value) for value in self._server.list_entries()])
         return tuple(McpSkill(self.label, entry) for entry in entries)
 
     def visible(self) -> tuple[McpSkill, ...]:
-        """Those that a model may be told of: neither kept out nor hidden. Raises: as `list`."""
-        return tuple(one for one in self.list() if is_visible_to_models(one))
+        """Return the listed skills that are visible to models. Raises: as `list`."""
+        return tuple(skill for skill in self.list() if is_visible_to_models(skill))
 
     def find(self, reference: str) -> McpSkill:
-        """The skill of a URI, of a path, or of a name, as the server has it at this moment.
+        """Return the skill with this URI, path or name, as the server has it now.
 
-        Raises: SkillNotFound, SourceRejected if a name is that of several, SkillhallError.
+        Raises: SkillNotFound, SourceRejected if a name is ambiguous, SkillhallError.
         """
         if "://" in reference:
             return self._fetch_entry(reference)
         skills = self.list()
-        found = [one for one in skills if one.entry.path == reference]
-        found = found or [one for one in skills if one.entry.name == reference]
-        if len(found) > 1:
-            told = ", ".join(one.entry.uri for one in found)
-            problem = "several skills of the server are called that"
-            raise SourceRejected("path", reference, problem, f"name one of them: {told}")
-        # What is not announced may be there all the same.
-        return (
-            found[0]
-            if found
-            else self._fetch_entry(f"skill://{reference}/{SKILL_MD}", reference, skills)
-        )
+        matches = [skill for skill in skills if skill.entry.path == reference]
+        matches = matches or [skill for skill in skills if skill.entry.name == reference]
+        if len(matches) > 1:
+            uris = ", ".join(skill.entry.uri for skill in matches)
+            problem = "several skills of the server have this name"
+            raise SourceRejected("path", reference, problem, f"use the URI of one: {uris}")
+        if matches:
+            return matches[0]
+        # The server may have skills that it does not list.
+        return self._fetch_entry(f"skill://{reference}/{SKILL_MD}", reference, skills)
 
     def read(self, skill: McpSkill, path: str) -> bytes:
-        """The bytes of a file, checked whether they were kept or come from the server.
+        """Read a file from the cache or the server; both are verified.
 
         Raises: ServedSkillRejected, UnsafePath, SkillhallError.
         """
         file = self._find_file(skill, path)
         store = ContentStore(os.path.join(self._cache, sha256_hex(skill.entry.uri.encode())))
-        kept = store.find(file.digest.removeprefix("sha256:"))
-        if kept is not None:
-            return self._verify_bytes(skill, file, kept)
+        cached = store.find(file.digest.removeprefix("sha256:"))
+        if cached is not None:
+            return self._verify_bytes(skill, file, cached)
         data = self._fetch_bytes(skill, file)
-        with suppress(OSError):  # it only saves the next fetch
+        with suppress(OSError):  # the cache is optional
             store.put(data)
         return data
 
     def parse(self, skill: McpSkill) -> ParsedSkill:
-        """The skill's own file, read. Raises: as `read`."""
+        """Parse the skill's SKILL.md. Raises: as `read`."""
         return parse_skill(self.read(skill, SKILL_MD), skill.entry.name)
 
     def activate(self, skill: McpSkill) -> str:
-        """What a model gets when it asks for the skill: it says where the words come from.
+        """Return the instructions for a model, with their source. Raises: as `read`.
 
-        Nothing that the skill asks for, as `allowed-tools`, is granted. Raises: as `read`.
+        Requests of the skill, such as `allowed-tools`, are not granted.
         """
         body = self.parse(skill).body
         folder = skill.location.removesuffix(f"/{SKILL_MD}")
@@ -155,16 +153,16 @@ class McpSkillSource:
         return render_activation(skill.name, folder, body, paths)
 
     def bundle(self, skill: McpSkill) -> Bundle:
-        """All files in memory, of which none is a program; one that is refused says why instead.
+        """Download a skill; no file is executable. A rejected skill has a finding instead.
 
-        Raises: SkillhallError for a server that fails.
+        Raises: SkillhallError if the server fails.
         """
         return self.bundles([skill])[0]
 
     def bundles(self, skills: Iterable[McpSkill]) -> tuple[Bundle, ...]:
-        """The same for several, all within the time for one. Raises: as `bundle`."""
-        patience = Timeout(self._server.timeouts.download)
-        return tuple(self._download_bundle(skill, patience) for skill in skills)
+        """Download several skills within one timeout. Raises: as `bundle`."""
+        timeout = Timeout(self._server.timeouts.download)
+        return tuple(self._download_bundle(skill, timeout) for skill in skills)
 
     def _download_bundle(self, skill: McpSkill, timeout: Timeout) -> Bundle:
         entry = skill.entry
@@ -172,22 +170,22 @@ class McpSkillSource:
             self._check_usable(skill)
             files = {file.path: self._download_file(skill, file, timeout) for file in entry.files}
         except ServedSkillRejected as error:
-            found = Finding(Code(error.finding), error.problem)
-            return Bundle(entry.name or "skill", {}, (found,), path=entry.uri)
-        noted = tuple(found.with_location("", found.skill) for found in entry.findings)
-        return Bundle(entry.name, dict(sorted(files.items())), noted, path=entry.uri)
+            finding = Finding(Code(error.finding), error.problem)
+            return Bundle(entry.name or "skill", {}, (finding,), path=entry.uri)
+        findings = tuple(finding.with_location("", finding.skill) for finding in entry.findings)
+        return Bundle(entry.name, dict(sorted(files.items())), findings, path=entry.uri)
 
     def _fetch_entry(
         self, uri: str, reference: str = "", listed_skills: Sequence[McpSkill] = ()
     ) -> McpSkill:
-        """The skill at a URI, if the server says that it is one."""
+        """Return the skill with this URI. Raises: SkillNotFound, ServedSkillRejected."""
         value = self._server.get_entry(uri)
         if value is None:
-            close = get_close_matches(reference, [one.entry.name for one in listed_skills])
+            close = get_close_matches(reference, [skill.entry.name for skill in listed_skills])
             raise SkillNotFound(reference or uri, close, _LIST_HINT.format(self.label))
         entry = parse_entry(value)
         if entry.uri != uri:
-            problem = f"the server answers with the entry of {entry.uri[:100]!r}"
+            problem = f"the server sent the entry of {entry.uri[:100]!r} instead"
             raise ServedSkillRejected(self.label, uri, Code.MCP_ENTRY, problem)
         return McpSkill(self.label, cross_check_entries([entry])[0])
 
@@ -205,7 +203,7 @@ class McpSkillSource:
 
     def _download_file(self, skill: McpSkill, file: McpFileEntry, timeout: Timeout) -> SkillFile:
         if file.size > MAX_FILE_SIZE:
-            message = f"{file.path!r} has {file.size} bytes; at most {MAX_FILE_SIZE} are taken"
+            message = f"{file.path!r} has {file.size} bytes; the limit is {MAX_FILE_SIZE}"
             raise self._build_rejection(skill, Finding(Code.MCP_LIMIT, message))
         data = self._fetch_bytes(skill, file, timeout)
         path = RelativePath.parse(file.path)
@@ -217,43 +215,43 @@ class McpSkillSource:
         try:
             data = self._server.read_file(file.uri, file.size, timeout)
         except TooLarge:
-            message = f"{file.path!r} is far longer than the {file.size} bytes announced"
+            message = f"{file.path!r} is much larger than the {file.size} bytes in its entry"
             raise self._build_rejection(skill, Finding(Code.MCP_SIZE, message)) from None
         if data is None:
-            message = f"the server does not hand out {file.path!r}, which it announced"
+            message = f"the server does not have {file.path!r}, which its entry lists"
             raise self._build_rejection(skill, Finding(Code.MCP_MISSING, message))
         return self._verify_bytes(skill, file, data)
 
     def _verify_bytes(self, skill: McpSkill, file: McpFileEntry, data: bytes) -> bytes:
-        found = verify_file(file, data)
-        if found is None and file.path == SKILL_MD:
-            found = verify_frontmatter(skill.entry, data)
-        if found is not None:
-            raise self._build_rejection(skill, found)
+        finding = verify_file(file, data)
+        if finding is None and file.path == SKILL_MD:
+            finding = verify_frontmatter(skill.entry, data)
+        if finding is not None:
+            raise self._build_rejection(skill, finding)
         return data
 
-    def _build_rejection(self, skill: McpSkill, found: Finding) -> ServedSkillRejected:
-        return ServedSkillRejected(self.label, skill.entry.uri, found.code, found.message)
+    def _build_rejection(self, skill: McpSkill, finding: Finding) -> ServedSkillRejected:
+        return ServedSkillRejected(self.label, skill.entry.uri, finding.code, finding.message)
 
 
 @contextmanager
 def open_mcp_source(label: str, settings: Settings | None = None) -> Iterator[McpSkillSource]:
-    """The skills of the server that the person gave this label, while the block lasts.
+    """Connect to the server with this label, for the duration of a `with` block.
 
     Raises: UnknownMcpServer, SkillsNotServed, SourceRejected, ConfigInvalid, SourceUnavailable.
     """
-    known = Settings.read() if settings is None else settings
-    with connect(known, find_server(known, label)) as found:
-        yield McpSkillSource(label, found, cache_folder(known, label))
+    settings = Settings.read() if settings is None else settings
+    with connect(settings, find_server(settings, label)) as client:
+        yield McpSkillSource(label, client, cache_folder(settings, label))
 
 
 def read_mcp_bundles(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
-    """The skills that a reference names, each with all its files, or with why it is refused.
+    """Download the skills of a reference; rejected ones have a finding instead of files.
 
-    Raises: SkillNotFound, TooLarge, and what `open_served` raises.
+    Raises: SkillNotFound, TooLarge, and as `open_mcp_source`.
     """
-    with open_mcp_source(reference.label, settings) as served:
-        skills = [served.find(reference.skill)] if reference.skill else served.list()
-        if sum(one.entry.total_bytes for one in skills) > MAX_TOTAL_SIZE:
+    with open_mcp_source(reference.label, settings) as source:
+        skills = [source.find(reference.skill)] if reference.skill else source.list()
+        if sum(skill.entry.total_bytes for skill in skills) > MAX_TOTAL_SIZE:
             raise TooLarge(reference.text, MAX_TOTAL_SIZE)
-        return served.bundles(skills)
+        return source.bundles(skills)

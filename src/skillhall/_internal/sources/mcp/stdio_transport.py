@@ -1,4 +1,4 @@
-"""A line to an MCP server that is a program: a command that a person configured, and its pipes."""
+"""Stdio transport of MCP: a command that the user configured, and its pipes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.mcp.transport import Message
 
 _CHUNK: Final = 64 * 1024  # bytes
-_MAX_QUEUED_CHUNKS: Final = 16  # chunks that are read before somebody asks for them
-_MAX_SERVER_REQUESTS: Final = 100  # of a server that are answered
-_MAX_REQUEST_ID_LENGTH: Final = 100  # characters of what it calls a question
-_SHUTDOWN_TIMEOUT: Final = 2.0  # seconds for a program to end by itself
+_MAX_QUEUED_CHUNKS: Final = 16
+_MAX_SERVER_REQUESTS: Final = 100  # requests from the server that are answered
+_MAX_REQUEST_ID_LENGTH: Final = 100  # characters
+_SHUTDOWN_TIMEOUT: Final = 2.0  # seconds for a graceful exit
 _POLL_INTERVAL: Final = 0.1  # seconds
-_COMMAND_ENDED = "the command ended, or closed its output"
-_RUN_MANUALLY_HINT = "run the command by hand to see what it says"
+_COMMAND_ENDED = "the command exited or closed its output"
+_RUN_MANUALLY_HINT = "run the command manually to see its output"
 
 
 class StdioTransport:
-    """A running command; its words on stderr are not read."""
+    """Running command as a transport; its stderr is discarded."""
 
     def __init__(
         self, host: str, command: Sequence[str], environment: Mapping[str, str], folder: str
@@ -44,38 +44,37 @@ class StdioTransport:
         """Start the command in a folder. Raises: SourceUnavailable."""
         self.host = host
         self.protocol_version = ""
-        self._buffer = bytearray()  # and not yet taken
-        self._is_out_of_sync = False  # whether nobody knows where the next message begins
+        self._buffer = bytearray()
+        self._is_out_of_sync = False  # the start of the next message is unknown
         self._server_request_count = 0
         self._chunks: queue.Queue[bytes] = queue.Queue(_MAX_QUEUED_CHUNKS)
         self._outbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._is_closed = threading.Event()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - what the person configured, no shell
+            self._process = subprocess.Popen(  # noqa: S603 - configured by the user, no shell
                 list(command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=dict(environment),
                 cwd=folder,
-                start_new_session=True,  # what it starts ends with it
+                start_new_session=True,  # its child processes are killed with it
             )
         except (OSError, ValueError):
-            raise SourceUnavailable(
-                host, "its command cannot be started", _RUN_MANUALLY_HINT
-            ) from None
+            problem = "the command cannot be started"
+            raise SourceUnavailable(host, problem, _RUN_MANUALLY_HINT) from None
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._stdout = cast("IO[bytes]", self._process.stdout)
         self._reader = threading.Thread(target=self._read_loop, daemon=True)
-        # Apart, since a program that does not listen must not stop us.
+        # A separate thread, because a command that does not read its input would block us.
         self._writer = threading.Thread(target=self._write_loop, daemon=True)
         self._reader.start()
         self._writer.start()
 
     def request(self, request: Message, max_bytes: int, timeout: Timeout) -> Message:
-        """The response to a request. Raises: SourceUnavailable, SourceTimedOut, TooLarge."""
+        """Send a request, return its response. Raises: SourceUnavailable, TooLarge."""
         if self._is_out_of_sync:
-            raise SourceUnavailable(self.host, "it sends more than was asked for")
+            raise SourceUnavailable(self.host, "it sent more data than requested")
         self._send(request)
         for message in self._read_messages(max_bytes, timeout):
             if is_response(message, request):
@@ -83,14 +82,14 @@ class StdioTransport:
             self._reply_to_server(message)
         raise SourceUnavailable(self.host, _COMMAND_ENDED, _RUN_MANUALLY_HINT)
 
-    def notify(self, notification: Message, timeout: Timeout) -> None:  # noqa: ARG002 - as of Line
-        """Send what has no response."""
+    def notify(self, notification: Message, timeout: Timeout) -> None:  # noqa: ARG002 - of McpTransport
+        """Send a notification."""
         self._send(notification)
 
     def close(self, *, force: bool = False) -> None:
-        """Close the command's input, and give it a moment to end by itself if there is time.
+        """Close the command's input, then kill it and its child processes.
 
-        Neither the command nor anything that it started is left.
+        Without `force`, the command gets a moment to exit by itself.
         """
         self._is_closed.set()
         self._outbox.put(b"")
@@ -112,8 +111,8 @@ class StdioTransport:
         self._outbox.put(serialize_message(message) + b"\n")
 
     def _write_loop(self) -> None:
-        """Send what is put into the outbox, until something empty is; then close the input."""
-        with contextlib.suppress(OSError):  # a program that ended is noticed where it is read
+        """Send the outbox until an empty item, then close the command's input."""
+        with contextlib.suppress(OSError):  # the reader notices that the command exited
             while data := self._outbox.get():
                 self._stdin.write(data)
                 self._stdin.flush()
@@ -121,25 +120,25 @@ class StdioTransport:
             self._stdin.close()
 
     def _read_messages(self, max_bytes: int, timeout: Timeout) -> Iterator[Message]:
-        """What the server says, until it ends. Raises: SourceUnavailable, TooLarge."""
-        left = max_bytes
-        while (line := self._read_line(left, timeout)) is not None:
-            left -= len(line)
+        """Yield messages until the command exits. Raises: SourceUnavailable, TooLarge."""
+        remaining = max_bytes
+        while (line := self._read_line(remaining, timeout)) is not None:
+            remaining -= len(line)
             message = parse_message(line)
             if message is None:
-                problem = "it says something that is no message of the protocol"
+                problem = "its output is not a message of the protocol"
                 raise SourceUnavailable(self.host, problem, _RUN_MANUALLY_HINT)
             yield message
 
     def _read_line(self, max_bytes: int, timeout: Timeout) -> bytes | None:
-        looked = 0
-        while (end := self._buffer.find(b"\n", looked)) < 0:
-            looked = len(self._buffer)
+        start = 0
+        while (end := self._buffer.find(b"\n", start)) < 0:
+            start = len(self._buffer)
             chunk = self._read_chunk(timeout)
             if not chunk:
                 return None
             self._buffer += chunk
-            self._check_length(looked, max_bytes)
+            self._check_length(start, max_bytes)
         self._check_length(end, max_bytes)
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
@@ -154,18 +153,16 @@ class StdioTransport:
         try:
             return self._chunks.get(timeout=timeout.next_timeout())
         except (queue.Empty, TimeoutError):
-            raise SourceTimedOut(self.host, "it takes too long", _RUN_MANUALLY_HINT) from None
+            raise SourceTimedOut(self.host, "the request timed out", _RUN_MANUALLY_HINT) from None
 
     def _reply_to_server(self, message: Message) -> None:
-        """Tell a server that asks something that we do nothing for it; other words are let go."""
+        """Answer pings and reject other requests of the server; ignore notifications."""
         if "method" not in message or "id" not in message:
             return
         self._server_request_count += 1
-        if (
-            self._server_request_count > _MAX_SERVER_REQUESTS
-            or len(str(message["id"])) > _MAX_REQUEST_ID_LENGTH
-        ):
-            raise SourceUnavailable(self.host, "it asks too much of us")
+        is_too_long = len(str(message["id"])) > _MAX_REQUEST_ID_LENGTH
+        if self._server_request_count > _MAX_SERVER_REQUESTS or is_too_long:
+            raise SourceUnavailable(self.host, "it sent too many or too long requests")
         reply: Message = {"jsonrpc": "2.0", "id": message["id"]}
         if message["method"] == "ping":
             self._send({**reply, "result": {}})
@@ -174,7 +171,7 @@ class StdioTransport:
             self._send({**reply, "error": error})
 
     def _read_loop(self) -> None:
-        """Move what the command says into the queue; an empty chunk is its end."""
+        """Queue the command's output; an empty chunk is its end."""
         chunk = b"?"
         while chunk:
             try:
@@ -184,7 +181,7 @@ class StdioTransport:
             self._enqueue(chunk)
 
     def _enqueue(self, chunk: bytes) -> None:
-        """Wait for room, as long as somebody may ask for it."""
+        """Wait for space in the queue until the transport is closed."""
         while not self._is_closed.is_set():
             with contextlib.suppress(queue.Full):
                 self._chunks.put(chunk, timeout=_POLL_INTERVAL)

@@ -1,4 +1,4 @@
-"""What a line to an MCP server carries: JSON-RPC messages, each bounded in size and in time."""
+"""Transport to an MCP server: JSON-RPC messages with size and time limits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 Message: TypeAlias = "dict[str, object]"
 
-CURRENT_PROTOCOL: Final = "2026-07-28"  # every request says which protocol it speaks
-# The protocols before it, which begin with a handshake.
+CURRENT_PROTOCOL: Final = "2026-07-28"  # stateless: every request names its protocol version
+# Earlier versions, which start with a handshake.
 LEGACY_PROTOCOLS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 
 
 class McpTimeouts(NamedTuple):
-    """How long a server may take: for one answer, for a whole listing, for all files of an add."""
+    """Timeouts for the start, one response, a complete listing, and all files of an add."""
 
-    # A command may have to be downloaded before it says its first word.
+    # Long, because a command such as npx may first download its package.
     startup: NetworkSettings = NetworkSettings(total=60, idle=60)
     response: NetworkSettings = NetworkSettings(total=60, idle=30)
     listing: NetworkSettings = NetworkSettings(total=120, idle=30)
@@ -34,7 +34,7 @@ DEFAULT_MCP_TIMEOUTS: Final = McpTimeouts()
 
 
 class McpCallError(SourceUnavailable):
-    """A server that answers a call with an error; `rpc` is its number, 0 if it gives none."""
+    """Error response of a server; `rpc_code` is 0 if it has none."""
 
     def __init__(self, host: str, problem: str, rpc_code: int = 0, *, status: int = 0) -> None:
         super().__init__(host, problem, "ask those who run it", status=status)
@@ -42,32 +42,32 @@ class McpCallError(SourceUnavailable):
 
 
 class McpTransport(Protocol):
-    """A way to one server. Every error is a SkillhallError, and the last thing that is heard."""
+    """Message channel to one server. Do not use it after an error."""
 
-    host: str  # what messages call the server
-    protocol_version: str  # the protocol that was agreed on; "" before that
+    host: str  # names the server in errors
+    protocol_version: str  # as negotiated; "" before that
 
     def request(self, request: Message, max_bytes: int, timeout: Timeout) -> Message:
-        """The response to a request.
+        """Send a request and return its response.
 
         Raises: SourceUnavailable, SourceTimedOut, TooLarge, NotAuthenticated, RateLimited,
         SourceRejected.
         """
 
     def notify(self, notification: Message, timeout: Timeout) -> None:
-        """Send what has no response. Raises: as `ask`."""
+        """Send a notification. Raises: as `request`."""
 
     def close(self, *, force: bool = False) -> None:
-        """Let go of the server; at once, if something went wrong."""
+        """Close the connection; `force` skips the graceful shutdown."""
 
 
 def serialize_message(message: Message) -> bytes:
-    """The message as it is sent: one line."""
+    """Serialize a message as one line of JSON."""
     return json.dumps(message, separators=(",", ":")).encode("ascii")
 
 
 def parse_message(data: bytes) -> Message | None:
-    """The message that the bytes hold; `None` if they are none."""
+    """Parse a JSON-RPC message; `None` if the data is not one."""
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
     except (ValueError, RecursionError):
@@ -76,7 +76,7 @@ def parse_message(data: bytes) -> Message | None:
 
 
 def is_response(message: Message, request: Message) -> bool:
-    """Whether it is the response to the request."""
+    """Whether the message is the response to the request."""
     if message.get("id") != request["id"] or isinstance(message.get("id"), bool):
         return False
     return ("result" in message) is not ("error" in message)

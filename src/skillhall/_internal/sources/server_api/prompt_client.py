@@ -1,4 +1,4 @@
-"""The prompts of a server: what it lists, hands out and takes in, checked as it arrives."""
+"""Client for the prompts of a Skillhall server; responses are validated."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
     from skillhall._internal.sources.server_api.rest_client import ServerConnection
 
-MAX_PROMPTS: Final = 10_000  # in one listing
-MAX_NAME_BYTES: Final = 255  # bytes of one name in a path, which is what file systems take
-BUILT_IN: Final = "built-in"  # how a server calls its own prompts
+MAX_PROMPTS: Final = 10_000  # per listing
+MAX_NAME_BYTES: Final = 255  # per path component; the limit of common file systems
+BUILT_IN: Final = "built-in"  # the source of a server's own prompts
 _PROMPTS: Final = "/api/v1/prompts"
-_NOT_FOUND: Final = "Prompt not found"  # how the server's sentence begins
-_UNROUTABLE_NAMES: Final = frozenset({"", ".", ".."})  # what no path of a URL can end in
+_NOT_FOUND: Final = "Prompt not found"  # the start of the server's message
+_UNROUTABLE_NAMES: Final = frozenset({"", ".", ".."})  # not possible as the end of a URL path
 
 
 class RemoteSourceSelector(NamedTuple):
-    """Which prompts a call is about: those of another repository, or of an upload."""
+    """Query parameters that select another repository or an upload."""
 
     repo: str = ""
     branch: str = ""
@@ -41,11 +41,11 @@ class RemoteSourceSelector(NamedTuple):
     source: str = ""
 
 
-DEFAULT_SELECTOR: Final = RemoteSourceSelector()  # what the server has by itself
+DEFAULT_SELECTOR: Final = RemoteSourceSelector()  # the server's configured source
 
 
 class RemotePromptArgument(NamedTuple):
-    """One argument of a prompt."""
+    """Argument of a prompt."""
 
     name: str
     description: str = ""
@@ -53,7 +53,7 @@ class RemotePromptArgument(NamedTuple):
 
 
 class RemotePrompt(NamedTuple):
-    """A prompt as the listing shows it."""
+    """Prompt in a listing."""
 
     name: str
     description: str
@@ -61,25 +61,25 @@ class RemotePrompt(NamedTuple):
 
     @property
     def has_route(self) -> bool:
-        """Whether it can be asked for: some names are routes of their own, or no path at all."""
+        """Whether the prompt has its own URL: some names are other routes or no path."""
         return self.name not in PROMPT_REPOSITORY.reserved_names | _UNROUTABLE_NAMES
 
 
 class RemotePromptList(NamedTuple):
-    """All prompts, in the server's order, and what it calls their source."""
+    """All prompts in the server's order, with their source."""
 
     prompts: tuple[RemotePrompt, ...]
     source: str
-    stale: str = ""  # why it is not what the source holds now, if it is not
+    stale: str = ""  # why a cached version is served, if one is
 
     @property
     def is_fallback(self) -> bool:
-        """Whether built-in prompts stand in for a repository that was never read."""
+        """Whether built-in prompts replace a repository that was never read."""
         return bool(self.stale) and self.source == BUILT_IN
 
 
 class RemotePromptContent(NamedTuple):
-    """One prompt: its text, and its files by path."""
+    """Text of a prompt, and its files by path."""
 
     description: str
     text: str
@@ -88,7 +88,7 @@ class RemotePromptContent(NamedTuple):
 
 
 class SkippedEntry(NamedTuple):
-    """A skill, prompt or file that the server holds but does not serve."""
+    """Skill, prompt or file that the server does not serve."""
 
     name: str
     path: str
@@ -97,18 +97,18 @@ class SkippedEntry(NamedTuple):
 
 
 class RefreshResult(NamedTuple):
-    """How many prompts the server has after a look at its repository."""
+    """Number of prompts after a refresh of the server's repository."""
 
     prompts: int
     source: str
     is_refreshed: bool = True
-    reason: str = ""  # why it is not done
+    reason: str = ""  # why it was not refreshed
     skipped: tuple[SkippedEntry, ...] = ()
     skipped_total: int = 0
 
 
 class UploadResult(NamedTuple):
-    """What became of an upload."""
+    """Result of an upload."""
 
     source: str
     files: int
@@ -118,7 +118,7 @@ class UploadResult(NamedTuple):
 
 
 class FileToUpload(NamedTuple):
-    """One file of an upload."""
+    """File of an upload."""
 
     path: str
     data: bytes
@@ -127,82 +127,79 @@ class FileToUpload(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PromptClient:
-    """A server's prompts. Every call raises what `Server` raises, besides its own errors."""
+    """Client for a server's prompts. Every call also raises errors of `ServerConnection`."""
 
     server: ServerConnection
     selector: RemoteSourceSelector = DEFAULT_SELECTOR
 
     @property
     def query(self) -> Mapping[str, str]:
-        """What every call says besides its path."""
+        """Query parameters of every request."""
         return self.selector._asdict()
 
     def list_prompts(self) -> RemotePromptList:
-        """Every prompt."""
-        told = self.server.get(_PROMPTS, self.query)
-        answer = _ResponseObject(self.server, told.data)
-        found = tuple(_parse_prompt(one) for one in answer.get_objects("prompts"))
-        if len(found) > MAX_PROMPTS:
-            raise self.server.build_malformed_response_error(
-                f"it lists more than {MAX_PROMPTS} prompts"
-            )
-        return RemotePromptList(found, answer.get_text("source"), _parse_stale_reason(told.meta))
+        """Return all prompts."""
+        response = self.server.get(_PROMPTS, self.query)
+        data = _ResponseObject(self.server, response.data)
+        prompts = tuple(_parse_prompt(item) for item in data.get_objects("prompts"))
+        if len(prompts) > MAX_PROMPTS:
+            raise self.server.build_malformed_response_error(f"more than {MAX_PROMPTS} prompts")
+        stale = _parse_stale_reason(response.meta)
+        return RemotePromptList(prompts, data.get_text("source"), stale)
 
     def fetch_prompt(self, name: str, arguments: Mapping[str, str]) -> RemotePromptContent:
-        """One prompt with its files.
+        """Render a prompt and return it with its files.
 
-        Raises: PromptNotFound, SourceRejected for files that are not what a skill holds.
+        Raises: PromptNotFound, SourceRejected for files that a skill cannot have.
         """
         if not RemotePrompt(name, "").has_route:
             raise PromptNotFound(name)
         body = {"arguments": dict(arguments)}
         try:
-            told = self.server.post(f"{_PROMPTS}/{_quote(name)}", self.query, body)
+            response = self.server.post(f"{_PROMPTS}/{quote(name, safe='')}", self.query, body)
         except ServerRefused as error:
             if error.problem.startswith(_NOT_FOUND):
                 raise PromptNotFound(name) from None
             raise
-        answer = _ResponseObject(self.server, told.data, f"the prompt {name!r}")
-        texts = [_parse_message(one) for one in answer.get_objects("messages")]
+        data = _ResponseObject(self.server, response.data, f"the prompt {name!r}")
+        texts = [_parse_message(item) for item in data.get_objects("messages")]
         if not texts:
-            raise answer.build_field_error("messages")
-        # The original server gives no source here, and a description only if there is one.
-        description, source = answer.get_text("description", ""), answer.get_text("source", "")
-        return RemotePromptContent(description, "\n\n".join(texts), _parse_files(answer), source)
+            raise data.build_field_error("messages")
+        # The original prompt server sends no source, and a description only if there is one.
+        description, source = data.get_text("description", ""), data.get_text("source", "")
+        return RemotePromptContent(description, "\n\n".join(texts), _parse_files(data), source)
 
     def refresh(self) -> RefreshResult:
-        """Have the server look for news."""
-        answer = _ResponseObject(
-            self.server, self.server.post(f"{_PROMPTS}/refresh", self.query, {}).data
-        )
+        """Make the server refresh its repository."""
+        response = self.server.post(f"{_PROMPTS}/refresh", self.query, {})
+        data = _ResponseObject(self.server, response.data)
         return RefreshResult(
-            answer.get_number("promptsLoaded"),
-            answer.get_text("source"),
-            answer.fields.get("refreshed") is not False,
-            answer.get_text("reason", ""),
-            *_parse_skipped(answer),
+            data.get_number("promptsLoaded"),
+            data.get_text("source"),
+            data.fields.get("refreshed") is not False,
+            data.get_text("reason", ""),
+            *_parse_skipped(data),
         )
 
     def upload(self, source: str, content_hash: str, files: Iterable[FileToUpload]) -> UploadResult:
-        """Give the server files under a name."""
-        sent = [
-            {"path": one.path, "content": b64encode(one.data).decode(), "mode": one.mode}
-            for one in files
+        """Upload files as a source with this name."""
+        items = [
+            {"path": file.path, "content": b64encode(file.data).decode(), "mode": file.mode}
+            for file in files
         ]
-        body = {"source": source, "contentHash": content_hash, "files": sent}
-        answer = _ResponseObject(
-            self.server, self.server.post(f"{_PROMPTS}/sources", {}, body).data
-        )
-        place = answer.get_text("source"), answer.get_number("fileCount"), answer.get_text("status")
-        return UploadResult(*place, *_parse_skipped(answer))
+        body = {"source": source, "contentHash": content_hash, "files": items}
+        response = self.server.post(f"{_PROMPTS}/sources", {}, body)
+        data = _ResponseObject(self.server, response.data)
+        count, status = data.get_number("fileCount"), data.get_text("status")
+        return UploadResult(data.get_text("source"), count, status, *_parse_skipped(data))
 
 
 class _ResponseObject(NamedTuple):
-    """An object of an answer, whose fields are what was agreed or the answer cannot be read."""
+    """JSON object of a response, with validated access to its fields."""
 
     server: ServerConnection
     fields: Mapping[str, object]
-    label: str = "the answer"
+    label: str = "the response"
 
     def get_text(self, name: str, default: str | None = None) -> str:
         value = self.fields.get(name, default)
@@ -224,26 +221,25 @@ class _ResponseObject(NamedTuple):
 
     def get_objects(self, name: str) -> Sequence[_ResponseObject]:
         value = self.fields.get(name)
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.build_field_error(name)
-        return [_ResponseObject(self.server, one, self.label) for one in value]
+        return [_ResponseObject(self.server, item, self.label) for item in value]
 
     def build_field_error(self, name: str) -> Exception:
-        return self.server.build_malformed_response_error(
-            f"{name!r} of {self.label} is missing or wrong"
-        )
+        detail = f"{name!r} of {self.label} is missing or invalid"
+        return self.server.build_malformed_response_error(detail)
 
 
-def _parse_skipped(answer: _ResponseObject) -> tuple[tuple[SkippedEntry, ...], int]:
-    """The entries that a server skips, and how many there are; other servers may not say."""
-    if answer.fields.get("skipped") is None:
+def _parse_skipped(data: _ResponseObject) -> tuple[tuple[SkippedEntry, ...], int]:
+    """Return the skipped entries and their number; other servers may not send them."""
+    if data.fields.get("skipped") is None:
         return (), 0
-    rows = tuple(
-        SkippedEntry(*(one.get_text(name, "") for name in SkippedEntry._fields))
-        for one in answer.get_objects("skipped")
+    entries = tuple(
+        SkippedEntry(*(item.get_text(name, "") for name in SkippedEntry._fields))
+        for item in data.get_objects("skipped")
     )
-    has_total = answer.fields.get("skippedTotal") is not None
-    return rows, answer.get_number("skippedTotal") if has_total else len(rows)
+    has_total = data.fields.get("skippedTotal") is not None
+    return entries, data.get_number("skippedTotal") if has_total else len(entries)
 
 
 def _parse_stale_reason(meta: Mapping[str, object]) -> str:
@@ -252,90 +248,84 @@ def _parse_stale_reason(meta: Mapping[str, object]) -> str:
     return reason if isinstance(reason, str) and _is_valid_unicode(reason) else ""
 
 
-def _quote(name: str) -> str:
-    return quote(name, safe="")
-
-
 def _is_valid_unicode(text: str) -> bool:
-    """Whether the text can be written as UTF-8: JSON can spell halves of characters."""
+    """Whether the string has no lone surrogates, which JSON can contain."""
     try:
         return text.isascii() or bool(text.encode("utf-8"))
     except UnicodeEncodeError:
         return False
 
 
-def _parse_prompt(one: _ResponseObject) -> RemotePrompt:
-    arguments = one.get_objects("arguments") if one.fields.get("arguments") is not None else ()
+def _parse_prompt(data: _ResponseObject) -> RemotePrompt:
+    arguments = data.get_objects("arguments") if data.fields.get("arguments") is not None else ()
     return RemotePrompt(
-        one.get_text("name"),
-        one.get_text("description", ""),
+        data.get_text("name"),
+        data.get_text("description", ""),
         tuple(
             RemotePromptArgument(
-                each.get_text("name"), each.get_text("description", ""), each.get_bool("required")
+                item.get_text("name"), item.get_text("description", ""), item.get_bool("required")
             )
-            for each in arguments
+            for item in arguments
         ),
     )
 
 
-def _parse_message(one: _ResponseObject) -> str:
-    content = one.fields.get("content")
+def _parse_message(data: _ResponseObject) -> str:
+    content = data.fields.get("content")
     if not isinstance(content, dict) or content.get("type") != "text":
-        raise one.build_field_error("messages")
-    return _ResponseObject(one.server, content, one.label).get_text("text")
+        raise data.build_field_error("messages")
+    return _ResponseObject(data.server, content, data.label).get_text("text")
 
 
-def _parse_files(answer: _ResponseObject) -> dict[str, bytes]:
-    """The files, each path a plain relative one, none standing in another's way."""
-    if answer.fields.get("files") is None:
+def _parse_files(data: _ResponseObject) -> dict[str, bytes]:
+    """Return the files by checked path; no two paths collide."""
+    if data.fields.get("files") is None:
         return {}
-    given = answer.get_objects("files")
-    if len(given) > MAX_FILES:
-        raise TooLarge(answer.label, MAX_FILES, "files")
-    paths = [_parse_path(one) for one in given]
+    items = data.get_objects("files")
+    if len(items) > MAX_FILES:
+        raise TooLarge(data.label, MAX_FILES, "files")
+    paths = [_parse_path(item) for item in items]
     if (collision := find_collision(paths)) is not None:
-        raise _build_path_error(answer, collision.path, collision.reason)
-    files, left = {}, MAX_TOTAL_SIZE
-    for path, one in zip(paths, given, strict=True):
-        files[path] = _decode_file(one, path)
-        left -= len(files[path])
-        if left < 0:
-            raise TooLarge(answer.label, MAX_TOTAL_SIZE)
+        raise _build_path_error(data, collision.path, collision.reason)
+    files, remaining = {}, MAX_TOTAL_SIZE
+    for path, item in zip(paths, items, strict=True):
+        files[path] = _decode_file(item, path)
+        remaining -= len(files[path])
+        if remaining < 0:
+            raise TooLarge(data.label, MAX_TOTAL_SIZE)
     return files
 
 
-def _parse_path(one: _ResponseObject) -> str:
-    text = one.get_text("path")
+def _parse_path(item: _ResponseObject) -> str:
+    text = item.get_text("path")
     try:
         path = RelativePath.parse(text)
     except UnsafePath as error:
-        raise _build_path_error(one, text, error.reason) from None
+        raise _build_path_error(item, text, error.reason) from None
     if is_skill_md(fold_name(path.text)):
-        raise _build_path_error(one, text, "the prompt itself is the SKILL.md")
-    if len(path.parts) > MAX_DEPTH or any(
-        len(part.encode()) > MAX_NAME_BYTES for part in path.parts
-    ):
-        raise _build_path_error(one, text, "it is too long, or too deep")
+        raise _build_path_error(item, text, "the prompt itself is the SKILL.md")
+    is_too_long = any(len(part.encode()) > MAX_NAME_BYTES for part in path.parts)
+    if is_too_long or len(path.parts) > MAX_DEPTH:
+        raise _build_path_error(item, text, "it is too long or too deep")
     return path.text
 
 
-def _build_path_error(one: _ResponseObject, path: str, reason: str) -> SourceRejected:
-    return SourceRejected(
-        "path", path, f"{one.server.host} sends it with {one.label}, and {reason}"
-    )
+def _build_path_error(data: _ResponseObject, path: str, reason: str) -> SourceRejected:
+    problem = f"{data.server.host} sent it with {data.label}, and {reason}"
+    return SourceRejected("path", path, problem)
 
 
-def _decode_file(one: _ResponseObject, path: str) -> bytes:
-    text = one.get_text("content")
+def _decode_file(item: _ResponseObject, path: str) -> bytes:
+    text = item.get_text("content")
     if len(text) > MAX_FILE_SIZE // 3 * 4 + 4:
         raise TooLarge(path, MAX_FILE_SIZE)
     try:
         data = b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         data = None
-    # Only one spelling of the bytes is taken: spare bits could hide something.
+    # Only the canonical encoding is accepted: unused bits could hide data.
     if data is None or b64encode(data).decode() != text:
-        raise one.server.build_malformed_response_error(f"{path!r} of {one.label} is not base64")
+        raise item.server.build_malformed_response_error(f"{path!r} of {item.label} is not base64")
     if len(data) > MAX_FILE_SIZE:
         raise TooLarge(path, MAX_FILE_SIZE)
     return data

@@ -1,7 +1,7 @@
-"""A server that a person names, and what it answers: JSON in the envelope of `/api/v1`.
+"""REST client of another Skillhall server: JSON in the envelope of `/api/v1`.
 
-The address is the person's own choice, so any is dialled. What comes back is not trusted: it has a
-deadline and a size, leads nowhere else, and is JSON or nothing.
+The user chose the URL, so every IP address is allowed. Responses are not trusted: they have time
+and size limits, redirects are not followed, and they must be JSON.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.settings import Secret
 
-MAX_RESPONSE_BYTES: Final = (
-    128 * 1024 * 1024
-)  # bytes; a skill of 100 MiB in base64 is a little more
+MAX_RESPONSE_BYTES: Final = 128 * 1024 * 1024  # a skill of nearly 100 MiB in base64
 TOKEN_VARIABLE: Final = "SKILLHALL_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 GIT_TOKEN_VARIABLE: Final = "SKILLHALL_GIT_TOKEN"  # noqa: S105 - the same
 _ANY_ADDRESS = AddressPolicy.from_cidrs("0.0.0.0/0", "::/0")
@@ -51,18 +49,18 @@ _TOKEN_PATTERN = re.compile(r"[\x21-\x7e]{1,4096}")
 _UNAUTHORIZED = 401
 _REDIRECTS = range(300, 400)
 _OK = range(200, 300)
-_MALFORMED_RESPONSE = "its answer cannot be read"
+_MALFORMED_RESPONSE = "the response is malformed"
 
 
 class ApiResponse(NamedTuple):
-    """What a server answers, and what it says about the answer."""
+    """Data and metadata of a response."""
 
     data: Mapping[str, object]
     meta: Mapping[str, object]
 
 
 class ServerTimeouts(NamedTuple):
-    """How long we wait: to be heard at all, and for an answer, which may need a clone first."""
+    """Timeouts for the connection and the response, which may need a clone first."""
 
     connect: NetworkSettings = NetworkSettings(total=10, idle=10)
     response: NetworkSettings = NetworkSettings(total=180, idle=150)
@@ -73,11 +71,11 @@ DEFAULT_SERVER_TIMEOUTS: Final = ServerTimeouts()
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """One server and how to speak to it; `at` is the way to make one."""
+    """Client of one server. Create it with `from_url`."""
 
     url: WebUrl
     token: str = field(default="", repr=False)
-    git_token: str = field(default="", repr=False)  # for a repository that it is asked to read
+    git_token: str = field(default="", repr=False)  # for the requested repository
     timeouts: ServerTimeouts = DEFAULT_SERVER_TIMEOUTS
     max_response_bytes: int = MAX_RESPONSE_BYTES
 
@@ -88,14 +86,14 @@ class ServerConnection:
         token: Secret | None = None,
         timeouts: ServerTimeouts = DEFAULT_SERVER_TIMEOUTS,
     ) -> ServerConnection:
-        """The server at an http or https address. Raises: SourceRejected, ConfigInvalid."""
+        """Build the client of a server. Raises: SourceRejected, ConfigInvalid."""
         url = WebUrl.parse(text.rstrip("/"))
         if url.query or url.fragment:
-            raise SourceRejected("url", text, "a server's address has no query and no fragment")
+            raise SourceRejected("url", text, "the URL of a server has no query and no fragment")
         return cls(url, _check_token(token, TOKEN_VARIABLE), timeouts=timeouts)
 
     def with_git_token(self, token: Secret) -> ServerConnection:
-        """The same server with a token for a repository, if nobody can read it on the way there.
+        """Return a copy with a git token, unless the connection is unencrypted.
 
         Raises: ConfigInvalid.
         """
@@ -105,37 +103,38 @@ class ServerConnection:
 
     @property
     def host(self) -> str:
-        """What messages call it."""
+        """The host, for error messages."""
         return self.url.host
 
     @property
     def base_url(self) -> str:
-        """The address without anything secret, in one spelling."""
-        return self.url.place.rstrip("/")
+        """The normalized URL, without a final slash."""
+        return self.url.without_query.rstrip("/")
 
     def get(self, path: str, query: Mapping[str, str]) -> ApiResponse:
-        """An answer. Raises: SourceUnavailable, NotAuthenticated, ServerRefused."""
+        """Send a GET request. Raises: SourceUnavailable, NotAuthenticated, ServerRefused."""
         return self._request("GET", path, query, None)
 
     def post(self, path: str, query: Mapping[str, str], body: object) -> ApiResponse:
-        """The answer to a JSON body. Raises: as `get`."""
+        """Send a POST request with a JSON body. Raises: as `get`."""
         return self._request("POST", path, query, json.dumps(body).encode())
 
     def build_malformed_response_error(self, detail: str = "") -> SourceUnavailable:
-        """What to raise for an answer that is not what was agreed."""
+        """Return the error for an unexpected response."""
         problem = f"{_MALFORMED_RESPONSE}: {detail}" if detail else _MALFORMED_RESPONSE
-        return SourceUnavailable(self.host, problem, "is it a Skillhall server, and of this age?")
+        hint = "check that it is a Skillhall server of a compatible version"
+        return SourceUnavailable(self.host, problem, hint)
 
     def _request(
         self, method: str, path: str, query: Mapping[str, str], body: bytes | None
     ) -> ApiResponse:
         target = self.url.path.rstrip("/") + path
         if any(query.values()):
-            target += f"?{urlencode({key: text for key, text in query.items() if text})}"
+            target += f"?{urlencode({name: value for name, value in query.items() if value})}"
         try:
             status, data = self._send(method, self._serialize_request(method, target, body))
         except TooLarge:
-            problem = f"its answer is larger than {self.max_response_bytes} bytes"
+            problem = f"the response is larger than {self.max_response_bytes} bytes"
             raise SourceUnavailable(self.host, problem) from None
         return self._parse_response(status, data)
 
@@ -157,18 +156,18 @@ class ServerConnection:
         return "\r\n".join([*lines, "", ""]).encode("ascii") + (body or b"")
 
     def _send(self, method: str, request: bytes) -> tuple[int, bytes]:
-        """The status and the body. Raises: SourceUnavailable, TooLarge."""
+        """Return the status and the body. Raises: SourceUnavailable, TooLarge."""
         with translate_network_errors(self.host):
-            line = open_connection(
-                self._build_connection_request(self.timeouts.connect), _ANY_ADDRESS
-            )
-        with closing(line), translate_network_errors(self.host):
-            call = self._build_connection_request(self.timeouts.response)
-            line.settimeout(call.timeout.next_timeout())
-            line.sendall(request)
-            # Of a socket, http.client uses `makefile` only.
-            wire = cast("socket.socket", Connection(line, call, self.max_response_bytes))
-            with closing(HTTPResponse(wire, method=method)) as response:
+            target = self._build_connection_request(self.timeouts.connect)
+            sock = open_connection(target, _ANY_ADDRESS)
+        with closing(sock), translate_network_errors(self.host):
+            target = self._build_connection_request(self.timeouts.response)
+            sock.settimeout(target.timeout.next_timeout())
+            sock.sendall(request)
+            # The only method of a socket that http.client calls is `makefile`.
+            connection = Connection(sock, target, self.max_response_bytes)
+            opened = HTTPResponse(cast("socket.socket", connection), method=method)
+            with closing(opened) as response:
                 response.begin()
                 return response.status, self._read_body(response)
 
@@ -176,47 +175,47 @@ class ServerConnection:
         return ConnectionRequest(self.url, Timeout(network), network)
 
     def _read_body(self, response: HTTPResponse) -> bytes:
-        pieces, count = [], 0
-        while piece := response.read(_CHUNK):
-            count += len(piece)
-            if count > self.max_response_bytes:
+        body = bytearray()
+        while chunk := response.read(_CHUNK):
+            body += chunk
+            if len(body) > self.max_response_bytes:
                 raise TooLarge(self.host, self.max_response_bytes)
-            pieces.append(piece)
-        if response.length:  # of what was announced, this is missing
-            raise SourceUnavailable(self.host, "its answer ends too early")
-        return b"".join(pieces)
+        if response.length:  # http.client counts it down to the bytes that are missing
+            raise SourceUnavailable(self.host, "the response is incomplete")
+        return bytes(body)
 
     def _parse_response(self, status: int, data: bytes) -> ApiResponse:
         if status == _UNAUTHORIZED:
             raise NotAuthenticated(self.host, TOKEN_VARIABLE)
         if status in _REDIRECTS:
-            hint = "name the address that it redirects to"
+            hint = "use the URL that it redirects to"
             raise SourceUnavailable(self.host, "it redirects", hint, status=status)
-        answer = _parse_json(data)
-        if isinstance(answer, dict) and answer.get("success") is True and status in _OK:
-            found, meta = answer.get("data"), answer.get("meta")
-            if isinstance(found, dict):
-                return ApiResponse(found, meta if isinstance(meta, dict) else {})
-        if isinstance(answer, dict) and isinstance(error := answer.get("error"), dict):
+        envelope = _parse_json(data)
+        if isinstance(envelope, dict) and envelope.get("success") is True and status in _OK:
+            content, meta = envelope.get("data"), envelope.get("meta")
+            if isinstance(content, dict):
+                return ApiResponse(content, meta if isinstance(meta, dict) else {})
+        if isinstance(envelope, dict) and isinstance(error := envelope.get("error"), dict):
             raise ServerRefused(self.host, status, self._redact_tokens(error.get("message")))
         if status not in _OK:
-            raise SourceUnavailable(self.host, f"it answers with status {status}", status=status)
+            problem = f"it responded with status {status}"
+            raise SourceUnavailable(self.host, problem, status=status)
         raise self.build_malformed_response_error()
 
     def _redact_tokens(self, message: object) -> str:
-        """A message of the server, which may repeat what it was sent."""
-        text = message if isinstance(message, str) and message else "it gives no reason"
+        """Return a message of the server without tokens, which it may repeat."""
+        text = message if isinstance(message, str) and message else "no reason given"
         for token in filter(None, (self.token, self.git_token)):
             text = text.replace(token, "***")
         return text
 
 
 def _check_token(token: Secret | None, variable: str) -> str:
-    """The token as it can stand in a header. Raises: ConfigInvalid."""
-    shown = "" if token is None else token.reveal()
-    if shown and not _TOKEN_PATTERN.fullmatch(shown):
-        raise ConfigInvalid(variable, "it is not one word of ASCII characters")
-    return shown
+    """Return the token if it is valid in a header. Raises: ConfigInvalid."""
+    revealed = "" if token is None else token.reveal()
+    if revealed and not _TOKEN_PATTERN.fullmatch(revealed):
+        raise ConfigInvalid(variable, "it contains spaces or non-ASCII characters")
+    return revealed
 
 
 def _parse_json(data: bytes) -> object:
