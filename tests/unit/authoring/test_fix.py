@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_written_is_reported_and_the_others_go_on(
 
     monkeypatch.setattr(os, "fsync", full_once)
     failed, fixed = run_fix(tmp_path)
-    assert failed.problem == "it cannot be written: no space left on device"
+    assert failed.problem == "cannot be written: no space left on device"
     assert fixed.written
     assert [e.name for e in first.iterdir()] == ["SKILL.md"]
     assert b"Use for: PDF" in (first / "SKILL.md").read_bytes()
