@@ -27,7 +27,7 @@ def test_it_tells_each_address_and_whether_it_is_listed(
         "good\tskill://good\tlisted",
         "tools\tskill://tools\tnot listed",
     ]
-    assert "skills/list leaves out 'tools': allowed-tools is not text" in told.err
+    assert "skills/list excludes 'tools': allowed-tools is not a string" in told.err
 
 
 def test_scripts_get_the_same_as_json(skills: Path, capsys: pytest.CaptureFixture[str]) -> None:

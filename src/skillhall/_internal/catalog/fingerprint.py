@@ -129,7 +129,7 @@ class _SignatureWalk:
             self.visit_folder(entry.path, depth + 1)
 
     def _visit_installed(self, entry: os.DirEntry[str]) -> None:
-        """Record folders such as `.claude/skills`, which are scanned if a repository has no others."""
+        """Record folders such as `.claude/skills`: a repository without other skills uses them."""
         if not installed_prefix_length([entry.name, SKILLS_FOLDER]):
             return
         self.signatures[entry.path] = read_signature(entry.path)
