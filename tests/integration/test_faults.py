@@ -1,4 +1,4 @@
-"""Whatever breaks at whatever step, the old skill or the new one is whole."""
+"""A fault at any step leaves either the complete old skill or the complete new one."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.support.fault_injection import run_faults
 
 CASES = [
     *("Add", "Replace", "Update", "Remove", "Rollback"),
-    *("Plain", "LocalImport", "LocalReplace", "LocalDelete", "Setup"),
+    *("AddWithoutLock", "LocalImport", "LocalReplace", "LocalDelete", "InstallSystemSkills"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Faults that once were there; each test is named after what was seen."""
+"""Regression tests, named after the symptom."""
 
 from pathlib import Path
 

@@ -91,7 +91,8 @@ def test_lock_file_is_indented_and_not_escaped() -> None:
 
 def test_order_of_entries_does_not_change_the_lock_file() -> None:
     other = replace(ENTRY, files=FILES[::-1])
-    assert render_lock(Lock({KEY: ENTRY, "a": ENTRY})) == render_lock(Lock({"a": other, KEY: other}))
+    expected = render_lock(Lock({KEY: ENTRY, "a": ENTRY}))
+    assert render_lock(Lock({"a": other, KEY: other})) == expected
 
 
 def test_unknown_fields_are_written_back() -> None:
@@ -154,7 +155,7 @@ def test_malformed_lock_file_is_rejected(data: bytes, problem: str) -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_invalid_entry_field_is_rejected_by_name(changes: Mapping[str, object], problem: str) -> None:
+def test_invalid_field_is_rejected_by_name(changes: Mapping[str, object], problem: str) -> None:
     assert problem_of(with_entry(**changes)).startswith(f"skills['{KEY}']{problem}")
 
 
@@ -171,7 +172,7 @@ def test_invalid_entry_field_is_rejected_by_name(changes: Mapping[str, object], 
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_invalid_file_record_is_rejected_by_index(changes: Mapping[str, object], problem: str) -> None:
+def test_invalid_file_is_rejected_by_index(changes: Mapping[str, object], problem: str) -> None:
     assert f".files[0].{problem}" in problem_of(with_file(**changes))
 
 

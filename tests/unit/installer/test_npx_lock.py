@@ -105,9 +105,7 @@ def test_user_lock_is_parsed(tmp_path: Path) -> None:
         ("Daily Notes", "/home/user/project/local-skills"),
     ],
 )
-def test_project_entry_equals_that_of_npx(
-    name: str, text: str, tmp_path: Path
-) -> None:
+def test_project_entry_equals_that_of_npx(name: str, text: str, tmp_path: Path) -> None:
     path = project(tmp_path)
     ours = entry(name, text, f"skills/{name}", path)
     assert upsert_entries(path, [ours], NOW) == NpxLockResult(is_written=False)
@@ -237,9 +235,7 @@ def test_unsafe_or_unsupported_entry_has_no_reference(
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_invalid_lock_is_left_unchanged(
-    text: str | bytes, reason: str, tmp_path: Path
-) -> None:
+def test_invalid_lock_is_left_unchanged(text: str | bytes, reason: str, tmp_path: Path) -> None:
     path = project(tmp_path, text)
     before = bytes_at(path)
     result = upsert_entries(path, [NpxEntry("x", "a/b", "github")], NOW, create=True)
