@@ -47,11 +47,11 @@ def validate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_there_are_fifty_kinds() -> None:
+def test_there_are_fifty_kinds_of_broken_skills() -> None:
     assert len({skill.folder for skill in BROKEN_SKILLS}) == len(BROKEN_SKILLS) >= 50
 
 
-def test_validate_names_every_broken_skill_with_its_code_and_a_line(root: Path) -> None:
+def test_validate_reports_code_and_line_of_every_broken_skill(root: Path) -> None:
     result = validate(root)
     reported = {
         (Path(match["path"]).relative_to(root).parts[0], match["code"])
@@ -62,7 +62,7 @@ def test_validate_names_every_broken_skill_with_its_code_and_a_line(root: Path) 
     assert "Traceback" not in result.stdout + result.stderr
 
 
-def test_every_line_of_the_text_is_a_finding_or_a_hint(root: Path) -> None:
+def test_every_output_line_is_a_finding_or_a_hint(root: Path) -> None:
     for line in validate(root).stdout.splitlines():
         assert re.fullmatch(r".+:\d+: (reject|warn)\[[a-z0-9-]+\]: .+|    hint: .+", line), line
         assert line.isprintable()
@@ -79,7 +79,7 @@ def test_json_has_one_rejected_result_for_each_broken_skill(root: Path) -> None:
 
 
 @pytest.mark.parametrize("skill", SKILLS, ids=lambda skill: skill.folder)
-def test_one_broken_skill_alone_is_named(
+def test_single_broken_skill_is_rejected(
     skill: BrokenSkill, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["validate", str(root / skill.folder), "--json"]) == 1
@@ -90,7 +90,7 @@ def test_one_broken_skill_alone_is_named(
 
 
 @pytest.mark.parametrize("form", ["sarif", "github"])
-def test_reports_for_tools_name_every_broken_skill(form: str, root: Path) -> None:
+def test_machine_readable_reports_contain_every_broken_skill(form: str, root: Path) -> None:
     result = validate(root, "--format", form)
     assert result.returncode == 1
     for skill in SKILLS:
@@ -110,7 +110,7 @@ def test_listing_broken_skills_succeeds_and_counts_them(root: Path) -> None:
     assert re.search(r"\d+ skills left out, \d+ warnings; see 'skillhall validate", result.stderr)
 
 
-def test_fixing_broken_skills_never_makes_one_worse(root: Path) -> None:
+def test_fix_never_makes_a_skill_worse(root: Path) -> None:
     before = json.loads(validate(root, "--json").stdout)["data"]["summary"]
     result = validate(root, "--fix", "--dry-run", "--json")
     assert json.loads(result.stdout)["data"]["summary"] == before

@@ -27,7 +27,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("scope", ["project", "user"])
-def test_a_crowd_loses_no_entry_and_tears_no_skill(folder: Path, scope: str) -> None:
+def test_concurrent_operations_lose_no_entry_and_mix_no_versions(folder: Path, scope: str) -> None:
     prepare(folder)
     project = open_project(folder, scope)
     npx_lock = Path(project.npx_lock_path.folder, project.npx_lock_path.name)

@@ -115,7 +115,7 @@ def list_local(collection: Collection) -> set[object]:
         list_local,
     ],
 )
-def test_a_replaced_skill_is_always_there_and_of_one_version(
+def test_reader_of_a_replaced_skill_gets_one_version(
     collection: Collection, read: Callable[[Collection], set[object]]
 ) -> None:
     with replacing(collection) as done:
@@ -123,7 +123,7 @@ def test_a_replaced_skill_is_always_there_and_of_one_version(
             assert len(read(collection)) == 1
 
 
-def test_a_folder_put_aside_is_read_until_the_new_one_is_there(collection: Collection) -> None:
+def test_set_aside_folder_is_read_until_it_is_replaced(collection: Collection) -> None:
     # Where the system cannot swap two names, a replacement takes two renames.
     skills = Path(collection.store.location) / "skills"
     (skills / "pdf").rename(skills / ".skillhall-old-pdf")

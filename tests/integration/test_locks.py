@@ -62,7 +62,7 @@ def run_at_once(script: str, folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
-def test_eight_processes_that_add_to_our_lock_lose_no_entry(tmp_path: Path) -> None:
+def test_concurrent_edits_of_the_lock_file_lose_no_entry(tmp_path: Path) -> None:
     run_at_once(EDIT_LOCK, tmp_path)
     expected = {f"skills/{process}-{number}" for process in range(8) for number in range(10)}
     assert set(read_lock(str(tmp_path)).entries) == expected
@@ -70,7 +70,7 @@ def test_eight_processes_that_add_to_our_lock_lose_no_entry(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
-def test_eight_processes_that_add_to_a_foreign_lock_lose_no_entry(tmp_path: Path) -> None:
+def test_concurrent_edits_of_an_npx_lock_lose_no_entry(tmp_path: Path) -> None:
     run_at_once(EDIT_NPX_LOCK, tmp_path)
     assert len(read_npx_lock(get_project_lock_path(str(tmp_path))).entries) == 80
     assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]

@@ -88,7 +88,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("document", PYTHON)
-def test_the_python_of_a_document_runs_from_top_to_bottom(document: str, folder: Path) -> None:
+def test_python_samples_run(document: str, folder: Path) -> None:
     shutil.copytree(folder / "skills", folder / "my-skills")
     code = "".join(blocks(document, "python")).replace("/srv/agent", str(folder))
     prelude = MODEL if "create_agent(model" in code else ""
@@ -107,7 +107,7 @@ def test_the_python_of_a_document_runs_from_top_to_bottom(document: str, folder:
 
 
 @pytest.mark.parametrize("document", SHELL)
-def test_the_commands_of_a_document_are_there_with_these_options(document: str) -> None:
+def test_commands_in_documents_exist_with_their_options(document: str) -> None:
     for arguments in commands(document):
         command: click.Command = cli
         context = click.Context(cli, info_name="skillhall")
@@ -121,9 +121,7 @@ def test_the_commands_of_a_document_are_there_with_these_options(document: str) 
 
 
 @pytest.mark.parametrize("document", SHELL)
-def test_the_commands_that_need_no_host_run(
-    document: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline_commands_run(document: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for arguments in commands(document):
         if arguments[0] in OFFLINE_COMMANDS and arguments[:2] not in ONLINE_SUBCOMMANDS:
             monkeypatch.setattr(sys, "stdin", io.StringIO("Some text.\n"))

@@ -81,7 +81,7 @@ CHANGES: list[Callable[[ProjectFixture], object]] = [
 @pytest.mark.parametrize(
     "change", CHANGES, ids=["overwrite", "more-agents", "update", "add", "remove", "rollback"]
 )
-def test_a_change_without_a_lock_leaves_everything_as_it_was(
+def test_change_is_rolled_back_if_the_lock_file_cannot_be_written(
     bench: ProjectFixture, change: Callable[[ProjectFixture], object]
 ) -> None:
     before, history = read_tree(bench.project), list_changes(bench.installer_project)
@@ -121,5 +121,5 @@ class Remove(_Consistent):
 
 
 @pytest.mark.parametrize("case", ["Overwrite", "Remove"])
-def test_a_disk_that_is_full_at_any_step_leaves_folder_and_lock_in_agreement(case: str) -> None:
+def test_full_disk_at_any_step_keeps_folder_and_lock_file_consistent(case: str) -> None:
     assert run_faults("tests.integration.test_unwritable_locks", case, "full") > 5
