@@ -1,4 +1,4 @@
-"""Many processes change one project at once: no entry is lost, and no version is mixed."""
+"""Concurrent changes of one project lose no entries and mix no versions."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A fault at any step leaves either the complete old skill or the complete new one."""
+"""A fault at any step leaves the complete old skill or the complete new one."""
 
 import pytest
 

@@ -113,7 +113,7 @@ print(len(catalog), len([path for path in opened if path.endswith("SKILL.md")]))
 
 
 def files_opened(root: Path, cache: Path, profile: str = "skills-module") -> tuple[int, int]:
-    """Return how many skills a new process lists, and how many SKILL.md files it opens."""
+    """Return how many skills a process lists, and how many SKILL.md it opens."""
     command = [sys.executable, "-c", COUNT_OPENED, str(root), str(cache), profile]
     result = subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE)
     skills, opened = result.stdout.split()

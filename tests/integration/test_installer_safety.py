@@ -1,4 +1,4 @@
-"""The installer never loses files of the user, even with a hostile lock file or history."""
+"""The installer never loses user files, even with a hostile lock file."""
 
 import json
 from collections.abc import Iterable

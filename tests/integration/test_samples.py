@@ -1,4 +1,4 @@
-"""Samples of the README and the guides are run, or at least parsed by their command."""
+"""Samples of the README and the guides run, or are valid command lines."""
 
 import io
 import os

@@ -62,7 +62,7 @@ class CommandResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CliSandbox:
-    """A project as working directory, with a home folder, our data folders, and sources."""
+    """A project as working directory, with home, data folders and sources."""
 
     folder: Path
     capture: pytest.CaptureFixture[str]

@@ -1,4 +1,4 @@
-"""Fault injection at every step of an operation: the process is killed, or the disk is full.
+"""Fault injection at every step of an operation: killed process or full disk.
 
 `python -m tests.support.fault_injection MODULE CASE KIND` forks a child for each step. The child
 runs the operation and is killed or fails at that step; then the result is checked. CASE is the name

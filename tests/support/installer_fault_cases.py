@@ -1,4 +1,4 @@
-"""Operations interrupted at every step; each must leave a complete skill, old or new."""
+"""Operations that are interrupted at every step and leave a complete skill."""
 
 from pathlib import Path
 from shutil import rmtree

@@ -16,7 +16,7 @@ LOOPBACK = ("127.0.0.0/8",)
 
 
 def make_project_settings(folder: Path) -> Settings:
-    """Create settings with all folders below `folder`; the project is `folder/project`."""
+    """Create settings with all folders below `folder`, such as `folder/project`."""
     project, home = folder / "project", folder / "home"
     project.mkdir(exist_ok=True)
     home.mkdir(exist_ok=True)

@@ -18,7 +18,7 @@ _MAX_INTERVAL = 86400.0  # seconds; `Event.wait` overflows with much larger valu
 
 
 def run_low_priority(work: Callable[[], _T]) -> _T:
-    """Call `work` in a low-priority thread and return its result. Raises: errors of `work`."""
+    """Return the result of `work`, run in a low-priority thread. Raises: its errors."""
     future: Future[_T] = Future()
 
     def run() -> None:

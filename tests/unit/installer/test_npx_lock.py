@@ -1,4 +1,4 @@
-"""Lock files of `npx skills`; those in `support/npx_locks` were written by version 1.5.18."""
+"""Npx locks; the files in `support/npx_locks` are from `npx skills` 1.5.18."""
 
 import json
 import os

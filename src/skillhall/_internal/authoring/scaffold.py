@@ -19,7 +19,7 @@ DEFAULT_DESCRIPTION = "Does one thing well. Use when the user asks for that thin
 _BODY_TEMPLATE = """
 # {title}
 
-Say what to do, step by step. Keep it short: details go into files beside this one, which an
+Say what to do, step by step. Keep it short: put details into files next to this one, which an
 agent reads when it needs them.
 
 ## Steps

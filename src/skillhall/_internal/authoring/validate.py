@@ -188,7 +188,7 @@ def _resolve_existing(path: str, base: str) -> Path:
 
 
 def _match_requested_paths(result: ValidationResult, requested_paths: frozenset[str]) -> set[str]:
-    """Return the requested paths that include a result: its file, or a folder above it."""
+    """Return the requested paths that include a result: its file or a parent."""
     paths = {result.location, result.path, *map(str, Path(result.path).parents)}
     return paths & requested_paths
 

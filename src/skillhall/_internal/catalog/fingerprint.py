@@ -1,4 +1,4 @@
-"""Fingerprints: stat signatures of all files and folders of a scan, to detect changes.
+"""Fingerprints: stat signatures of a scan, to detect changes.
 
 Adding or removing an entry changes the times of its folder, an edit those of the file. No file is
 opened.
@@ -129,7 +129,8 @@ class _SignatureWalk:
             self.visit_folder(entry.path, depth + 1)
 
     def _visit_installed(self, entry: os.DirEntry[str]) -> None:
-        """Record folders such as `.claude/skills`: a repository without other skills uses them."""
+        """Record folders such as `.claude/skills`."""
+        # A repository without other skills is scanned for installed ones.
         if not installed_prefix_length([entry.name, SKILLS_FOLDER]):
             return
         self.signatures[entry.path] = read_signature(entry.path)

@@ -1,7 +1,8 @@
-"""Head cache: parsed heads of SKILL.md files on disk, so that only changed ones are read.
+"""Head cache: parsed heads of SKILL.md files on disk.
 
-Each root has one file, which is replaced atomically; of two processes, the last one wins. If the
-file is missing, damaged, outdated or not trusted, the heads are read again.
+A scan reads only files whose stat signature has changed. Each root has one cache file, which is
+replaced atomically; of two processes, the last one wins. If the file is missing, damaged, outdated
+or not trusted, the heads are read again.
 
 The file contains `marshal` data after a checksum. `marshal` trusts its input, so a file is used
 only if it is complete, belongs to the current user, and is not writable by others.

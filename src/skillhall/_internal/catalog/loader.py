@@ -136,7 +136,7 @@ def _build_catalog(
 
 
 class _DuplicateFileFilter:
-    """Finds candidates whose real file is listed already, through a link or another root."""
+    """Finds candidates whose real file is listed under another path."""
 
     def __init__(self, real_roots: Sequence[str], scans: Sequence[Scan]) -> None:
         self._roots_overlap = any(
@@ -255,7 +255,7 @@ class _RootJudge:
         )
 
     def _fallback_name(self, candidate: Candidate) -> str:
-        """Return the name of a candidate without a folder: that of its file or of the root."""
+        """Return the name of a candidate without a folder: of its file or the root."""
         if candidate.is_flat:
             return candidate.file.rpartition(".")[0]
         return os.path.basename(self.root.path)

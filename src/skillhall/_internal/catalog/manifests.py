@@ -249,7 +249,7 @@ def _check_limits(bundle: Bundle, size: int) -> str:
 
 
 def _check_frontmatter(head: ParsedFrontmatter) -> str:
-    """Return why a host that parses SKILL.md itself would get other frontmatter; "" if none."""
+    # Hosts compare the published frontmatter with the SKILL.md that they parse themselves.
     codes = (finding.code for finding in head.findings)
     return next((_LENIENT_ONLY_REASONS[c] for c in codes if c in _LENIENT_ONLY_REASONS), "")
 

@@ -61,7 +61,10 @@ def read_raw_body(skill: Skill) -> str:
 
 
 def read_skill_md(skill: Skill) -> bytes:
-    """Read the bytes of SKILL.md. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+    """Read the bytes of SKILL.md.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
     folder, path = skill.folder_handle, skill.file
     if skill.real_file is not None:
         folder, path = FolderHandle(skill.real_file.root), skill.real_file.relative_path
@@ -77,7 +80,10 @@ def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
 
 
 def read_relative_file(skill: Skill, path: RelativePath) -> bytes:
-    """Read one file of the skill. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+    """Read one file of the skill.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
     if path.text == skill.file:
         return read_skill_md(skill)
     if skill.is_flat:
@@ -135,10 +141,11 @@ def activate(skill: Skill, profile: Profile = LENIENT, directory: str | PathLike
 
 
 def read_accepted_body(skill: Skill, profile: Profile) -> str:
-    """Read the current body, if the profile accepts it. A catalog has read only the head.
+    """Read the current body, if the profile accepts it.
 
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
+    # The catalog has checked only the head, and the file may have changed since.
     parsed = read_skill(skill, profile)
     judged_findings = profile.load_policy.judge(parsed.findings)
     reasons = [j.finding.message for j in judged_findings if j.effect is Effect.REJECT]

@@ -23,7 +23,7 @@ _ID_PREFIX = "~"  # not allowed in names by the specification
 
 
 def assign_skill_paths(skills: Iterable[Skill]) -> tuple[list[str], list[Finding]]:
-    """Return a unique path for each skill, and a finding for each path that is not the name."""
+    """Return a unique path per skill, and a finding per path that is not the name."""
     taken: set[str] = set()
     paths, findings = [], []
     for skill in skills:

@@ -177,7 +177,7 @@ class FolderSkillProvider:
 
 
 def _assign_names(skills: Sequence[Skill]) -> Iterator[str]:
-    """Yield a unique name for each skill: its name, else its id, else the id with a number."""
+    """Yield unique names: the name of the skill, else its id, else with a number."""
     taken: set[str] = set()
     for skill in skills:
         name, number = skill.name, 1

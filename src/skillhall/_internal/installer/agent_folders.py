@@ -1,7 +1,8 @@
-"""Supported coding agents and their skill folders. The ids are those of `npx skills`.
+"""Supported coding agents and their skill folders.
 
-Folders are data: `.claude/skills` is relative to the project, `~/.claude/skills` to the home
-folder, and `$CODEX_HOME/skills` to the value of the variable or its default in the home folder.
+The ids are those of `npx skills`. Folders are data: `.claude/skills` is relative to the project,
+`~/.claude/skills` to the home folder, and `$CODEX_HOME/skills` to the value of the variable or its
+default in the home folder.
 """
 
 from __future__ import annotations
@@ -332,7 +333,7 @@ def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list
 def _resolve_folder(
     folder: str, home: str, project: str, variables: Mapping[str, str]
 ) -> str | None:
-    """Return the absolute path of a folder of the table; `None` if its variable is not set."""
+    """Return the absolute path of a table entry; `None` if its variable is not set."""
     first, _, rest = folder.partition("/")
     if first == "~":
         return os.path.join(home, *rest.split("/"))

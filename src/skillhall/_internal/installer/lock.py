@@ -99,7 +99,7 @@ class LockEntry:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Content of a lock file; keys are paths of first copies, relative to project or home."""
+    """Content of a lock file; a key is the path of the first copy of a skill."""
 
     entries: Mapping[str, LockEntry] = field(default_factory=dict)
     unknown_fields: UnknownFields = field(default_factory=dict)
@@ -117,7 +117,7 @@ class LockEdit:
 
 
 def get_user_lock_folder(home: str) -> str:
-    """Return the folder of the user's lock file; its keys are still relative to `home`."""
+    """Return the folder of the user's lock file; keys are relative to `home`."""
     return os.path.join(home, ".agents")
 
 
@@ -196,9 +196,10 @@ def read_lock(folder: str, name: str = PROJECT_LOCK) -> Lock:
 
 @contextmanager
 def edit_lock(folder: str, name: str = PROJECT_LOCK) -> Iterator[LockEdit]:
-    """Lock the folder for this process; save changes when the block ends without an error.
+    """Lock the folder and read the lock file; save changes at the end of the block.
 
-    Nothing is written if nothing changed. Raises: LockInvalid, NotAFile, OSError.
+    Nothing is written after an error, or if nothing changed.
+    Raises: LockInvalid, NotAFile, OSError.
     """
     os.makedirs(folder, exist_ok=True)
     with WritableFolder(folder) as base, base.lock():
@@ -407,7 +408,7 @@ def _reject_duplicates(obj: _LockObject, name: str, paths: list[str]) -> None:
 
 
 def find_entry_keys(entries: Mapping[str, LockEntry], names: Iterable[str]) -> list[str]:
-    """Return the sorted keys of skills with these folder names or keys; all if `names` is empty.
+    """Return sorted keys of the skills with these folder names or keys; default: all.
 
     Raises: SkillNotFound.
     """

@@ -112,7 +112,7 @@ def _install_entry(
 def _find_existing(
     project: Project, key: str, entry: LockEntry, *, frozen: bool
 ) -> LockedInstallResult | None:
-    """Return the result for a skill that is left unchanged; `None` if a target is missing."""
+    """Return the result for an unchanged skill; `None` if a target is missing."""
     targets = verify_entry(project, key, entry)
     if all(target.is_intact for target in targets):
         return LockedInstallResult(key, LockedInstallStatus.PRESENT)
@@ -125,7 +125,7 @@ def _find_existing(
 def _install_npx_entry(
     project: Project, npx_entry: NpxEntry, progress: Progress | None, *, frozen: bool
 ) -> LockedInstallResult:
-    """Install a skill of the npx lock; with `frozen`, its files must match the hash there."""
+    """Install a skill of the npx lock; `frozen` requires the hash of the lock."""
     key = f"{UNIVERSAL_FOLDER}/{npx_entry.name}"
     text = npx_entry.to_reference()
     if read_installed(project, key) is not None:

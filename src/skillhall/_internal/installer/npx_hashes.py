@@ -1,4 +1,4 @@
-"""The two content hashes of a skill folder that `npx skills` writes to its lock files."""
+"""Content hashes of skill folders, as `npx skills` writes them to lock files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class HashedFile(NamedTuple):
 
 
 def compute_npx_hash(files: Mapping[str, bytes]) -> str:
-    """Compute the SHA-256 over all paths and contents, in the order of JavaScript's collation.
+    """Compute the SHA-256 over all paths and contents, sorted like in JavaScript.
 
-    That order depends on the locale unless `has_portable_order`.
+    The order depends on the locale unless `has_portable_order`.
     """
     digest = hashlib.sha256()
     for path in sorted(filter(_is_hashed, files), key=_collation_key):
@@ -37,7 +37,7 @@ def compute_npx_hash(files: Mapping[str, bytes]) -> str:
 
 
 def has_portable_order(files: Mapping[str, bytes]) -> bool:
-    """Whether all paths are ASCII, so that a different `compute_npx_hash` means other files."""
+    """Whether `compute_npx_hash` is the same in all locales."""
     return all(path.isascii() for path in files)
 
 

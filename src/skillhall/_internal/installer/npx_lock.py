@@ -158,7 +158,7 @@ def build_npx_entry(
     files: Mapping[str, HashedFile],
     lock_format: NpxLockFormat,
 ) -> NpxEntry | None:
-    """Build the entry that `npx skills` would write; `None` if it does not support the source.
+    """Build the entry that `npx skills` would write; `None` for unsupported sources.
 
     It supports no Markdown file or archive by URL, and no Python package.
     """
@@ -203,7 +203,10 @@ class _UnsupportedNpxLock(Exception):
 
 
 def _read_json(lock_path: NpxLockPath) -> dict[str, object] | None:
-    """Read the JSON object; `None` if the file is missing. Raises: _UnsupportedNpxLock, OSError."""
+    """Read the JSON object; `None` if the file is missing.
+
+    Raises: _UnsupportedNpxLock, OSError.
+    """
     try:
         root = open_root(lock_path.folder)
     except FileNotFoundError:

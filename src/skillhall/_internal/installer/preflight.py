@@ -107,7 +107,7 @@ def add_to_folder(
 def preflight_bundles(
     bundles: Iterable[Bundle], folder: str, report: AddReport
 ) -> list[AddedSkill]:
-    """Return the bundles that can be added to `folder`; report findings and skipped ones."""
+    """Return the bundles that can be added to `folder`; report all findings."""
     checked = (_check_bundle(bundle, folder, report) for bundle in bundles)
     return _drop_duplicate_ids([skill for skill in checked if skill is not None], report)
 

@@ -1,4 +1,4 @@
-"""Installed skills of a project or user: paths, lock files, history and installed files.
+"""Projects and user scopes: paths, lock files, history and installed files.
 
 Paths of targets are relative to the root, with "/" as separator. Changes lock the project only
 while writing; anything remote is fetched before.
@@ -158,7 +158,7 @@ class Project:
             yield current
 
     def get_folder_handle(self, key: str) -> FolderHandle:
-        """Return the handle of a key; in a project, it never leads outside. Raises: UnsafePath."""
+        """Return the handle of a key; never outside of a project. Raises: UnsafePath."""
         path, root = self.resolve_folder(key), os.path.realpath(self.root)
         if not is_inside(path, root):
             return FolderHandle(path)
@@ -214,7 +214,7 @@ def read_installed_folder(
 
 
 def _list_unrestorable(path: str) -> Iterator[str]:
-    """Yield entries that bundles skip without a finding but users would miss, such as .git."""
+    # Bundles skip these entries without a finding, but users would miss them.
     for folder, folders, files in os.walk(path):
         for name in sorted(filter(_is_unrestorable, {*folders, *files})):
             yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")

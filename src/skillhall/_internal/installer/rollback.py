@@ -102,7 +102,7 @@ def _apply_previous(transaction: Transaction, change: HistoryChange) -> None:
 
 
 def _load_upstream(project: Project, entry: LockEntry | None) -> Files | None:
-    """Load the files of the source, without local edits; `None` if they are not stored."""
+    """Load the unedited files of the source; `None` if they are not stored."""
     if entry is None:
         return None
     files = {file.path: HistoryFile(file.sha256, file.mode == "100755") for file in entry.files}

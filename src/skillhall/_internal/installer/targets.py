@@ -60,7 +60,7 @@ def is_agent_folder(project: Project, folder: str) -> bool:
 
 
 def find_agents(project: Project, names: Iterable[str]) -> Sequence[CodingAgent]:
-    """Return the agents with these ids; "*" means all detected ones. Raises: UnknownAgent."""
+    """Return the agents with these ids; "*" is all detected. Raises: UnknownAgent."""
     names = list(names)
     if ALL_AGENTS in names:
         settings = project.settings

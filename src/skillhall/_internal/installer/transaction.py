@@ -63,7 +63,7 @@ class _NpxLockChange(NamedTuple):
 
 @dataclass(slots=True)
 class Transaction:
-    """Open transaction on a locked project; `open_transaction` saves the lock file at its end."""
+    """Transaction on a locked project; `open_transaction` saves the lock file."""
 
     project: Project
     verb: Verb

@@ -90,7 +90,7 @@ def update(
     conflicts: ConflictChoice | None = None,
     progress: Progress | None = None,
 ) -> list[UpdateResult]:
-    """Update skills; edited files are merged, and a skill with conflicts is left unchanged.
+    """Update skills; merge edited files, leave skills with conflicts unchanged.
 
     `conflicts` resolves all conflicts instead.
 

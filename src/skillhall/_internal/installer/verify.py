@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class VerifyResult(NamedTuple):
     """Differences between one target of a skill and the lock file, by path."""
 
+    # The fields are keys in the output of `verify --json`: do not rename them.
     key: str
     place: str  # path of the target
     is_there: bool = True

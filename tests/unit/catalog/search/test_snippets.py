@@ -1,4 +1,4 @@
-"""Snippets: short, on one line, without control characters, with offsets of matches."""
+"""Snippets: length, whitespace, control characters and marks."""
 
 import pytest
 

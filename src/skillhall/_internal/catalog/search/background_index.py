@@ -1,4 +1,4 @@
-"""Search index of a server: heads immediately, bodies as soon as they have been read.
+"""Search index of a server: heads at once, bodies when they have been read.
 
 A background thread reads the bodies, so that requests never wait for them. If the skills change
 while it reads, it starts again with the latest state.

@@ -1,4 +1,4 @@
-"""Search engine on an in-memory SQLite full-text index, which matches stems of words."""
+"""Search engine on an in-memory SQLite full-text index; matches word stems."""
 
 from __future__ import annotations
 

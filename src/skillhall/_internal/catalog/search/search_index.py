@@ -93,7 +93,7 @@ class SearchIndex:
         body_reader: BodyReader | None = None,
         make_engine: EngineFactory | None = None,
     ) -> SearchIndex:
-        """Build the index of names and descriptions, and of bodies if there is a `body_reader`.
+        """Build the index of names and descriptions, and of bodies with a `body_reader`.
 
         Bodies must be read from disk, so a server first builds an index without them.
         """
@@ -146,8 +146,8 @@ class SearchIndex:
 
     def _find_stages(self, query: Query, exclusions: RowExclusions) -> list[_Stage]:
         if not query.folded_text:
-            rows = self._visible if exclusions.exclude_hidden else range(len(self))
-            rows = self._put_exact_name_first(query.text, rows)
+            visible = self._visible if exclusions.exclude_hidden else range(len(self))
+            rows = self._put_exact_name_first(query.text, visible)
             return [_build_stage(_ANY_TERM, UnrankedMatches(rows))]
         name_matches = self._find_name_prefix(query.folded_text)
         exclusions = exclusions._replace(name_matches=name_matches)
@@ -237,7 +237,7 @@ class SearchIndex:
 
 
 def choose_engine() -> EngineFactory:
-    """Return the full-text engine, or the linear scan if SQLite lacks full-text search."""
+    """Return the full-text engine, or the linear scan if SQLite lacks FTS5."""
     try:
         from skillhall._internal.catalog.search import fts  # noqa: PLC0415 - Python may lack SQLite
     except ImportError:
