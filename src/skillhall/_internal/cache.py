@@ -90,6 +90,7 @@ class SizedCache(Generic[T]):
 
     def get_or_create(self, key: str, create: Callable[[], T]) -> T:
         """Return the value of a key; create it if it is not cached."""
+        # Looking up a key is atomic, so a cache hit needs no lock.
         entry = self._entries.get(key)
         if entry is not None:
             entry.was_used = True

@@ -40,6 +40,7 @@ _TEMPORARY_PREFIX = ".new-"
 _ABANDONED_AFTER = 3600  # seconds; older temporary files belong to killed processes
 _WRITABLE_BY_OTHERS = 0o022
 _BINARY = getattr(os, "O_BINARY", 0)
+# A link in place of the file must not be followed, and a named pipe must not block.
 _READ_FLAGS = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 # Nanoseconds. A second edit within one tick of the clock does not change the stat signature, so

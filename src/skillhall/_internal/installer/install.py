@@ -145,7 +145,7 @@ def _plan_install(
         targets = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
         return _InstallPlan(is_added=True, entry=entry, files_by_target=targets)
     installed = {path: read_installed(project, path) for path in copies}
-    # A target with the same files counts as free: installing the same skill twice is no conflict.
+    # A target with the same files counts as free: installing a skill twice is not a conflict.
     free = [path for path, found in installed.items() if found in (None, InstalledFiles(files))]
     is_blocked = any(
         _is_occupied(project, target.path, request.key)

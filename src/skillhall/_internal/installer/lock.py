@@ -47,6 +47,7 @@ TargetKind: TypeAlias = Literal["copy", "link"]
 # Fields of newer versions are written back unchanged.
 UnknownFields: TypeAlias = Mapping[str, object]
 
+# SHA-1 or SHA-256, as git repositories use either; empty for sources without commits.
 _COMMIT_PATTERN = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
 _SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
