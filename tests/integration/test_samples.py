@@ -30,9 +30,10 @@ ONLINE_SUBCOMMANDS = (["local", "share"],)
 ANSWER = "Here is the report."
 DEADLINE = 300
 # The guides assume that the reader has a chat model for LangChain.
-MODEL = (
-    "from tests.support.framework_agents.langchain import OpenAIWire\nmodel = OpenAIWire(url='')\n"
-)
+MODEL = """
+from tests.support.framework_agents.langchain import OpenAIChatModel
+model = OpenAIChatModel(url="")
+"""
 
 
 def blocks(document: str, *languages: str) -> list[str]:
