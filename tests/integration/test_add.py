@@ -1,4 +1,4 @@
-"""Adding skills: from wherever they come, whole or not at all."""
+"""Adding skills to a folder, from every kind of local source and by URL."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ from tests.support.http_server import HttpServer, respond, run_http_server
 from tests.support.projects import LOOPBACK, read_tree
 from tests.support.skills import make_skill, make_skill_md
 
-PICTURE = bytes(range(256))
+IMAGE = bytes(range(256))
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A folder of two skills; one has a program and a picture."""
+    """Folder with two skills, one of them with an executable and an image."""
     folder = tmp_path / "source"
     make_skill(folder, "notes")
     skill = make_skill(folder, "pdf-tools")
     (skill / "scripts").mkdir()
     (skill / "scripts" / "run.sh").write_text("#!/bin/sh\n", encoding="utf-8")
     (skill / "scripts" / "run.sh").chmod(0o755)
-    (skill / "picture.png").write_bytes(PICTURE)
+    (skill / "picture.png").write_bytes(IMAGE)
     return folder
 
 
@@ -52,7 +52,7 @@ def site() -> Iterator[HttpServer]:
         yield running
 
 
-def packed(source: Path, name: str) -> Path:
+def pack(source: Path, name: str) -> Path:
     target = source.parent / name
     if name.endswith(".zip"):
         with zipfile.ZipFile(target, "w") as archive:
@@ -65,20 +65,20 @@ def packed(source: Path, name: str) -> Path:
 
 
 def added(report: AddReport) -> list[str]:
-    return [one.id for one in report.added]
+    return [skill.id for skill in report.added]
 
 
 @pytest.mark.parametrize("form", ["folder", "skills.zip", "skills.tar.gz"])
-def test_bytes_and_executable_bits_arrive_intact(
+def test_contents_and_executable_bits_are_preserved(
     form: str, source: Path, settings: Settings, tmp_path: Path
 ) -> None:
-    place = source if form == "folder" else packed(source, form)
-    report = add_to_folder(open_source(str(place), settings).bundles, str(tmp_path / "target"))
+    path = source if form == "folder" else pack(source, form)
+    report = add_to_folder(open_source(str(path), settings).bundles, str(tmp_path / "target"))
     assert added(report) == ["notes", "pdf-tools"]
     assert read_tree(tmp_path / "target") == read_tree(source)
 
 
-def test_one_skill_by_its_own_folder_keeps_its_name(
+def test_single_skill_folder_keeps_its_name(
     source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     bundles = open_source(str(source / "pdf-tools"), settings).bundles
@@ -86,7 +86,7 @@ def test_one_skill_by_its_own_folder_keeps_its_name(
     assert added(add_to_folder(bundles, str(tmp_path / "target"))) == ["pdf-tools"]
 
 
-def test_a_markdown_file_by_its_address_is_named_after_its_frontmatter(
+def test_markdown_url_is_named_after_its_frontmatter(
     site: HttpServer, settings: Settings, tmp_path: Path
 ) -> None:
     site.routes["/raw/SKILL.md"] = respond(body=make_skill_md(name="from-the-web"))
@@ -96,10 +96,10 @@ def test_a_markdown_file_by_its_address_is_named_after_its_frontmatter(
     assert added(add_to_folder(bundles, str(tmp_path / "target"))) == ["from-the-web"]
 
 
-def test_an_archive_by_its_address_is_unpacked(
+def test_archive_url_is_unpacked(
     site: HttpServer, source: Path, settings: Settings, tmp_path: Path
 ) -> None:
-    site.routes["/skills.zip"] = respond(body=packed(source, "skills.zip").read_bytes())
+    site.routes["/skills.zip"] = respond(body=pack(source, "skills.zip").read_bytes())
     bundles = open_source(
         site.url("/skills.zip"), settings._replace(allowed_networks=LOOPBACK)
     ).bundles
@@ -107,25 +107,25 @@ def test_an_archive_by_its_address_is_unpacked(
     assert read_tree(tmp_path / "target") == read_tree(source)
 
 
-def test_a_loopback_address_is_refused_for_a_person(settings: Settings) -> None:
+def test_loopback_address_is_rejected_by_default(settings: Settings) -> None:
     with pytest.raises(SourceRejected):
         open_source("https://127.0.0.1/skills.zip", settings)
 
 
-def test_a_skill_that_is_there_stays_unless_it_may_be_overwritten(
+def test_existing_skill_is_skipped_without_overwrite(
     source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     target = tmp_path / "target"
     make_skill(target, "notes", data=make_skill_md("notes", "Mine."))
     before = read_tree(target / "notes")
     report = add_to_folder(open_source(str(source), settings).bundles, str(target))
-    assert [(one.id, one.reason) for one in report.skipped] == [("notes", "exists")]
+    assert [(skill.id, skill.reason) for skill in report.skipped] == [("notes", "exists")]
     assert read_tree(target / "notes") == before
     add_to_folder(open_source(str(source), settings).bundles, str(target), overwrite=True)
     assert read_tree(target) == read_tree(source)
 
 
-def test_a_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Path) -> None:
+def test_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Path) -> None:
     report = add_to_folder(
         open_source(str(source), settings).bundles, str(tmp_path / "target"), dry_run=True
     )
@@ -133,16 +133,16 @@ def test_a_dry_run_writes_nothing(source: Path, settings: Settings, tmp_path: Pa
     assert not (tmp_path / "target").exists()
 
 
-def test_a_broken_skill_is_left_out_with_its_findings(settings: Settings, tmp_path: Path) -> None:
+def test_broken_skill_is_skipped_with_findings(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "SKILL.md").write_bytes(b"no frontmatter")
     report = add_to_folder(open_source("./broken", settings).bundles, str(tmp_path / "target"))
-    assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
-    assert [one.finding.code for one in report.findings] == ["no-frontmatter"]
+    assert [(skill.id, skill.reason) for skill in report.skipped] == [("broken", "rejected")]
+    assert [judged.finding.code for judged in report.findings] == ["no-frontmatter"]
     assert not (tmp_path / "target").exists()
 
 
-def test_a_hostile_archive_leaves_the_disk_as_it_was(settings: Settings, tmp_path: Path) -> None:
+def test_hostile_archive_does_not_change_the_disk(settings: Settings, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
         archive.writestr("pdf/SKILL.md", make_skill_md(name="pdf"))
         archive.writestr("../outside", b"x")
@@ -153,43 +153,43 @@ def test_a_hostile_archive_leaves_the_disk_as_it_was(settings: Settings, tmp_pat
 
 
 @pytest.mark.parametrize("text", ["./missing", "./missing.zip"])
-def test_what_is_not_there_is_not_found(text: str, settings: Settings) -> None:
+def test_missing_path_is_not_found(text: str, settings: Settings) -> None:
     with pytest.raises(SkillFileNotFound):
         open_source(text, settings)
 
 
 @pytest.mark.parametrize("text", ["./empty", "./file.md"])
-def test_what_holds_no_skill_is_refused(text: str, settings: Settings, tmp_path: Path) -> None:
+def test_source_without_skills_is_rejected(text: str, settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.md").touch()
     with pytest.raises(SourceRejected):
         open_source(text, settings)
 
 
-def test_a_broken_skill_among_others_is_named(
+def test_broken_skill_does_not_affect_others(
     source: Path, settings: Settings, tmp_path: Path
 ) -> None:
     make_skill(source, "broken", data=b"no frontmatter")
     report = add_to_folder(open_source(str(source), settings).bundles, str(tmp_path / "target"))
     assert added(report) == ["notes", "pdf-tools"]
-    assert [(one.id, one.reason) for one in report.skipped] == [("broken", "rejected")]
+    assert [(skill.id, skill.reason) for skill in report.skipped] == [("broken", "rejected")]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_two_skills_of_one_folder_name_do_not_overwrite_each_other(
+def test_skills_with_equal_folder_names_do_not_overwrite_each_other(
     settings: Settings, tmp_path: Path, dry_run: bool
 ) -> None:
-    for place, text in (("a", "First."), ("b", "Second.")):
-        make_skill(tmp_path / "source" / place, "pdf", data=make_skill_md("pdf", text))
+    for folder, text in (("a", "First."), ("b", "Second.")):
+        make_skill(tmp_path / "source" / folder, "pdf", data=make_skill_md("pdf", text))
     bundles = open_source("./source", settings).bundles
     report = add_to_folder(bundles, str(tmp_path / "target"), overwrite=True, dry_run=dry_run)
-    assert (added(report), [one.reason for one in report.skipped]) == (["pdf"], ["exists"])
-    assert [one.finding.code for one in report.findings] == ["shadowed"]
+    assert (added(report), [skill.reason for skill in report.skipped]) == (["pdf"], ["exists"])
+    assert [judged.finding.code for judged in report.findings] == ["shadowed"]
     if not dry_run:
         assert b"First." in (tmp_path / "target" / "pdf" / "SKILL.md").read_bytes()
 
 
-def test_skills_are_chosen_by_name(source: Path, settings: Settings) -> None:
+def test_skills_are_selected_by_name(source: Path, settings: Settings) -> None:
     bundles = open_source(str(source), settings).bundles
     assert [read_bundle_name(bundle) for bundle in select_bundles(bundles, ["pdf-tools"])] == [
         "pdf-tools"
@@ -198,7 +198,7 @@ def test_skills_are_chosen_by_name(source: Path, settings: Settings) -> None:
         select_bundles(bundles, ["pdf"])
 
 
-def test_several_skills_are_not_added_unasked(
+def test_adding_several_skills_needs_confirmation(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = str(tmp_path / "target")
@@ -206,24 +206,24 @@ def test_several_skills_are_not_added_unasked(
     assert "pdf-tools" in capsys.readouterr().err
     assert run(["add", str(source), "--dir", target, "--yes", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert [one["id"] for one in report["data"]["added"]] == ["notes", "pdf-tools"]
+    assert [skill["id"] for skill in report["data"]["added"]] == ["notes", "pdf-tools"]
     assert run(["add", str(source), "--dir", target, "-s", "notes"]) == 6
 
 
-EIGHT = """
+ADD = """
 import sys
 from skillhall._internal.installer.preflight import add_to_folder
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.settings import Settings
 for _ in range(5):
-    opened = open_source(sys.argv[1], Settings("/", "/nowhere"))
-    add_to_folder(opened.bundles, sys.argv[2], overwrite=True)
+    bundles = open_source(sys.argv[1], Settings("/", "/nowhere")).bundles
+    add_to_folder(bundles, sys.argv[2], overwrite=True)
 """
 
 
-def test_eight_processes_that_add_the_same_skill_tear_nothing(source: Path, tmp_path: Path) -> None:
+def test_concurrent_adds_of_one_skill_are_atomic(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
-    command = [sys.executable, "-c", EIGHT, str(source), str(target)]
+    command = [sys.executable, "-c", ADD, str(source), str(target)]
     processes = [subprocess.Popen(command) for _ in range(8)]
     assert [process.wait(60) for process in processes] == [0] * 8
     assert read_tree(target) == read_tree(source)

@@ -1,4 +1,4 @@
-"""`skillhall add` from everywhere, by the real command line: the same bytes arrive."""
+"""`skillhall add` from every kind of source, by the real command line."""
 
 import io
 import json
@@ -27,7 +27,7 @@ from tests.support.projects import read_tree
 from tests.support.skills import make_skill_md
 
 PDF = ".agents/skills/pdf"
-TOKEN = "sesame-4711"  # noqa: S105 - of nobody
+TOKEN = "sesame-4711"  # noqa: S105 - fake
 LINES = "one\ntwo\nthree\nfour\nfive\n"
 FILES = {
     "SKILL.md": make_skill_md(name="pdf", body=LINES),
@@ -41,8 +41,8 @@ WITH_AND_WITHOUT_GIT = pytest.mark.parametrize("git", ["on", "off"])
 
 
 @dataclass
-class Person:
-    """Somebody in a project, with a home of their own."""
+class User:
+    """A user in a project, with a home folder."""
 
     folder: Path
     environment: dict[str, str]
@@ -51,34 +51,34 @@ class Person:
     def project(self) -> Path:
         return self.folder / "project"
 
-    def run(self, *words: str, exits: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "skillhall", *words],
+    def run(self, *arguments: str, exits: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run(
+            [sys.executable, "-m", "skillhall", *arguments],
             cwd=self.project,
-            env=self.environment | more,
+            env=self.environment | env,
             check=False,
             capture_output=True,
             text=True,
             timeout=120,
         )
-        assert done.returncode == exits, done.stdout + done.stderr
-        return done
+        assert result.returncode == exits, result.stdout + result.stderr
+        return result
 
-    def said(self, *words: str, exits: int = 0, **more: str) -> str:
-        return self.run(*words, exits=exits, **more).stderr
+    def run_stderr(self, *arguments: str, exits: int = 0, **env: str) -> str:
+        return self.run(*arguments, exits=exits, **env).stderr
 
     @property
-    def shelf(self) -> Project:
+    def installer_project(self) -> Project:
         settings = Settings.read(self.environment)
         return Project.from_settings(settings._replace(working_directory=str(self.project)))
 
     def entry(self, key: str = PDF) -> dict[str, object]:
-        """What our lock says, but for the files."""
+        """Return the entry in our lock file, without the files."""
         lock = json.loads((self.project / "skillhall-lock.json").read_text(encoding="utf-8"))
-        found: dict[str, object] = lock["skills"][key]
-        return {name: found[name] for name in ("source", "path", "commit", "pinned")}
+        entry: dict[str, object] = lock["skills"][key]
+        return {name: entry[name] for name in ("source", "path", "commit", "pinned")}
 
-    def foreign(self) -> dict[str, dict[str, str]]:
+    def npx_entries(self) -> dict[str, dict[str, str]]:
         path = self.project / "skills-lock.json"
         skills: dict[str, dict[str, str]] = {}
         if path.exists():
@@ -86,9 +86,9 @@ class Person:
         return skills
 
     def check_pdf(self) -> None:
-        """The skill is there, whole, and as locked."""
+        """Check that the skill is complete and matches the lock file."""
         assert read_tree(self.project / PDF) == SKILL
-        assert [one.is_intact for one in verify(self.shelf)] == [True]
+        assert [result.is_intact for result in verify(self.installer_project)] == [True]
 
 
 @pytest.fixture
@@ -99,20 +99,20 @@ def host(tmp_path: Path) -> Iterator[GitHubServer]:
 
 
 @pytest.fixture
-def person(tmp_path: Path, host: GitHubServer) -> Person:
-    return somebody(tmp_path / "person", host)
+def user(tmp_path: Path, host: GitHubServer) -> User:
+    return make_user(tmp_path / "user", host)
 
 
-def somebody(folder: Path, host: GitHubServer) -> Person:
+def make_user(folder: Path, host: GitHubServer) -> User:
     (folder / "project").mkdir(parents=True)
-    own = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
-    return Person(folder, own | host.environment() | {"HOME": str(folder)})
+    base = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    return User(folder, base | host.environment() | {"HOME": str(folder)})
 
 
 def repository(
     prefix: str = "skills/pdf/", files: Mapping[str, bytes] = FILES
 ) -> dict[str, bytes | RepoFile]:
-    """A repository's files, with the skill below a prefix."""
+    """Return the files of a repository, with the skill below a prefix."""
     skill = {
         f"{prefix}{path}": RepoFile(data, EXECUTABLE) if path in PROGRAMS else data
         for path, data in files.items()
@@ -125,19 +125,19 @@ def changed(old: str = "five", new: str = "FIVE") -> dict[str, bytes]:
 
 
 def write(folder: Path) -> None:
-    for path, (data, is_program) in SKILL.items():
+    for path, (data, executable) in SKILL.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-        file.chmod(0o755 if is_program else 0o644)
+        file.chmod(0o755 if executable else 0o644)
 
 
 def zipped(top: str = "pdf/") -> bytes:
     with io.BytesIO() as file:
         with zipfile.ZipFile(file, "w") as archive:
-            for path, (data, is_program) in SKILL.items():
+            for path, (data, executable) in SKILL.items():
                 info = zipfile.ZipInfo(top + path)
-                info.external_attr = (0o100755 if is_program else 0o100644) << 16
+                info.external_attr = (0o100755 if executable else 0o100644) << 16
                 archive.writestr(info, data)
         return file.getvalue()
 
@@ -145,56 +145,53 @@ def zipped(top: str = "pdf/") -> bytes:
 def tarred(top: str = "pdf/") -> bytes:
     with io.BytesIO() as file:
         with tarfile.open(fileobj=file, mode="w:gz") as archive:
-            for path, (data, is_program) in SKILL.items():
+            for path, (data, executable) in SKILL.items():
                 info = tarfile.TarInfo(top + path)
-                info.size, info.mode = len(data), 0o755 if is_program else 0o644
+                info.size, info.mode = len(data), 0o755 if executable else 0o644
                 archive.addfile(info, io.BytesIO(data))
         return file.getvalue()
 
 
-def noted(source: str, kind: str, **more: str) -> dict[str, dict[str, str]]:
-    """What `npx skills` would write for the skill."""
+def npx_skills(source: str, kind: str, **more: str) -> dict[str, dict[str, str]]:
+    """Return the skills of the lock file that `npx skills` would write."""
     entry = {"source": source, **more, "sourceType": kind, "computedHash": compute_npx_hash(FILES)}
     return {"pdf": entry}
 
 
-# This machine
-
-
-def test_a_folder(person: Person) -> None:
-    write(person.project / "vendor/pdf")
-    person.run("add", "./vendor/pdf")
-    person.check_pdf()
-    assert "1 place checked, 0 not as locked" in person.said("verify")
-    assert person.entry() == {
+def test_add_from_a_folder(user: User) -> None:
+    write(user.project / "vendor/pdf")
+    user.run("add", "./vendor/pdf")
+    user.check_pdf()
+    assert "1 place checked, 0 not as locked" in user.run_stderr("verify")
+    assert user.entry() == {
         "source": "./vendor/pdf",
         "path": "",
         "commit": "",
         "pinned": False,
     }
-    assert person.foreign() == noted("./vendor/pdf", "local")
+    assert user.npx_entries() == npx_skills("./vendor/pdf", "local")
 
 
 @pytest.mark.parametrize(("name", "top"), [("skills.zip", "deep/pdf/"), ("skills.tar.gz", "pdf/")])
-def test_an_archive(person: Person, name: str, top: str) -> None:
+def test_add_from_an_archive(user: User, name: str, top: str) -> None:
     data = zipped(top) if name.endswith(".zip") else tarred(top)
-    (person.project / name).write_bytes(data)
-    person.run("add", name)
-    person.check_pdf()
-    assert person.entry()["source"] == f"./{name}"
-    assert person.entry()["path"] == top.rstrip("/")
-    assert person.foreign() == {}
+    (user.project / name).write_bytes(data)
+    user.run("add", name)
+    user.check_pdf()
+    assert user.entry()["source"] == f"./{name}"
+    assert user.entry()["path"] == top.rstrip("/")
+    assert user.npx_entries() == {}
 
 
-def test_an_archive_that_is_the_skill_itself_can_be_updated(person: Person) -> None:
-    (person.project / "pdf.zip").write_bytes(zipped(""))
-    person.run("add", "./pdf.zip")
-    person.check_pdf()
-    assert person.entry()["path"] == ""
-    assert "current" in person.run("outdated").stdout
+def test_archive_with_a_skill_at_its_root_can_be_updated(user: User) -> None:
+    (user.project / "pdf.zip").write_bytes(zipped(""))
+    user.run("add", "./pdf.zip")
+    user.check_pdf()
+    assert user.entry()["path"] == ""
+    assert "current" in user.run("outdated").stdout
 
 
-def test_an_installed_wheel(person: Person, tmp_path: Path) -> None:
+def test_add_from_an_installed_package(user: User, tmp_path: Path) -> None:
     site = tmp_path / "venv/lib/python3.12/site-packages"
     write(site / "acme/.agents/skills/pdf")
     (site / "acme/__init__.py").write_text("raise RuntimeError('imported')\n", encoding="utf-8")
@@ -204,40 +201,34 @@ def test_an_installed_wheel(person: Person, tmp_path: Path) -> None:
     (info / "METADATA").write_text(metadata, encoding="utf-8")
     record = [f"acme/.agents/skills/pdf/{path},," for path in FILES]
     (info / "RECORD").write_text("\n".join([*record, "acme/__init__.py,,"]), encoding="utf-8")
-    person.environment["VIRTUAL_ENV"] = str(tmp_path / "venv")
-    person.run("add", "python:acme-tools")
-    person.check_pdf()
-    assert person.entry()["source"] == "python:acme-tools"
-    assert "current" in person.run("outdated").stdout
+    user.environment["VIRTUAL_ENV"] = str(tmp_path / "venv")
+    user.run("add", "python:acme-tools")
+    user.check_pdf()
+    assert user.entry()["source"] == "python:acme-tools"
+    assert "current" in user.run("outdated").stdout
 
 
-# The web
-
-
-def test_a_raw_url(person: Person, host: GitHubServer) -> None:
+def test_add_from_a_raw_url(user: User, host: GitHubServer) -> None:
     host.files["/raw/SKILL.md"] = FILES["SKILL.md"]
-    person.run("add", host.url("raw/SKILL.md"))
-    assert read_tree(person.project / PDF) == {"SKILL.md": (FILES["SKILL.md"], False)}
-    assert person.entry()["source"] == host.url("raw/SKILL.md")
-    assert person.foreign() == {}
+    user.run("add", host.url("raw/SKILL.md"))
+    assert read_tree(user.project / PDF) == {"SKILL.md": (FILES["SKILL.md"], False)}
+    assert user.entry()["source"] == host.url("raw/SKILL.md")
+    assert user.npx_entries() == {}
 
 
-def test_a_skill_md_by_url_is_as_small_as_any_other(person: Person, host: GitHubServer) -> None:
+def test_large_skill_md_from_a_url_is_rejected(user: User, host: GitHubServer) -> None:
     host.files["/raw/SKILL.md"] = FILES["SKILL.md"] + b"x" * MAX_SKILL_MD_BYTES
-    refused = person.run("add", host.url("raw/SKILL.md"), "--json", exits=3)
-    assert json.loads(refused.stdout)["error"]["code"] == "too_large"
-    assert not (person.project / PDF).exists()
+    result = user.run("add", host.url("raw/SKILL.md"), "--json", exits=3)
+    assert json.loads(result.stdout)["error"]["code"] == "too_large"
+    assert not (user.project / PDF).exists()
 
 
 @pytest.mark.parametrize("name", ["skills.zip", "skills.tar.gz"])
-def test_an_archive_by_url(person: Person, host: GitHubServer, name: str) -> None:
+def test_add_from_an_archive_url(user: User, host: GitHubServer, name: str) -> None:
     host.files[f"/{name}"] = zipped() if name.endswith(".zip") else tarred()
-    person.run("add", host.url(name))
-    person.check_pdf()
-    assert person.entry()["path"] == "pdf"
-
-
-# Repositories
+    user.run("add", host.url(name))
+    user.check_pdf()
+    assert user.entry()["path"] == "pdf"
 
 
 @WITH_AND_WITHOUT_GIT
@@ -250,104 +241,93 @@ def test_an_archive_by_url(person: Person, host: GitHubServer, name: str) -> Non
         ("https://github.com/acme/skills/blob/feat/x/skills/pdf/SKILL.md", "feat/x"),
     ],
 )
-def test_a_place_on_github(
-    person: Person, host: GitHubServer, text: str, ref: str, git: str
-) -> None:
+def test_add_from_github(user: User, host: GitHubServer, text: str, ref: str, git: str) -> None:
     for name in ("heads/main", "tags/v1", "heads/feat/x"):
         commit = host.commit("acme/skills", repository(), f"refs/{name}")
-    person.environment["SKILLHALL_GIT"] = git
-    person.run("add", text)
-    person.check_pdf()
+    user.environment["SKILLHALL_GIT"] = git
+    user.run("add", text)
+    user.check_pdf()
     source = f"acme/skills@{ref}" if ref else "acme/skills"
-    assert person.entry() == {
+    assert user.entry() == {
         "source": source,
         "path": "skills/pdf",
         "commit": commit,
         "pinned": False,
     }
-    named = {"ref": ref} if ref else {}
-    assert person.foreign() == noted(
-        "acme/skills", "github", **named, skillPath="skills/pdf/SKILL.md"
+    expected_ref = {"ref": ref} if ref else {}
+    assert user.npx_entries() == npx_skills(
+        "acme/skills", "github", **expected_ref, skillPath="skills/pdf/SKILL.md"
     )
-    assert [one.status for one in find_outdated(person.shelf)] == ["current"]
+    assert [result.status for result in find_outdated(user.installer_project)] == ["current"]
 
 
 @WITH_AND_WITHOUT_GIT
-def test_a_repository_that_is_the_skill_itself(
-    person: Person, host: GitHubServer, git: str
-) -> None:
-    whole = {path: file for path, file in repository("").items() if path != "README.md"}
-    commit = host.commit("acme/pdf", whole)
-    person.environment["SKILLHALL_GIT"] = git
-    person.run("add", "acme/pdf")
-    person.check_pdf()
-    assert (person.entry()["path"], person.entry()["commit"]) == ("", commit)
-    assert person.foreign() == noted("acme/pdf", "github", skillPath="SKILL.md")
-    host.commit("acme/pdf", whole | {"more.md": b"More."})
-    assert "outdated" in person.run("outdated", exits=1).stdout
-    person.run("update")
-    assert read_tree(person.project / PDF) == SKILL | {"more.md": (b"More.", False)}
+def test_repository_with_a_skill_at_its_root(user: User, host: GitHubServer, git: str) -> None:
+    files = {path: file for path, file in repository("").items() if path != "README.md"}
+    commit = host.commit("acme/pdf", files)
+    user.environment["SKILLHALL_GIT"] = git
+    user.run("add", "acme/pdf")
+    user.check_pdf()
+    assert (user.entry()["path"], user.entry()["commit"]) == ("", commit)
+    assert user.npx_entries() == npx_skills("acme/pdf", "github", skillPath="SKILL.md")
+    host.commit("acme/pdf", files | {"more.md": b"More."})
+    assert "outdated" in user.run("outdated", exits=1).stdout
+    user.run("update")
+    assert read_tree(user.project / PDF) == SKILL | {"more.md": (b"More.", False)}
 
 
-def test_a_skill_called_like_its_repository_is_not_taken_for_all_of_it(
-    person: Person, host: GitHubServer
-) -> None:
+def test_skill_named_like_its_repository_keeps_its_path(user: User, host: GitHubServer) -> None:
     host.commit("acme/pdf", repository("pdf/"))
-    person.run("add", "acme/pdf")
-    person.check_pdf()
-    assert person.entry()["path"] == "pdf"
-    assert person.foreign()["pdf"]["skillPath"] == "pdf/SKILL.md"
+    user.run("add", "acme/pdf")
+    user.check_pdf()
+    assert user.entry()["path"] == "pdf"
+    assert user.npx_entries()["pdf"]["skillPath"] == "pdf/SKILL.md"
 
 
 @pytest.mark.parametrize("text", ["team/tools.git/skills/pdf", "team/tools/tree/main/skills/pdf"])
-def test_a_repository_on_any_host(person: Person, host: GitHubServer, text: str) -> None:
+def test_add_from_another_git_host(user: User, host: GitHubServer, text: str) -> None:
     commit = host.commit("team/tools", repository())
-    person.run("add", host.url(text))
-    person.check_pdf()
-    assert (person.entry()["path"], person.entry()["commit"]) == ("skills/pdf", commit)
-    assert person.foreign()["pdf"]["sourceType"] == "git"
-    assert person.foreign()["pdf"]["skillPath"] == "skills/pdf/SKILL.md"
+    user.run("add", host.url(text))
+    user.check_pdf()
+    assert (user.entry()["path"], user.entry()["commit"]) == ("skills/pdf", commit)
+    assert user.npx_entries()["pdf"]["sourceType"] == "git"
+    assert user.npx_entries()["pdf"]["skillPath"] == "skills/pdf/SKILL.md"
 
 
-def test_a_listing_names_the_skills_of_a_source_and_adds_none(
-    person: Person, host: GitHubServer
-) -> None:
+def test_list_option_shows_skills_and_adds_none(user: User, host: GitHubServer) -> None:
     host.commit("acme/skills", repository())
-    done = person.run("add", "acme/skills", "--list")
-    assert (done.stdout, done.stderr) == ("pdf\tReads PDF files.\n", "")
-    assert list(person.project.iterdir()) == []
-
-
-# What follows
+    result = user.run("add", "acme/skills", "--list")
+    assert (result.stdout, result.stderr) == ("pdf\tReads PDF files.\n", "")
+    assert list(user.project.iterdir()) == []
 
 
 @WITH_AND_WITHOUT_GIT
-def test_a_new_commit_is_merged_with_an_edit_of_ones_own(
-    person: Person, host: GitHubServer, git: str
+def test_update_merges_a_new_commit_with_local_edits(
+    user: User, host: GitHubServer, git: str
 ) -> None:
     host.commit("acme/skills", repository())
-    person.environment["SKILLHALL_GIT"] = git
-    person.run("add", "acme/skills/pdf")
-    file = person.project / PDF / "SKILL.md"
+    user.environment["SKILLHALL_GIT"] = git
+    user.run("add", "acme/skills/pdf")
+    file = user.project / PDF / "SKILL.md"
     file.write_bytes(file.read_bytes().replace(b"one", b"ONE"))
     commit = host.commit("acme/skills", repository(files=changed()))
-    assert "outdated" in person.run("outdated", exits=1).stdout
-    assert f"{PDF}/SKILL.md: merged" in person.said("update")
+    assert "outdated" in user.run("outdated", exits=1).stdout
+    assert f"{PDF}/SKILL.md: merged" in user.run_stderr("update")
     assert b"ONE\ntwo\nthree\nfour\nFIVE\n" in file.read_bytes()
-    assert person.entry()["commit"] == commit
-    assert "SKILL.md\tchanged" in person.run("verify", exits=1).stdout
+    assert user.entry()["commit"] == commit
+    assert "SKILL.md\tchanged" in user.run("verify", exits=1).stdout
 
 
 @WITH_AND_WITHOUT_GIT
-def test_a_lock_brings_back_what_was_locked_though_upstream_moved_on(
-    person: Person, host: GitHubServer, tmp_path: Path, git: str
+def test_frozen_install_restores_the_locked_commit(
+    user: User, host: GitHubServer, tmp_path: Path, git: str
 ) -> None:
     host.commit("acme/skills", repository())
-    person.environment["SKILLHALL_GIT"] = git
-    person.run("add", "acme/skills/pdf")
-    locks = {path.name: path.read_bytes() for path in person.project.glob("*.json")}
+    user.environment["SKILLHALL_GIT"] = git
+    user.run("add", "acme/skills/pdf")
+    locks = {path.name: path.read_bytes() for path in user.project.glob("*.json")}
     host.commit("acme/skills", repository(files=changed()))
-    other = somebody(tmp_path / "other", host)
+    other = make_user(tmp_path / "other", host)
     other.environment["SKILLHALL_GIT"] = git
     for name, data in locks.items():
         (other.project / name).write_bytes(data)
@@ -357,43 +337,43 @@ def test_a_lock_brings_back_what_was_locked_though_upstream_moved_on(
 
 
 @WITH_AND_WITHOUT_GIT
-def test_a_host_that_is_down_gives_the_last_copy_and_a_warning(
-    person: Person, host: GitHubServer, git: str
+def test_outage_uses_the_cached_version_with_a_warning(
+    user: User, host: GitHubServer, git: str
 ) -> None:
     host.commit("acme/skills", repository())
-    person.environment["SKILLHALL_GIT"] = git
-    person.run("add", "acme/skills", "-s", "pdf", "--dir", "first")
+    user.environment["SKILLHALL_GIT"] = git
+    user.run("add", "acme/skills", "-s", "pdf", "--dir", "first")
     host.outage_route = respond("503 Service Unavailable")
-    said = person.said("add", "acme/skills/pdf")
-    assert said.startswith("warning: ")
-    assert said.count("\n") == 2
-    assert read_tree(person.project / PDF) == SKILL
-    shutil.rmtree(person.project / PDF)
-    person.run("install", "--frozen")
-    assert read_tree(person.project / PDF) == SKILL
+    stderr = user.run_stderr("add", "acme/skills/pdf")
+    assert stderr.startswith("warning: ")
+    assert stderr.count("\n") == 2
+    assert read_tree(user.project / PDF) == SKILL
+    shutil.rmtree(user.project / PDF)
+    user.run("install", "--frozen")
+    assert read_tree(user.project / PDF) == SKILL
 
 
 @WITH_AND_WITHOUT_GIT
-def test_a_private_repository_needs_the_token(person: Person, host: GitHubServer, git: str) -> None:
+def test_private_repository_needs_a_token(user: User, host: GitHubServer, git: str) -> None:
     host.commit("acme/skills", repository())
     host.make_private("acme/skills", TOKEN)
-    person.environment["SKILLHALL_GIT"] = git
-    refused = person.said("add", "acme/skills/pdf", exits=5 if git == "on" else 4)
-    assert "private" in refused
-    assert "GITHUB_TOKEN" in refused
-    done = person.run("add", "acme/skills/pdf", GITHUB_TOKEN=TOKEN)
-    person.check_pdf()
-    kept = b"".join(p.read_bytes() for p in person.project.rglob("*") if p.is_file())
-    assert "sesame" not in done.stdout + done.stderr + kept.decode("latin-1")
+    user.environment["SKILLHALL_GIT"] = git
+    stderr = user.run_stderr("add", "acme/skills/pdf", exits=5 if git == "on" else 4)
+    assert "private" in stderr
+    assert "GITHUB_TOKEN" in stderr
+    result = user.run("add", "acme/skills/pdf", GITHUB_TOKEN=TOKEN)
+    user.check_pdf()
+    contents = b"".join(p.read_bytes() for p in user.project.rglob("*") if p.is_file())
+    assert "sesame" not in result.stdout + result.stderr + contents.decode("latin-1")
 
 
-def test_a_rate_limit_says_when_it_ends_and_what_helps(person: Person, host: GitHubServer) -> None:
+def test_rate_limit_error_has_a_hint(user: User, host: GitHubServer) -> None:
     host.commit("acme/skills", repository())
     host.github.is_rate_limited = True
-    said = person.said("add", "acme/skills/pdf", exits=5, SKILLHALL_GIT="off")
-    assert "error: " in said
-    assert "hint: " in said
-    assert "GITHUB_TOKEN" in said
+    stderr = user.run_stderr("add", "acme/skills/pdf", exits=5, SKILLHALL_GIT="off")
+    assert "error: " in stderr
+    assert "hint: " in stderr
+    assert "GITHUB_TOKEN" in stderr
 
 
 @WITH_AND_WITHOUT_GIT
@@ -405,13 +385,13 @@ def test_a_rate_limit_says_when_it_ends_and_what_helps(person: Person, host: Git
         ("acme/skills/pdg", "'pdg'", "did you mean 'pdf'? 'skillhall add REPOSITORY --list'"),
     ],
 )
-def test_what_is_not_there_is_named_as_it_was_asked_for(  # noqa: PLR0913, PLR0917 - parametrized
-    person: Person, host: GitHubServer, text: str, named: str, hint: str, git: str
+def test_missing_source_is_reported_with_a_hint(  # noqa: PLR0913, PLR0917 - parametrized
+    user: User, host: GitHubServer, text: str, named: str, hint: str, git: str
 ) -> None:
     host.commit("acme/skills", repository())
-    error, told = person.said("add", text, exits=4, SKILLHALL_GIT=git).splitlines()
-    assert error.startswith("error: ")
-    assert named in error
-    assert told.startswith("hint: ")
-    assert hint in told
-    assert list(person.project.iterdir()) == []
+    error_line, hint_line = user.run_stderr("add", text, exits=4, SKILLHALL_GIT=git).splitlines()
+    assert error_line.startswith("error: ")
+    assert named in error_line
+    assert hint_line.startswith("hint: ")
+    assert hint in hint_line
+    assert list(user.project.iterdir()) == []

@@ -1,4 +1,4 @@
-"""From folders to a catalog: order, precedence, findings, and what a name means."""
+"""Loading catalogs from folders: order, precedence, findings and names."""
 
 import random
 import shutil
@@ -33,22 +33,22 @@ EXAMPLES = settings(max_examples=40)
 
 
 class Entry(NamedTuple):
-    """One thing to put below a root."""
+    """Skill, broken folder or link to create below a root."""
 
     folder: str
     kind: str
     name: str
 
     def write(self, root: Path) -> None:
-        place = root / self.folder
-        place.parent.mkdir(parents=True, exist_ok=True)
+        path = root / self.folder
+        path.parent.mkdir(parents=True, exist_ok=True)
         if self.kind == "link":
-            place.symlink_to(root / self.name)
+            path.symlink_to(root / self.name)
         elif self.kind == "skill":
-            write_skill(place, self.name, f"At {self.folder}.")
+            write_skill(path, self.name, f"At {self.folder}.")
         else:
-            place.mkdir(exist_ok=True)
-            (place / "SKILL.md").write_text(self.kind, encoding="utf-8")
+            path.mkdir(exist_ok=True)
+            (path / "SKILL.md").write_text(self.kind, encoding="utf-8")
 
 
 NAMES = st.sampled_from(["a", "b", "B", "a-b", "é", "z", ".hidden"])
@@ -59,13 +59,13 @@ ENTRIES = st.lists(
 )
 
 
-def standing_alone(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries that lie in no other one, so that any order of writing gives one tree."""
+def drop_nested(entries: Sequence[Entry]) -> list[Entry]:
+    """Drop entries inside others, so that the order of writing does not matter."""
     folders = {f"{entry.folder}/" for entry in entries}
     return [
         entry
         for entry in entries
-        if not any(f"{entry.folder}/".startswith(one) for one in folders - {f"{entry.folder}/"})
+        if not any(f"{entry.folder}/".startswith(f) for f in folders - {f"{entry.folder}/"})
     ]
 
 
@@ -79,22 +79,22 @@ def write_and_load(root: Path, entries: Sequence[Entry], profile: str) -> Catalo
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @EXAMPLES
-@given(entries=ENTRIES.map(standing_alone), seed=st.integers(0, 99))
-def test_a_catalog_does_not_depend_on_the_order_of_creation(
+@given(entries=ENTRIES.map(drop_nested), seed=st.integers(0, 99))
+def test_catalog_does_not_depend_on_creation_order(
     profile: str, entries: list[Entry], seed: int
 ) -> None:
     shuffled = random.Random(seed).sample(entries, len(entries))  # noqa: S311 - no secret
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         root = Path(folder) / "root"
-        one = write_and_load(root, entries, profile)
+        catalog = write_and_load(root, entries, profile)
         other = write_and_load(root, shuffled, profile)
-    assert one == other
+    assert catalog == other
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @EXAMPLES
-@given(entries=ENTRIES.map(standing_alone))
-def test_skills_are_in_order_of_name_then_path(profile: str, entries: list[Entry]) -> None:
+@given(entries=ENTRIES.map(drop_nested))
+def test_skills_are_sorted_by_name_then_path(profile: str, entries: list[Entry]) -> None:
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         catalog = write_and_load(Path(folder) / "root", entries, profile)
     keys = [(skill.name, skill.folder) for skill in catalog]
@@ -102,25 +102,25 @@ def test_skills_are_in_order_of_name_then_path(profile: str, entries: list[Entry
 
 
 @EXAMPLES
-@given(roots=st.lists(ENTRIES.map(standing_alone), min_size=2, max_size=3))
-def test_the_earliest_root_that_has_a_name_gives_the_skill(roots: list[list[Entry]]) -> None:
+@given(roots=st.lists(ENTRIES.map(drop_nested), min_size=2, max_size=3))
+def test_first_root_with_a_name_wins(roots: list[list[Entry]]) -> None:
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        places = [Path(folder) / str(number) for number in range(len(roots))]
-        alone = [
-            write_and_load(place, entries, "lenient")
-            for place, entries in zip(places, roots, strict=True)
+        paths = [Path(folder) / str(number) for number in range(len(roots))]
+        catalogs = [
+            write_and_load(path, entries, "lenient")
+            for path, entries in zip(paths, roots, strict=True)
         ]
-        together = load(*places)
+        combined = load(*paths)
     first: dict[str, str] = {}
-    for catalog in alone:
+    for catalog in catalogs:
         for skill in catalog:
             first.setdefault(skill.name, skill.location)
-    assert {skill.name: skill.location for skill in together} == first
+    assert {skill.name: skill.location for skill in combined} == first
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> tuple[Path, Path]:
-    """Two roots with one name in common, and two folders of one name in the first."""
+def two_roots(tmp_path: Path) -> tuple[Path, Path]:
+    """Two roots with one name in common, which occurs twice in the first."""
     first, second = tmp_path / "first", tmp_path / "second"
     write_skill(first / "alpha", "same", "Alpha.")
     write_skill(first / "beta", "same", "Beta.")
@@ -146,58 +146,52 @@ ACROSS_ROOTS = {
 }
 
 
-def about_names(catalog: Catalog) -> list[str]:
+def name_codes(catalog: Catalog) -> list[str]:
     return [code for code in codes(catalog) if code in ("shadowed", "same-name")]
 
 
 @pytest.mark.parametrize("profile", IN_ONE_ROOT)
-def test_one_name_twice_in_one_root(two: tuple[Path, Path], profile: str) -> None:
-    catalog = load(two[0], profile=profile)
-    kept, told = IN_ONE_ROOT[profile]
-    assert [skill.description for skill in catalog] == kept
-    assert about_names(catalog) == told
+def test_duplicate_name_in_one_root(two_roots: tuple[Path, Path], profile: str) -> None:
+    catalog = load(two_roots[0], profile=profile)
+    assert ([skill.description for skill in catalog], name_codes(catalog)) == IN_ONE_ROOT[profile]
 
 
 @pytest.mark.parametrize("profile", ACROSS_ROOTS)
-def test_one_name_in_two_roots(two: tuple[Path, Path], profile: str) -> None:
-    first, second = two
+def test_duplicate_name_in_two_roots(two_roots: tuple[Path, Path], profile: str) -> None:
+    first, second = two_roots
     shutil.rmtree(first / "beta")
-    if profile == "local-skills":  # there a skill is known by its folder
+    if profile == "local-skills":  # identifies skills by folder
         (second / "gamma").rename(second / "alpha")
     catalog = load(first, second, profile=profile)
-    kept, told = ACROSS_ROOTS[profile]
-    assert [skill.description for skill in catalog] == kept
-    assert about_names(catalog) == told
+    assert ([skill.description for skill in catalog], name_codes(catalog)) == ACROSS_ROOTS[profile]
 
 
-def test_one_name_twice_in_the_second_root_is_settled_inside_that_root(
-    two: tuple[Path, Path],
+def test_duplicates_are_resolved_within_each_root(
+    two_roots: tuple[Path, Path],
 ) -> None:
-    first, second = two
+    first, second = two_roots
     catalog = load(second, first, profile="instruction-skills")
     assert [skill.description for skill in catalog] == ["Gamma.", "Alpha."]
-    assert [lost.skill.description for lost in catalog.shadowed] == ["Beta."]
-    assert about_names(catalog) == ["same-name", "shadowed"]
+    assert [shadowed.skill.description for shadowed in catalog.shadowed] == ["Beta."]
+    assert name_codes(catalog) == ["same-name", "shadowed"]
 
 
 @pytest.mark.parametrize("profile", ["lenient", "instruction-skills", "skill-import"])
-def test_the_finding_about_equal_names_tells_both_places(
-    two: tuple[Path, Path], profile: str
-) -> None:
-    first, _ = two
+def test_duplicate_name_finding_has_both_paths(two_roots: tuple[Path, Path], profile: str) -> None:
+    first, _ = two_roots
     catalog = load(first, profile=profile)
-    [found] = [f for f in all_findings(catalog) if f.code in ("shadowed", "same-name")]
-    assert found.path == str(first / "beta" / "SKILL.md")
-    assert str(first / "alpha" / "SKILL.md") in found.message
-    assert found.skill == "same"
+    [finding] = [f for f in all_findings(catalog) if f.code in ("shadowed", "same-name")]
+    assert finding.path == str(first / "beta" / "SKILL.md")
+    assert str(first / "alpha" / "SKILL.md") in finding.message
+    assert finding.skill == "same"
 
 
-def test_folders_with_the_same_label_are_two_local_skills(two: tuple[Path, Path]) -> None:
-    catalog = load(*two, profile="local-skills")
+def test_local_skills_may_have_equal_names(two_roots: tuple[Path, Path]) -> None:
+    catalog = load(*two_roots, profile="local-skills")
     assert [skill.id for skill in catalog] == ["alpha", "beta", "gamma"]
 
 
-def test_a_rejected_copy_does_not_shadow_a_good_one(tmp_path: Path) -> None:
+def test_rejected_skill_does_not_shadow_a_valid_one(tmp_path: Path) -> None:
     write_skill(tmp_path / "first" / "pdf", description='""')
     write_skill(tmp_path / "second" / "pdf")
     catalog = load(tmp_path / "first", tmp_path / "second")
@@ -205,36 +199,36 @@ def test_a_rejected_copy_does_not_shadow_a_good_one(tmp_path: Path) -> None:
     assert codes(catalog) == ["description-missing"]
 
 
-def test_a_name_that_is_a_route_is_refused_in_a_prompt_repository(tmp_path: Path) -> None:
+def test_route_names_are_reserved_in_prompt_repositories(tmp_path: Path) -> None:
     for name in ("refresh", "sources", "refreshing"):
         write_skill(tmp_path / name)
     assert names(load(tmp_path, profile="prompt-repository")) == ["refreshing"]
     assert names(load(tmp_path)) == ["refresh", "refreshing", "sources"]
 
 
-def test_an_explanation_tells_which_copy_won_and_by_which_rule(two: tuple[Path, Path]) -> None:
-    first, second = two
-    told = load(first, second).explain("same")
-    assert [skill.directory for skill in told.winners] == [str(first / "alpha")]
-    assert [(lost.skill.directory, lost.rule) for lost in told.shadowed] == [
+def test_explanation_has_the_winner_and_the_rule(two_roots: tuple[Path, Path]) -> None:
+    first, second = two_roots
+    explanation = load(first, second).explain("same")
+    assert [skill.directory for skill in explanation.winners] == [str(first / "alpha")]
+    assert [(s.skill.directory, s.rule) for s in explanation.shadowed] == [
         (str(first / "beta"), "the first in name and path order wins"),
         (str(second / "gamma"), "the earlier root wins"),
     ]
-    assert told.rejected == ()
+    assert explanation.rejected == ()
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_an_explanation_tells_why_a_folder_is_no_skill(tmp_path: Path, profile: str) -> None:
+def test_explanation_has_the_findings_of_a_rejected_folder(tmp_path: Path, profile: str) -> None:
     (tmp_path / "pdf").mkdir()
     (tmp_path / "pdf" / "SKILL.md").touch()
-    told = load(tmp_path, profile=profile).explain("pdf")
-    assert told.winners == ()
-    [lost] = told.rejected
-    assert [one.finding.code for one in lost.findings] == ["no-frontmatter"]
-    assert lost.location == str(tmp_path / "pdf" / "SKILL.md")
+    explanation = load(tmp_path, profile=profile).explain("pdf")
+    assert explanation.winners == ()
+    [rejected] = explanation.rejected
+    assert [judged.finding.code for judged in rejected.findings] == ["no-frontmatter"]
+    assert rejected.location == str(tmp_path / "pdf" / "SKILL.md")
 
 
-def test_a_skill_is_found_by_name_then_by_id(tmp_path: Path) -> None:
+def test_find_by_name_then_by_id(tmp_path: Path) -> None:
     write_skill(tmp_path / "group" / "folder", "label")
     write_skill(tmp_path / "label", "other")
     catalog = load(tmp_path)
@@ -243,14 +237,14 @@ def test_a_skill_is_found_by_name_then_by_id(tmp_path: Path) -> None:
     assert catalog.find("other").id == "label"
 
 
-def test_a_wrong_name_is_answered_with_near_ones(tmp_path: Path) -> None:
+def test_unknown_name_has_close_matches(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf-tools")
     with pytest.raises(SkillNotFound) as caught:
         load(tmp_path).find("pdf-tool")
     assert caught.value.close == ("pdf-tools",)
 
 
-def test_a_skill_for_people_only_is_listed_but_not_visible(tmp_path: Path) -> None:
+def test_hidden_skill_is_listed_but_not_visible(tmp_path: Path) -> None:
     write_skill(tmp_path / "open")
     write_skill(tmp_path / "private", more="disable-model-invocation: true\n")
     catalog = load(tmp_path)
@@ -260,29 +254,29 @@ def test_a_skill_for_people_only_is_listed_but_not_visible(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("profile", ["lenient", "instruction-skills", "prompt-repository"])
-def test_findings_are_located_and_name_their_skill(tmp_path: Path, profile: str) -> None:
+def test_findings_have_path_line_and_skill(tmp_path: Path, profile: str) -> None:
     write_skill(tmp_path / "folder", "name", "x" * 1025)
     catalog = load(tmp_path, profile=profile)
-    [found] = [f for f in all_findings(catalog) if f.code == "description-too-long"]
-    assert found.path == str(tmp_path / "folder" / "SKILL.md")
-    assert (found.skill, found.line) == ("name", 3)
+    [finding] = [f for f in all_findings(catalog) if f.code == "description-too-long"]
+    assert finding.path == str(tmp_path / "folder" / "SKILL.md")
+    assert (finding.skill, finding.line) == ("name", 3)
 
 
-def test_findings_that_a_profile_accepts_need_no_mention(tmp_path: Path) -> None:
+def test_accepted_findings_are_not_reported(tmp_path: Path) -> None:
     write_skill(tmp_path / "folder", "Label_1", more="unknown: field\n")
     assert codes(load(tmp_path, profile="local-skills")) == []
     assert codes(load(tmp_path)) == ["name-uppercase", "name-characters", "name-not-folder"]
 
 
-def test_only_a_rejecting_finding_keeps_a_skill_out(tmp_path: Path) -> None:
+def test_only_rejecting_findings_reject_a_skill(tmp_path: Path) -> None:
     write_skill(tmp_path / "folder", "other")
     for profile in PROFILES:
         catalog = load(tmp_path, profile=profile)
-        rejects = [one for one in catalog.findings if one.effect is Effect.REJECT]
+        rejects = [judged for judged in catalog.findings if judged.effect is Effect.REJECT]
         assert (len(catalog), len(catalog.rejected)) == ((0, 1) if rejects else (1, 0))
 
 
-def test_what_the_specification_accepts_every_profile_loads(tmp_path: Path) -> None:
+def test_skills_valid_by_the_specification_load_in_every_profile(tmp_path: Path) -> None:
     for name in ("a", "pdf-tools", "x" * 64, "ü", "1"):
         write_skill(tmp_path / name, name, more="license: MIT\nmetadata:\n  a: b\n")
     expected = names(load(tmp_path, profile="specification"))
@@ -304,14 +298,16 @@ def test_what_the_specification_accepts_every_profile_loads(tmp_path: Path) -> N
         ("skills-module", []),
     ],
 )
-def test_a_skill_without_a_name(tmp_path: Path, profile: str, loads: list[tuple[str, str]]) -> None:
+def test_skill_without_a_name_by_profile(
+    tmp_path: Path, profile: str, loads: list[tuple[str, str]]
+) -> None:
     write_skill(tmp_path / "folder", "null")
     catalog = load(tmp_path, profile=profile)
     assert [(skill.name, skill.description) for skill in catalog] == loads
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_skill_without_a_description(tmp_path: Path, profile: str) -> None:
+def test_skill_without_a_description_by_profile(tmp_path: Path, profile: str) -> None:
     write_skill(tmp_path / "folder", description="")
     loads = [("folder", "folder")] if profile == "skill-import" else []
     catalog = load(tmp_path, profile=profile)
@@ -319,7 +315,7 @@ def test_a_skill_without_a_description(tmp_path: Path, profile: str) -> None:
     assert "description-missing" in codes_at(catalog, tmp_path / "folder")
 
 
-def test_a_catalog_is_a_snapshot(tmp_path: Path) -> None:
+def test_catalog_is_a_snapshot(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf", description="Old.")
     catalog = load(tmp_path)
     write_skill(tmp_path / "pdf", description="New.")
@@ -327,7 +323,7 @@ def test_a_catalog_is_a_snapshot(tmp_path: Path) -> None:
     assert [skill.description for skill in catalog] == ["Old."]
 
 
-def test_a_skill_is_read_as_it_is_at_that_moment(tmp_path: Path) -> None:
+def test_read_skill_returns_the_current_content(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf", description="Old.")
     skill = load(tmp_path).find("pdf")
     (tmp_path / "pdf" / "SKILL.md").write_text(skill_text("pdf", "New."), encoding="utf-8")
@@ -335,7 +331,7 @@ def test_a_skill_is_read_as_it_is_at_that_moment(tmp_path: Path) -> None:
     assert (parsed.frontmatter.description, parsed.body) == ("New.", "Do it.")
 
 
-def test_a_skill_that_is_gone_is_not_found_when_it_is_read(tmp_path: Path) -> None:
+def test_reading_a_deleted_skill_raises_not_found(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf")
     skill = load(tmp_path).find("pdf")
     shutil.rmtree(tmp_path / "pdf")
@@ -345,7 +341,7 @@ def test_a_skill_that_is_gone_is_not_found_when_it_is_read(tmp_path: Path) -> No
         open_skill_bundle(skill, LENIENT.scan_policy)
 
 
-def test_the_files_of_a_skill_behind_a_link_are_those_of_the_real_one(tmp_path: Path) -> None:
+def test_linked_skill_has_the_files_of_its_target(tmp_path: Path) -> None:
     real = write_skill(tmp_path / ".store" / "pdf", "pdf")
     (real / "notes.txt").write_bytes(b"notes")
     (tmp_path / "pdf").symlink_to(".store/pdf")
@@ -355,20 +351,20 @@ def test_the_files_of_a_skill_behind_a_link_are_those_of_the_real_one(tmp_path: 
     assert read_skill(skill, LENIENT).findings == ()
 
 
-def test_profiles_are_known_by_name(tmp_path: Path) -> None:
+def test_profiles_are_found_by_name(tmp_path: Path) -> None:
     assert find_profile("lenient") is LENIENT
     with pytest.raises(UnknownProfile) as caught:
         load_catalog([], "strict", settings=settings_for(tmp_path))
     assert "lenient" in caught.value.hint
 
 
-def test_a_catalog_remembers_its_roots_and_its_profile(tmp_path: Path) -> None:
+def test_catalog_has_its_roots_and_profile(tmp_path: Path) -> None:
     catalog = load(tmp_path / "one", tmp_path / "two")
     assert [root.path for root in catalog.roots] == [str(tmp_path / "one"), str(tmp_path / "two")]
     assert catalog.profile is LENIENT
 
 
-def test_the_files_of_a_skill_whose_file_is_a_link_are_its_own(tmp_path: Path) -> None:
+def test_skill_with_a_linked_skill_md_has_its_own_files(tmp_path: Path) -> None:
     (tmp_path / ".shared").mkdir()
     (tmp_path / ".shared" / "text.md").write_text(skill_text("pdf"), encoding="utf-8")
     (tmp_path / ".shared" / "foreign.txt").touch()
@@ -381,7 +377,7 @@ def test_the_files_of_a_skill_whose_file_is_a_link_are_its_own(tmp_path: Path) -
     assert "foreign.txt" not in files
 
 
-def test_a_flat_prompt_has_no_other_files(tmp_path: Path) -> None:
+def test_flat_prompt_has_no_other_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.md").write_text(skill_text(name), encoding="utf-8")
     skill = load(tmp_path, profile="prompt-repository").find("one")
@@ -389,7 +385,7 @@ def test_a_flat_prompt_has_no_other_files(tmp_path: Path) -> None:
     assert list(files.files) == ["one.md"]
 
 
-def test_a_flat_prompt_does_not_hand_out_its_neighbours(tmp_path: Path) -> None:
+def test_flat_prompt_does_not_serve_neighboring_files(tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text(skill_text("one"), encoding="utf-8")
     write_skill(tmp_path / "two")
     skill = load(tmp_path, profile="prompt-repository").find("one")

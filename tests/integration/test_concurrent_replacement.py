@@ -1,4 +1,4 @@
-"""Skills that are replaced while they are read: a reader gets the old or the new version."""
+"""Readers of a skill that is being replaced get either the old or the new version."""
 
 import io
 import threading
@@ -19,36 +19,36 @@ from tests.support.skills import make_skill_md
 from tests.support.symlink_races import make_memory_folder
 
 SWAPS = 80
-MOST_FILES = 12
+MAX_FILES = 12
 
 
 def version(number: int) -> dict[str, bytes]:
-    """A version whose files have its number as their content, and more of them in odd ones."""
-    count = MOST_FILES if number % 2 else 2
+    """Build a version whose files contain its number; odd versions have more files."""
+    count = MAX_FILES if number % 2 else 2
     body = f"Version {number}\n"
-    files = {f"docs/{at}.md": f"{number}".encode() for at in range(count)}
+    files = {f"docs/{i}.md": f"{number}".encode() for i in range(count)}
     return {"SKILL.md": make_skill_md("pdf", body=body), **files}
 
 
 @pytest.fixture
 def collection() -> Iterator[Collection]:
     with make_memory_folder() as folder:
-        local = FolderStore(folder)
-        local.import_(make_bundle(version(0)), "pdf")
-        yield Collection(local, Settings(str(folder), str(folder / "cache")))
+        store = FolderStore(folder)
+        store.import_(make_bundle(version(0)), "pdf")
+        yield Collection(store, Settings(str(folder), str(folder / "cache")))
 
 
 @contextmanager
 def replacing(collection: Collection) -> Iterator[threading.Event]:
-    """Replace the skill again and again, until the event is set."""
-    done, failed = threading.Event(), []
+    """Replace the skill repeatedly; set the event at the end."""
+    done, errors = threading.Event(), []
 
     def swap() -> None:
         try:
             for number in range(1, SWAPS):
                 collection.store.import_(make_bundle(version(number)), "pdf", replace=True)
-        except BaseException as error:  # noqa: BLE001 - raised again by the test
-            failed.append(error)
+        except BaseException as error:  # noqa: BLE001 - checked by the test
+            errors.append(error)
         finally:
             done.set()
 
@@ -58,7 +58,7 @@ def replacing(collection: Collection) -> Iterator[threading.Event]:
         yield done
     finally:
         writer.join()
-    assert failed == []
+    assert errors == []
 
 
 def read_archive(collection: Collection) -> set[bytes]:
@@ -72,23 +72,23 @@ def read_details(collection: Collection) -> set[object]:
 
 
 def read_manifest(collection: Collection) -> set[object]:
-    offer = collection.current_view()
-    files = ManifestCache().get(offer, offer.find("pdf")).files
+    view = collection.current_view()
+    files = ManifestCache().get(view, view.find("pdf")).files
     return {file.digest for file in files if file.path != "SKILL.md"}
 
 
 def read_by_tool(collection: Collection) -> set[object]:
-    offer = collection.current_view()
-    row = offer.find("pdf")
-    assert offer.read_file(row, "docs/0.md").isdigit()
-    assert offer.read_body(row).startswith("Version")
-    return {"docs/1.md" in offer.list_files(row)}
+    view = collection.current_view()
+    row = view.find("pdf")
+    assert view.read_file(row, "docs/0.md").isdigit()
+    assert view.read_body(row).startswith("Version")
+    return {"docs/1.md" in view.list_files(row)}
 
 
 def read_published(collection: Collection) -> set[object]:
     assert collection.read_file("pdf", "docs/1.md").isdigit()
-    assert [one.entry.id for one in collection.file_lists()] == ["pdf"]
-    assert [one.entry.id for one in collection.artifacts()] == ["pdf"]
+    assert [files.entry.id for files in collection.file_lists()] == ["pdf"]
+    assert [artifact.entry.id for artifact in collection.artifacts()] == ["pdf"]
     return {collection.read_published_file("pdf", "docs/0.md").isdigit()}
 
 
@@ -115,7 +115,7 @@ def list_local(collection: Collection) -> set[object]:
         list_local,
     ],
 )
-def test_a_replaced_skill_is_always_there_and_of_one_version(
+def test_reader_of_a_replaced_skill_gets_one_version(
     collection: Collection, read: Callable[[Collection], set[object]]
 ) -> None:
     with replacing(collection) as done:
@@ -123,14 +123,14 @@ def test_a_replaced_skill_is_always_there_and_of_one_version(
             assert len(read(collection)) == 1
 
 
-def test_a_folder_put_aside_is_read_until_the_new_one_is_there(collection: Collection) -> None:
-    """Where the system cannot exchange two names, a replacement takes two renames."""
+def test_set_aside_folder_is_read_until_it_is_replaced(collection: Collection) -> None:
+    # Where the system cannot swap two names, a replacement takes two renames.
     skills = Path(collection.store.location) / "skills"
     (skills / "pdf").rename(skills / ".skillhall-old-pdf")
     skill = load_catalog([str(skills)]).find("pdf")
     assert "Version 0" in activate(skill)
     assert read_skill_file(skill, "docs/0.md") == b"0"
-    assert [one.id for one in collection.store.catalog()] == ["pdf"]
+    assert [skill.id for skill in collection.store.catalog()] == ["pdf"]
     assert read_archive(collection) == {b"0"}
     collection.store.import_(make_bundle(version(1)), "pdf", replace=True)
     assert read_archive(collection) == {b"1"}

@@ -1,4 +1,4 @@
-"""Whatever breaks at whatever step, the old skill or the new one is whole."""
+"""A fault at any step leaves the complete old skill or the complete new one."""
 
 import pytest
 
@@ -11,10 +11,10 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_process_killed_at_any_step_leaves_a_whole_skill(case: str) -> None:
+def test_process_killed_at_any_step_leaves_a_complete_skill(case: str) -> None:
     assert run_faults("tests.support.installer_fault_cases", case, "kill") > 5
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_disk_that_is_full_at_any_step_leaves_a_whole_skill(case: str) -> None:
+def test_full_disk_at_any_step_leaves_a_complete_skill(case: str) -> None:
     assert run_faults("tests.support.installer_fault_cases", case, "full") > 5

@@ -1,4 +1,4 @@
-"""The warm index: never wrong after an edit, safe for many processes, disposable."""
+"""Head cache: correct after every edit, safe for many processes, optional."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from skillhall._internal.catalog import head_cache as indexing
+from skillhall._internal.catalog import head_cache
 from skillhall._internal.catalog.catalog import Catalog, Skill
 from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
 from skillhall._internal.policy.profiles import (
@@ -40,7 +40,7 @@ Change: TypeAlias = Callable[[Path], object]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A root with plain, quoted, nested, odd and broken skills."""
+    """Root with plain, quoted, nested, unusual and broken skills."""
     root = tmp_path / "root"
     write_skill(root / "plain")
     write_skill(root / "quoted", description='"a: b"', more="license: 'MIT'\n")
@@ -63,42 +63,42 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def whole(catalog: Catalog) -> dict[str, object]:
-    """Everything a catalog says, its frontmatters decoded."""
+def decode(catalog: Catalog) -> dict[str, object]:
+    """Return the content of a catalog with decoded frontmatter."""
 
-    def told(skill: Skill) -> Skill:
+    def decoded(skill: Skill) -> Skill:
         return skill._replace(encoded_frontmatter=skill.frontmatter)
 
     return {
-        "skills": [told(skill) for skill in catalog],
+        "skills": [decoded(skill) for skill in catalog],
         "rejected": catalog.rejected,
-        "shadowed": [(told(lost.skill), told(lost.winner)) for lost in catalog.shadowed],
-        "notes": catalog.scan_findings,
+        "shadowed": [(decoded(s.skill), decoded(s.winner)) for s in catalog.shadowed],
+        "findings": catalog.scan_findings,
     }
 
 
-def described(root: Path, cache: Path) -> dict[str, str]:
+def descriptions(root: Path, cache: Path) -> dict[str, str]:
     return {skill.name: skill.description for skill in load(root, cache=cache)}
 
 
-def is_warm(root: Path, cache: Path) -> bool:
+def is_cached(root: Path, cache: Path) -> bool:
     return scan_below(root, LENIENT, HeadCache(str(cache))).reused_count > 0
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
-def test_a_warm_catalog_equals_the_cold_one(root: Path, cache: Path, profile: str) -> None:
+def test_cached_catalog_equals_the_uncached_one(root: Path, cache: Path, profile: str) -> None:
     cold = load(root, profile=profile)
     build_head_cache(cache, root, PROFILES[profile])
-    assert whole(load(root, profile=profile, cache=cache)) == whole(cold)
+    assert decode(load(root, profile=profile, cache=cache)) == decode(cold)
 
 
-def test_a_warm_scan_reads_only_what_an_index_cannot_hold(root: Path, cache: Path) -> None:
-    scanned = scan_below(root, LENIENT, build_head_cache(cache, root))
-    # All but the variant and the link.
-    assert (scanned.reused_count, len(scanned.candidates)) == (7, 9)
+def test_cached_scan_reads_only_uncacheable_skills(root: Path, cache: Path) -> None:
+    scan = scan_below(root, LENIENT, build_head_cache(cache, root))
+    # All except the case variant and the link.
+    assert (scan.reused_count, len(scan.candidates)) == (7, 9)
 
 
-OPENED = """
+COUNT_OPENED = """
 import sys
 opened = []
 sys.addaudithook(
@@ -113,14 +113,14 @@ print(len(catalog), len([path for path in opened if path.endswith("SKILL.md")]))
 
 
 def files_opened(root: Path, cache: Path, profile: str = "skills-module") -> tuple[int, int]:
-    """How many skills a fresh process lists, and how many SKILL.md it opens for that."""
-    command = [sys.executable, "-c", OPENED, str(root), str(cache), profile]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE)
-    skills, opened = done.stdout.split()
+    """Return how many skills a process lists, and how many SKILL.md it opens."""
+    command = [sys.executable, "-c", COUNT_OPENED, str(root), str(cache), profile]
+    result = subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE)
+    skills, opened = result.stdout.split()
     return int(skills), int(opened)
 
 
-def test_the_second_load_opens_no_skill_file(tmp_path: Path, cache: Path) -> None:
+def test_second_load_opens_no_skill_md(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     for name in "abc":
         write_skill(root / name)
@@ -130,17 +130,17 @@ def test_the_second_load_opens_no_skill_file(tmp_path: Path, cache: Path) -> Non
 
 
 @pytest.mark.parametrize("profile", ["specification", "skills-ref", "lenient", "skills-module"])
-def test_another_profile_needs_no_second_reading(tmp_path: Path, cache: Path, profile: str) -> None:
+def test_profiles_share_the_head_cache(tmp_path: Path, cache: Path, profile: str) -> None:
     root = tmp_path / "root"
     for name in "abc":
         write_skill(root / name)
     build_head_cache(cache, root, INSTRUCTION_SKILLS)
     skills, opened = files_opened(root, cache, profile)
     assert skills == 3
-    assert opened <= 1  # whether the root itself is a skill
+    assert opened <= 1  # the profile may check whether the root itself is a skill
 
 
-def test_only_the_edited_skill_is_read_again(tmp_path: Path, cache: Path) -> None:
+def test_only_edited_skills_are_read_again(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     for name in "abc":
         write_skill(root / name)
@@ -150,7 +150,7 @@ def test_only_the_edited_skill_is_read_again(tmp_path: Path, cache: Path) -> Non
 
 
 def edit_in_place(file: Path) -> None:
-    """Same size, same inode, and the time put back."""
+    """Keep size, inode and modification time."""
     before = file.stat()
     with file.open("r+b") as handle:
         data = handle.read().replace(b"Old.", b"New.")
@@ -162,7 +162,7 @@ def edit_in_place(file: Path) -> None:
 
 
 def replace_by_rename(file: Path) -> None:
-    """Same size, and the time of the file that was there."""
+    """Keep size and modification time."""
     before = file.stat()
     new = file.with_name("new")
     new.write_bytes(file.read_bytes().replace(b"Old.", b"New."))
@@ -184,36 +184,36 @@ def link_to_another(file: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [edit_in_place, replace_by_rename, swap_folder, link_to_another])
-def test_an_edit_is_seen_however_it_was_made(tmp_path: Path, cache: Path, change: Change) -> None:
+def test_every_kind_of_edit_is_detected(tmp_path: Path, cache: Path, change: Change) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf", description="Old.")
     build_head_cache(cache, root)
-    assert described(root, cache) == {"pdf": "Old."}
+    assert descriptions(root, cache) == {"pdf": "Old."}
     build_head_cache(cache, root)
     change(root / "pdf" / "SKILL.md")
-    assert described(root, cache) == {"pdf": "New."}
+    assert descriptions(root, cache) == {"pdf": "New."}
 
 
-def test_two_skills_that_change_places_are_seen(tmp_path: Path, cache: Path) -> None:
+def test_swapped_folders_are_detected(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "a", "same", "First.")
     write_skill(root / "b", "same", "Other.")
     build_head_cache(cache, root)
     for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
         (root / old).rename(root / new)
-    assert described(root, cache) == {"same": "Other."}
+    assert descriptions(root, cache) == {"same": "Other."}
 
 
-def test_what_is_added_and_what_is_deleted_is_seen(root: Path, cache: Path) -> None:
+def test_added_and_deleted_skills_are_detected(root: Path, cache: Path) -> None:
     build_head_cache(cache, root)
     write_skill(root / "added")
     (root / "plain" / "SKILL.md").unlink()
-    found = names(load(root, cache=cache))
-    assert "added" in found
-    assert "plain" not in found
+    skills = names(load(root, cache=cache))
+    assert "added" in skills
+    assert "plain" not in skills
 
 
-def test_a_skill_that_becomes_unreadable_is_not_shown_from_the_index() -> None:
+def test_unreadable_skill_is_not_served_from_the_cache() -> None:
     with ordinary_user() as home:
         write_skill(home / "root" / "pdf")
         build_head_cache(home / "cache", home / "root")
@@ -222,7 +222,7 @@ def test_a_skill_that_becomes_unreadable_is_not_shown_from_the_index() -> None:
     assert codes(catalog) == ["unreadable"]
 
 
-def test_a_renamed_folder_is_judged_by_its_new_name(tmp_path: Path, cache: Path) -> None:
+def test_renamed_folder_is_checked_by_its_new_name(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
     build_head_cache(cache, root)
@@ -230,38 +230,36 @@ def test_a_renamed_folder_is_judged_by_its_new_name(tmp_path: Path, cache: Path)
     assert codes(load(root, cache=cache)) == ["name-not-folder"]
 
 
-def test_a_file_younger_than_the_grain_of_the_clock_is_not_trusted(root: Path, cache: Path) -> None:
+def test_new_file_is_not_cached(root: Path, cache: Path) -> None:
     load(root, cache=cache)
-    assert not is_warm(root, cache)
+    assert not is_cached(root, cache)
 
 
-def test_a_file_with_an_old_date_that_was_put_there_just_now_is_not_trusted(
-    tmp_path: Path, cache: Path
-) -> None:
+def test_new_file_with_an_old_mtime_is_not_cached(tmp_path: Path, cache: Path) -> None:
     os.utime(write_skill(tmp_path / "root" / "pdf") / "SKILL.md", ns=(0, 0))
     load(tmp_path / "root", cache=cache)
-    assert not is_warm(tmp_path / "root", cache)
+    assert not is_cached(tmp_path / "root", cache)
 
 
 @pytest.mark.parametrize(
     ("age", "expected"), [(CLOCK_GRANULARITY // 2, False), (2 * CLOCK_GRANULARITY, True)]
 )
-def test_a_file_is_trusted_once_it_is_older_than_the_grain(
+def test_file_is_cached_once_older_than_the_clock_granularity(
     tmp_path: Path, cache: Path, age: int, *, expected: bool
 ) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
     HeadCache(str(cache)).save(str(root), LENIENT.key_case, scan_below(root), now_ns() + age)
-    assert is_warm(root, cache) is expected
+    assert is_cached(root, cache) is expected
 
 
-def test_a_file_from_the_future_is_never_trusted(tmp_path: Path, cache: Path) -> None:
+def test_file_with_a_future_mtime_is_not_cached(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     file = write_skill(root / "pdf") / "SKILL.md"
     year = 365 * 24 * 3600 * 10**9
     os.utime(file, ns=(now_ns() + year, now_ns() + year))
     build_head_cache(cache, root)
-    assert not is_warm(root, cache)
+    assert not is_cached(root, cache)
 
 
 def truncate(file: Path) -> None:
@@ -278,18 +276,18 @@ def make_writable_for_others(file: Path) -> None:
     file.chmod(0o620)
 
 
-def turn_into_a_link(file: Path) -> None:
+def turn_into_link(file: Path) -> None:
     file.rename(file.with_suffix(".real"))
     file.symlink_to(file.with_suffix(".real"))
 
 
-def give_away(file: Path) -> None:
+def change_owner(file: Path) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root gives files away")
+        pytest.skip("only root can change the owner")
     os.chown(file, NOBODY_UID, NOBODY_UID)
 
 
-def turn_into_a_folder(file: Path) -> None:
+def turn_into_folder(file: Path) -> None:
     file.unlink()
     file.mkdir()
 
@@ -298,9 +296,9 @@ DAMAGE: list[Change] = [
     truncate,
     flip_a_bit,
     make_writable_for_others,
-    turn_into_a_link,
-    give_away,
-    turn_into_a_folder,
+    turn_into_link,
+    change_owner,
+    turn_into_folder,
     lambda file: file.write_bytes(b""),
     lambda file: file.write_bytes(b"something else entirely"),
     lambda file: file.write_bytes(file.read_bytes() + b"more"),
@@ -309,59 +307,55 @@ DAMAGE: list[Change] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_an_index_that_cannot_be_trusted_is_ignored(
-    root: Path, cache: Path, damage: Change
-) -> None:
+def test_untrusted_cache_file_is_ignored(root: Path, cache: Path, damage: Change) -> None:
     build_head_cache(cache, root)
     damage(index_file(cache))
-    assert not is_warm(root, cache)
-    assert whole(load(root, cache=cache)) == whole(load(root))
+    assert not is_cached(root, cache)
+    assert decode(load(root, cache=cache)) == decode(load(root))
 
 
 @pytest.mark.parametrize("damage", [truncate, flip_a_bit, make_writable_for_others])
-def test_an_index_that_cannot_be_trusted_is_replaced(
-    root: Path, cache: Path, damage: Change
-) -> None:
+def test_untrusted_cache_file_is_replaced(root: Path, cache: Path, damage: Change) -> None:
     build_head_cache(cache, root)
     damage(index_file(cache))
     build_head_cache(cache, root)
-    assert is_warm(root, cache)
+    assert is_cached(root, cache)
 
 
-def test_every_damage_of_one_byte_is_noticed(tmp_path: Path, cache: Path) -> None:
+def test_any_damaged_byte_is_detected(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
     build_head_cache(cache, root)
     file = index_file(cache)
     good = file.read_bytes()
-    for at in range(len(good)):
-        file.write_bytes(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :])
-        assert not is_warm(root, cache)
+    for i in range(len(good)):
+        file.write_bytes(good[:i] + bytes([good[i] ^ 0xFF]) + good[i + 1 :])
+        assert not is_cached(root, cache)
 
 
-def test_an_index_of_another_format_is_ignored(
+def test_cache_file_of_another_format_is_ignored(
     root: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_head_cache(cache, root)
-    monkeypatch.setattr(indexing, "FORMAT", indexing.FORMAT + 1)
-    assert not is_warm(root, cache)
-    assert whole(load(root, cache=cache)) == whole(load(root))
+    monkeypatch.setattr(head_cache, "FORMAT", head_cache.FORMAT + 1)
+    assert not is_cached(root, cache)
+    assert decode(load(root, cache=cache)) == decode(load(root))
 
 
-def test_an_index_is_private_to_its_owner(root: Path, cache: Path) -> None:
+def test_cache_file_is_private(root: Path, cache: Path) -> None:
     build_head_cache(cache, root)
     assert index_file(cache).stat().st_mode & 0o777 == 0o600
     assert (cache / "heads").stat().st_mode & 0o077 == 0
 
 
-def test_a_cache_folder_that_cannot_be_made_is_no_error(root: Path, tmp_path: Path) -> None:
+def test_cache_folder_that_cannot_be_created_is_ignored(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for cache in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
         build_head_cache(cache, root)
-        assert whole(load(root, cache=cache)) == whole(load(root))
+        assert decode(load(root, cache=cache)) == decode(load(root))
 
 
-def test_a_cache_folder_that_cannot_be_written_is_no_error() -> None:
+def test_unwritable_cache_folder_is_ignored() -> None:
     with ordinary_user() as home:
         write_skill(home / "root" / "pdf")
         (home / "cache").mkdir(0o500)
@@ -370,67 +364,65 @@ def test_a_cache_folder_that_cannot_be_written_is_no_error() -> None:
         assert list((home / "cache").iterdir()) == []
 
 
-def test_a_cache_folder_that_may_only_be_read_still_serves() -> None:
+def test_read_only_cache_folder_is_used() -> None:
     with ordinary_user() as home:
         write_skill(home / "root" / "pdf")
         build_head_cache(home / "cache", home / "root")
         (home / "cache" / "heads").chmod(0o500)
-        assert is_warm(home / "root", home / "cache")
+        assert is_cached(home / "root", home / "cache")
         write_skill(home / "root" / "new")
         assert names(load(home / "root", cache=home / "cache")) == ["new", "pdf"]
 
 
-def test_a_deleted_cache_is_made_again(root: Path, cache: Path) -> None:
+def test_deleted_cache_is_created_again(root: Path, cache: Path) -> None:
     build_head_cache(cache, root)
     index_file(cache).unlink()
     (cache / "heads").rmdir()
     cache.rmdir()
-    assert whole(load(root, cache=cache)) == whole(load(root))
+    assert decode(load(root, cache=cache)) == decode(load(root))
     build_head_cache(cache, root)
-    assert is_warm(root, cache)
+    assert is_cached(root, cache)
 
 
-def test_an_index_that_is_switched_off_is_neither_read_nor_written(root: Path, cache: Path) -> None:
+def test_disabled_cache_writes_nothing(root: Path, cache: Path) -> None:
     load(root)
     assert not cache.exists()
 
 
-def test_profiles_that_read_keys_differently_do_not_share_what_they_read(
-    tmp_path: Path, cache: Path
-) -> None:
+def test_profiles_with_different_key_case_have_separate_caches(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
     file = root / "pdf" / "SKILL.md"
     file.write_text("---\nName: pdf\nDescription: Any.\n---\n", encoding="utf-8")
-    cold = {name: whole(load(root, profile=name)) for name in PROFILES}
+    cold = {name: decode(load(root, profile=name)) for name in PROFILES}
     for profile in (LENIENT, LOCAL_SKILLS, SKILL_IMPORT):
         build_head_cache(cache, root, profile)
     for name in PROFILES:
-        assert whole(load(root, profile=name, cache=cache)) == cold[name]
+        assert decode(load(root, profile=name, cache=cache)) == cold[name]
         for profile in (LENIENT, LOCAL_SKILLS):
             build_head_cache(cache, root, profile)
 
 
-def test_two_roots_have_two_indexes(tmp_path: Path, cache: Path) -> None:
+def test_roots_have_separate_cache_files(tmp_path: Path, cache: Path) -> None:
     for root in ("one", "two"):
         write_skill(tmp_path / root / "pdf", "pdf", f"In {root}.")
         build_head_cache(cache, tmp_path / root)
     assert len(list((cache / "heads").iterdir())) == 2
-    assert described(tmp_path / "two", cache) == {"pdf": "In two."}
+    assert descriptions(tmp_path / "two", cache) == {"pdf": "In two."}
 
 
-def test_a_root_reached_by_a_link_shares_the_index_of_the_real_one(
+def test_linked_root_shares_the_cache_of_its_target(
     root: Path, tmp_path: Path, cache: Path
 ) -> None:
     build_head_cache(cache, root)
     (tmp_path / "alias").symlink_to("root")
-    assert is_warm(tmp_path / "alias", cache)
-    found = load(tmp_path / "alias", cache=cache)
-    assert whole(found) == whole(load(tmp_path / "alias"))
+    assert is_cached(tmp_path / "alias", cache)
+    catalog = load(tmp_path / "alias", cache=cache)
+    assert decode(catalog) == decode(load(tmp_path / "alias"))
 
 
 WRITER = """
-import sys, time
+import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.support.trees import build_head_cache, load
@@ -446,77 +438,72 @@ for turn in range(12):
 """
 
 
-def test_eight_processes_that_edit_load_and_write_at_once_never_see_a_wrong_skill(
-    tmp_path: Path, cache: Path
-) -> None:
+def test_concurrent_edits_and_loads_never_return_stale_skills(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     for number in range(20):
-        write_skill(root / f"steady-{number}")
+        write_skill(root / f"static-{number}")
     for number in range(8):
         write_skill(root / f"writer-{number}")
     repository = str(Path(__file__).parents[2])
     command = [sys.executable, "-c", WRITER, repository, str(root), str(cache)]
     writers = [subprocess.Popen([*command, str(number)]) for number in range(8)]
     assert [writer.wait(DEADLINE) for writer in writers] == [0] * 8
-    assert whole(load(root, cache=cache)) == whole(load(root))
+    assert decode(load(root, cache=cache)) == decode(load(root))
     build_head_cache(cache, root)
-    assert is_warm(root, cache)
-    assert index_file(cache).is_file()  # and nothing else was left behind
+    assert is_cached(root, cache)
+    assert index_file(cache).is_file()  # and no temporary file is left
 
 
-def test_a_warm_catalog_can_be_written_as_json(root: Path, cache: Path) -> None:
+def test_cached_catalog_can_be_serialized_as_json(root: Path, cache: Path) -> None:
     build_head_cache(cache, root)
     for skill in load(root, cache=cache):
         json.dumps({**skill.frontmatter.fields, "root": skill.root._asdict()})
 
 
 @pytest.mark.parametrize("profile", ["lenient", "prompt-repository"])
-def test_a_skill_without_a_name_has_the_same_frontmatter_warm_and_cold(
+def test_cached_skill_without_a_name_has_equal_frontmatter(
     tmp_path: Path, cache: Path, profile: str
 ) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf", "null")
-    [cold] = load(root, profile=profile)
+    [skill] = load(root, profile=profile)
     build_head_cache(cache, root, PROFILES[profile])
-    [again] = load(root, profile=profile, cache=cache)
-    assert again.frontmatter == cold.frontmatter
+    [cached] = load(root, profile=profile, cache=cache)
+    assert cached.frontmatter == skill.frontmatter
 
 
-def test_a_skill_without_a_description_has_the_same_frontmatter_warm_and_cold(
+def test_cached_skill_without_a_description_has_equal_frontmatter(
     tmp_path: Path, cache: Path
 ) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf", description="null")
-    [cold] = load(root, profile="skill-import")
+    [skill] = load(root, profile="skill-import")
     build_head_cache(cache, root, PROFILES["skill-import"])
-    [again] = load(root, profile="skill-import", cache=cache)
-    assert again.frontmatter == cold.frontmatter
+    [cached] = load(root, profile="skill-import", cache=cache)
+    assert cached.frontmatter == skill.frontmatter
 
 
-HUNG = """
+LOAD_CACHE = """
 import sys
-import time
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.skill.parsed import KeyCase
 print(len(HeadCache(sys.argv[1]).load(sys.argv[2], KeyCase.EXACT)))
 """
 
 
-def test_a_pipe_in_place_of_the_index_is_not_waited_for(tmp_path: Path, cache: Path) -> None:
+def test_pipe_as_cache_file_does_not_block(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
     build_head_cache(cache, root)
     file = index_file(cache)
     file.unlink()
     os.mkfifo(file)
-    command = [sys.executable, "-c", HUNG, str(cache), str(root)]
-    done = subprocess.run(command, timeout=DEADLINE, check=True, capture_output=True)
-    assert done.stdout == b"0\n"
+    command = [sys.executable, "-c", LOAD_CACHE, str(cache), str(root)]
+    result = subprocess.run(command, timeout=DEADLINE, check=True, capture_output=True)
+    assert result.stdout == b"0\n"
 
 
-def test_a_folder_in_place_of_the_index_leaves_no_descriptor_open(
-    tmp_path: Path, cache: Path
-) -> None:
+def test_folder_as_cache_file_leaks_no_descriptor(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
     build_head_cache(cache, root)

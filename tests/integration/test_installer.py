@@ -1,4 +1,4 @@
-"""Skills on a shelf: added, updated, verified, removed, and every change taken back."""
+"""Installed skills: add, update, verify, remove and roll back."""
 
 import json
 from pathlib import Path
@@ -38,10 +38,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-# Adding
-
-
-def test_the_lock_says_where_a_skill_came_from_and_what_it_holds(bench: ProjectFixture) -> None:
+def test_lock_file_records_source_and_files(bench: ProjectFixture) -> None:
     bench.add()
     entry = read_lock(str(bench.project)).entries[PDF]
     assert (entry.name, entry.path) == ("pdf", "pdf")
@@ -60,13 +57,13 @@ def test_several_agents_get_links_to_one_copy(bench: ProjectFixture) -> None:
     assert bench.installed_path(".windsurf/skills/pdf").is_symlink()
 
 
-def test_one_agent_gets_its_own_copy(bench: ProjectFixture) -> None:
+def test_single_agent_gets_a_copy(bench: ProjectFixture) -> None:
     bench.add("claude-code")
     assert not bench.installed_path(".claude/skills/pdf").is_symlink()
     assert not bench.installed_path(".agents").exists()
 
 
-def test_copies_are_made_where_they_are_wanted(bench: ProjectFixture) -> None:
+def test_copy_option_creates_copies(bench: ProjectFixture) -> None:
     bench.add("claude-code", "windsurf", copy=True)
     assert read_tree(bench.installed_path(".claude/skills")) == read_tree(
         bench.installed_path(".windsurf/skills")
@@ -74,7 +71,7 @@ def test_copies_are_made_where_they_are_wanted(bench: ProjectFixture) -> None:
     assert not bench.installed_path(".windsurf/skills/pdf").is_symlink()
 
 
-def test_a_folder_that_links_to_the_shared_one_needs_no_link_of_its_own(
+def test_agent_folder_linked_to_the_universal_folder_gets_no_link(
     bench: ProjectFixture,
 ) -> None:
     bench.installed_path(".agents/skills").mkdir(parents=True)
@@ -85,7 +82,7 @@ def test_a_folder_that_links_to_the_shared_one_needs_no_link_of_its_own(
     assert read_lock(str(bench.project)).entries[PDF].get_link_paths() == [".windsurf/skills/pdf"]
 
 
-def test_a_link_out_of_the_project_is_not_written_through(bench: ProjectFixture) -> None:
+def test_link_out_of_the_project_is_not_followed(bench: ProjectFixture) -> None:
     outside = bench.folder / "outside"
     outside.mkdir()
     bench.installed_path(".agents").mkdir()
@@ -95,20 +92,20 @@ def test_a_link_out_of_the_project_is_not_written_through(bench: ProjectFixture)
     assert list(outside.iterdir()) == []
 
 
-def test_the_same_skill_can_be_added_for_one_more_agent(bench: ProjectFixture) -> None:
+def test_installed_skill_can_be_added_for_another_agent(bench: ProjectFixture) -> None:
     bench.add("universal")
     report = bench.add("universal", "claude-code")
-    assert [one.id for one in report.added] == ["pdf"]
+    assert [skill.id for skill in report.added] == ["pdf"]
     assert bench.installed_path(".claude/skills/pdf").is_symlink()
 
 
-def test_a_skill_of_ones_own_is_not_overwritten_and_can_be_brought_back(
+def test_user_skill_is_overwritten_only_on_request_and_restored(
     bench: ProjectFixture,
 ) -> None:
     own = bench.installed_path(PDF)
     own.mkdir(parents=True)
     (own / "SKILL.md").write_text("mine", encoding="utf-8")
-    assert [one.reason for one in bench.add().skipped] == ["exists"]
+    assert [skill.reason for skill in bench.add().skipped] == ["exists"]
     assert text(bench, f"{PDF}/SKILL.md") == "mine"
     bench.add(overwrite=True)
     roll_back(bench.installer_project, "pdf")
@@ -117,7 +114,7 @@ def test_a_skill_of_ones_own_is_not_overwritten_and_can_be_brought_back(
 
 
 @pytest.mark.parametrize("thing", ["link", ".git"])
-def test_what_could_not_be_put_back_is_not_replaced(bench: ProjectFixture, thing: str) -> None:
+def test_unrestorable_content_is_not_replaced(bench: ProjectFixture, thing: str) -> None:
     bench.add()
     if thing == "link":
         bench.installed_path(f"{PDF}/link").symlink_to("/etc/hostname")
@@ -129,50 +126,48 @@ def test_what_could_not_be_put_back_is_not_replaced(bench: ProjectFixture, thing
     assert read_tree(bench.project) == before
 
 
-def test_a_persons_skills_are_noted_in_their_home(bench: ProjectFixture) -> None:
+def test_user_skills_are_locked_in_the_home_folder(bench: ProjectFixture) -> None:
     bench.add("claude-code", "codex", user=True)
     home = bench.folder / "home"
     assert (home / ".claude/skills/pdf").is_symlink()
     assert PDF in read_lock(str(home / ".agents"), ".skillhall-lock.json").entries
 
 
-# The lock of npx skills
-
-
-def test_the_other_tools_lock_is_kept_in_step(bench: ProjectFixture) -> None:
+def test_npx_lock_is_updated(bench: ProjectFixture) -> None:
     bench.add()
-    written = json.loads(text(bench, "skills-lock.json"))
-    assert written["skills"]["pdf"]["sourceType"] == "local"
+    npx_lock = json.loads(text(bench, "skills-lock.json"))
+    assert npx_lock["skills"]["pdf"]["sourceType"] == "local"
     remove(bench.installer_project, ["pdf"])
     assert json.loads(text(bench, "skills-lock.json"))["skills"] == {}
 
 
-def test_a_lock_of_the_other_tool_is_enough_to_install_from(bench: ProjectFixture) -> None:
+def test_skills_are_installed_from_an_npx_lock(bench: ProjectFixture) -> None:
     bench.add()
-    noted = text(bench, "skills-lock.json")
+    npx_lock = text(bench, "skills-lock.json")
     remove(bench.installer_project, ["pdf"])
-    bench.installed_path("skills-lock.json").write_text(noted, encoding="utf-8")
-    assert [one.status for one in install_locked(bench.installer_project, frozen=True)] == [
+    bench.installed_path("skills-lock.json").write_text(npx_lock, encoding="utf-8")
+    assert [result.status for result in install_locked(bench.installer_project, frozen=True)] == [
         "installed"
     ]
     assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
 
 
-# Updating
-
-
-def test_untouched_files_are_replaced(bench: ProjectFixture) -> None:
+def test_update_replaces_unedited_files(bench: ProjectFixture) -> None:
     bench.add()
     bench.skill("pdf", "new\n")
     bench.write("pdf/more.md", "more")
     (bench.source / "pdf/scripts/run.sh").unlink()
-    assert [one.status for one in find_outdated(bench.installer_project)] == [UpdateStatus.OUTDATED]
-    assert [one.status for one in update(bench.installer_project)] == [UpdateStatus.UPDATED]
+    assert [result.status for result in find_outdated(bench.installer_project)] == [
+        UpdateStatus.OUTDATED
+    ]
+    assert [result.status for result in update(bench.installer_project)] == [UpdateStatus.UPDATED]
     assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
-    assert [one.status for one in find_outdated(bench.installer_project)] == [UpdateStatus.CURRENT]
+    assert [result.status for result in find_outdated(bench.installer_project)] == [
+        UpdateStatus.CURRENT
+    ]
 
 
-def test_edits_in_other_places_are_merged(bench: ProjectFixture) -> None:
+def test_update_merges_edits_of_other_lines(bench: ProjectFixture) -> None:
     bench.add()
     edit(bench.installed_path(f"{PDF}/SKILL.md"), "one\n", "ONE\n")
     bench.installed_path(f"{PDF}/own.md").write_text("own", encoding="utf-8")
@@ -181,15 +176,15 @@ def test_edits_in_other_places_are_merged(bench: ProjectFixture) -> None:
     assert result.status is UpdateStatus.UPDATED
     assert "ONE\ntwo\nthree\nfour\nFIVE\n" in text(bench, f"{PDF}/SKILL.md")
     assert text(bench, f"{PDF}/own.md") == "own"
-    assert {(one.path, one.kind.value) for one in result.outcomes} >= {
+    assert {(outcome.path, outcome.kind.value) for outcome in result.outcomes} >= {
         ("SKILL.md", "merged"),
         ("own.md", "kept"),
     }
 
 
-@pytest.mark.parametrize(("take", "kept"), [("mine", "MINE"), ("theirs", "THEIRS")])
-def test_a_conflict_changes_nothing_until_somebody_decides(
-    bench: ProjectFixture, take: str, kept: str
+@pytest.mark.parametrize(("choice", "expected"), [("mine", "MINE"), ("theirs", "THEIRS")])
+def test_conflict_changes_nothing_without_a_choice(
+    bench: ProjectFixture, choice: str, expected: str
 ) -> None:
     bench.add()
     edit(bench.installed_path(f"{PDF}/SKILL.md"), "three\n", "MINE\n")
@@ -198,16 +193,18 @@ def test_a_conflict_changes_nothing_until_somebody_decides(
     before = read_tree(bench.project)
     result = update(bench.installer_project)[0]
     assert result.status is UpdateStatus.CONFLICT
-    assert [one.path for one in result.outcomes if one.kind == "conflict"] == ["SKILL.md"]
+    assert [outcome.path for outcome in result.outcomes if outcome.kind == "conflict"] == [
+        "SKILL.md"
+    ]
     assert read_tree(bench.project) == before
-    assert update(bench.installer_project, conflicts=take)[0].status is UpdateStatus.UPDATED  # type: ignore[arg-type] # parametrized
-    assert kept in text(bench, f"{PDF}/SKILL.md")
+    assert update(bench.installer_project, conflicts=choice)[0].status is UpdateStatus.UPDATED  # type: ignore[arg-type] # parametrized
+    assert expected in text(bench, f"{PDF}/SKILL.md")
     assert text(bench, f"{PDF}/more.md") == "more"
     roll_back(bench.installer_project, "pdf")
     assert "MINE" in text(bench, f"{PDF}/SKILL.md")
 
 
-def test_copies_of_a_skill_are_updated_each_with_its_own_edits(bench: ProjectFixture) -> None:
+def test_update_merges_each_copy_with_its_edits(bench: ProjectFixture) -> None:
     bench.add("claude-code", "windsurf", copy=True)
     edit(bench.installed_path(".windsurf/skills/pdf/SKILL.md"), "one\n", "ONE\n")
     edit(bench.source / "pdf/SKILL.md", "five\n", "FIVE\n")
@@ -216,7 +213,7 @@ def test_copies_of_a_skill_are_updated_each_with_its_own_edits(bench: ProjectFix
     assert "ONE\ntwo\nthree\nfour\nFIVE\n" in text(bench, ".windsurf/skills/pdf/SKILL.md")
 
 
-def test_a_source_that_is_broken_now_does_not_come_in(bench: ProjectFixture) -> None:
+def test_update_rejects_a_broken_skill(bench: ProjectFixture) -> None:
     bench.add()
     before = read_tree(bench.project)
     (bench.source / "pdf/SKILL.md").write_text("no frontmatter", encoding="utf-8")
@@ -224,16 +221,16 @@ def test_a_source_that_is_broken_now_does_not_come_in(bench: ProjectFixture) -> 
     assert read_tree(bench.project) == before
 
 
-def test_a_source_that_is_gone_is_a_failure_of_that_skill_alone(bench: ProjectFixture) -> None:
+def test_missing_source_fails_only_its_skill(bench: ProjectFixture) -> None:
     bench.skill("notes")
     bench.add()
     (bench.source / "pdf/SKILL.md").unlink()
     edit(bench.source / "notes/SKILL.md", "Do it.", "Do more.")
-    results = {one.key: one.status for one in update(bench.installer_project)}
+    results = {result.key: result.status for result in update(bench.installer_project)}
     assert results == {".agents/skills/notes": UpdateStatus.UPDATED, PDF: UpdateStatus.FAILED}
 
 
-def test_an_update_can_be_taken_back(bench: ProjectFixture) -> None:
+def test_update_can_be_rolled_back(bench: ProjectFixture) -> None:
     bench.add()
     before = read_tree(bench.project)
     bench.skill("pdf", "new\n")
@@ -244,7 +241,7 @@ def test_an_update_can_be_taken_back(bench: ProjectFixture) -> None:
     assert not bench.installed_path(PDF).exists()
 
 
-def test_what_was_edited_since_is_not_taken_back_unasked(bench: ProjectFixture) -> None:
+def test_rollback_of_an_edited_skill_needs_force(bench: ProjectFixture) -> None:
     bench.add()
     bench.skill("pdf", "new\n")
     update(bench.installer_project)
@@ -255,12 +252,9 @@ def test_what_was_edited_since_is_not_taken_back_unasked(bench: ProjectFixture) 
     assert "one" in text(bench, f"{PDF}/SKILL.md")
 
 
-# Verifying and removing
-
-
-def test_verify_names_every_difference(bench: ProjectFixture) -> None:
+def test_verify_reports_every_difference(bench: ProjectFixture) -> None:
     bench.add("claude-code", "universal")
-    assert all(one.is_intact for one in verify(bench.installer_project))
+    assert all(result.is_intact for result in verify(bench.installer_project))
     edit(bench.installed_path(f"{PDF}/SKILL.md"), "one", "two")
     bench.installed_path(f"{PDF}/scripts/run.sh").unlink()
     bench.installed_path(f"{PDF}/own.md").write_text("own", encoding="utf-8")
@@ -274,7 +268,7 @@ def test_verify_names_every_difference(bench: ProjectFixture) -> None:
     assert (link.place, link.is_there) == (".claude/skills/pdf", False)
 
 
-def test_a_removed_skill_leaves_nothing_and_can_be_brought_back(bench: ProjectFixture) -> None:
+def test_removal_is_complete_and_can_be_rolled_back(bench: ProjectFixture) -> None:
     bench.add("claude-code", "universal")
     before = read_tree(bench.project)
     assert remove(bench.installer_project, ["pdf"]) == [PDF]
@@ -285,7 +279,7 @@ def test_a_removed_skill_leaves_nothing_and_can_be_brought_back(bench: ProjectFi
     assert bench.installed_path(".claude/skills/pdf").is_symlink()
 
 
-def test_an_edited_skill_is_removed_by_force_only(bench: ProjectFixture) -> None:
+def test_removal_of_an_edited_skill_needs_force(bench: ProjectFixture) -> None:
     bench.add()
     edit(bench.installed_path(f"{PDF}/SKILL.md"), "one", "two")
     with pytest.raises(Edited):
@@ -295,7 +289,7 @@ def test_an_edited_skill_is_removed_by_force_only(bench: ProjectFixture) -> None
     assert "two\ntwo" in text(bench, f"{PDF}/SKILL.md")
 
 
-def test_a_skill_that_nobody_added_is_removed_by_force_only(bench: ProjectFixture) -> None:
+def test_removal_of_an_unlocked_skill_needs_force(bench: ProjectFixture) -> None:
     own = bench.installed_path(".agents/skills/own")
     own.mkdir(parents=True)
     (own / "SKILL.md").write_text("mine", encoding="utf-8")
@@ -306,17 +300,14 @@ def test_a_skill_that_nobody_added_is_removed_by_force_only(bench: ProjectFixtur
     assert (own / "SKILL.md").read_text(encoding="utf-8") == "mine"
 
 
-def test_an_unknown_name_gets_the_nearest(bench: ProjectFixture) -> None:
+def test_unknown_name_has_close_matches(bench: ProjectFixture) -> None:
     bench.add()
     with pytest.raises(SkillNotFound) as caught:
         remove(bench.installer_project, ["pfd"])
     assert caught.value.close == ("pdf",)
 
 
-# Restoring
-
-
-def test_what_the_lock_names_is_brought_back(bench: ProjectFixture) -> None:
+def test_missing_skills_are_installed_from_the_lock_file(bench: ProjectFixture) -> None:
     bench.add("claude-code", "universal")
     before = read_tree(bench.project)
     for path in (".agents/skills/pdf/SKILL.md", ".agents/skills/pdf/scripts/run.sh"):
@@ -324,29 +315,31 @@ def test_what_the_lock_names_is_brought_back(bench: ProjectFixture) -> None:
     bench.installed_path(f"{PDF}/scripts").rmdir()
     bench.installed_path(PDF).rmdir()
     bench.installed_path(".claude/skills/pdf").unlink()
-    assert [one.status for one in install_locked(bench.installer_project, frozen=True)] == [
+    assert [result.status for result in install_locked(bench.installer_project, frozen=True)] == [
         "installed"
     ]
     assert read_tree(bench.project) == before
-    assert [one.status for one in install_locked(bench.installer_project, frozen=True)] == ["there"]
+    assert [result.status for result in install_locked(bench.installer_project, frozen=True)] == [
+        "there"
+    ]
 
 
-def test_a_frozen_lock_is_not_left(bench: ProjectFixture) -> None:
+def test_frozen_install_rejects_a_changed_source(bench: ProjectFixture) -> None:
     bench.add()
     lock = text(bench, "skillhall-lock.json")
     remove(bench.installer_project, ["pdf"])
     bench.installed_path("skillhall-lock.json").write_text(lock, encoding="utf-8")
     bench.skill("pdf", "other\n")
     frozen = install_locked(bench.installer_project, frozen=True)
-    assert [(one.status, one.error.code if one.error else "") for one in frozen] == [
+    assert [(result.status, result.error.code if result.error else "") for result in frozen] == [
         ("failed", "precondition_failed")
     ]
     assert not bench.installed_path(PDF).exists()
-    assert [one.status for one in install_locked(bench.installer_project)] == ["installed"]
+    assert [result.status for result in install_locked(bench.installer_project)] == ["installed"]
     assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
 
 
-def test_every_change_is_listed(bench: ProjectFixture) -> None:
+def test_changes_are_listed(bench: ProjectFixture) -> None:
     bench.add()
     bench.skill("pdf", "new\n")
     update(bench.installer_project)
@@ -358,10 +351,7 @@ def test_every_change_is_listed(bench: ProjectFixture) -> None:
     ]
 
 
-# Others meanwhile
-
-
-def test_an_update_that_another_one_overtook_takes_no_edit_for_ones_own(
+def test_concurrent_update_is_not_mistaken_for_local_edits(
     bench: ProjectFixture,
 ) -> None:
     old, newer, newest = (
@@ -373,29 +363,29 @@ def test_an_update_that_another_one_overtook_takes_no_edit_for_ones_own(
         opened = open_source(site.url("/SKILL.md"), bench.settings)
         install(bench.installer_project, opened, opened.bundles, InstallTargets())
 
-        def overtake(talk: ResponseWriter) -> None:
+        def update_first(writer: ResponseWriter) -> None:
             site.routes["/SKILL.md"] = respond(body=newer)
             update(bench.installer_project)
             site.routes["/SKILL.md"] = respond(body=newest)
-            respond(body=newest)(talk)
+            respond(body=newest)(writer)
 
-        site.routes["/SKILL.md"] = overtake
+        site.routes["/SKILL.md"] = update_first
         assert update(bench.installer_project)[0].status is UpdateStatus.UPDATED
     assert read_tree(bench.installed_path(PDF)) == {"SKILL.md": (newest, False)}
-    assert all(one.is_intact for one in verify(bench.installer_project))
+    assert all(result.is_intact for result in verify(bench.installer_project))
 
 
-def test_a_rollback_is_not_offered_to_be_taken_back(bench: ProjectFixture) -> None:
+def test_rollback_is_not_listed_as_a_change(bench: ProjectFixture) -> None:
     bench.add()
     remove(bench.installer_project, ["pdf"])
     roll_back(bench.installer_project, "pdf")
     assert [change.verb for change in list_changes(bench.installer_project)] == ["add"]
 
 
-def test_a_skill_behind_a_link_out_of_the_project_is_not_read(bench: ProjectFixture) -> None:
+def test_skill_behind_a_link_out_of_the_project_is_not_read(bench: ProjectFixture) -> None:
     bench.add()
-    away = bench.folder / "away"
-    bench.installed_path(".agents").rename(away)
-    bench.installed_path(".agents").symlink_to(away)
+    outside = bench.folder / "outside"
+    bench.installed_path(".agents").rename(outside)
+    bench.installed_path(".agents").symlink_to(outside)
     with pytest.raises(UnsafePath):
         verify(bench.installer_project)

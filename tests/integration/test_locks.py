@@ -1,4 +1,4 @@
-"""Locks that several processes change at once."""
+"""Lock files that several processes change at once."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from skillhall._internal.installer.lock import read_lock
 from skillhall._internal.installer.npx_lock import get_project_lock_path, read_npx_lock
 
 DEADLINE = 120  # seconds; a process that takes longer hangs
-OURS = """
+EDIT_LOCK = """
 import sys
 from skillhall._internal.installer.lock import LockEntry, compute_files_digest, edit_lock
 new = LockEntry("a/b", "", "", compute_files_digest(()), ())
@@ -20,21 +20,21 @@ for number in range(10):
     with edit_lock(sys.argv[1]) as edit:
         edit.entries[f"skills/{sys.argv[2]}-{number}"] = new
 """
-THEIRS = """
+EDIT_NPX_LOCK = """
 import sys
 from datetime import UTC, datetime
 from skillhall._internal.installer.npx_lock import NpxEntry, get_project_lock_path, upsert_entries
-lock_path = get_project_lock_path(sys.argv[1])
+path = get_project_lock_path(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
     new = NpxEntry(f"skills/{sys.argv[2]}-{number}", "a/b", "github")
-    assert upsert_entries(lock_path, [new], datetime.now(UTC), create=True).is_written
+    assert upsert_entries(path, [new], datetime.now(UTC), create=True).is_written
 """
 
 
 def run_at_once(script: str, folder: Path) -> None:
-    """Start eight processes, and let them go when the last one is ready."""
+    """Start eight processes, and let them continue when all are ready."""
     pipe = subprocess.PIPE
     children = [
         subprocess.Popen(
@@ -62,15 +62,15 @@ def run_at_once(script: str, folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
-def test_eight_processes_that_add_to_our_lock_lose_no_entry(tmp_path: Path) -> None:
-    run_at_once(OURS, tmp_path)
+def test_concurrent_edits_of_the_lock_file_lose_no_entry(tmp_path: Path) -> None:
+    run_at_once(EDIT_LOCK, tmp_path)
     expected = {f"skills/{process}-{number}" for process in range(8) for number in range(10)}
     assert set(read_lock(str(tmp_path)).entries) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["skillhall-lock.json"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
-def test_eight_processes_that_add_to_a_foreign_lock_lose_no_entry(tmp_path: Path) -> None:
-    run_at_once(THEIRS, tmp_path)
+def test_concurrent_edits_of_an_npx_lock_lose_no_entry(tmp_path: Path) -> None:
+    run_at_once(EDIT_NPX_LOCK, tmp_path)
     assert len(read_npx_lock(get_project_lock_path(str(tmp_path))).entries) == 80
     assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]

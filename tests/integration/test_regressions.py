@@ -1,4 +1,4 @@
-"""Faults that once were there; each test is named after what was seen."""
+"""Regression tests, named after the symptom."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from skillhall._internal.sources.folder.bundle_reader import MAX_FILES
 from tests.support.trees import build_head_cache, codes, load, names, skill_text, write_skill
 
 
-def test_a_root_that_is_a_skill_is_judged_by_the_name_it_is_reached_by(tmp_path: Path) -> None:
+def test_linked_root_skill_is_checked_by_its_link_name(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf")
     (tmp_path / "alias").symlink_to("pdf")
     cold = load(tmp_path / "alias")
@@ -17,14 +17,14 @@ def test_a_root_that_is_a_skill_is_judged_by_the_name_it_is_reached_by(tmp_path:
     assert codes(load(tmp_path / "alias", cache=tmp_path / "cache")) == codes(cold)
 
 
-def test_links_are_followed_in_a_root_that_lies_in_a_litter_folder(tmp_path: Path) -> None:
+def test_links_are_followed_in_a_root_inside_a_skipped_folder(tmp_path: Path) -> None:
     root = tmp_path / ".git" / "root"
     write_skill(root / ".store" / "pdf", "pdf")
     (root / "pdf").symlink_to(".store/pdf")
     assert names(load(root)) == ["pdf"]
 
 
-def test_a_flat_prompt_among_very_many_files_keeps_its_own(tmp_path: Path) -> None:
+def test_flat_prompt_among_many_files_is_complete(tmp_path: Path) -> None:
     for number in range(MAX_FILES):
         (tmp_path / f"{number:05}").touch()
     (tmp_path / "z.md").write_text(skill_text("z"), encoding="utf-8")

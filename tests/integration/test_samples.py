@@ -1,4 +1,4 @@
-"""Every sample of the README and the guides is run, or at least read by the command it is for."""
+"""Samples of the README and the guides run, or are valid command lines."""
 
 import io
 import os
@@ -22,16 +22,18 @@ from tests.support.skills import make_skill, make_skill_md
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# Commands that need nothing but the folder: they are run. The others would ask hosts or people.
-RUN_HERE = {"list", "validate", "prompt", "search", "scan", "tool", "local", "stats", "init"}
-NEED_A_HOST = (["local", "share"],)  # the rest of these groups does not
+# Commands that are run because they need only the folder. Others need a host or prompt the user.
+OFFLINE_COMMANDS = {
+    *("list", "validate", "prompt", "search", "scan", "tool", "local", "stats", "init")
+}
+ONLINE_SUBCOMMANDS = (["local", "share"],)
 ANSWER = "Here is the report."
 DEADLINE = 300
-# What a reader of the guides has already: a chat model for LangChain.
-MODEL = (
-    "from tests.support.framework_agents.langchain import OpenAIChatModel\n"
-    "model = OpenAIChatModel(url='')\n"
-)
+# The guides assume that the reader has a chat model for LangChain.
+MODEL = """
+from tests.support.framework_agents.langchain import OpenAIChatModel
+model = OpenAIChatModel(url="")
+"""
 
 
 def blocks(document: str, *languages: str) -> list[str]:
@@ -40,28 +42,24 @@ def blocks(document: str, *languages: str) -> list[str]:
 
 
 def commands(document: str) -> list[list[str]]:
-    """The words of each `skillhall` command in a document's blocks."""
+    """Return the arguments of each `skillhall` command in a document."""
     lines = [line for body in blocks(document, "", "sh", "console") for line in body.splitlines()]
-    given = [line.removeprefix("$ ") for line in lines]
-    return [shlex.split(line, comments=True)[1:] for line in given if line.startswith("skillhall ")]
+    lines = [line.removeprefix("$ ") for line in lines]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("skillhall ")]
 
 
-def having(found: dict[str, object]) -> list[str]:
-    return [document for document, samples in found.items() if samples]
-
-
-PYTHON = having({document: blocks(document, "python") for document in DOCUMENTS})
-SHELL = having({document: commands(document) for document in DOCUMENTS})
+PYTHON = [document for document in DOCUMENTS if blocks(document, "python")]
+SHELL = [document for document in DOCUMENTS if commands(document)]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder like the one that the guides speak of, and stand-ins for GitHub and a model."""
+    """Folder that the guides assume, with fake servers for GitHub and a model."""
     monkeypatch.chdir(tmp_path)
-    for place in (".agents/skills", ".skills", "skills", "examples/skills"):
-        shutil.copytree(ROOT / "examples/skills", tmp_path / place)
-    for place in (".", "broken"):
-        make_skill(tmp_path / place, "pdf-tools")
+    for name in (".agents/skills", ".skills", "skills", "examples/skills"):
+        shutil.copytree(ROOT / "examples/skills", tmp_path / name)
+    for name in (".", "broken"):
+        make_skill(tmp_path / name, "pdf-tools")
     (tmp_path / "README.md").write_bytes(b"# Read me\n")
     (tmp_path / "skillhall.toml").write_bytes(
         b'[[agents]]\nid = "coding"\n[[agents.skills]]\nroot = "skills"\n'
@@ -91,12 +89,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("document", PYTHON)
-def test_the_python_of_a_document_runs_from_top_to_bottom(document: str, folder: Path) -> None:
+def test_python_samples_run(document: str, folder: Path) -> None:
     shutil.copytree(folder / "skills", folder / "my-skills")
     code = "".join(blocks(document, "python")).replace("/srv/agent", str(folder))
-    needed = MODEL if "create_agent(model" in code else ""
-    (folder / "sample.py").write_text(needed + code, encoding="utf-8")
-    done = subprocess.run(
+    prelude = MODEL if "create_agent(model" in code else ""
+    (folder / "sample.py").write_text(prelude + code, encoding="utf-8")
+    result = subprocess.run(
         [sys.executable, "sample.py"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -104,30 +102,31 @@ def test_the_python_of_a_document_runs_from_top_to_bottom(document: str, folder:
         check=False,
         timeout=DEADLINE,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     if "run_sync(" in code:
-        assert done.stdout.startswith(f"{ANSWER}\n")
+        assert result.stdout.startswith(f"{ANSWER}\n")
 
 
 @pytest.mark.parametrize("document", SHELL)
-def test_the_commands_of_a_document_are_there_with_these_options(document: str) -> None:
-    for words in commands(document):
+def test_commands_in_documents_exist_with_their_options(document: str) -> None:
+    for arguments in commands(document):
         command: click.Command = cli
         context = click.Context(cli, info_name="skillhall")
-        left = words
-        while isinstance(command, click.Group) and left:
-            found = command.get_command(context, left[0])
-            assert found is not None, words
-            command, left = found, left[1:]
+        rest = arguments
+        while isinstance(command, click.Group) and rest:
+            subcommand = command.get_command(context, rest[0])
+            assert subcommand is not None, arguments
+            command, rest = subcommand, rest[1:]
             context = click.Context(command, context, info_name=command.name)
-        command.make_parser(context).parse_args([*left])
+        command.make_parser(context).parse_args([*rest])
 
 
 @pytest.mark.parametrize("document", SHELL)
-def test_the_commands_that_need_no_host_run(
-    document: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for words in commands(document):
-        if words[0] in RUN_HERE and words[:2] not in NEED_A_HOST:
+def test_offline_commands_run(document: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments in commands(document):
+        if arguments[0] in OFFLINE_COMMANDS and arguments[:2] not in ONLINE_SUBCOMMANDS:
             monkeypatch.setattr(sys, "stdin", io.StringIO("Some text.\n"))
-            assert run([*words, *["--yes"] * (words[:2] == ["local", "delete"])]) in (0, 1), words
+            assert run([*arguments, *["--yes"] * (arguments[:2] == ["local", "delete"])]) in (
+                0,
+                1,
+            ), arguments

@@ -1,4 +1,4 @@
-"""A lock that cannot be written: the skills stay as they were before the command."""
+"""Changes are rolled back if the lock file cannot be written."""
 
 import json
 import resource
@@ -16,50 +16,50 @@ from skillhall._internal.installer.verify import verify
 from tests.support.fault_injection import run_faults
 from tests.support.projects import ProjectFixture, make_project, read_tree
 
-LARGEST = 64 * 1024  # bytes that a file may have while the lock cannot be written
+MAX_FILE_SIZE = 64 * 1024  # bytes; the lock file is larger
 PDF, LINK, ANOTHER = ".agents/skills/pdf", ".claude/skills/pdf", ".windsurf/skills/pdf"
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> ProjectFixture:
-    made = make_project(tmp_path)
-    made.skill("pdf", "Old.\n")
-    made.write("pdf/run.sh", "#!/bin/sh\n", executable=True)
-    made.add("universal", "claude-code")
-    lock = made.project / PROJECT_LOCK
-    padded = {**json.loads(lock.read_bytes()), "padding": "x" * 2 * LARGEST}
+    project = make_project(tmp_path)
+    project.skill("pdf", "Old.\n")
+    project.write("pdf/run.sh", "#!/bin/sh\n", executable=True)
+    project.add("universal", "claude-code")
+    lock = project.project / PROJECT_LOCK
+    padded = {**json.loads(lock.read_bytes()), "padding": "x" * 2 * MAX_FILE_SIZE}
     lock.write_bytes(json.dumps(padded).encode())
-    return made
+    return project
 
 
 @contextmanager
 def unwritable_lock() -> Iterator[None]:
-    """The system refuses to write files as large as the lock is."""
+    """Limit the size of files, so that the lock file is too large to be written."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_SIZE, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def renew(bench: ProjectFixture) -> None:
+def change_source(bench: ProjectFixture) -> None:
     bench.skill("pdf", "New.\n")
     bench.write("pdf/new.md", "new")
 
 
 def overwrite(bench: ProjectFixture) -> None:
-    renew(bench)
+    change_source(bench)
     bench.add("universal", "claude-code", overwrite=True)
 
 
 def overwrite_for_more_agents(bench: ProjectFixture) -> None:
-    renew(bench)
+    change_source(bench)
     bench.add("universal", "claude-code", "windsurf", overwrite=True)
 
 
-def bring_up_to_date(bench: ProjectFixture) -> None:
-    renew(bench)
+def update_skills(bench: ProjectFixture) -> None:
+    change_source(bench)
     update(bench.installer_project)
 
 
@@ -71,7 +71,7 @@ def add_another(bench: ProjectFixture) -> None:
 CHANGES: list[Callable[[ProjectFixture], object]] = [
     overwrite,
     overwrite_for_more_agents,
-    bring_up_to_date,
+    update_skills,
     add_another,
     lambda bench: remove(bench.installer_project, ["pdf"]),
     lambda bench: roll_back(bench.installer_project, "pdf"),
@@ -81,33 +81,33 @@ CHANGES: list[Callable[[ProjectFixture], object]] = [
 @pytest.mark.parametrize(
     "change", CHANGES, ids=["overwrite", "more-agents", "update", "add", "remove", "rollback"]
 )
-def test_a_change_without_a_lock_leaves_everything_as_it_was(
+def test_change_is_rolled_back_if_the_lock_file_cannot_be_written(
     bench: ProjectFixture, change: Callable[[ProjectFixture], object]
 ) -> None:
-    before, past = read_tree(bench.project), list_changes(bench.installer_project)
+    before, history = read_tree(bench.project), list_changes(bench.installer_project)
     with unwritable_lock(), pytest.raises(OSError, match="File too large"):
         change(bench)
     assert read_tree(bench.project) == before
     assert bench.installed_path(LINK).is_symlink()
     assert not bench.installed_path(ANOTHER).exists()
-    assert list_changes(bench.installer_project) == past
-    change(bench)  # the next attempt finds nothing in its way
+    assert list_changes(bench.installer_project) == history
+    change(bench)  # works again
 
 
 class _Consistent:
-    """A change that fails at some step: the lock says what the folder contains."""
+    """Change that fails at some step: lock file and folder must match."""
 
     def prepare(self, folder: Path) -> None:
         bench = make_project(folder)
         bench.skill("pdf", "Old.\n")
         bench.add("claude-code")
-        renew(bench)
+        change_source(bench)
 
     def check(self, folder: Path) -> None:
         bench = make_project(folder)
         entries = read_lock(str(bench.project)).entries
         assert (LINK in entries) is bench.installed_path(LINK).is_dir()
-        assert all(one.is_intact for one in verify(bench.installer_project))
+        assert all(result.is_intact for result in verify(bench.installer_project))
 
 
 class Overwrite(_Consistent):
@@ -121,5 +121,5 @@ class Remove(_Consistent):
 
 
 @pytest.mark.parametrize("case", ["Overwrite", "Remove"])
-def test_a_disk_that_is_full_at_any_step_leaves_folder_and_lock_in_agreement(case: str) -> None:
+def test_full_disk_at_any_step_keeps_folder_and_lock_file_consistent(case: str) -> None:
     assert run_faults("tests.integration.test_unwritable_locks", case, "full") > 5

@@ -1,4 +1,4 @@
-"""Agents with skills, in a folder of their own."""
+"""Factories for agents with skills."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from skillhall._internal.settings import Settings
 
 
 def make_settings(folder: Path, **fields: object) -> Settings:
-    """Settings of a process that stands in `folder`."""
-    own = Settings(str(folder), str(folder / "cache"), data_directory=str(folder / "data"))
-    return own._replace(**fields)  # type: ignore[arg-type]  # any field of the settings
+    """Create settings with `folder` as working directory."""
+    settings = Settings(str(folder), str(folder / "cache"), data_directory=str(folder / "data"))
+    return settings._replace(**fields)  # type: ignore[arg-type]  # any field of the settings
 
 
 def make_agent(
@@ -20,7 +20,7 @@ def make_agent(
     catalog_budget: int | None = None,
     **fields: str | tuple[str, ...],
 ) -> AgentSkills:
-    """An agent that gets the skills below `skills`, unless sources are given."""
-    chosen = sources or (InstructionSource("skills", expected=False),)
-    agent = AgentDefinition("coding", skills=chosen, budgets=AgentBudgets(catalog_budget), **fields)  # type: ignore[arg-type]  # any field of an agent
+    """Create an agent; its default source is the folder `skills`."""
+    skills = sources or (InstructionSource("skills", expected=False),)
+    agent = AgentDefinition("coding", skills=skills, budgets=AgentBudgets(catalog_budget), **fields)  # type: ignore[arg-type]  # any field of an agent
     return AgentSkills(agent, make_settings(folder))

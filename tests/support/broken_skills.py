@@ -1,4 +1,4 @@
-"""Fifty skills, each broken in its own way, and the finding that names it."""
+"""Fifty skills, each broken in a different way, with the expected finding."""
 
 from __future__ import annotations
 
@@ -20,45 +20,41 @@ FIELDS = b"name: %s\ndescription: Reads files.\n"
 
 @dataclass(frozen=True, slots=True)
 class BrokenSkill:
-    """A folder's name, the code of the finding it must give, and how it is made."""
+    """Broken skill: folder name, expected finding code, and builder."""
 
     folder: str
     code: Code
     build: SkillBuilder
 
     def make(self, root: Path) -> None:
-        """Make the folder below `root`."""
-        place = root / self.folder
-        place.mkdir()
-        self.build(place)
+        """Create the folder below `root`."""
+        path = root / self.folder
+        path.mkdir()
+        self.build(path)
 
 
 def _write_file(content: bytes, file: str = "SKILL.md") -> SkillBuilder:
-    """A SKILL.md of these bytes."""
-
-    def build(place: Path) -> None:
-        (place / file).write_bytes(content)
+    def build(folder: Path) -> None:
+        (folder / file).write_bytes(content)
 
     return build
 
 
 def _with_frontmatter(yaml: bytes, body: bytes = b"# Steps\n") -> SkillBuilder:
-    """A SKILL.md with this frontmatter."""
     return _write_file(b"---\n" + yaml + b"---\n" + body)
 
 
 def _with_extra_fields(folder: str, extra: bytes) -> SkillBuilder:
-    """A SKILL.md that is fine but for these lines of frontmatter."""
+    """Write a valid SKILL.md plus these lines of frontmatter."""
     return _with_frontmatter(FIELDS % folder.encode() + extra)
 
 
 def _with_name(name: str) -> SkillBuilder:
-    """A SKILL.md that is fine but for its name."""
     return _with_frontmatter(FIELDS % name.encode())
 
 
 def _leave_empty(_folder: Path) -> None:
-    """An empty folder."""
+    """Leave the folder empty."""
 
 
 def _folder_as_file(folder: Path) -> None:

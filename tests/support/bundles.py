@@ -1,4 +1,4 @@
-"""A bundle in memory."""
+"""Bundles in memory."""
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Finding
@@ -12,7 +12,7 @@ def make_bundle(
     unreadable: frozenset[str] = frozenset(),
     findings: tuple[Finding, ...] = (),
 ) -> Bundle:
-    """The bundle of these files, in path order."""
+    """Create the bundle of these files, in path order."""
 
     def skill_file(path: str, data: bytes) -> SkillFile:
         def read() -> bytes:

@@ -1,4 +1,4 @@
-"""Skills and catalogs in memory for searches, and short ways to look at what was found."""
+"""Skills and catalogs in memory, for tests of the search."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.sources.folder.root import Root
 
-_DEADLINE = 120  # seconds; whatever takes longer hangs
+_DEADLINE = 120  # seconds
 ROOT = Root("/skills", "project")
 ENGINES: list[type[FtsEngine | LinearScanEngine]] = [FtsEngine, LinearScanEngine]
 
@@ -20,7 +20,7 @@ ENGINES: list[type[FtsEngine | LinearScanEngine]] = [FtsEngine, LinearScanEngine
 def make_catalog_skill(
     name: str, description: str = "Does it.", folder: str = "", *, hidden: bool = False
 ) -> Skill:
-    """A skill of a catalog that no disk holds."""
+    """Create a catalog skill that does not exist on disk."""
     fields = Frontmatter({}, name, description)
     return Skill(name, description, hidden, folder or name, "SKILL.md", ROOT, 0, fields)
 
@@ -30,10 +30,10 @@ def make_catalog(skills: Iterable[Skill]) -> Catalog:
 
 
 def make_index(
-    described: Mapping[str, str], engine: type[FtsEngine | LinearScanEngine]
+    descriptions: Mapping[str, str], engine: type[FtsEngine | LinearScanEngine]
 ) -> SearchIndex:
-    """An index of skills by name, each with its description."""
-    skills = [make_catalog_skill(name, description) for name, description in described.items()]
+    """Build the index of skills with these names and descriptions."""
+    skills = [make_catalog_skill(name, description) for name, description in descriptions.items()]
     return SearchIndex.build(make_catalog(skills), make_engine=engine)
 
 
@@ -42,7 +42,7 @@ def search_names(index: SearchIndex, text: str, limit: int = 20) -> list[str]:
 
 
 def wait_for_indexing() -> None:
-    """Until every search of this process has read what it was to read."""
+    """Wait until all background indexes are complete."""
     for thread in threading.enumerate():
         if thread.name == THREAD_NAME:
             thread.join(_DEADLINE)

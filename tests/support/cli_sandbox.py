@@ -1,4 +1,4 @@
-"""A machine in a folder for commands that are refused: what it held before, it holds after."""
+"""Sandbox for CLI commands that must be rejected without changing the disk."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import pytest
 from skillhall._internal.cli.runner import run
 from tests.support.skills import make_skill
 
-# Exit codes by class, as people and scripts are promised them.
+# Documented exit codes by error code.
 EXITS: Mapping[str, int] = {
     **dict.fromkeys(["invalid_skill", "invalid_config", "invalid_path", "not_a_file"], 3),
     **dict.fromkeys(["too_large", "archive_rejected", "source_rejected"], 3),
@@ -31,15 +31,15 @@ SECRETS: Mapping[str, str] = {
     "GITLAB_TOKEN": "glpat-0123-planted",
     "SKILLHALL_GIT_TOKEN": "git-0123-planted",
 }
-PASSWORD = "pa55-planted"  # noqa: S105 - of nobody
-SECRET_TEXT = "content-planted"  # noqa: S105 - what a link out of a source leads to
+PASSWORD = "pa55-planted"  # noqa: S105 - fake
+SECRET_TEXT = "content-planted"  # noqa: S105 - content of a file outside of the sources
 ADD = ("add", "--yes")
 IMPORT = ("local", "import", "--yes")
 _PAUSE = threading.Event()
 
 
 class CommandResult(NamedTuple):
-    """What a command said, and the exit code."""
+    """Output and exit code of a command."""
 
     out: str
     err: str
@@ -47,11 +47,11 @@ class CommandResult(NamedTuple):
 
     @property
     def json(self) -> Mapping[str, object]:
-        """The one JSON object on stdout."""
+        """The JSON object on stdout."""
         [line] = self.out.splitlines()
-        answer = json.loads(line)
-        assert isinstance(answer, dict)
-        return answer
+        value = json.loads(line)
+        assert isinstance(value, dict)
+        return value
 
     @property
     def error(self) -> Mapping[str, str]:
@@ -62,7 +62,7 @@ class CommandResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CliSandbox:
-    """A project that commands run in, a home, all folders of ours, and sources beside them."""
+    """A project as working directory, with home, data folders and sources."""
 
     folder: Path
     capture: pytest.CaptureFixture[str]
@@ -75,8 +75,8 @@ class CliSandbox:
         for name in ("project", "home", "cache", "data", "temp", "sources", "outside"):
             (folder / name).mkdir(parents=True)
         (folder / "outside" / "secret.txt").write_text(SECRET_TEXT, encoding="utf-8")
-        places = {"HOME": "home", "SKILLHALL_CACHE_DIR": "cache", "SKILLHALL_DATA_DIR": "data"}
-        for variable, name in (*places.items(), ("TMPDIR", "temp")):
+        folders = {"HOME": "home", "SKILLHALL_CACHE_DIR": "cache", "SKILLHALL_DATA_DIR": "data"}
+        for variable, name in (*folders.items(), ("TMPDIR", "temp")):
             monkeypatch.setenv(variable, str(folder / name))
         for variable, value in SECRETS.items():
             monkeypatch.setenv(variable, value)
@@ -97,23 +97,23 @@ class CliSandbox:
         return self.folder / "outside"
 
     def skill(self, name: str = "pdf") -> str:
-        """An honest skill among the sources, as a person would write its path."""
+        """Create a valid skill and return its relative path."""
         make_skill(self.sources, name)
         return f"../sources/{name}"
 
     def source(self, name: str, data: bytes) -> str:
-        """A file among the sources, as a person would write its path."""
+        """Write a file and return its relative path."""
         (self.sources / name).write_bytes(data)
         return f"../sources/{name}"
 
     def run(self, *arguments: str) -> CommandResult:
-        """Run a command to its end; nothing that it started is left."""
+        """Run a command; check that it leaves no child processes."""
         self.capture.readouterr()
         before = _children()
         code = run(arguments)
         assert _wait_for_children(before)
-        told = self.capture.readouterr()
-        return CommandResult(told.out, told.err, code)
+        captured = self.capture.readouterr()
+        return CommandResult(captured.out, captured.err, code)
 
     def check_rejected(
         self,
@@ -123,45 +123,45 @@ class CliSandbox:
         *,
         ignored: Sequence[str] = (),
     ) -> CommandResult:
-        """The answer of a command that must be refused with that class, as text and as JSON.
+        """Check that a command is rejected with this error code, as text and as JSON.
 
-        Nothing on the disk is another after it, but in the folders that may keep something.
+        The disk must not change, except in `ignored` folders. Returns the JSON result.
         """
         before = snapshot(self.folder, ignored)
         text = self.run(*command, *arguments)
         assert_same(snapshot(self.folder, ignored), before)
-        told = self.run(*command, "--json", *arguments)
+        result = self.run(*command, "--json", *arguments)
         assert_same(snapshot(self.folder, ignored), before)
-        assert (told.error["code"], told.code) == (code, EXITS[code]), told
-        assert told.json["ok"] is False
-        assert text.code == told.code, text
-        for one in (text, told):
-            self.check_output(one, arguments)
-        return told
+        assert (result.error["code"], result.code) == (code, EXITS[code]), result
+        assert result.json["ok"] is False
+        assert text.code == result.code, text
+        self.check_output(text, arguments)
+        self.check_output(result, arguments)
+        return result
 
     def check_output(self, result: CommandResult, arguments: Sequence[str] = ()) -> None:
-        """Nothing that is said is a secret, a trace, a path that nobody typed, or a control."""
-        said = result.out + result.err
-        assert "Traceback" not in said
-        assert "internal error" not in said
+        """Check for secrets, tracebacks, absolute paths and control characters."""
+        output = result.out + result.err
+        assert "Traceback" not in output
+        assert "internal error" not in output
         for secret in (*SECRETS.values(), PASSWORD, SECRET_TEXT):
-            assert secret not in said
-        for word in arguments:
-            said = said.replace(word, "")
-        assert str(self.folder) not in said, said
-        assert all(c.isprintable() or c == "\n" for c in said), ascii(said)
+            assert secret not in output
+        for argument in arguments:
+            output = output.replace(argument, "")
+        assert str(self.folder) not in output, output
+        assert all(c.isprintable() or c == "\n" for c in output), ascii(output)
 
 
 def snapshot(folder: Path, without: Sequence[str] = ()) -> dict[str, tuple[int, bytes]]:
-    """Everything below a folder: its kind and mode, and its bytes or where it leads."""
-    found = {}
-    for above, folders, files in os.walk(folder):
+    """Return mode and content (or link target) of everything below a folder."""
+    entries = {}
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            path = Path(above, name)
-            short = str(path.relative_to(folder))
-            if not short.startswith(tuple(f"{place}/" for place in without)):
-                found[short] = (path.lstat().st_mode, _content(path))
-    return found
+            path = Path(parent, name)
+            relative = str(path.relative_to(folder))
+            if not relative.startswith(tuple(f"{ignored}/" for ignored in without)):
+                entries[relative] = (path.lstat().st_mode, _content(path))
+    return entries
 
 
 def _content(path: Path) -> bytes:
@@ -177,20 +177,19 @@ def _content(path: Path) -> bytes:
 def assert_same(
     after: Mapping[str, tuple[int, bytes]], before: Mapping[str, tuple[int, bytes]]
 ) -> None:
-    """The difference is named if there is one."""
     changed = {path for path in {*after, *before} if after.get(path) != before.get(path)}
     assert not changed, sorted(changed)
 
 
 def _wait_for_children(before: set[str]) -> bool:
-    """Whether no other process is left; servers of the tests may take a moment to end theirs."""
+    # Servers of the tests may need a moment to end their processes.
     return any(_children() <= before or _PAUSE.wait(0.02) for _ in range(6000))
 
 
 def _children() -> set[str]:
-    """The ids of this process's children, of those too that ended and were not asked how."""
-    found: set[str] = set()
-    for one in Path("/proc/self/task").glob("*/children"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
-            found.update(one.read_text(encoding="ascii").split())
-    return found
+    """Return the ids of this process's children, including zombies."""
+    ids: set[str] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            ids.update(file.read_text(encoding="ascii").split())
+    return ids

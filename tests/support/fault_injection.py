@@ -1,9 +1,8 @@
-"""Faults at every step of a piece of work: killed there, or told there that the disk is full.
+"""Fault injection at every step of an operation: killed process or full disk.
 
-`python -m tests.support.fault_injection MODULE CASE KIND` runs in one process of its own: for each
-step it
-lets a forked child do the work, which is killed or fails there, and then checks what is left. A
-case is a class in MODULE with `prepare()`, `work()` and `check(failed: bool)`.
+`python -m tests.support.fault_injection MODULE CASE KIND` forks a child for each step. The child
+runs the operation and is killed or fails at that step; then the result is checked. CASE is the name
+of a `FaultCase` in MODULE.
 """
 
 import builtins
@@ -19,11 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 ROOT = Path(__file__).parents[2]
-COMPLETED = "the work went through"
+COMPLETED = "completed"
 _KILLED = 9
 _MEMORY = Path("/dev/shm")
-_MAX_STEPS = 2000  # steps; work that takes more goes in circles
-# Whatever changes a disk. `open` is every way to open a file, `write` goes through it.
+_MAX_STEPS = 2000  # more steps mean an endless loop
+# Calls that change the disk. `open` is patched separately; writes go through it.
 _COUNTED_CALLS = (
     "mkdir",
     "replace",
@@ -39,7 +38,7 @@ _COUNTED_CALLS = (
 
 
 class FaultCase(Protocol):
-    """One piece of work in a folder of its own."""
+    """Operation in a folder of its own."""
 
     def prepare(self, folder: Path) -> None: ...
 
@@ -49,36 +48,36 @@ class FaultCase(Protocol):
 
 
 def run_faults(module: str, case: str, kind: str) -> int:
-    """How many steps the work has; each of them was a fault once. Fails with what went wrong."""
+    """Inject a fault at every step and return the number of steps."""
     command = [sys.executable, "-m", "tests.support.fault_injection", module, case, kind]
-    ended = subprocess.run(
+    result = subprocess.run(
         command, cwd=ROOT, check=False, timeout=240, capture_output=True, text=True
     )
-    assert ended.returncode == 0, ended.stderr
-    return int(ended.stdout.split()[-1])
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout.split()[-1])
 
 
 def _main(module: str, name: str, kind: str) -> None:
     case: FaultCase = getattr(import_module(module), name)()
     fault = {"kill": _kill_process, "full": _raise_disk_full}[kind]
-    with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
-        folder, prepared = Path(place) / "here", Path(place) / "prepared"
+    with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as parent:
+        folder, prepared = Path(parent) / "here", Path(parent) / "prepared"
         folder.mkdir()
         case.prepare(folder)
         folder.rename(prepared)
         for step in range(1, _MAX_STEPS):
             shutil.copytree(prepared, folder, symlinks=True)
-            is_over = _run_with_fault(case, folder, step, fault)
+            is_completed = _run_with_fault(case, folder, step, fault)
             case.check(folder)
             shutil.rmtree(folder)
-            if is_over:
+            if is_completed:
                 sys.stdout.write(f"{COMPLETED} after {step - 1}\n")
                 return
     raise AssertionError(f"more than {_MAX_STEPS} steps")
 
 
 def _run_with_fault(case: FaultCase, folder: Path, step: int, fault: Callable[[], None]) -> bool:
-    """Whether the work got to its end before the fault's turn came."""
+    """Return whether the operation completed before the faulty step."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -93,7 +92,7 @@ def _run_with_fault(case: FaultCase, folder: Path, step: int, fault: Callable[[]
                     sys.excepthook(*sys.exc_info())
             else:
                 code = 0 if counter.call_count < step else _KILLED
-        except BaseException:  # noqa: BLE001 - a forked child must not go on into the parent's code
+        except BaseException:  # noqa: BLE001 - a forked child must not return to the parent's code
             sys.excepthook(*sys.exc_info())
         finally:
             sys.stderr.flush()
@@ -104,7 +103,7 @@ def _run_with_fault(case: FaultCase, folder: Path, step: int, fault: Callable[[]
 
 
 class _CallCounter:
-    """Counts the calls that change a disk, and lets one of them fail."""
+    """Counts the calls that change the disk, and makes one of them fail."""
 
     def __init__(self, step: int, fault: Callable[[], None]) -> None:
         self.call_count = 0
@@ -114,17 +113,17 @@ class _CallCounter:
     def install(self) -> None:
         for name in _COUNTED_CALLS:
             setattr(os, name, self._count_calls(getattr(os, name)))
-        opens = os.open
+        real_open = os.open
         os.open = lambda path, flags, *rest, **more: (
-            self._count_call(opens)(path, flags, *rest, **more)
+            self._count_call(real_open)(path, flags, *rest, **more)
             if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-            else opens(path, flags, *rest, **more)
+            else real_open(path, flags, *rest, **more)
         )
         builtins.open = self._count_calls(builtins.open)
 
     def _count_calls(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever the call takes
-            return self._count_call(function)(*arguments, **named)
+        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - passed on unchanged
+            return self._count_call(function)(*args, **kwargs)
 
         return call
 

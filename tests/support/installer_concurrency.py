@@ -1,8 +1,7 @@
-"""A crowd around one shelf: processes that add, update, remove and roll back one skill at once.
+"""Processes that add, update, remove and roll back one skill of a project at once.
 
-`python -m tests.support.installer_concurrency ROLE FOLDER SCOPE [NUMBER ROUNDS]` is one of them.
-It begins when
-its standard input ends, and says on its last line what it saw, as JSON.
+Each runs `python -m tests.support.installer_concurrency ROLE FOLDER SCOPE [NUMBER ROUNDS]`. It
+starts when its standard input is closed, and prints its counters as JSON on the last line.
 """
 
 import json
@@ -35,18 +34,18 @@ from tests.support.skills import make_skill_md
 
 ROOT = Path(__file__).parents[2]
 SKILLS = ".agents/skills"
-DEADLINE = 120  # seconds; a crowd that takes longer has locked itself up
-_STOP = "stop"  # a file that ends those who go on for ever
+DEADLINE = 120  # seconds; longer means a deadlock
+_STOP = "stop"  # file that ends the endless roles
 
 
 def version(letter: str) -> dict[str, tuple[bytes, bool]]:
-    """One of the two versions of the skill: every file says which, one in its name."""
+    """Build one of two versions of the skill, which differ in every file."""
     text = letter.encode()
     skill_md = make_skill_md(name="pdf", description=f"Version {letter}.", body=letter * 5000)
-    more = {f"part-{at}.md": (text * 500, False) for at in range(4)}
+    parts = {f"part-{i}.md": (text * 500, False) for i in range(4)}
     return {
         "SKILL.md": (skill_md, False),
-        **more,
+        **parts,
         f"only/{letter}.sh": (text, True),
         "sometimes.sh": (text, letter == "A"),
     }
@@ -60,49 +59,42 @@ def open_project(folder: Path, scope: str) -> Project:
 
 
 def prepare(folder: Path) -> None:
-    """The source of the skill, and its other version beside it."""
+    """Write both versions of the skill, one as its source."""
     for name, files in zip(("pdf", "other"), VERSIONS, strict=True):
-        for path, (data, is_program) in files.items():
+        for path, (data, executable) in files.items():
             file = folder / "source" / name / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
-            file.chmod(0o755 if is_program else 0o644)
+            file.chmod(0o755 if executable else 0o644)
     make_project_settings(folder)
 
 
 def run_workers(folder: Path, scope: str, workers: int, rounds: int) -> list[dict[str, int]]:
-    """What everybody saw: the workers in order, then the reader."""
-    with ExitStack() as ended:
-        flipper = ended.enter_context(_running_process("flip", folder, scope))
-        reader = ended.enter_context(_running_process("read", folder, scope))
-        crowd = [
-            ended.enter_context(_running_process("work", folder, scope, str(n), str(rounds)))
+    """Run all roles; return the counters of the workers in order, then of the reader."""
+    with ExitStack() as stack:
+        flipper = stack.enter_context(_running_process("flip", folder, scope))
+        reader = stack.enter_context(_running_process("read", folder, scope))
+        processes = [
+            stack.enter_context(_running_process("work", folder, scope, str(n), str(rounds)))
             for n in range(workers)
         ]
-        for one in (flipper, reader, *crowd):
-            assert one.stdin is not None
-            one.stdin.close()
-            one.stdin = None
-        seen = [_read_result(one) for one in crowd]
+        for process in (flipper, reader, *processes):
+            assert process.stdin is not None
+            process.stdin.close()
+            process.stdin = None
+        results = [_read_result(process) for process in processes]
         (folder / _STOP).touch()
         _read_result(flipper)
-        return [*seen, _read_result(reader)]
-
-
-def _start_process(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.installer_concurrency", *map(str, arguments)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+        return [*results, _read_result(reader)]
 
 
 @contextmanager
 def _running_process(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    with _start_process(*arguments) as process:
+    command = [sys.executable, "-m", "tests.support.installer_concurrency", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -112,73 +104,68 @@ def _running_process(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 def _read_result(process: subprocess.Popen[str]) -> dict[str, int]:
     out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, err
-    found: dict[str, int] = json.loads(out.splitlines()[-1])
-    return found
-
-
-# Roles
+    counts: dict[str, int] = json.loads(out.splitlines()[-1])
+    return counts
 
 
 def swap_versions(folder: Path, _scope: str) -> Counter[str]:
-    """Exchange the two versions in the source, again and again."""
-    seen: Counter[str] = Counter()
+    """Swap the two versions in the source repeatedly."""
+    counts: Counter[str] = Counter()
     source = os.open(folder / "source", os.O_RDONLY)
     while not (folder / _STOP).exists():
         if not swap_names(source, "pdf", "other"):
             break
-        seen["flips"] += 1
+        counts["flips"] += 1
     os.close(source)
-    return seen
+    return counts
 
 
 def read_repeatedly(folder: Path, scope: str) -> Counter[str]:
-    """List the skills and read the one that changes; every version that is seen must be whole."""
-    seen: Counter[str] = Counter()
+    """Load and read the changing skill; count complete and mixed versions."""
+    counts: Counter[str] = Counter()
     root = Path(open_project(folder, scope).root) / SKILLS
     while not (folder / _STOP).exists():
-        found = (
-            [one for one in load_catalog([str(root)]) if one.id == "pdf"] if root.exists() else []
-        )
-        if not found:
-            seen["absent"] += 1
+        skills = load_catalog([str(root)]) if root.exists() else ()
+        skill = next((skill for skill in skills if skill.id == "pdf"), None)
+        if skill is None:
+            counts["absent"] += 1
             continue
-        place = found[0].folder_handle
-        for taken in (
+        for read in (
             read_bundle,
-            lambda place, policy: load_into_memory(open_bundle(place, policy)),
+            lambda handle, policy: load_into_memory(open_bundle(handle, policy)),
         ):
             try:
-                bundle = taken(place, LENIENT.scan_policy)
+                bundle = read(skill.folder_handle, LENIENT.scan_policy)
             except SkillFileNotFound:
-                seen["swapped"] += 1
+                counts["swapped"] += 1
                 continue
-            files = {path: (one.read(), one.executable) for path, one in bundle.files.items()}
-            seen["whole" if files in VERSIONS else "torn"] += 1
-    return seen
+            files = {path: (file.read(), file.executable) for path, file in bundle.files.items()}
+            counts["complete" if files in VERSIONS else "torn"] += 1
+    return counts
 
 
 def run_operations(folder: Path, scope: str, number: str, rounds: str) -> Counter[str]:
-    """Change the shelf; whatever stands in the way must be an error with a class."""
-    seen: Counter[str] = Counter()
-    shelf, mine = open_project(folder, scope), int(number)
-    verbs: list[Callable[[], object]] = [
-        lambda: _add(shelf, folder / "source/pdf"),
-        lambda: update(shelf, ["pdf"]),
-        lambda: remove(shelf, ["pdf"]),
-        lambda: _add(shelf, folder / "source/pdf", overwrite=True),
-        lambda: roll_back(shelf, "pdf"),
+    """Change the project; any failure must be a SkillhallError."""
+    counts: Counter[str] = Counter()
+    project = open_project(folder, scope)
+    operations: list[Callable[[], object]] = [
+        lambda: _add(project, folder / "source/pdf"),
+        lambda: update(project, ["pdf"]),
+        lambda: remove(project, ["pdf"]),
+        lambda: _add(project, folder / "source/pdf", overwrite=True),
+        lambda: roll_back(project, "pdf"),
     ]
-    for at in range(int(rounds)):
-        own = folder / f"own/{number}/own-{number}-{at}"
+    for n in range(int(rounds)):
+        own = folder / f"own/{number}/own-{number}-{n}"
         own.mkdir(parents=True)
         (own / "SKILL.md").write_bytes(make_skill_md(name=own.name))
-        _add(shelf, own)
+        _add(project, own)
         try:
-            verbs[(mine + at) % len(verbs)]()
-            seen["done"] += 1
+            operations[(int(number) + n) % len(operations)]()
+            counts["done"] += 1
         except SkillhallError as error:
-            seen[type(error).__name__] += 1
-    return seen
+            counts[type(error).__name__] += 1
+    return counts
 
 
 def _add(project: Project, source: Path, *, overwrite: bool = False) -> None:
@@ -193,8 +180,8 @@ ROLES: Mapping[str, Callable[..., Counter[str]]] = {
 }
 
 if __name__ == "__main__":
-    role, place, *rest = sys.argv[1:]
+    role, folder, *rest = sys.argv[1:]
     sys.stdin.read()
     if role != "work":
-        os.nice(15)  # so that those who never rest leave the machine to the others
-    sys.stdout.write(json.dumps(ROLES[role](Path(place), *rest)) + "\n")
+        os.nice(15)  # the endless roles must not starve the workers
+    sys.stdout.write(json.dumps(ROLES[role](Path(folder), *rest)) + "\n")

@@ -1,4 +1,4 @@
-"""Work on skills that is broken off at every step; each leaves a whole skill, old or new."""
+"""Operations that are interrupted at every step and leave a complete skill."""
 
 from pathlib import Path
 from shutil import rmtree
@@ -22,7 +22,7 @@ LINK = ".claude/skills/pdf"
 
 
 class _InstallCase:
-    """A skill that is there in its old version, and a source with the new one."""
+    """Old version installed, new version in the source."""
 
     is_installed = True
 
@@ -46,22 +46,22 @@ class _InstallCase:
     def check(self, folder: Path) -> None:
         bench = make_project(folder)
         self._recover(bench)
-        left = read_tree(bench.installed_path(PDF)) if bench.installed_path(PDF).is_dir() else {}
-        assert left in self.allowed_states(bench), sorted(left)
+        files = read_tree(bench.installed_path(PDF)) if bench.installed_path(PDF).is_dir() else {}
+        assert files in self.allowed_states(bench), sorted(files)
         self._check_next_run(bench)
 
     def _recover(self, bench: ProjectFixture) -> None:
-        if (place := bench.installed_path(".agents/skills")).is_dir():
-            with WritableFolder(str(place)) as target:
+        if (folder := bench.installed_path(".agents/skills")).is_dir():
+            with WritableFolder(str(folder)) as target:
                 target.recover()
 
     def allowed_states(self, bench: ProjectFixture) -> list[Tree]:
-        """Every whole version."""
+        """Return every complete version."""
         old = self._write(bench, _OLD) if self.is_installed else {}
         return [old, self._write(bench, _NEW)]
 
     def _check_next_run(self, bench: ProjectFixture) -> None:
-        """The next work finds nothing in its way, and leaves nothing of the old one behind."""
+        """Check that the next operation succeeds and leaves no old files behind."""
         bench.add("universal", "claude-code", overwrite=True)
         assert read_tree(bench.installed_path(PDF)) == read_tree(bench.source / "pdf")
         assert PDF in read_lock(str(bench.project)).entries
@@ -70,7 +70,7 @@ class _InstallCase:
 
 
 class Add(_InstallCase):
-    """A skill that was not there."""
+    """Install a new skill."""
 
     is_installed = False
 
@@ -79,21 +79,21 @@ class Add(_InstallCase):
 
 
 class Replace(_InstallCase):
-    """A skill over its old version."""
+    """Install over the old version."""
 
     def run(self, folder: Path) -> None:
         make_project(folder).add("universal", "claude-code", overwrite=True)
 
 
 class Update(_InstallCase):
-    """A skill brought up to date."""
+    """Update a skill."""
 
     def run(self, folder: Path) -> None:
         update(make_project(folder).installer_project)
 
 
 class Remove(_InstallCase):
-    """A skill that is removed: it is there whole, or not at all."""
+    """Remove a skill: it stays complete, or is gone."""
 
     def run(self, folder: Path) -> None:
         remove(make_project(folder).installer_project, ["pdf"])
@@ -103,7 +103,7 @@ class Remove(_InstallCase):
 
 
 class Rollback(_InstallCase):
-    """An update that is taken back."""
+    """Roll back an update."""
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
@@ -114,7 +114,7 @@ class Rollback(_InstallCase):
 
 
 class AddWithoutLock(_InstallCase):
-    """A skill over its old version, in a folder without a lock."""
+    """Install over the old version, in a folder without a lock file."""
 
     def prepare(self, folder: Path) -> None:
         bench = make_project(folder)
@@ -134,7 +134,7 @@ class AddWithoutLock(_InstallCase):
 
 
 class _LocalCase(_InstallCase):
-    """Skills of a run directory, which keeps no lock."""
+    """Skill store, which has no lock file."""
 
     def prepare(self, folder: Path) -> None:
         bench = make_project(folder)
@@ -157,7 +157,7 @@ class _LocalCase(_InstallCase):
 
 
 class LocalImport(_LocalCase):
-    """A skill that was not there."""
+    """Import a new skill."""
 
     is_installed = False
 
@@ -166,14 +166,14 @@ class LocalImport(_LocalCase):
 
 
 class LocalReplace(_LocalCase):
-    """A skill over its old version."""
+    """Import over the old version."""
 
     def run(self, folder: Path) -> None:
         self._import(make_project(folder))
 
 
 class LocalDelete(_LocalCase):
-    """A skill that is deleted."""
+    """Delete a skill."""
 
     def run(self, folder: Path) -> None:
         FolderStore(str(folder / "project")).delete("pdf")
@@ -183,19 +183,19 @@ class LocalDelete(_LocalCase):
 
 
 class InstallSystemSkills:
-    """The skills that come with the product: each is there whole, or not at all."""
+    """Install the system skills: each is complete or missing."""
 
     def prepare(self, folder: Path) -> None:
-        (folder / "whole").mkdir()
-        FolderStore(str(folder / "whole")).install_system_skills()
+        (folder / "complete").mkdir()
+        FolderStore(str(folder / "complete")).install_system_skills()
 
     def run(self, folder: Path) -> None:
         (folder / "run").mkdir(exist_ok=True)
         FolderStore(str(folder / "run")).install_system_skills()
 
     def check(self, folder: Path) -> None:
-        whole, run = (folder / name / ".agents/sys.skills" for name in ("whole", "run"))
-        for skill in whole.iterdir():
+        complete, run = (folder / name / ".agents/sys.skills" for name in ("complete", "run"))
+        for skill in complete.iterdir():
             assert read_tree(run / skill.name) in ({}, read_tree(skill))
         self.run(folder)
-        assert read_tree(run) == read_tree(whole)
+        assert read_tree(run) == read_tree(complete)

@@ -1,4 +1,4 @@
-"""A project with a source beside it, for the verbs on installed skills."""
+"""A project and a source of skills, for tests of the installer."""
 
 import os
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ LOOPBACK = ("127.0.0.0/8",)
 
 
 def make_project_settings(folder: Path) -> Settings:
-    """Settings that keep everything below `folder`; the project is `folder/project`."""
+    """Create settings with all folders below `folder`, such as `folder/project`."""
     project, home = folder / "project", folder / "home"
     project.mkdir(exist_ok=True)
     home.mkdir(exist_ok=True)
@@ -31,7 +31,7 @@ def make_project_settings(folder: Path) -> Settings:
 
 @dataclass(frozen=True)
 class ProjectFixture:
-    """One project, one home, and a folder of skills to add from."""
+    """A project, a home folder, and a source of skills."""
 
     folder: Path
     settings: Settings
@@ -53,7 +53,7 @@ class ProjectFixture:
         return Project.from_settings(self.settings, user=True)
 
     def write(self, path: str, text: str = "", *, executable: bool = False) -> Path:
-        """A file in the source; a SKILL.md is made if only its folder is named."""
+        """Write a file of the source."""
         file = self.source / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -61,18 +61,18 @@ class ProjectFixture:
         return file
 
     def skill(self, name: str, body: str = "Do it.\n") -> Path:
-        """A skill in the source."""
+        """Write a skill of the source."""
         data = make_skill_md(name=name, body=body)
         return self.write(f"{name}/SKILL.md", data.decode())
 
     def add(
         self, *agents: str, copy: bool = False, overwrite: bool = False, user: bool = False
     ) -> AddReport:
-        """All skills of the source, added for some agents."""
-        shelf = self.user_project if user else self.installer_project
+        """Install all skills of the source for some agents."""
+        project = self.user_project if user else self.installer_project
         opened = open_source(str(self.source), self.settings)
-        placement = resolve_targets(shelf, agents, copy=copy)
-        return install(shelf, opened, opened.bundles, placement, overwrite=overwrite)
+        targets = resolve_targets(project, agents, copy=copy)
+        return install(project, opened, opened.bundles, targets, overwrite=overwrite)
 
     def installed_path(self, path: str) -> Path:
         return self.project / path
@@ -83,7 +83,7 @@ def make_project(folder: Path) -> ProjectFixture:
 
 
 def read_tree(folder: Path) -> dict[str, tuple[bytes, bool]]:
-    """Every file below a folder, with its bytes and whether it can be run."""
+    """Return all files below a folder: content and executable bit, by path."""
     return {
         str(path.relative_to(folder)): (path.read_bytes(), os.access(path, os.X_OK))
         for path in sorted(folder.rglob("*"))

@@ -1,4 +1,4 @@
-"""Factories for skills: bytes of a SKILL.md, and a folder on disk that holds one."""
+"""Factories for SKILL.md files and skill folders."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ def make_skill_md(
     body: str = "# Steps\n",
     **fields: str,
 ) -> bytes:
-    """A SKILL.md; `None` leaves a field out, `fields` are YAML text as it should stand there.
+    """Create a SKILL.md; `None` omits a field, `fields` are raw YAML values.
 
-    An underscore in the name of a field is written as a hyphen: `allowed_tools="Read"`.
+    Underscores in names of fields become hyphens: `allowed_tools="Read"`.
     """
-    given = {"name": name, "description": description}
-    lines = [f"{key}: {format_scalar(text)}" for key, text in given.items() if text is not None]
+    required = {"name": name, "description": description}
+    lines = [f"{key}: {format_scalar(text)}" for key, text in required.items() if text is not None]
     lines += [f"{key.replace('_', '-')}: {text}" for key, text in fields.items()]
     return "\n".join(["---", *lines, "---", body]).encode()
 
@@ -28,11 +28,11 @@ def make_skill(
     data: bytes | None = None,
     files: dict[str, bytes] | None = None,
 ) -> Path:
-    """A skill's folder below `root`, with a SKILL.md named like it unless `data` is given."""
-    place = root / folder
-    place.mkdir(parents=True)
-    written = {"SKILL.md": make_skill_md(folder) if data is None else data, **(files or {})}
-    for path, content in written.items():
-        (place / path).parent.mkdir(parents=True, exist_ok=True)
-        (place / path).write_bytes(content)
-    return place
+    """Create a skill folder below `root`; by default, the skill has the folder's name."""
+    skill = root / folder
+    skill.mkdir(parents=True)
+    contents = {"SKILL.md": make_skill_md(folder) if data is None else data, **(files or {})}
+    for path, content in contents.items():
+        (skill / path).parent.mkdir(parents=True, exist_ok=True)
+        (skill / path).write_bytes(content)
+    return skill

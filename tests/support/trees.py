@@ -1,4 +1,4 @@
-"""Trees of skills on the real disk, and short ways to load and to look at them."""
+"""Skill folders on disk, and shortcuts to load and inspect them."""
 
 import json
 import os
@@ -23,9 +23,9 @@ from skillhall._internal.sources.folder.walker import Scan, ScanContext, scan_ro
 from skillhall._internal.wiring.catalog import load_catalog
 
 NOBODY_UID = 65534
-# A file system in memory lists a folder in the order of creation; a disk sorts by hash.
+# A file system in memory lists a folder in the order of creation; disks sort by hash.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-DEADLINE = 120  # seconds; a child that takes longer hangs
+DEADLINE = 120  # seconds
 
 
 def skill_text(name: str, description: str = "Does it.", more: str = "") -> str:
@@ -35,7 +35,7 @@ def skill_text(name: str, description: str = "Does it.", more: str = "") -> str:
 def write_skill(
     folder: Path, name: str = "", description: str = "Does it.", more: str = ""
 ) -> Path:
-    """A SKILL.md in `folder`, which is made; named like the folder unless told."""
+    """Write a SKILL.md to `folder`; by default, it has the folder's name."""
     folder.mkdir(parents=True, exist_ok=True)
     text = skill_text(name or folder.name, description, more)
     (folder / "SKILL.md").write_text(text, encoding="utf-8")
@@ -43,7 +43,7 @@ def write_skill(
 
 
 def settings_for(directory: Path, cache: Path | None = None) -> Settings:
-    """Settings with no index, unless a cache folder is given."""
+    """Return settings without head cache unless `cache` is given."""
     return Settings(str(directory), str(cache or directory / "no-cache"), cache is not None)
 
 
@@ -61,37 +61,36 @@ def all_findings(catalog: Catalog) -> list[Finding]:
 
 
 def codes(catalog: Catalog) -> list[str]:
-    return [str(found.code) for found in all_findings(catalog)]
+    return [str(finding.code) for finding in all_findings(catalog)]
 
 
 def codes_at(catalog: Catalog, path: Path) -> list[str]:
-    """The codes of the findings about `place` itself or about something in it."""
-    below = f"{path}{os.sep}"
+    """Return the codes of findings about `path` or something below it."""
+    prefix = f"{path}{os.sep}"
     return [
-        str(found.code)
-        for found in all_findings(catalog)
-        if found.path == str(path) or found.path.startswith(below)
+        str(finding.code)
+        for finding in all_findings(catalog)
+        if finding.path == str(path) or finding.path.startswith(prefix)
     ]
 
 
 def scan_below(root: Path, profile: Profile = LENIENT, index: HeadCache | None = None) -> Scan:
     real = os.path.realpath(root)
     known = index.load(real, profile.key_case) if index else {}
-    return scan_root(
-        Root(str(root)), profile.scan_policy, ScanContext(profile.key_case, (real,), known)
-    )
+    context = ScanContext(profile.key_case, (real,), known)
+    return scan_root(Root(str(root)), profile.scan_policy, context)
 
 
 def build_head_cache(cache: Path, root: Path, profile: Profile = LENIENT) -> HeadCache:
-    """The index of everything below `root`, written as if its files had settled long ago."""
-    index = HeadCache(str(cache))
+    """Write the head cache of `root` as if its files were old enough to be cached."""
+    head_cache = HeadCache(str(cache))
     later = now_ns() + 2 * CLOCK_GRANULARITY
-    index.save(os.path.realpath(root), profile.key_case, scan_below(root, profile), later)
-    return index
+    head_cache.save(os.path.realpath(root), profile.key_case, scan_below(root, profile), later)
+    return head_cache
 
 
 def index_file(cache: Path) -> Path:
-    """The one file of an index of one root."""
+    """Return the head cache file of the only root."""
     [file] = (cache / "heads").iterdir()
     return file
 
@@ -102,15 +101,15 @@ def open_descriptors() -> int:
 
 @contextmanager
 def ordinary_user() -> Iterator[Path]:
-    """A folder of somebody whom permissions bind, while the test is that person."""
+    """Run the block as a user without root permissions, with a folder of its own."""
     if not hasattr(os, "setresuid"):
-        pytest.skip("no users to change between here")
+        pytest.skip("cannot change the user here")
     folder = Path(tempfile.mkdtemp(prefix="skillhall-"))
     is_root = os.geteuid() == 0
     try:
         if is_root:
             os.chown(folder, NOBODY_UID, NOBODY_UID)
-            os.setresuid(NOBODY_UID, NOBODY_UID, 0)  # the last one is the way back
+            os.setresuid(NOBODY_UID, NOBODY_UID, 0)  # the saved uid allows to switch back
         yield folder
     finally:
         if is_root:
@@ -120,7 +119,6 @@ def ordinary_user() -> Iterator[Path]:
 
 
 def _open_folders(folder: Path) -> None:
-    """Let the owner list and change a folder and all below it."""
     folder.chmod(0o700)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
@@ -129,7 +127,7 @@ def _open_folders(folder: Path) -> None:
 
 @contextmanager
 def run_in_background(script: str, *arguments: object) -> Iterator[None]:
-    """A second process that repeats `script` until the block ends; it must never fail."""
+    """Repeat `script` in another process until the block ends; it must never fail."""
     program = (
         "import os, select, shutil, sys\n"
         "arguments = sys.argv[1:]\n"
@@ -160,18 +158,19 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import load_catalog
 forks = []
 sys.addaudithook(lambda event, _: forks.append(event) if event == "os.fork" else None)
-profile = LENIENT._replace(scan_policy=LENIENT.scan_policy._replace(max_folders=int(sys.argv[2])))
+policy = LENIENT.scan_policy._replace(max_folders=int(sys.argv[2]))
 exec(sys.argv[3])
+profile = LENIENT._replace(scan_policy=policy)
 catalog = load_catalog([sys.argv[1]], profile, settings=Settings("/", "/", False))
 skills = [(skill.folder, skill.file, skill.folder_handle.path) for skill in catalog]
-found = [(str(one.finding.code), one.finding.path) for one in catalog.findings]
-print(json.dumps({"forks": len(forks), "skills": skills, "findings": sorted(found)}))
+findings = [(str(judged.finding.code), judged.finding.path) for judged in catalog.findings]
+print(json.dumps({"forks": len(forks), "skills": skills, "findings": sorted(findings)}))
 """
 ONE_CORE = "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})"
 
 
 class SubprocessCatalog(NamedTuple):
-    """What a fresh process says about a root."""
+    """Catalog of a root, loaded in a subprocess."""
 
     forks: int
     skills: list[list[str]]
@@ -181,18 +180,18 @@ class SubprocessCatalog(NamedTuple):
 def load_in_subprocess(
     root: Path, before: str = "", max_folders: int = 50_000
 ) -> SubprocessCatalog:
-    """The catalog of `root` as a process of one thread sees it, after running `before`."""
+    """Load the catalog of `root` in a single-threaded process, after running `before`."""
     command = [sys.executable, "-c", LOAD, str(root), str(max_folders), before]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=DEADLINE)
-    assert done.returncode == 0, done.stderr.decode()
-    return SubprocessCatalog(**json.loads(done.stdout))
+    result = subprocess.run(command, capture_output=True, check=False, timeout=DEADLINE)
+    assert result.returncode == 0, result.stderr.decode()
+    return SubprocessCatalog(**json.loads(result.stdout))
 
 
 @contextmanager
 def crowded_root() -> Iterator[Path]:
-    """A root with so many files that two processes share its search."""
+    """Create a root with so many files that two processes scan it."""
     if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) == 1:
-        pytest.skip("one core, one process")
+        pytest.skip("needs two cores")
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         root = Path(folder)
         for number in range(15_000):

@@ -4,7 +4,7 @@ from skillhall._internal.cache import AdaptiveCache, SizedCache
 
 
 class Clock:
-    """Time that passes only when it is told to."""
+    """Clock that is advanced manually."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -13,74 +13,74 @@ class Clock:
         return self.now
 
 
-def looked(clock: Clock, seconds: float, **options: float) -> AdaptiveCache[int]:
-    """A look that takes so long; each gives another number."""
+def make_cache(clock: Clock, seconds: float, **options: float) -> AdaptiveCache[int]:
+    """Create a cache whose computations take `seconds` and return 1, 2, 3…"""
     numbers = count(1)
 
-    def look() -> int:
+    def compute() -> int:
         clock.now += seconds
         return next(numbers)
 
-    return AdaptiveCache(look, **options, clock=clock)
+    return AdaptiveCache(compute, **options, clock=clock)
 
 
-def test_a_value_is_kept_for_some_times_as_long_as_the_look_took() -> None:
+def test_ttl_is_proportional_to_the_cost() -> None:
     clock = Clock()
-    lately = looked(clock, 2.0, ttl_factor=10.0)
-    told = [lately.fresh_value, lately.get()]
+    cache = make_cache(clock, 2.0, ttl_factor=10.0)
+    values = [cache.fresh_value, cache.get()]
     clock.now += 19.9
-    told += [lately.fresh_value, lately.get()]
+    values += [cache.fresh_value, cache.get()]
     clock.now += 0.2
-    assert [*told, lately.fresh_value, lately.get()] == [None, 1, 1, 1, None, 2]
+    assert [*values, cache.fresh_value, cache.get()] == [None, 1, 1, 1, None, 2]
 
 
-def test_a_value_can_be_kept_for_a_time_in_any_case() -> None:
+def test_ttl_has_a_minimum() -> None:
     clock = Clock()
-    lately = looked(clock, 0.0, ttl_factor=10.0, min_ttl=3.0)
-    assert lately.get() == 1
+    cache = make_cache(clock, 0.0, ttl_factor=10.0, min_ttl=3.0)
+    assert cache.get() == 1
     clock.now += 2.9
-    assert lately.get() == 1
+    assert cache.get() == 1
     clock.now += 0.2
-    assert lately.get() == 2
+    assert cache.get() == 2
 
 
-def test_without_a_share_every_call_looks() -> None:
-    lately = looked(Clock(), 1.0, ttl_factor=0.0)
-    assert [lately.get(), lately.get(), lately.refresh()] == [1, 2, 3]
+def test_zero_ttl_factor_disables_the_cache() -> None:
+    cache = make_cache(Clock(), 1.0, ttl_factor=0.0)
+    assert [cache.get(), cache.get(), cache.refresh()] == [1, 2, 3]
 
 
-def filled(kept: SizedCache[bytes], *names: str, size: int = 10) -> list[str]:
-    """The names that had to be made."""
-    made: list[str] = []
+def request(cache: SizedCache[bytes], *keys: str, size: int = 10) -> list[str]:
+    """Request values and return the keys of those that had to be created."""
+    created: list[str] = []
 
-    def make(name: str) -> bytes:
-        made.append(name)
-        return name.encode() * size
+    def create(key: str) -> bytes:
+        created.append(key)
+        return key.encode() * size
 
-    for name in names:
-        kept.get_or_create(name, lambda name=name: make(name))  # type: ignore[misc]
-    return made
-
-
-def test_a_value_is_made_once() -> None:
-    assert filled(SizedCache(100, len), "a", "b", "a", "b") == ["a", "b"]
+    for key in keys:
+        cache.get_or_create(key, lambda key=key: create(key))  # type: ignore[misc]
+    return created
 
 
-def test_the_oldest_goes_when_there_is_no_room() -> None:
-    kept = SizedCache[bytes](20, len)
-    assert filled(kept, "a", "b", "c") == ["a", "b", "c"]
-    assert filled(kept, "c", "b", "a") == ["a"]
+def test_value_is_created_once() -> None:
+    assert request(SizedCache(100, len), "a", "b", "a", "b") == ["a", "b"]
 
 
-def test_what_somebody_asked_for_gets_a_second_chance() -> None:
-    kept = SizedCache[bytes](20, len)
-    filled(kept, "a", "b", "a", "c")
-    assert filled(kept, "a", "c") == []
-    assert filled(kept, "b") == ["b"]
+def test_oldest_value_is_evicted() -> None:
+    cache = SizedCache[bytes](20, len)
+    assert request(cache, "a", "b", "c") == ["a", "b", "c"]
+    assert request(cache, "c", "b", "a") == ["a"]
 
 
-def test_what_is_larger_than_the_whole_memory_pushes_nothing_out() -> None:
-    kept = SizedCache[bytes](20, len)
-    filled(kept, "a", "b")
-    filled(kept, "x", size=21)
-    assert filled(kept, "a", "b") == []
+def test_used_value_gets_a_second_chance() -> None:
+    cache = SizedCache[bytes](20, len)
+    request(cache, "a", "b", "a", "c")
+    assert request(cache, "a", "c") == []
+    assert request(cache, "b") == ["b"]
+
+
+def test_value_larger_than_the_cache_evicts_nothing() -> None:
+    cache = SizedCache[bytes](20, len)
+    request(cache, "a", "b")
+    request(cache, "x", size=21)
+    assert request(cache, "a", "b") == []

@@ -1,11 +1,11 @@
-"""Settings, and whom a token may be sent to."""
+"""Settings, and the hosts that tokens may be sent to."""
 
 import pytest
 
 from skillhall._internal.settings import Secret, Settings
 
 
-def test_a_secret_is_shown_to_nobody() -> None:
+def test_secret_is_not_in_repr() -> None:
     settings = Settings.read({"GITHUB_TOKEN": "s3cret"})
     assert "s3cret" not in f"{settings!r} {settings} {Secret('s3cret')}"
 
@@ -27,13 +27,11 @@ def test_a_secret_is_shown_to_nobody() -> None:
         ),
     ],
 )
-def test_a_token_goes_to_the_hosts_it_was_given_for(
-    environment: dict[str, str], tokens: dict[str, str]
-) -> None:
-    found = Settings.read(environment).tokens
-    assert {host: secret.reveal() for host, secret in found.items()} == tokens
+def test_tokens_are_assigned_to_hosts(environment: dict[str, str], tokens: dict[str, str]) -> None:
+    settings = Settings.read(environment)
+    assert {host: secret.reveal() for host, secret in settings.tokens.items()} == tokens
 
 
 def test_allowed_networks_are_separated_by_commas_or_spaces() -> None:
-    read = Settings.read({"SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8, 10.0.0.0/8"})
-    assert read.allowed_networks == ("127.0.0.0/8", "10.0.0.0/8")
+    settings = Settings.read({"SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8, 10.0.0.0/8"})
+    assert settings.allowed_networks == ("127.0.0.0/8", "10.0.0.0/8")

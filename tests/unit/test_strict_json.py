@@ -16,18 +16,18 @@ from skillhall._internal.strict_json import InvalidJson, parse_request_json
         (b"[" * 32 + b"]" * 32, None),
     ],
 )
-def test_ordinary_json_is_read(body: bytes, value: object) -> None:
+def test_valid_json_is_parsed(body: bytes, value: object) -> None:
     parsed = parse_request_json(body)
     assert value is None or parsed == value
 
 
 @pytest.mark.parametrize("body", [b"[" * 33 + b"]" * 33, b'{"a":' * 33 + b"1" + b"}" * 33])
-def test_json_that_is_too_deep_is_refused(body: bytes) -> None:
+def test_deeply_nested_json_is_rejected(body: bytes) -> None:
     with pytest.raises(InvalidJson, match="32 levels"):
         parse_request_json(body)
 
 
 @given(st.binary(max_size=200) | st.text('[]{}",:\\0au').map(str.encode))
-def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+def test_any_bytes_are_parsed_or_rejected(body: bytes) -> None:
     with suppress(InvalidJson):
         parse_request_json(body)

@@ -13,38 +13,36 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_NICE_INCREMENT = 5  # how much further back than the process the thread stands
+_NICE_INCREMENT = 5
+_MAX_INTERVAL = 86400.0  # seconds; `Event.wait` overflows with much larger values
 
 
 def run_low_priority(work: Callable[[], _T]) -> _T:
-    """What the work returns. Raises: what it raises."""
-    done: Future[_T] = Future()
+    """Return the result of `work`, run in a low-priority thread. Raises: its errors."""
+    future: Future[_T] = Future()
 
     def run() -> None:
         _lower_priority()
         try:
-            done.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told
-            done.set_exception(error)
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
+            future.set_exception(error)
 
-    threading.Thread(target=run, name="skillhall-gently", daemon=True).start()
-    return done.result()
+    threading.Thread(target=run, name="skillhall-low-priority", daemon=True).start()
+    return future.result()
 
 
 def _lower_priority() -> None:
-    if sys.platform == "linux":  # where a thread has a priority of its own
+    if sys.platform == "linux":  # elsewhere, only processes have a priority
         thread = threading.get_native_id()
-        now = os.getpriority(os.PRIO_PROCESS, thread)
-        os.setpriority(os.PRIO_PROCESS, thread, now + _NICE_INCREMENT)
-
-
-_MAX_INTERVAL = 86400.0  # seconds; the system cannot wait for centuries
+        nice = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, nice + _NICE_INCREMENT)
 
 
 class PollingThread:
-    """Calls `look` at the start, after `pause()` seconds, and whenever it is woken.
+    """Thread that calls `poll` at the start, after each interval, and when woken.
 
-    A pause of `None` is for ever. `look` says how it went elsewhere; it must not raise.
+    An interval of `None` means: only when woken. `poll` must not raise.
     """
 
     def __init__(
@@ -58,11 +56,11 @@ class PollingThread:
         self._thread.start()
 
     def wake(self) -> None:
-        """Look now."""
+        """Poll now."""
         self._wake_event.set()
 
     def close(self, timeout: float = 5.0) -> None:
-        """Stop; a look that is under way may end on its own after that many seconds."""
+        """Stop polling; wait up to `timeout` seconds for a poll in progress."""
         self._is_stopped = True
         self._wake_event.set()
         self._thread.join(timeout)
@@ -70,6 +68,6 @@ class PollingThread:
     def _run(self) -> None:
         while not self._is_stopped:
             self._poll()
-            pause = self._interval()
-            self._wake_event.wait(None if pause is None else min(pause, _MAX_INTERVAL))
+            interval = self._interval()
+            self._wake_event.wait(None if interval is None else min(interval, _MAX_INTERVAL))
             self._wake_event.clear()

@@ -1,4 +1,4 @@
-"""Caches: by cost, by size, and by age."""
+"""Caches in memory: limited by cost, by size, or by age."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TTL_FACTOR = 50.0  # looking may take one part in so many of the time that passes
+TTL_FACTOR = 50.0  # computing the value takes at most 1/50 of the time
 
 
 class AdaptiveCache(Generic[T]):
-    """Keeps what a look gave, for some times as long as the look took; safe for several threads.
+    """Cache whose TTL is proportional to the cost of computing the value; thread-safe.
 
-    What is looked up in a hundredth of a millisecond is practically always fresh; what takes long
-    is looked at rarely, and never by two at once.
+    Cheap values are practically always fresh. Expensive ones are computed rarely, and never by two
+    threads at once.
     """
 
     def __init__(
@@ -36,33 +36,33 @@ class AdaptiveCache(Generic[T]):
     ) -> None:
         self._compute = compute
         self._ttl_factor = ttl_factor
-        self._min_ttl = min_ttl  # seconds for which it is kept in any case
+        self._min_ttl = min_ttl  # seconds
         self._clock = clock
-        self._cached: tuple[T, float] | None = None  # and until when
+        self._cached: tuple[T, float] | None = None  # value and expiry
         self._lock = threading.Lock()
 
     @property
     def fresh_value(self) -> T | None:
-        """What is kept, if it needs no look; never waits."""
-        kept = self._cached
-        return kept[0] if kept is not None and self._clock() < kept[1] else None
+        """The cached value, if it has not expired; never blocks."""
+        cached = self._cached
+        return cached[0] if cached is not None and self._clock() < cached[1] else None
 
     def get(self) -> T:
-        """What is kept, else what a look gives. Raises: what the look raises."""
-        ready = self.fresh_value
-        if ready is not None:
-            return ready
+        """Return the cached value, else compute it. Raises: errors of `compute`."""
+        value = self.fresh_value
+        if value is not None:
+            return value
         with self._lock:
-            ready = self.fresh_value  # somebody else may have looked meanwhile
-            return self.refresh() if ready is None else ready
+            value = self.fresh_value  # another thread may have computed it before we got the lock
+            return self.refresh() if value is None else value
 
     def refresh(self) -> T:
-        """What a look gives now. Raises: what the look raises."""
-        begun = self._clock()
-        found = self._compute()
+        """Compute the value now. Raises: errors of `compute`."""
+        started = self._clock()
+        value = self._compute()
         ended = self._clock()
-        self._cached = found, ended + max(self._min_ttl, self._ttl_factor * (ended - begun))
-        return found
+        self._cached = value, ended + max(self._min_ttl, self._ttl_factor * (ended - started))
+        return value
 
 
 class _SizedEntry(Generic[T]):
@@ -75,10 +75,10 @@ class _SizedEntry(Generic[T]):
 
 
 class SizedCache(Generic[T]):
-    """Values by name, up to a number of bytes. Whoever finds a value waits for nobody.
+    """Cache with a total size limit. Cache hits never block.
 
-    When room is needed the oldest value goes, unless somebody asked for it since the last time it
-    was its turn. Two threads that miss the same value both make it: it is the same.
+    Evicts the oldest value that was not used since it was last considered (second chance). Two
+    threads that miss the same value both create it, with equal results.
     """
 
     def __init__(self, max_size: int, measure: Callable[[T], int]) -> None:
@@ -89,14 +89,15 @@ class SizedCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get_or_create(self, key: str, create: Callable[[], T]) -> T:
-        """The value of that name, made if it is not here."""
+        """Return the value of a key; create it if it is not cached."""
+        # Looking up a key is atomic, so a cache hit needs no lock.
         entry = self._entries.get(key)
         if entry is not None:
             entry.was_used = True
             return entry.value
-        made = create()
-        self._add(key, _SizedEntry(made, self._measure(made)))
-        return made
+        value = create()
+        self._add(key, _SizedEntry(value, self._measure(value)))
+        return value
 
     def _add(self, key: str, entry: _SizedEntry[T]) -> None:
         if entry.size > self._max_size:
@@ -111,65 +112,63 @@ class SizedCache(Generic[T]):
 
     def _evict_one(self) -> None:
         while True:
-            name = next(iter(self._entries))
-            oldest = self._entries.pop(name)
+            key = next(iter(self._entries))
+            oldest = self._entries.pop(key)
             if not oldest.was_used:
                 self._size -= oldest.size
                 return
             oldest.was_used = False
-            self._entries[name] = oldest
+            self._entries[key] = oldest
 
 
-_T = TypeVar("_T")
-
-MAX_PENDING_SIZE = 256 * 1024 * 1024  # bytes or characters of everything that waits
+MAX_PENDING_SIZE = 256 * 1024 * 1024  # bytes or characters of all values
 MAX_PENDING = 32
 MAX_PENDING_AGE = 3600.0  # seconds
 
 
-class _PendingValue(NamedTuple, Generic[_T]):
-    value: _T
+class _PendingValue(NamedTuple, Generic[T]):
+    value: T
     size: int
     created: float
 
 
 @dataclass(slots=True)
-class PendingStore(Generic[_T]):
-    """Values by ids that nobody can guess; safe to use from several threads."""
+class PendingStore(Generic[T]):
+    """Pending values by unguessable ids, limited by number, size and age; thread-safe."""
 
     clock: Callable[[], float] = time.monotonic
-    _values: OrderedDict[str, _PendingValue[_T]] = field(default_factory=OrderedDict)
+    _values: OrderedDict[str, _PendingValue[T]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, value: _T, size: int) -> str:
-        """Let a value wait; the answer finds it again."""
+    def add(self, value: T, size: int) -> str:
+        """Add a value and return its id."""
         key = secrets.token_urlsafe(12)
         with self._lock:
             self._values[key] = _PendingValue(value, size, self.clock())
             self._evict()
         return key
 
-    def find(self, key: str) -> _T:
-        """What waits under that id. Raises: ReviewGone."""
+    def find(self, key: str) -> T:
+        """Return the value with this id. Raises: ReviewGone."""
         with self._lock:
             self._evict()
-            held = self._values.get(key)
-        if held is None:
+            pending = self._values.get(key)
+        if pending is None:
             raise ReviewGone
-        return held.value
+        return pending.value
 
     def drop(self, key: str) -> None:
-        """Let go of it, if it still waits."""
+        """Remove a value, if it is still pending."""
         with self._lock:
             self._values.pop(key, None)
 
     def _evict(self) -> None:
-        """Let go of what waited too long, and of the oldest while it is too much."""
         oldest = self.clock() - MAX_PENDING_AGE
-        for key in [key for key, one in self._values.items() if one.created < oldest]:
+        for key in [key for key, pending in self._values.items() if pending.created < oldest]:
             del self._values[key]
+        # The newest value stays, however large it is.
         while len(self._values) > 1 and (
             len(self._values) > MAX_PENDING
-            or sum(one.size for one in self._values.values()) > MAX_PENDING_SIZE
+            or sum(pending.size for pending in self._values.values()) > MAX_PENDING_SIZE
         ):
             self._values.popitem(last=False)

@@ -1,4 +1,4 @@
-"""What an operator configures: read from the environment once, passed on as one value."""
+"""Settings: read once from the environment and passed on as one value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 GITHUB_URL = "https://github.com"
 GITHUB_API_URL = "https://api.github.com"
 
-# What other programs read too: where agents and installers keep their files.
+# Variables of coding agents and other programs that we respect too.
 _AGENT_VARIABLES = (
     "APPDATA",
     "AUTOHAND_HOME",
@@ -30,7 +30,7 @@ _AGENT_VARIABLES = (
 
 
 class Secret:
-    """A text that no message, log or representation shows."""
+    """Secret string that never appears in messages, logs or `repr`."""
 
     __slots__ = ("_value",)
 
@@ -38,7 +38,7 @@ class Secret:
         self._value = text
 
     def reveal(self) -> str:
-        """The text, for the one who sends it."""
+        """Return the secret, to send it to its host."""
         return self._value
 
     def __repr__(self) -> str:
@@ -46,43 +46,43 @@ class Secret:
 
 
 class PromptSettings(NamedTuple):
-    """Where a server's prompts come from: texts as written, checked where they are used."""
+    """Source of a server's prompts. Values are validated where they are used."""
 
     repo: str = ""
     branch: str = "main"
     path: str = ""
-    cache_ttl: str = "86400"  # seconds; 0 looks every time
+    cache_ttl: str = "86400"  # seconds; 0 disables the cache
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> PromptSettings:
-        """The settings under our names, or those of the prompt server that we follow."""
-        found = {}
+        """Read the settings, with the variables of the dot-ai prompt server as fallback."""
+        values = {}
         for field, default in cls._field_defaults.items():
             name = field.upper()
-            theirs = env.get(f"DOT_AI_USER_PROMPTS_{name}")
-            found[field] = env.get(f"SKILLHALL_PROMPTS_{name}") or theirs or default
-        return cls(**found)
+            fallback = env.get(f"DOT_AI_USER_PROMPTS_{name}")
+            values[field] = env.get(f"SKILLHALL_PROMPTS_{name}") or fallback or default
+        return cls(**values)
 
 
 class ServerSettings(NamedTuple):
-    """How a server is reached, and by whom."""
+    """Network, authentication and MCP settings of a server."""
 
     host: str = "127.0.0.1"
     port: str = "8321"
     auth_token: Secret | None = None
     webhook_secret: Secret | None = None
-    public_url: str = ""  # what clients call it, if that differs
-    allowed_hosts: tuple[str, ...] = ()  # further names that clients may call it by
-    folder_scan: bool = False  # whether the web page may read folders of this machine
-    # Further repositories that the git tokens may be sent to, also if a client names them.
+    public_url: str = ""  # if clients use another URL, as behind a proxy
+    allowed_hosts: tuple[str, ...] = ()  # additional values of the Host header
+    folder_scan: bool = False  # whether the web UI may read folders of this machine
+    # Additional repositories that may receive the git tokens when a client names them.
     git_token_repos: tuple[str, ...] = ()
-    mcp_stateless: bool = False  # whether any of several servers may answer a client's next call
-    mcp_max_sessions: str = "1000"  # open at once
-    mcp_session_timeout: str = "1800"  # seconds until an idle session ends
+    mcp_stateless: bool = False  # for several servers behind a load balancer
+    mcp_max_sessions: str = "1000"
+    mcp_session_timeout: str = "1800"  # seconds of inactivity
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
-        """The server's settings."""
+        """Read the settings of a server."""
         return cls(
             host=env.get("SKILLHALL_HOST") or cls().host,
             port=env.get("SKILLHALL_PORT") or cls().port,
@@ -100,20 +100,21 @@ class ServerSettings(NamedTuple):
 
 
 class ClientSettings(NamedTuple):
-    """Which server the commands on prompts ask, and what lets them in."""
+    """Server URL and tokens of the prompt commands."""
 
     server: str = "http://127.0.0.1:8321"
     token: Secret | None = None
-    git_token: Secret | None = None  # for repositories that the server is asked to read
-    git_token_hosts: tuple[str, ...] = ()  # where they must be
+    git_token: Secret | None = None  # sent to the server for private repositories
+    git_token_hosts: tuple[str, ...] = ()  # hosts of those repositories
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ClientSettings:
-        """The client's settings; on one machine, the server's own token serves both."""
-        own = _read_secret(env, "SKILLHALL_SERVER_TOKEN")
+        """Read the settings of a client."""
         return cls(
             server=env.get("SKILLHALL_SERVER") or cls().server,
-            token=own or _read_secret(env, "SKILLHALL_AUTH_TOKEN"),
+            # If server and client share an environment, the server's token is enough.
+            token=_read_secret(env, "SKILLHALL_SERVER_TOKEN")
+            or _read_secret(env, "SKILLHALL_AUTH_TOKEN"),
             git_token=_read_secret(env, "SKILLHALL_GIT_TOKEN")
             or _read_secret(env, "DOT_AI_GIT_TOKEN"),
             git_token_hosts=_git_token_hosts(env),
@@ -121,35 +122,33 @@ class ClientSettings(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The settings of one process."""
+    """Settings of one process."""
 
     working_directory: str
     cache_directory: str
     use_head_cache: bool = True
-    use_git: bool = True  # for GitHub, which can be read without it
-    follow_links: bool = False  # whether links in a root may lead to folders outside of all roots
-    data_directory: str = ""  # what must not be lost: the store and the history
-    database_url: Secret | None = None  # of sessions; a file in the data folder if it is not set
+    use_git: bool = True  # for GitHub, which can also be read by its API
+    follow_links: bool = False  # whether links in a root may lead outside of all roots
+    data_directory: str = ""  # persistent data: contents and history
+    database_url: Secret | None = None  # default: a SQLite file in the data folder
     home: str = ""
-    allowed_networks: tuple[str, ...] = ()  # in CIDR notation; the rest of the private ones is not
+    allowed_networks: tuple[str, ...] = ()  # private networks that may be contacted, as CIDR
     github_url: str = GITHUB_URL
     github_api_url: str = GITHUB_API_URL
-    # Tokens by host, with its port if that is an unusual one; variables of other programs by name.
-    tokens: Mapping[str, Secret] = MappingProxyType({})
-    variables: Mapping[str, str] = MappingProxyType({})
+    tokens: Mapping[str, Secret] = MappingProxyType({})  # by host, with the port if not standard
+    variables: Mapping[str, str] = MappingProxyType({})  # `_AGENT_VARIABLES` that are set
     prompts: PromptSettings = PromptSettings()
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
-    model: str = ""  # that chat uses unless told, as provider:name
-    # Of files that ReadFile returns; the default list if it is empty.
-    read_extensions: tuple[str, ...] = ()
-    log_usage: bool = True  # whether it is noted which skills agents use
-    # Of every variable that is set, since skills say which ones they need. Never a value.
+    model: str = ""  # default model of chats, as provider:name
+    read_extensions: tuple[str, ...] = ()  # files that ReadFile may return; empty: default list
+    log_usage: bool = True  # whether to record which skills agents use
+    # Names of all variables that are set, because skills can require some. Never their values.
     variable_names: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """The settings that the environment and the working directory give."""
+        """Read the settings from the environment and the working directory."""
         env = os.environ if environment is None else environment
         return cls(
             working_directory=os.getcwd(),
@@ -175,7 +174,7 @@ class Settings(NamedTuple):
         )
 
 
-# What any program needs to be found, to find its own files, and to speak UTF-8.
+# Variables that programs need to start, to find their files, and to use UTF-8.
 _BASE_VARIABLES = (
     "APPDATA",
     "HOME",
@@ -199,12 +198,12 @@ _BASE_VARIABLES = (
 
 
 def read_secret_variable(variable: str) -> Secret | None:
-    """What a variable holds that a person names; `None` if it is unset or empty."""
+    """Read a variable that the user has named; `None` if it is unset or empty."""
     return _read_secret(os.environ, variable)
 
 
 def build_environment(variables: Iterable[str]) -> dict[str, str]:
-    """What a program that a person configured gets to see: the essentials, and these by name."""
+    """Build the environment of a configured program: the basic variables and these."""
     return {
         name: os.environ[name] for name in (*_BASE_VARIABLES, *variables) if os.environ.get(name)
     }
@@ -243,24 +242,22 @@ def _read_url(env: Mapping[str, str], name: str, default: str) -> str:
 
 def _read_github_api_url(env: Mapping[str, str]) -> str:
     url = _read_url(env, "SKILLHALL_GITHUB_URL", GITHUB_URL)
-    default = (
-        GITHUB_API_URL if url == GITHUB_URL else f"{url}/api/v3"
-    )  # as GitHub's own server has it
+    default = GITHUB_API_URL if url == GITHUB_URL else f"{url}/api/v3"  # GitHub Enterprise Server
     return _read_url(env, "SKILLHALL_GITHUB_API_URL", default)
 
 
 def _read_tokens(env: Mapping[str, str]) -> dict[str, Secret]:
-    """The tokens, each for the hosts it may be sent to."""
+    """Read the tokens by host."""
     github, general = _github_hosts(env), _git_token_hosts(env)
-    # The last one that is set counts: the host's own beats the general one.
-    offers = (
+    # The last variable that is set wins: specific tokens have priority over general ones.
+    variables = (
         ("DOT_AI_GIT_TOKEN", general),
         ("SKILLHALL_GIT_TOKEN", general),
         ("GITLAB_TOKEN", ("gitlab.com",)),
         ("GH_TOKEN", github),
         ("GITHUB_TOKEN", github),
     )
-    return {host: Secret(env[name]) for name, hosts in offers if env.get(name) for host in hosts}
+    return {host: Secret(env[name]) for name, hosts in variables if env.get(name) for host in hosts}
 
 
 def _github_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
@@ -269,7 +266,6 @@ def _github_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _git_token_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The hosts that the general token is for."""
     return _split_list(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or _github_hosts(env)
 
 

@@ -11,7 +11,7 @@ from skillhall._internal.settings import Settings
 from skillhall.errors import Conflict, SkillRejected
 
 
-def test_a_new_skill_follows_the_specification(tmp_path: Path) -> None:
+def test_new_skill_follows_the_specification(tmp_path: Path) -> None:
     created = create_skill(str(tmp_path / "new"), "pdf-tools", "Use for: PDFs # all of them")
     settings = Settings(str(tmp_path), str(tmp_path), use_head_cache=False)
     (result,) = validate([created.path], SPECIFICATION, settings).results
@@ -19,7 +19,7 @@ def test_a_new_skill_follows_the_specification(tmp_path: Path) -> None:
     assert result.name == "pdf-tools"
 
 
-def test_an_existing_folder_is_refused_and_kept(tmp_path: Path) -> None:
+def test_existing_folder_is_a_conflict_and_unchanged(tmp_path: Path) -> None:
     (tmp_path / "pdf-tools").mkdir()
     with pytest.raises(Conflict):
         create_skill(str(tmp_path), "pdf-tools")
@@ -27,7 +27,7 @@ def test_an_existing_folder_is_refused_and_kept(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
+def test_broken_link_is_a_conflict(tmp_path: Path) -> None:
     (tmp_path / "pdf-tools").symlink_to("gone")
     with pytest.raises(Conflict):
         create_skill(str(tmp_path), "pdf-tools")
@@ -37,7 +37,7 @@ def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
     ("name", "hint"),
     [("PDF_Tools", "'pdf-tools'"), ("a--b", "'a-b'"), ("", "'skill'"), ("a/b", "--dir")],
 )
-def test_a_wrong_name_is_refused_with_a_suggestion(name: str, hint: str, tmp_path: Path) -> None:
+def test_invalid_name_is_rejected_with_a_suggestion(name: str, hint: str, tmp_path: Path) -> None:
     with pytest.raises(SkillRejected) as caught:
         create_skill(str(tmp_path), name)
     assert hint in caught.value.hint
@@ -45,18 +45,18 @@ def test_a_wrong_name_is_refused_with_a_suggestion(name: str, hint: str, tmp_pat
 
 
 @pytest.mark.parametrize("description", ["", "x" * 1025, "\x1b[31m", "a\0b"])
-def test_a_wrong_description_is_refused(description: str, tmp_path: Path) -> None:
+def test_invalid_description_is_rejected(description: str, tmp_path: Path) -> None:
     with pytest.raises(SkillRejected):
         create_skill(str(tmp_path), "pdf-tools", description)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_template_has_a_description_that_passes() -> None:
+def test_default_description_has_a_valid_length() -> None:
     assert 0 < len(DEFAULT_DESCRIPTION) <= 1024
 
 
 @given(st.text(max_size=30))
-def test_no_name_makes_a_path_outside_of_the_folder(
+def test_no_name_creates_a_path_outside_of_the_folder(
     tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
     folder = tmp_path_factory.mktemp("names")

@@ -19,7 +19,7 @@ def check(folder: Path, *paths: str, profile: str = "specification") -> Validati
     return validate(paths, PROFILES[profile], settings(folder))
 
 
-def test_a_skill_is_validated_by_its_file_its_folder_or_the_folder_above(tmp_path: Path) -> None:
+def test_path_may_be_a_file_a_skill_or_a_folder_of_skills(tmp_path: Path) -> None:
     skill = make_skill(tmp_path / "skills")
     for path in ("skills/pdf-tools/SKILL.md", "skills/pdf-tools", "skills"):
         (result,) = check(tmp_path, path).results
@@ -27,26 +27,26 @@ def test_a_skill_is_validated_by_its_file_its_folder_or_the_folder_above(tmp_pat
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_skill_folder_is_validated_under_every_profile(profile: str, tmp_path: Path) -> None:
+def test_skill_folder_is_validated_with_every_profile(profile: str, tmp_path: Path) -> None:
     make_skill(tmp_path)
     (result,) = check(tmp_path, "pdf-tools", profile=profile).results
     assert result.accepted
 
 
-def test_a_path_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+def test_missing_path_is_an_error(tmp_path: Path) -> None:
     make_skill(tmp_path)
     with pytest.raises(SkillFileNotFound):
         check(tmp_path, "pdf-tools", "gone")
 
 
-def test_a_folder_without_skills_is_rejected_because_somebody_named_it(tmp_path: Path) -> None:
+def test_requested_folder_without_skills_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (result,) = check(tmp_path, "empty", profile="lenient").results
-    assert [one.finding.code for one in result.findings] == [Code.NO_SKILL_MD]
+    assert [judged.finding.code for judged in result.findings] == [Code.NO_SKILL_MD]
     assert not result.accepted
 
 
-def test_a_file_that_is_no_skill_is_rejected(tmp_path: Path) -> None:
+def test_requested_file_that_is_not_a_skill_is_rejected(tmp_path: Path) -> None:
     make_skill(tmp_path, files={"notes.txt": b"x"})
     (result,) = check(tmp_path, "pdf-tools/notes.txt").results
     assert result.findings[0].finding.code is Code.NO_SKILL_MD
@@ -57,33 +57,33 @@ def test_without_paths_the_folders_of_the_profile_are_validated(tmp_path: Path) 
     assert [result.name for result in check(tmp_path).results] == ["pdf-tools"]
 
 
-def test_without_paths_and_without_folders_there_is_nothing_to_say(tmp_path: Path) -> None:
+def test_without_paths_and_folders_the_report_is_empty(tmp_path: Path) -> None:
     report = check(tmp_path)
     assert (report.results, report.scan_findings, report.accepted) == ((), (), True)
 
 
-def test_results_are_in_path_order_and_name_each_path_once(tmp_path: Path) -> None:
+def test_results_are_in_path_order_without_duplicates(tmp_path: Path) -> None:
     for name in ("b", "c", "a"):
         make_skill(tmp_path, name)
     report = check(tmp_path, "c", "b", "a", "b/SKILL.md", ".")
     assert [result.name for result in report.results] == ["a", "b", "c"]
 
 
-def test_accepted_findings_are_reported_too(tmp_path: Path) -> None:
+def test_accepted_findings_are_reported(tmp_path: Path) -> None:
     make_skill(tmp_path, data=make_skill_md(version="1"))
     (result,) = check(tmp_path, "pdf-tools").results
-    assert [(one.finding.code, one.effect) for one in result.findings] == [
+    assert [(judged.finding.code, judged.effect) for judged in result.findings] == [
         (Code.UNKNOWN_FIELD, Effect.ACCEPT)
     ]
 
 
-def test_the_whole_file_is_read(tmp_path: Path) -> None:
+def test_complete_file_is_validated(tmp_path: Path) -> None:
     make_skill(tmp_path, data=make_skill_md(body="x" * 5000) + b"\0")
     (result,) = check(tmp_path, "pdf-tools").results
-    assert [one.finding.code for one in result.findings] == [Code.NUL_BYTE]
+    assert [judged.finding.code for judged in result.findings] == [Code.NUL_BYTE]
 
 
-def test_a_link_to_a_missing_file_has_the_line_of_the_link(tmp_path: Path) -> None:
+def test_reference_to_a_missing_file_has_a_line(tmp_path: Path) -> None:
     body = "# Steps\n[a](gone.md) [b](there.md)\n"
     make_skill(tmp_path, data=make_skill_md(body=body), files={"there.md": b""})
     (result,) = check(tmp_path, "pdf-tools").results
@@ -92,25 +92,25 @@ def test_a_link_to_a_missing_file_has_the_line_of_the_link(tmp_path: Path) -> No
     assert judged.finding.path == str(tmp_path / "pdf-tools" / "SKILL.md")
 
 
-def test_files_that_are_left_out_are_reported_with_their_path(tmp_path: Path) -> None:
-    place = make_skill(tmp_path, data=make_skill_md(body="[a](link.md)\n"))
-    (place / "link.md").symlink_to("SKILL.md")
+def test_skipped_files_are_reported_with_their_path(tmp_path: Path) -> None:
+    skill = make_skill(tmp_path, data=make_skill_md(body="[a](link.md)\n"))
+    (skill / "link.md").symlink_to("SKILL.md")
     (result,) = check(tmp_path, "pdf-tools").results
-    judged, in_all = result.findings
-    assert judged.finding.code is Code.FILE_LEFT_OUT
-    assert judged.finding.path == str(place / "link.md")
-    assert in_all.finding.code is Code.LINKS_DROPPED
+    file, summary = result.findings
+    assert file.finding.code is Code.FILE_LEFT_OUT
+    assert file.finding.path == str(skill / "link.md")
+    assert summary.finding.code is Code.LINKS_DROPPED
 
 
-def test_shadowed_copies_are_validated_as_well(tmp_path: Path) -> None:
+def test_shadowed_skills_are_validated(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills")
     make_skill(tmp_path / ".skills")
     report = check(tmp_path)
     assert [result.name for result in report.results] == ["pdf-tools", "pdf-tools"]
-    assert [note.finding.code for note in report.scan_findings] == [Code.SHADOWED]
+    assert [judged.finding.code for judged in report.scan_findings] == [Code.SHADOWED]
 
 
-def test_given_folders_are_checked_one_by_one(tmp_path: Path) -> None:
+def test_requested_folders_do_not_shadow_each_other(tmp_path: Path) -> None:
     make_skill(tmp_path / "a")
     make_skill(tmp_path / "b")
     report = check(tmp_path, "a", "b", profile="lenient")
@@ -118,13 +118,13 @@ def test_given_folders_are_checked_one_by_one(tmp_path: Path) -> None:
     assert report.scan_findings == ()
 
 
-def test_no_finding_is_told_twice(tmp_path: Path) -> None:
+def test_findings_are_not_repeated(tmp_path: Path) -> None:
     make_skill(tmp_path, "UPPER", data=make_skill_md("UPPER", "Use: it"))
     (result,) = validate(["UPPER"], LENIENT, settings(tmp_path)).results
-    codes = [one.finding.code for one in result.findings]
+    codes = [judged.finding.code for judged in result.findings]
     assert sorted(codes) == sorted(set(codes))
 
 
-def test_specification_is_a_profile_like_any_other(tmp_path: Path) -> None:
+def test_report_names_the_profile(tmp_path: Path) -> None:
     make_skill(tmp_path)
     assert validate(["."], SPECIFICATION, settings(tmp_path)).profile == "specification"

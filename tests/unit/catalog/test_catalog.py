@@ -1,4 +1,4 @@
-"""The catalog as a value: finding, explaining, showing."""
+"""Catalogs in memory: find, explain, visibility."""
 
 import pytest
 
@@ -32,77 +32,77 @@ def catalog(*skills: Skill) -> Catalog:
     return Catalog(LENIENT, (ROOT,), skills)
 
 
-def test_a_catalog_is_iterated_and_counted_in_its_order() -> None:
+def test_catalog_has_order_and_length() -> None:
     loaded = catalog(skill("b"), skill("a"))
-    assert [one.name for one in loaded] == ["b", "a"]
+    assert [skill.name for skill in loaded] == ["b", "a"]
     assert len(loaded) == 2
 
 
-def test_a_skill_is_found_by_its_name() -> None:
+def test_find_by_name() -> None:
     assert catalog(skill("a"), skill("b", "x/y")).find("b").folder == "x/y"
 
 
-def test_a_skill_is_found_by_its_id_when_no_name_fits() -> None:
+def test_find_by_id_if_no_name_matches() -> None:
     assert catalog(skill("label", "folder")).find("folder").name == "label"
 
 
-def test_a_name_wins_over_an_id() -> None:
+def test_find_prefers_name_to_id() -> None:
     loaded = catalog(skill("other", "pdf"), skill("pdf", "tools"))
     assert loaded.find("pdf").folder == "tools"
 
 
-def test_a_wrong_name_is_answered_with_the_nearest_ones() -> None:
+def test_unknown_name_has_close_matches() -> None:
     with pytest.raises(SkillNotFound) as caught:
         catalog(skill("pdf-tools"), skill("xlsx")).find("pdf-tool")
     assert caught.value.close == ("pdf-tools",)
     assert "'pdf-tools'" in caught.value.hint
 
 
-def test_a_name_like_no_other_has_no_near_names() -> None:
+def test_unknown_name_may_have_no_close_matches() -> None:
     with pytest.raises(SkillNotFound) as caught:
         catalog(skill("pdf")).find("quite-different")
     assert caught.value.close == ()
 
 
-def test_an_empty_catalog_finds_nothing() -> None:
+def test_find_in_an_empty_catalog_raises() -> None:
     with pytest.raises(SkillNotFound):
         catalog().find("")
 
 
-def test_a_skill_that_no_model_may_invoke_is_hidden_but_found() -> None:
+def test_hidden_skill_is_not_visible_but_found() -> None:
     loaded = catalog(skill("secret", hidden=True), skill("open"))
-    assert [one.name for one in loaded.visible] == ["open"]
+    assert [skill.name for skill in loaded.visible] == ["open"]
     assert loaded.find("secret").hidden
 
 
-def test_an_id_is_the_path_below_the_root() -> None:
+def test_id_is_the_path_below_the_root() -> None:
     assert skill("pdf", "office/pdf").id == "office/pdf"
 
 
-def test_the_id_of_a_root_that_is_a_skill_is_the_name_of_the_root() -> None:
+def test_id_of_a_skill_at_the_root_is_the_name_of_the_root() -> None:
     assert skill("pdf")._replace(folder="").id == "skills"
 
 
-def test_the_id_of_a_flat_file_is_its_name_without_the_ending() -> None:
+def test_id_of_a_flat_file_has_no_suffix() -> None:
     flat = skill("review")._replace(folder="", file="code.review.md", is_flat=True)
     assert flat.id == "code.review"
 
 
-def test_a_skill_knows_where_it_stands() -> None:
-    found = skill("pdf", "office/pdf")
-    assert found.location == "/skills/office/pdf/SKILL.md"
-    assert found.directory == "/skills/office/pdf"
-    assert found.folder_handle == FolderHandle("/skills", "office/pdf")
-    assert found.source == "project"
+def test_skill_has_location_directory_and_source() -> None:
+    pdf = skill("pdf", "office/pdf")
+    assert pdf.location == "/skills/office/pdf/SKILL.md"
+    assert pdf.directory == "/skills/office/pdf"
+    assert pdf.folder_handle == FolderHandle("/skills", "office/pdf")
+    assert pdf.source == "project"
 
 
-def test_a_skill_behind_a_link_is_read_where_the_link_led() -> None:
+def test_folder_handle_of_a_linked_skill_is_the_target() -> None:
     linked = skill("pdf")._replace(real_folder=FolderHandle("/elsewhere", "pdf"))
     assert linked.location == "/skills/pdf/SKILL.md"
     assert linked.folder_handle.path == "/elsewhere/pdf"
 
 
-def test_findings_are_those_of_the_walk_then_of_the_rejected_then_of_the_skills() -> None:
+def test_findings_are_ordered_scan_rejected_accepted() -> None:
     def judged(text: str) -> JudgedFinding:
         return JudgedFinding(Finding(Code.SKIPPED, text), Effect.WARN)
 
@@ -113,21 +113,21 @@ def test_findings_are_those_of_the_walk_then_of_the_rejected_then_of_the_skills(
         (RejectedCandidate("b", "b", "/skills/b", (judged("second"),)),),
         scan_findings=(judged("first"),),
     )
-    assert [one.finding.message for one in loaded.findings] == ["first", "second", "third"]
+    assert [judged.finding.message for judged in loaded.findings] == ["first", "second", "third"]
 
 
-def test_an_explanation_names_winner_shadowed_and_rejected_copies() -> None:
+def test_explanation_has_winner_shadowed_and_rejected() -> None:
     winner, loser, other = skill("pdf", "one"), skill("pdf", "two"), skill("xlsx")
-    lost = RejectedCandidate("pdf", "", "/skills/pdf", ())
+    rejected = RejectedCandidate("pdf", "", "/skills/pdf", ())
     shadowed = ShadowedSkill(loser, winner, "the first wins")
-    loaded = Catalog(LENIENT, (ROOT,), (winner, other), (lost,), (shadowed,))
-    told = loaded.explain("pdf")
-    assert (told.name, told.profile) == ("pdf", "lenient")
-    assert told.winners == (winner,)
-    assert told.shadowed == (shadowed,)
-    assert told.rejected == (lost,)
+    loaded = Catalog(LENIENT, (ROOT,), (winner, other), (rejected,), (shadowed,))
+    explanation = loaded.explain("pdf")
+    assert (explanation.name, explanation.profile) == ("pdf", "lenient")
+    assert explanation.winners == (winner,)
+    assert explanation.shadowed == (shadowed,)
+    assert explanation.rejected == (rejected,)
 
 
-def test_an_unknown_name_is_explained_by_nothing() -> None:
-    told = catalog(skill("pdf")).explain("absent")
-    assert told.winners + told.shadowed + told.rejected == ()
+def test_explanation_of_an_unknown_name_is_empty() -> None:
+    explanation = catalog(skill("pdf")).explain("absent")
+    assert explanation.winners + explanation.shadowed + explanation.rejected == ()

@@ -11,13 +11,13 @@ def paths_of(root: Path) -> list[str]:
     return assign_skill_paths(load(root, profile=SKILL_IMPORT))[0]
 
 
-def test_a_skill_stands_at_its_name(tmp_path: Path) -> None:
+def test_path_of_a_valid_name_is_the_name(tmp_path: Path) -> None:
     write_skill(tmp_path / "pdf")
     paths, findings = assign_skill_paths(load(tmp_path))
     assert (paths, findings) == (["pdf"], [])
 
 
-def test_the_second_of_a_name_stands_below_its_id(tmp_path: Path) -> None:
+def test_second_skill_of_a_name_has_its_id_in_the_path(tmp_path: Path) -> None:
     write_skill(tmp_path / "a", "pdf")
     write_skill(tmp_path / "b", "pdf")
     paths, findings = assign_skill_paths(load(tmp_path, profile=SKILL_IMPORT))
@@ -36,12 +36,12 @@ def test_the_second_of_a_name_stands_below_its_id(tmp_path: Path) -> None:
         ("é", "%C3%A9"),
     ],
 )
-def test_a_path_ends_in_the_name_whatever_that_is(tmp_path: Path, name: str, path: str) -> None:
+def test_path_ends_with_the_quoted_name(tmp_path: Path, name: str, path: str) -> None:
     write_skill(tmp_path / "a", f"'{name}'")
     assert paths_of(tmp_path) == [path.replace("/..", "/%2E%2E")]
 
 
-def test_no_path_is_used_twice(tmp_path: Path) -> None:
+def test_paths_are_unique(tmp_path: Path) -> None:
     for root in ("one", "two", "three"):
         write_skill(tmp_path / root / "a", "pdf")
     roots = [tmp_path / root for root in ("one", "two", "three")]

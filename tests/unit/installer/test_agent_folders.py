@@ -27,11 +27,7 @@ def in_home(*names: str) -> str:
     return str(Path(HOME, *names))
 
 
-def ids(agents: list[CodingAgent]) -> list[str]:
-    return [agent.id for agent in agents]
-
-
-def test_the_table_has_the_agents_that_people_use() -> None:
+def test_table_contains_the_common_agents() -> None:
     known = {"claude-code", "codex", "gemini-cli", "github-copilot", "cursor", "opencode", "amp"}
     assert known | {"goose", "windsurf", "universal"} <= set(AGENTS)
     assert len(AGENTS) >= 70
@@ -39,28 +35,26 @@ def test_the_table_has_the_agents_that_people_use() -> None:
 
 
 @ALL
-def test_an_agent_is_listed_under_its_own_plain_id(agent: CodingAgent) -> None:
+def test_agent_is_listed_under_its_id(agent: CodingAgent) -> None:
     assert AGENTS[agent.id] is agent
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", agent.id)
 
 
 @ALL
-def test_every_place_of_an_agent_is_a_plain_path_below_a_known_start(agent: CodingAgent) -> None:
+def test_agent_folders_are_safe_paths_below_a_known_base(agent: CodingAgent) -> None:
     RelativePath.parse(agent.project_folder)
-    for place in (agent.user_folder, *agent.markers, *agent.extra_read_folders):
-        start, _, rest = place.partition("/")
-        if start.startswith("$"):
-            assert start[1:] in VARIABLE_DEFAULTS
+    for folder in (agent.user_folder, *agent.markers, *agent.extra_read_folders):
+        base, _, rest = folder.partition("/")
+        if base.startswith("$"):
+            assert base[1:] in VARIABLE_DEFAULTS
         if rest:
-            RelativePath.parse(rest if start[0] in "~$" else place)
+            RelativePath.parse(rest if base[0] in "~$" else folder)
 
 
 @ALL
-def test_nobody_writes_into_the_former_folder(agent: CodingAgent) -> None:
-    assert LEGACY_UNIVERSAL_FOLDER not in (
-        agent.project_folder,
-        agent.user_folder.removeprefix("~/"),
-    )
+def test_legacy_folder_is_never_a_target(agent: CodingAgent) -> None:
+    folders = (agent.project_folder, agent.user_folder.removeprefix("~/"))
+    assert LEGACY_UNIVERSAL_FOLDER not in folders
 
 
 @pytest.mark.parametrize(
@@ -81,7 +75,7 @@ def test_nobody_writes_into_the_former_folder(agent: CodingAgent) -> None:
         ("openclaw", "skills", (".openclaw", "skills")),
     ],
 )
-def test_an_agent_finds_skills_where_its_makers_say(
+def test_agent_folders_match_the_documentation(
     name: str, project: str, user: tuple[str, ...]
 ) -> None:
     agent = find_agent(name)
@@ -91,7 +85,7 @@ def test_an_agent_finds_skills_where_its_makers_say(
 
 
 @pytest.mark.parametrize("name", ["eve", "promptscript"])
-def test_an_agent_may_have_no_place_for_its_users_skills(name: str) -> None:
+def test_agent_may_have_no_user_folder(name: str) -> None:
     assert resolve_user_folder(find_agent(name), HOME, {}) is None
 
 
@@ -105,20 +99,20 @@ def test_an_agent_may_have_no_place_for_its_users_skills(name: str) -> None:
         ("HERMES_HOME", "hermes-agent", ("skills",)),
     ],
 )
-def test_a_variable_moves_the_users_folder(
+def test_variable_changes_the_user_folder(
     variable: str, agent: str, below: tuple[str, ...]
 ) -> None:
-    found = resolve_user_folder(find_agent(agent), HOME, {variable: f" {ELSEWHERE} "})
-    assert found == str(Path(ELSEWHERE, *below))
+    folder = resolve_user_folder(find_agent(agent), HOME, {variable: f" {ELSEWHERE} "})
+    assert folder == str(Path(ELSEWHERE, *below))
 
 
 @pytest.mark.parametrize("value", ["", "  ", "relative", "../up", "~/x"])
-def test_a_variable_that_holds_no_whole_path_is_as_good_as_unset(value: str) -> None:
+def test_variable_without_an_absolute_path_is_ignored(value: str) -> None:
     codex = find_agent("codex")
     assert resolve_user_folder(codex, HOME, {"CODEX_HOME": value}) == in_home(".codex", "skills")
 
 
-def test_an_unknown_agent_is_refused_with_the_nearest_names() -> None:
+def test_unknown_agent_is_rejected_with_close_matches() -> None:
     with pytest.raises(UnknownAgent) as caught:
         find_agent("claude")
     assert caught.value.code == "not_found"
@@ -126,33 +120,32 @@ def test_an_unknown_agent_is_refused_with_the_nearest_names() -> None:
     assert "'claude-code'" in caught.value.hint
 
 
-def test_an_agent_that_resembles_none_is_refused_with_advice() -> None:
+def test_unknown_agent_without_close_matches_has_a_hint() -> None:
     with pytest.raises(UnknownAgent) as caught:
         find_agent("../../x")
     assert caught.value.close == ()
     assert "universal" in caught.value.hint
 
 
-def test_nobody_is_detected_in_empty_folders(tmp_path: Path) -> None:
+def test_no_agent_is_detected_in_empty_folders(tmp_path: Path) -> None:
     assert detect_agents(str(tmp_path), str(tmp_path), {}) == []
 
 
-def test_an_agent_is_detected_by_its_folder_at_home_or_in_the_project(tmp_path: Path) -> None:
+def test_agents_are_detected_by_home_and_project_folders(tmp_path: Path) -> None:
     home, project, config = tmp_path / "home", tmp_path / "project", tmp_path / "config"
     for folder in (home / ".cursor", project / ".goose", config / "opencode"):
         folder.mkdir(parents=True)
-    found = detect_agents(str(home), str(project), {"XDG_CONFIG_HOME": str(config)})
-    assert ids(found) == ["cursor", "goose", "opencode"]
+    agents = detect_agents(str(home), str(project), {"XDG_CONFIG_HOME": str(config)})
+    assert [agent.id for agent in agents] == ["cursor", "goose", "opencode"]
 
 
-def test_the_shared_folder_says_nothing_about_who_reads_it(tmp_path: Path) -> None:
+def test_universal_folder_does_not_detect_an_agent(tmp_path: Path) -> None:
     (tmp_path / ".agents" / "skills").mkdir(parents=True)
     assert detect_agents(str(tmp_path), str(tmp_path), {}) == []
 
 
-def test_the_former_folder_is_read() -> None:
-    found = resolve_read_folders(find_agent("universal"), HOME, ELSEWHERE, {})
-    assert found == [
+def test_legacy_folder_is_read() -> None:
+    assert resolve_read_folders(find_agent("universal"), HOME, ELSEWHERE, {}) == [
         str(Path(ELSEWHERE, ".agents", "skills")),
         in_home(".agents", "skills"),
         str(Path(ELSEWHERE, ".agent", "skills")),

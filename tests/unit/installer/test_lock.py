@@ -51,17 +51,12 @@ ENTRY = LockEntry(
 LOCK = Lock({KEY: ENTRY})
 
 
-def fields(lock: Lock = LOCK) -> dict[str, object]:
-    found: dict[str, object] = json.loads(render_lock(lock))
-    return found
-
-
 def with_entry(**changes: object) -> bytes:
-    """The lock with other values in its one entry; `None` leaves a field out."""
+    """Render the lock file with changes in its entry; `None` removes a field."""
     lock = json.loads(render_lock(LOCK))
     entry = {**lock["skills"][KEY], **changes}
-    kept = {name: value for name, value in entry.items() if value is not None}
-    return json.dumps({**lock, "skills": {KEY: kept}}).encode()
+    fields = {name: value for name, value in entry.items() if value is not None}
+    return json.dumps({**lock, "skills": {KEY: fields}}).encode()
 
 
 def with_key(key: str) -> bytes:
@@ -83,28 +78,28 @@ def problem_of(data: bytes) -> str:
     return caught.value.problem
 
 
-def test_a_lock_reads_as_it_was_written() -> None:
+def test_lock_file_round_trip() -> None:
     assert parse_lock(render_lock(LOCK)) == LOCK
 
 
-def test_a_lock_is_written_for_people_and_version_control() -> None:
+def test_lock_file_is_indented_and_not_escaped() -> None:
     text = render_lock(Lock({KEY: replace(ENTRY, source="./größe")})).decode()
     assert text.startswith('{\n  "skills": {\n    ".agents/skills/pdf": {\n      "commit": "')
     assert '"source": "./größe"' in text
     assert text.endswith('  "version": 1\n}\n')
 
 
-def test_the_same_entries_give_the_same_bytes_in_any_order() -> None:
+def test_order_of_entries_does_not_change_the_lock_file() -> None:
     other = replace(ENTRY, files=FILES[::-1])
-    forth = Lock({KEY: ENTRY, "a": ENTRY})
-    assert render_lock(forth) == render_lock(Lock({"a": other, KEY: other}))
+    expected = render_lock(Lock({KEY: ENTRY, "a": ENTRY}))
+    assert render_lock(Lock({"a": other, KEY: other})) == expected
 
 
-def test_fields_of_a_later_version_of_the_format_are_written_back() -> None:
+def test_unknown_fields_are_written_back() -> None:
     lock = json.loads(render_lock(LOCK))
     entry = lock["skills"][KEY]
-    for where in (lock, entry, entry["files"][0], entry["targets"][0]):
-        where["later"] = {"b": [1, None], "a": "x"}
+    for fields in (lock, entry, entry["files"][0], entry["targets"][0]):
+        fields["later"] = {"b": [1, None], "a": "x"}
     data = json.dumps(lock).encode()
     assert json.loads(render_lock(parse_lock(data))) == lock
 
@@ -113,106 +108,52 @@ def test_fields_of_a_later_version_of_the_format_are_written_back() -> None:
     ("data", "problem"),
     [
         (b"", "line 1 is not JSON"),
-        (b"<<<<<<< HEAD\n{}", "line 1 is not JSON"),
-        (b"[]", "it is not an object"),
-        (b"\xff{}", "it is not UTF-8"),
-        (b'{"version": 1}', "skills is missing"),
-        (b'{"skills": {}}', "version is missing"),
-        (b'{"version": true, "skills": {}}', "version is not a whole number"),
-        (b'{"version": 1.0, "skills": {}}', "version is not a whole number"),
-        (b'{"version": 0, "skills": {}}', "its version is 0, not 1"),
-        (b'{"version": 1, "skills": []}', "skills is not an object"),
-        (b'{"version": 1, "skills": {}, "skills": {}}', "'skills' stands there twice"),
-        (b'{"version": 1, "skills": {"a": []}}', "skills['a'] is not an object"),
-        (b'{"version": 1, "skills": {}, "x": NaN}', "NaN is not JSON"),
-        (b'{"version": 1, "skills": {}, "x": "\\ud800"}', "it is not UTF-8"),
-        (b'{"version": 1, "skills": {}, "x": 1e999}', "it nests too deeply, or holds numbers"),
-        (b"[" * 100_000, "it nests too deeply, or holds numbers"),
-        (b'{"version": ' + b"1" * 5000 + b"}", "it nests too deeply, or holds numbers"),
-        (b" " * (MAX_LOCK_SIZE + 1), "it is larger than"),
-    ],
-    ids=lambda value: value[:30] if isinstance(value, str) else "",
-)
-def test_a_lock_of_another_shape_is_refused(data: bytes, problem: str) -> None:
-    assert problem_of(data).startswith(problem)
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"source": None}, ".source is missing"),
-        ({"source": 7}, ".source is not text"),
-        ({"source": "--upload-pack=x"}, ".source names no source"),
-        ({"source": "ext::sh -c x"}, ".source names no source"),
-        ({"source": "https://user:secret@example.org/a/b.git"}, ".source names no source"),
-        ({"path": "../x"}, ".path is no path"),
-        ({"path": "a/./b"}, ".path is not written in its shortest form"),
-        ({"commit": "main"}, ".commit is not of its form: 'main'"),
-        ({"commit": "C" * 40}, ".commit is not of its form"),
-        ({"digest": "a" * 64}, ".digest is not of its form"),
-        ({"digest": f"sha256:{'0' * 64}"}, ".digest is not that of its files"),
-        ({"pinned": 1}, ".pinned is neither true nor false"),
-        ({"files": {}}, ".files is not a list"),
-        ({"files": ["SKILL.md"]}, ".files[0] is not an object"),
-        ({"targets": [{"path": "/etc", "kind": "copy"}]}, ".targets[0].path is no path"),
-        ({"targets": [{"path": "x", "kind": "mount"}]}, ".targets[0].kind is none of copy, link"),
-        ({"targets": [{"path": KEY, "kind": "copy"}]}, ".targets names one place twice"),
+        (b"        ({"path": "../../.bashrc"}, "path is not a valid path: it leaves its folder"),
+        ({"path": "C:\\x"}, "path is not a valid path"),
+        ({"path": "a\x1b[31m"}, "path is not a valid path: it contains control characters"),
+        ({"sha256": "g" * 64}, "sha256 is malformed"),
+        ({"size": -1}, "size is not a non-negative integer"),
+        ({"size": True}, "size is not a non-negative integer"),
+        ({"mode": "104755"}, "mode is not one of 100644, 100755"),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_wrong_field_is_refused_by_its_name(changes: Mapping[str, object], problem: str) -> None:
-    assert problem_of(with_entry(**changes)).startswith(f"skills['{KEY}']{problem}")
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"path": "../../.bashrc"}, "path is no path to write to: it leaves its folder"),
-        ({"path": "C:\\x"}, "path is no path to write to"),
-        ({"path": "a\x1b[31m"}, "path is no path to write to: it contains control characters"),
-        ({"sha256": "g" * 64}, "sha256 is not of its form"),
-        ({"size": -1}, "size is not a whole number"),
-        ({"size": True}, "size is not a whole number"),
-        ({"mode": "104755"}, "mode is none of 100644, 100755"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_a_wrong_file_is_refused_by_its_place(changes: Mapping[str, object], problem: str) -> None:
+def test_invalid_file_is_rejected_by_index(changes: Mapping[str, object], problem: str) -> None:
     assert f".files[0].{problem}" in problem_of(with_file(**changes))
 
 
 @pytest.mark.parametrize("key", ["../x", "/etc/x", "~/x", "", "a//b", "x" * 2000, "a\nb"])
-def test_a_key_that_leaves_its_root_is_refused(key: str) -> None:
-    assert "is no path to write to" in problem_of(with_key(key))
+def test_key_outside_the_root_is_rejected(key: str) -> None:
+    assert "is not a valid path" in problem_of(with_key(key))
 
 
-def test_a_lock_of_a_newer_skillhall_is_refused_with_advice() -> None:
-    with pytest.raises(LockInvalid, match="its version is 2, not 1") as caught:
+def test_newer_lock_file_version_is_rejected_with_a_hint() -> None:
+    with pytest.raises(LockInvalid, match="version is 2, not 1") as caught:
         parse_lock(b'{"version": 2, "entries": []}')
     assert "update" in caught.value.hint
 
 
 VALUES: list[object] = [None, True, 1, -1, 1.5, "", "a/b", "../x", [], {}, [[]], [{}]]
-SOME = st.sampled_from(VALUES)
+ANY_VALUE = st.sampled_from(VALUES)
 NAMES = st.sampled_from(["source", "path", "commit", "files", "targets", "pinned"])
 
 
-@given(SOME, st.dictionaries(NAMES, SOME, max_size=4), st.binary(max_size=20))
-def test_a_spoilt_lock_is_refused_and_nothing_worse(
+@given(ANY_VALUE, st.dictionaries(NAMES, ANY_VALUE, max_size=4), st.binary(max_size=20))
+def test_corrupt_lock_file_only_raises_lock_invalid(
     version: object, changes: dict[str, object], data: bytes
 ) -> None:
-    spoilt = json.dumps({"version": version, "skills": {"a": changes}}).encode()
-    for one in (data, spoilt, with_entry(**{**changes, "digest": 7})):
+    corrupt = json.dumps({"version": version, "skills": {"a": changes}}).encode()
+    for content in (data, corrupt, with_entry(**{**changes, "digest": 7})):
         with pytest.raises(LockInvalid):
-            parse_lock(one)
+            parse_lock(content)
 
 
-def test_a_missing_lock_is_empty(tmp_path: Path) -> None:
+def test_missing_lock_file_is_empty(tmp_path: Path) -> None:
     assert read_lock(str(tmp_path)) == Lock()
     assert read_lock(str(tmp_path / "missing"), USER_LOCK) == Lock()
 
 
-def test_a_lock_behind_a_link_is_refused(tmp_path: Path) -> None:
+def test_lock_file_behind_a_link_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_bytes(render_lock(LOCK))
     (tmp_path / PROJECT_LOCK).symlink_to("elsewhere")
     with pytest.raises(LockInvalid, match="not a regular file"):
@@ -221,14 +162,14 @@ def test_a_lock_behind_a_link_is_refused(tmp_path: Path) -> None:
         edit.entries[KEY] = ENTRY
 
 
-def test_a_lock_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+def test_large_lock_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / PROJECT_LOCK).touch()
     os.truncate(tmp_path / PROJECT_LOCK, MAX_LOCK_SIZE + 1)
     with pytest.raises(LockInvalid, match="larger than"):
         read_lock(str(tmp_path))
 
 
-def test_an_edit_is_written_when_its_block_ends(tmp_path: Path) -> None:
+def test_edit_is_saved_when_the_block_ends(tmp_path: Path) -> None:
     folder = get_user_lock_folder(str(tmp_path))
     with edit_lock(folder, USER_LOCK) as edit:
         edit.entries[KEY] = ENTRY
@@ -239,17 +180,17 @@ def test_an_edit_is_written_when_its_block_ends(tmp_path: Path) -> None:
     assert read_lock(folder, USER_LOCK) == Lock()
 
 
-def test_an_edit_keeps_what_it_does_not_know(tmp_path: Path) -> None:
-    lock = {**fields(), "later": 1}
+def test_edit_preserves_unknown_fields(tmp_path: Path) -> None:
+    lock = {**json.loads(render_lock(LOCK)), "later": 1}
     (tmp_path / PROJECT_LOCK).write_text(json.dumps(lock), encoding="utf-8")
     with edit_lock(str(tmp_path)) as edit:
         edit.entries["a"] = ENTRY
     assert read_lock(str(tmp_path)) == Lock({KEY: ENTRY, "a": ENTRY}, {"later": 1})
 
 
-def test_a_block_that_changes_nothing_leaves_the_file_alone(tmp_path: Path) -> None:
+def test_edit_without_changes_does_not_write(tmp_path: Path) -> None:
     file = tmp_path / PROJECT_LOCK
-    file.write_bytes(json.dumps(fields()).encode())
+    file.write_bytes(json.dumps(json.loads(render_lock(LOCK))).encode())
     before = file.read_bytes(), file.stat().st_ino
     with edit_lock(str(tmp_path)) as edit:
         edit.entries[KEY] = ENTRY
@@ -257,7 +198,7 @@ def test_a_block_that_changes_nothing_leaves_the_file_alone(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
-def test_a_lock_that_nobody_else_may_read_stays_so(tmp_path: Path) -> None:
+def test_edit_preserves_the_file_mode(tmp_path: Path) -> None:
     file = tmp_path / PROJECT_LOCK
     file.write_bytes(render_lock(LOCK))
     file.chmod(0o600)
@@ -271,19 +212,19 @@ def change_and_fail(edit: LockEdit) -> None:
     raise ZeroDivisionError
 
 
-def test_a_block_that_fails_writes_nothing(tmp_path: Path) -> None:
+def test_edit_that_raises_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), edit_lock(str(tmp_path)) as edit:
         change_and_fail(edit)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+def test_invalid_entry_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(LockInvalid, match="leaves its folder"), edit_lock(str(tmp_path)) as e:
         e.entries["../x"] = ENTRY
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_lock_of_a_bundle_has_its_files_and_its_digest(tmp_path: Path) -> None:
+def test_locked_files_of_a_bundle_have_its_digest(tmp_path: Path) -> None:
     skill = make_skill(
         tmp_path, "pdf", files={"scripts/run.sh": b"#!/bin/sh\n", "a-b": b"", "a": b""}
     )
@@ -297,7 +238,7 @@ def test_the_lock_of_a_bundle_has_its_files_and_its_digest(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "portable"),
     [
         ("acme/skills/pdf@v1", "acme/skills/pdf@v1"),
         ("python:acme", "python:acme"),
@@ -314,14 +255,14 @@ def test_the_lock_of_a_bundle_has_its_files_and_its_digest(tmp_path: Path) -> No
     ],
 )
 @pytest.mark.skipif(os.name != "posix", reason="paths of other systems begin otherwise")
-def test_a_local_source_is_told_from_the_lock_where_that_helps(text: str, kept: str) -> None:
+def test_local_source_is_relative_to_the_lock_file_if_possible(text: str, portable: str) -> None:
     root = "/home/ada/project"
-    found = to_portable_source(parse_source_ref(text), root, f"{root}/docs")
-    assert found == kept
-    assert parse_source_ref(found).text == found
+    source = to_portable_source(parse_source_ref(text), root, f"{root}/docs")
+    assert source == portable
+    assert parse_source_ref(source).text == source
 
 
-def test_clearing_up_after_a_killed_process_spares_the_lock(tmp_path: Path) -> None:
+def test_recovery_keeps_the_lock_file(tmp_path: Path) -> None:
     with edit_lock(str(tmp_path), USER_LOCK) as edit:
         edit.entries[KEY] = ENTRY
     (tmp_path / ".skillhall-0123456789abcdef").write_bytes(b"half")

@@ -28,12 +28,10 @@ TREES = [
 
 
 @pytest.mark.parametrize("files", TREES, ids=",".join)
-def test_a_folder_has_the_id_that_git_gives_it(
-    files: dict[str, HashedFile], tmp_path: Path
-) -> None:
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
-        return done.stdout.decode().strip()
+def test_git_tree_id_equals_that_of_git(files: dict[str, HashedFile], tmp_path: Path) -> None:
+    def git(*args: str) -> str:
+        result = subprocess.run(["git", *args], cwd=tmp_path, check=True, capture_output=True)
+        return result.stdout.decode().strip()
 
     for path, content in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -44,8 +42,8 @@ def test_a_folder_has_the_id_that_git_gives_it(
     assert compute_git_tree_id(files) == git("write-tree")
 
 
-def test_files_are_hashed_in_the_order_of_javascript() -> None:
-    # As `sort((a, b) => a.localeCompare(b))` puts them.
+def test_npx_hash_uses_the_order_of_javascript() -> None:
+    # The order of `sort((a, b) => a.localeCompare(b))`.
     names = ["_a", "-a", ".a", "a", "A", "a b", "a_b", "a-b", "a.md", "a/b", "a/B", "A/b", "a1"]
     names += ["a10", "a2", "ab", "aB", "Ab", "AB", "ab.md", "b", "B", "references/a.md"]
     names += ["Scripts/run", "scripts/run.py", "SKILL.md", "skill.txt"]
@@ -53,18 +51,18 @@ def test_files_are_hashed_in_the_order_of_javascript() -> None:
     assert compute_npx_hash(dict.fromkeys(sorted(names), b"\n")) == expected
 
 
-def test_what_belongs_to_git_and_npm_does_not_count() -> None:
+def test_git_and_npm_folders_are_not_hashed() -> None:
     files = {"SKILL.md": b"x", "node_modules": b"a file", "lib/.git": b"a file"}
-    litter = {".git/HEAD": b"", "node_modules/a/b": b"", "lib/node_modules/c": b""}
-    assert compute_npx_hash({**files, **litter}) == compute_npx_hash(files)
+    ignored = {".git/HEAD": b"", "node_modules/a/b": b"", "lib/node_modules/c": b""}
+    assert compute_npx_hash({**files, **ignored}) == compute_npx_hash(files)
     assert compute_npx_hash(files) != compute_npx_hash({"SKILL.md": b"x"})
 
 
-def test_only_ascii_paths_can_be_compared() -> None:
+def test_only_ascii_paths_have_a_portable_order() -> None:
     assert has_portable_order({"SKILL.md": b"", "a b/c": b""})
     assert not has_portable_order({"SKILL.md": b"", "größe.md": b""})
 
 
 @given(st.dictionaries(st.text("ab/é😀", min_size=1), st.binary(max_size=3)))
-def test_the_hash_does_not_depend_on_the_order_of_the_files(files: dict[str, bytes]) -> None:
+def test_npx_hash_does_not_depend_on_file_order(files: dict[str, bytes]) -> None:
     assert compute_npx_hash(files) == compute_npx_hash(dict(reversed(files.items())))

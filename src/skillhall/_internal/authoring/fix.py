@@ -1,4 +1,4 @@
-"""Fixing skills: what is safe to mend, and only if the profile is happier afterwards."""
+"""Automatic fixes of SKILL.md files, applied only if they reduce the findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class WriteMode(Enum):
-    """Whether a fix reaches the disk."""
+    """Whether fixes are written to disk."""
 
     WRITE = "write"
     DRY_RUN = "show only"
@@ -38,7 +38,7 @@ class WriteMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """One SKILL.md that was mended, or would be."""
+    """One SKILL.md that was fixed, or would be."""
 
     path: str
     changes: tuple[str, ...]
@@ -49,13 +49,13 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class FixReport:
-    """What was mended, in path order."""
+    """Fixed files, in path order."""
 
     results: tuple[FixResult, ...]
 
 
 class _Severity(NamedTuple):
-    """How bad a file is: what rejects counts before what warns, that before everything else."""
+    """Findings of a file by effect; compares in field order."""
 
     rejections: int
     warnings: int
@@ -68,14 +68,14 @@ def fix(
     settings: Settings,
     write_mode: WriteMode = WriteMode.WRITE,
 ) -> FixReport:
-    """Mend what is safe to mend below `paths`; a file that does not get better stays as it is.
+    """Apply safe fixes below `paths`; files that would not improve are left unchanged.
 
-    Raises: SkillFileNotFound if a path leads nowhere.
+    Raises: SkillFileNotFound if a path does not exist.
     """
-    # Links may be followed to read what is outside of the paths, never to write there.
+    # Links may be followed to read files outside of the paths, never to write there.
     report = validate(paths, profile, settings._replace(follow_links=False))
-    found = (_fix_file(result, profile, write_mode) for result in report.results)
-    return FixReport(tuple(one for one in found if one is not None))
+    results = (_fix_file(result, profile, write_mode) for result in report.results)
+    return FixReport(tuple(result for result in results if result is not None))
 
 
 def _fix_file(
@@ -85,21 +85,20 @@ def _fix_file(
     if not result.findings or not is_skill_md(location.name):
         return None
     try:
-        place = FolderHandle(str(location.parent))
-        data = read_file_at(place, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
+        folder = FolderHandle(str(location.parent))
+        data = read_file_at(folder, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
     except SkillhallError:
         return None
-    mended, changes = autofix(data, location.parent.name)
-    if _measure_severity(mended, location.with_name(SKILL_MD), profile) >= _measure_severity(
-        data, location, profile
-    ):
+    fixed, changes = autofix(data, location.parent.name)
+    before = _measure_severity(data, location, profile)
+    if _measure_severity(fixed, location.with_name(SKILL_MD), profile) >= before:
         return None
     if location.name != SKILL_MD:
         changes = (*changes, f"renamed {location.name!r} to {SKILL_MD!r}")
-    diff = _format_diff(data, mended, location)
+    diff = _format_diff(data, fixed, location)
     if write_mode is WriteMode.DRY_RUN:
         return FixResult(result.location, changes, diff, written=False)
-    problem = _write_fix(location, data, mended)
+    problem = _write_fix(location, data, fixed)
     return FixResult(result.location, changes, diff, not problem, problem)
 
 
@@ -109,12 +108,12 @@ def _measure_severity(data: bytes, location: Path, profile: Profile) -> _Severit
     )
     if location.name != SKILL_MD:
         findings.append(Finding(Code.CASE_VARIANT, location.name))
-    effects = [profile.load_policy.get_effect(found.code) for found in findings]
+    effects = [profile.load_policy.get_effect(finding.code) for finding in findings]
     return _Severity(effects.count(Effect.REJECT), effects.count(Effect.WARN), len(effects))
 
 
 def _write_fix(location: Path, before: bytes, after: bytes) -> str:
-    """Write the mended file; what kept it from being written, or ""."""
+    """Write the fixed file; return the problem, or "" on success."""
     folder = str(location.parent)
     try:
         if after != before:
@@ -122,7 +121,7 @@ def _write_fix(location: Path, before: bytes, after: bytes) -> str:
         if location.name != SKILL_MD:
             rename_file(folder, location.name, SKILL_MD)
     except OSError as error:
-        return f"it cannot be written: {format_os_error(error)}"
+        return f"cannot be written: {format_os_error(error)}"
     except SkillhallError as error:
         return str(error)
     return ""
@@ -136,7 +135,7 @@ def _format_diff(before: bytes, after: bytes, location: Path) -> str:
 
 
 def _split_lines(data: bytes) -> list[str]:
-    # Only a newline ends a line for `patch`; `splitlines` knows a dozen more.
+    # For `patch`, only "\n" ends a line; `splitlines` also splits at a dozen other characters.
     *lines, last = data.decode("utf-8", "surrogateescape").split("\n")
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 

@@ -1,4 +1,4 @@
-"""Scanning: what is risky in the skills below some paths, the gravest first."""
+"""Risk scan of the skills below some paths."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.settings import Settings
 
-# Agents leave hidden files alone; whoever looks for risks does not.
+# Agents ignore hidden files, but a skill can run them.
 _ALL_FILES_PROFILE = LENIENT._replace(
     scan_policy=LENIENT.scan_policy._replace(include_hidden_files=True)
 )
-# What kept the walk from a folder or a SKILL.md.
+# Findings about folders and SKILL.md files that could not be read.
 _UNSCANNED_CODES = frozenset(
     {
         Code.NO_SKILL_MD,
@@ -41,16 +41,16 @@ _UNSCANNED_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """A finding of the scan, how much it matters, and the id it can be dismissed by."""
+    """Finding of the risk scan, with its tier and the id to dismiss it."""
 
-    id: str  # the same on every machine, for the same content of the same file of a skill
+    id: str  # depends only on the path in the skill and the content, not on the machine
     tier: Tier
     judged: JudgedFinding
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedSkill:
-    """One skill, and what is risky in it."""
+    """One skill and its risks."""
 
     path: str
     name: str
@@ -59,20 +59,20 @@ class ScannedSkill:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """The skills in path order, and why some could not be read whole."""
+    """Scanned skills in path order, and findings about unreadable ones."""
 
     skills: tuple[ScannedSkill, ...]
     unscanned: tuple[JudgedFinding, ...]
 
     @property
     def risks(self) -> tuple[Risk, ...]:
-        """The risks of all skills, the gravest first."""
-        every = [risk for skill in self.skills for risk in skill.risks]
-        return tuple(risk for tier in Tier for risk in every if risk.tier is tier)
+        """The risks of all skills, highest tier first."""
+        risks = [risk for skill in self.skills for risk in skill.risks]
+        return tuple(risk for tier in Tier for risk in risks if risk.tier is tier)
 
     @property
     def is_clean(self) -> bool:
-        """Whether everything was read, and nothing in it is more than information."""
+        """Whether everything was read and no risk is above the info tier."""
         return not self.unscanned and all(risk.tier is Tier.INFO for risk in self.risks)
 
 
@@ -83,19 +83,21 @@ def scan(
     *,
     depth: int | None = None,
 ) -> ScanReport:
-    """What is risky in the skills below `paths`, or where agents keep skills.
+    """Scan the skills below `paths`, or in the default folders if there are no paths.
 
-    `depth` is how many levels below each path are searched.
-    Raises: SkillFileNotFound if a path leads nowhere, ValueError.
+    `depth` limits the levels below each path.
+    Raises: SkillFileNotFound if a path does not exist, ValueError.
     """
     report = validate(paths, _ALL_FILES_PROFILE, settings, progress, depth=depth)
-    unread = dict.fromkeys(one for one in report.findings if one.finding.code in _UNSCANNED_CODES)
-    return ScanReport(tuple(map(_build_scanned_skill, report.results)), tuple(unread))
+    unscanned = (judged for judged in report.findings if judged.finding.code in _UNSCANNED_CODES)
+    skills = tuple(map(_build_scanned_skill, report.results))
+    return ScanReport(skills, tuple(dict.fromkeys(unscanned)))
 
 
 def _build_scanned_skill(result: ValidationResult) -> ScannedSkill:
-    risks = (_build_risk(one, result) for one in result.findings if one.finding.code in TIERS)
-    return ScannedSkill(result.path, result.name, tuple(risks))
+    risky = (judged for judged in result.findings if judged.finding.code in TIERS)
+    risks = tuple(_build_risk(judged, result) for judged in risky)
+    return ScannedSkill(result.path, result.name, risks)
 
 
 def _build_risk(judged: JudgedFinding, result: ValidationResult) -> Risk:
@@ -104,7 +106,6 @@ def _build_risk(judged: JudgedFinding, result: ValidationResult) -> Risk:
 
 
 def _get_relative_path(path: str, result: ValidationResult) -> str:
-    """The path inside the skill, as the scan itself gave it."""
     is_flat = result.path == result.location
     inside = Path(path).relative_to(Path(result.path).parent if is_flat else result.path)
     return "" if inside == Path() else inside.as_posix()

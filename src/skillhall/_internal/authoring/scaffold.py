@@ -1,4 +1,4 @@
-"""Creating a skill: a folder with a SKILL.md that follows the specification."""
+"""Creation of new skills that follow the specification."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_DESCRIPTION = "Does one thing well. Use when the user asks for that thin
 _BODY_TEMPLATE = """
 # {title}
 
-Say what to do, step by step. Keep it short: details go into files beside this one, which an
+Say what to do, step by step. Keep it short: put details into files next to this one, which an
 agent reads when it needs them.
 
 ## Steps
@@ -35,7 +35,7 @@ Show one request and the answer you want.
 
 @dataclass(frozen=True, slots=True)
 class CreatedSkill:
-    """A skill that was just made."""
+    """A newly created skill."""
 
     name: str
     path: str
@@ -45,15 +45,14 @@ class CreatedSkill:
 def create_skill(
     directory: str, name: str, description: str = DEFAULT_DESCRIPTION, body: str | None = None
 ) -> CreatedSkill:
-    """Make the skill `name` in `directory`, which is made too if it is missing.
+    """Create the skill `name` in `directory`, which is created if missing.
 
     Raises: SkillRejected with a suggestion if the name or description is not allowed, Conflict if
-    something of that name is there, OSError if it cannot be written.
+    the folder exists, OSError if it cannot be written.
     """
-    text = (
-        _BODY_TEMPLATE.format(title=name.replace("-", " ").capitalize()) if body is None else body
-    )
-    data = build_skill_md(name, description, text)
+    if body is None:
+        body = _BODY_TEMPLATE.format(title=name.replace("-", " ").capitalize())
+    data = build_skill_md(name, description, body)
     _check_skill_md(data, name)
     parent = Path(directory)
     parent.mkdir(parents=True, exist_ok=True)
@@ -65,23 +64,25 @@ def create_skill(
 
 
 def build_skill_md(name: str, description: str, body: str) -> bytes:
-    """A SKILL.md that reads back as these three. Raises: SkillRejected."""
+    """Build a SKILL.md from name, description and body. Raises: SkillRejected."""
     try:
         document = Document(b"---\n---\n").with_field("name", name)
         return document.with_field("description", description).with_body(body).data
-    except EditRefused as refusal:
-        raise SkillRejected(name, [str(refusal)]) from None
+    except EditRefused as error:
+        raise SkillRejected(name, [str(error)]) from None
 
 
 def _check_skill_md(data: bytes, name: str) -> None:
     findings = parse_skill(data, name).findings
     judged = SPECIFICATION.load_policy.judge(findings)
-    reasons = [one.finding for one in judged if one.effect is Effect.REJECT]
-    if not reasons:
+    rejecting = [j.finding for j in judged if j.effect is Effect.REJECT]
+    if not rejecting:
         return
-    error = SkillRejected(name or "the new skill", (found.message for found in reasons))
-    about_name = any(found.code.startswith("name-") for found in reasons)
-    error.hint = f"a name that works: {suggest_name(name)!r}" if about_name else reasons[0].hint
-    if any(found.code is Code.NAME_CHARACTERS for found in reasons) and "/" in name:
+    error = SkillRejected(name or "the new skill", (finding.message for finding in rejecting))
+    is_name_invalid = any(finding.code.startswith("name-") for finding in rejecting)
+    error.hint = (
+        f"a name that works: {suggest_name(name)!r}" if is_name_invalid else rejecting[0].hint
+    )
+    if any(finding.code is Code.NAME_CHARACTERS for finding in rejecting) and "/" in name:
         error.hint = "--dir names the folder, NAME only the skill"
     raise error

@@ -1,7 +1,8 @@
-"""Validating: every skill below some paths, read whole, with every finding about it."""
+"""Validation of complete skills below some paths, with all findings."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,10 +36,10 @@ _UNREAD_SKILL = ParsedSkill(EMPTY_FRONTMATTER, "", ())
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """One candidate: where it stands, whether the profile takes it, and every finding about it."""
+    """One candidate, whether the profile accepts it, and all its findings."""
 
     path: str  # the folder; the file itself for a flat file
-    location: str  # the SKILL.md, where there is one
+    location: str  # the SKILL.md, if there is one
     name: str
     accepted: bool
     findings: tuple[JudgedFinding, ...]
@@ -46,7 +47,7 @@ class ValidationResult:
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """The results in path order, and what the walk noticed beside them."""
+    """Results in path order, and findings of the scan that concern no candidate."""
 
     profile: str
     results: tuple[ValidationResult, ...]
@@ -55,18 +56,18 @@ class ValidationReport:
     @property
     def accepted(self) -> bool:
         """Whether nothing was rejected."""
-        rejecting = any(note.effect is Effect.REJECT for note in self.scan_findings)
-        return not rejecting and all(result.accepted for result in self.results)
+        is_rejected = any(judged.effect is Effect.REJECT for judged in self.scan_findings)
+        return not is_rejected and all(result.accepted for result in self.results)
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """Everything that was noticed: about the walk, then result by result."""
-        return (*self.scan_findings, *(one for result in self.results for one in result.findings))
+        """All findings: of the scan, then of each result."""
+        return (*self.scan_findings, *(j for result in self.results for j in result.findings))
 
 
 @dataclass(frozen=True, slots=True)
 class SkillExamination:
-    """A skill read whole."""
+    """A completely read skill: SKILL.md, files and findings."""
 
     parsed: ParsedSkill
     bundle: Bundle
@@ -74,7 +75,7 @@ class SkillExamination:
 
 
 class _CandidateLocation(NamedTuple):
-    """Where a candidate stands, and what the catalog said about it."""
+    """Location of a candidate, and its findings in the catalog."""
 
     folder_handle: FolderHandle
     file: str
@@ -95,45 +96,56 @@ def validate(
     *,
     depth: int | None = None,
 ) -> ValidationReport:
-    """What the profile makes of each candidate below `paths`, or below its own folders.
+    """Validate each candidate below `paths`, or in the folders of the profile.
 
-    A path may be a SKILL.md, a skill's folder, or a folder of skills. `depth` is how many levels
-    below it are searched. Raises: SkillFileNotFound if a path leads nowhere, ValueError.
+    A path may be a SKILL.md, a skill's folder, or a folder of skills. `depth` limits the levels
+    below it. Raises: SkillFileNotFound if a path does not exist, ValueError.
     """
     base, follow = settings.working_directory, settings.follow_links
-    chosen = profile.with_depth(depth)
-    chosen = chosen._replace(scan_policy=chosen.validation_scan_policy or chosen.scan_policy)
+    scan_profile = profile.with_depth(depth)
+    scan_policy = scan_profile.validation_scan_policy or scan_profile.scan_policy
     load = partial(_load_catalog, settings=settings, progress=progress)
     if not paths:
+        scan_profile = scan_profile._replace(scan_policy=scan_policy)
         roots = [
             Root.resolve(path, base, label, is_required=False, follow_links=follow)
             for path, label in profile.roots
         ]
-        catalog = load(roots, chosen)
-        return ValidationReport(
-            profile.name, tuple(_build_results(catalog, chosen)), catalog.scan_findings
-        )
-    wanted = list(dict.fromkeys(_resolve_existing(path, base) for path in paths))
-    # Whoever names a folder means it, even where the profile looks only at what is inside.
-    chosen = chosen._replace(scan_policy=chosen.scan_policy._replace(include_root=True))
-    folders = dict.fromkeys(path if path.is_dir() else path.parent for path in wanted)
-    # Each folder alone: they are places to check here, not an order of precedence.
-    catalogs = [load([Root(str(one), follow_links=follow)], chosen) for one in folders]
-    notes = tuple(dict.fromkeys(note for catalog in catalogs for note in catalog.scan_findings))
-    asked = frozenset(map(str, wanted))
-    found = {
+        catalog = load(roots, scan_profile)
+        results = _build_results(catalog, scan_profile)
+        return ValidationReport(profile.name, tuple(results), catalog.scan_findings)
+    requested = list(dict.fromkeys(_resolve_existing(path, base) for path in paths))
+    # A folder that the user names may be a skill itself, even if the profile scans only below it.
+    scan_profile = scan_profile._replace(scan_policy=scan_policy._replace(include_root=True))
+    folders = dict.fromkeys(path if path.is_dir() else path.parent for path in requested)
+    # One catalog per folder: precedence between the folders must not hide skills.
+    catalogs = [load([Root(str(folder), follow_links=follow)], scan_profile) for folder in folders]
+    scan_findings = tuple(dict.fromkeys(j for catalog in catalogs for j in catalog.scan_findings))
+    requested_paths = frozenset(map(str, requested))
+    by_location = {
         result.location: result
         for catalog in catalogs
-        for result in _build_results(catalog, chosen)
-        if _match_requested_paths(result, asked)
+        for result in _build_results(catalog, scan_profile)
+        if _match_requested_paths(result, requested_paths)
     }
-    documents = [one for one in found.values() if _is_document(one) and one.path not in asked]
-    notes = (*notes, *profile.load_policy.judge(_build_skipped_finding(one) for one in documents))
-    answered = {path for result in found.values() for path in _match_requested_paths(result, asked)}
-    missed = [_build_missing_result(path, notes) for path in wanted if str(path) not in answered]
-    kept = [one for one in found.values() if one not in documents]
-    results = sorted((*kept, *missed), key=_get_path)
-    return ValidationReport(profile.name, tuple(results), notes)
+    documents = [
+        result
+        for result in by_location.values()
+        if _is_document(result) and result.path not in requested_paths
+    ]
+    skipped = profile.load_policy.judge(map(_build_skipped_finding, documents))
+    scan_findings = (*scan_findings, *skipped)
+    matched = {
+        path
+        for result in by_location.values()
+        for path in _match_requested_paths(result, requested_paths)
+    }
+    missing = [
+        _build_missing_result(path, scan_findings) for path in requested if str(path) not in matched
+    ]
+    skills = [result for result in by_location.values() if result not in documents]
+    results = sorted((*skills, *missing), key=_get_path)
+    return ValidationReport(profile.name, tuple(results), scan_findings)
 
 
 def _load_catalog(
@@ -142,56 +154,56 @@ def _load_catalog(
     settings: Settings,
     progress: Callable[[int], None] | None,
 ) -> Catalog:
-    """The catalog to check. The index learns of unreadable bodies, so that `list` agrees."""
     if not settings.use_head_cache:
         return load_roots(roots, profile, None, progress)
-    index = HeadCache(settings.cache_directory)
-    return load_roots(roots, profile, index, progress, with_bodies=True)
+    # The head cache remembers bodies that are not text, so that `list` rejects them too.
+    head_cache = HeadCache(settings.cache_directory)
+    return load_roots(roots, profile, head_cache, progress, with_bodies=True)
 
 
 def _is_document(result: ValidationResult) -> bool:
-    """Whether it is a README.md or the like: a file next to skills that is not meant as one."""
+    """Whether a flat file is a README.md or the like, not meant as a skill."""
     is_flat, name = result.path == result.location, Path(result.path).stem
-    has_none = any(one.finding.code is Code.NO_FRONTMATTER for one in result.findings)
+    has_none = any(judged.finding.code is Code.NO_FRONTMATTER for judged in result.findings)
     return is_flat and has_none and (name.isupper() or name.upper() in _DOCUMENT_NAMES)
 
 
 def _build_skipped_finding(result: ValidationResult) -> Finding:
-    message = "passed over: a document without frontmatter"
+    message = "skipped: a document without frontmatter"
     return Finding(Code.SKIPPED, message, path=result.path)
 
 
 def examine_skill(skill: Skill, profile: Profile) -> SkillExamination:
-    """A skill of a catalog, read whole, with every finding, accepted ones included."""
-    spot = _CandidateLocation(
-        skill.folder_handle, skill.file, skill.location, skill.name, skill.findings
-    )
-    return _examine_candidate(spot, profile)
+    """Read a skill of a catalog completely; findings include accepted ones."""
+    return _examine_candidate(_locate_skill(skill), profile)
 
 
 def _resolve_existing(path: str, base: str) -> Path:
-    found = Path(Root.resolve(path, base).path)
+    resolved = Path(Root.resolve(path, base).path)
     try:
-        found.lstat()
+        resolved.lstat()
     except (OSError, ValueError):
         raise SkillFileNotFound(path) from None
-    return found
+    return resolved
 
 
 def _match_requested_paths(result: ValidationResult, requested_paths: frozenset[str]) -> set[str]:
-    """The paths that ask for a result: a folder for all it holds, a SKILL.md for itself."""
-    above = {result.location, result.path, *map(str, Path(result.path).parents)}
-    return above & requested_paths
+    """Return the requested paths that include a result: its file or a parent."""
+    paths = {result.location, result.path, *map(str, Path(result.path).parents)}
+    return paths & requested_paths
 
 
-def _build_missing_result(path: Path, notes: Iterable[JudgedFinding]) -> ValidationResult:
-    """The result for a path that gave no candidate: it was named by mistake, or is broken."""
-    about = (note for note in notes if note.finding.path == str(path))
-    reasons = tuple(note for note in about if note.finding.code is not Code.BOUND_REACHED)
+def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) -> ValidationResult:
+    """Build the result for a requested path without a candidate."""
+    reasons = tuple(
+        judged
+        for judged in scan_findings
+        if judged.finding.path == str(path) and judged.finding.code is not Code.BOUND_REACHED
+    )
     if not reasons:
-        what = "holds no SKILL.md" if path.is_dir() else "is not a SKILL.md"
+        problem = "contains no SKILL.md" if path.is_dir() else "is not a SKILL.md"
         hint = "name a SKILL.md, a skill's folder, or a folder of skills"
-        missing = Finding(Code.NO_SKILL_MD, f"{path.name!r} {what}", 1, hint, str(path))
+        missing = Finding(Code.NO_SKILL_MD, f"{path.name!r} {problem}", 1, hint, str(path))
         reasons = (JudgedFinding(missing, Effect.REJECT),)
     return ValidationResult(str(path), str(path), "", accepted=False, findings=reasons)
 
@@ -201,12 +213,12 @@ def _get_path(result: ValidationResult) -> str:
 
 
 def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]:
-    spots = [
+    candidates = [
         *(_locate_skill(skill) for skill in catalog.skills),
         *(_locate_skill(shadowed.skill) for shadowed in catalog.shadowed),
         *(_locate_rejected(rejected) for rejected in catalog.rejected),
     ]
-    return sorted((_build_result(spot, profile) for spot in spots), key=_get_path)
+    return sorted((_build_result(c, profile) for c in candidates), key=_get_path)
 
 
 def _locate_skill(skill: Skill) -> _CandidateLocation:
@@ -216,15 +228,11 @@ def _locate_skill(skill: Skill) -> _CandidateLocation:
 
 
 def _locate_rejected(rejected: RejectedCandidate) -> _CandidateLocation:
-    location = Path(rejected.location)
-    if location.is_dir() and not is_skill_md(location.name):
-        return _CandidateLocation(
-            FolderHandle(str(location)), "", str(location), rejected.name, rejected.findings
-        )
-    place = FolderHandle(str(location.parent))
-    return _CandidateLocation(
-        place, location.name, rejected.location, rejected.name, rejected.findings
-    )
+    path, name, findings = Path(rejected.location), rejected.name, rejected.findings
+    if path.is_dir() and not is_skill_md(path.name):
+        return _CandidateLocation(FolderHandle(str(path)), "", str(path), name, findings)
+    folder = FolderHandle(str(path.parent))
+    return _CandidateLocation(folder, path.name, rejected.location, name, findings)
 
 
 def _build_result(candidate: _CandidateLocation, profile: Profile) -> ValidationResult:
@@ -240,71 +248,57 @@ def _build_result(candidate: _CandidateLocation, profile: Profile) -> Validation
 
 
 def _examine_candidate(candidate: _CandidateLocation, profile: Profile) -> SkillExamination:
+    bundle = _open_bundle(candidate, profile)
+    handle = candidate.folder_handle
     try:
-        data = read_file_at(
-            candidate.folder_handle, RelativePath.parse(candidate.file), MAX_SKILL_MD_BYTES
-        )
+        data = read_file_at(handle, RelativePath.parse(candidate.file), MAX_SKILL_MD_BYTES)
     except SkillhallError:
-        # The walk met the same obstacle and said so; the files beside it may still be risky.
-        beside = (
-            Bundle(candidate.folder_handle.path, {})
-            if candidate.is_flat
-            else _open_bundle(candidate.folder_handle, profile)
-        )
-        risks = profile.load_policy.judge(_scan_risks(candidate, beside, _UNREAD_SKILL))
-        return SkillExamination(
-            _UNREAD_SKILL,
-            Bundle(candidate.folder_handle.path, {}),
-            (*candidate.known_findings, *risks),
-        )
+        # The scan has reported the unreadable SKILL.md; the other files may still be risky.
+        risks = profile.load_policy.judge(_scan_risks(candidate, bundle, _UNREAD_SKILL))
+        findings = (*candidate.known_findings, *risks)
+        return SkillExamination(_UNREAD_SKILL, Bundle(handle.path, {}), findings)
     folder = None if candidate.is_flat else Path(candidate.location).parent.name
     parsed = parse_skill(data, folder, profile.key_case)
-    bundle = (
-        Bundle(candidate.folder_handle.path, {})
-        if candidate.is_flat
-        else _open_bundle(candidate.folder_handle, profile)
+    scanned = _build_flat_bundle(candidate, data) if candidate.is_flat else bundle
+    judged_findings = profile.load_policy.judge(
+        (
+            *(f.with_location(candidate.location, candidate.name) for f in parsed.findings),
+            *_check_files(data, candidate, bundle, parsed),
+            *_scan_risks(candidate, scanned, parsed),
+        )
     )
-    findings = [
-        found.with_location(candidate.location, candidate.name) for found in parsed.findings
-    ]
-    findings += _check_files(data, candidate, bundle, parsed)
-    findings += _scan_risks(
-        candidate, _build_flat_bundle(candidate, data) if candidate.is_flat else bundle, parsed
-    )
-    judged = profile.load_policy.judge(findings)
-    said = {one.finding.code for one in judged}
-    known = [one for one in candidate.known_findings if one.finding.code not in said]
-    return SkillExamination(parsed, bundle, (*known, *judged))
+    codes = {judged.finding.code for judged in judged_findings}
+    known = [judged for judged in candidate.known_findings if judged.finding.code not in codes]
+    return SkillExamination(parsed, bundle, (*known, *judged_findings))
 
 
-def _open_bundle(folder_handle: FolderHandle, profile: Profile) -> Bundle:
-    try:
-        return open_bundle(folder_handle, profile.scan_policy)
-    except SkillFileNotFound:
-        return Bundle(folder_handle.path, {})
+def _open_bundle(candidate: _CandidateLocation, profile: Profile) -> Bundle:
+    if not candidate.is_flat:
+        with suppress(SkillFileNotFound):
+            return open_bundle(candidate.folder_handle, profile.scan_policy)
+    return Bundle(candidate.folder_handle.path, {})
 
 
 def _check_files(
     data: bytes, candidate: _CandidateLocation, bundle: Bundle, parsed: ParsedSkill
 ) -> Iterator[Finding]:
-    """Findings about the files of the skill, and about links to files it does not have."""
+    """Yield findings about the files of the skill and about links to missing files."""
     directory = Path(candidate.location).parent
-    for found in bundle.findings:
-        yield found.with_location(str(directory / found.path), candidate.name)
+    for finding in bundle.findings:
+        yield finding.with_location(str(directory / finding.path), candidate.name)
     if candidate.is_flat or not parsed.body:
         return
-    left_out = {found.path for found in bundle.findings}
-    for missing in check_references(data, bundle.files.keys() | left_out):
+    skipped = {finding.path for finding in bundle.findings}
+    for missing in check_references(data, bundle.files.keys() | skipped):
         yield missing.with_location(candidate.location, candidate.name)
 
 
 def _scan_risks(
     candidate: _CandidateLocation, bundle: Bundle, parsed: ParsedSkill
 ) -> Iterator[Finding]:
-    """What the static scan says about the skill's files."""
     directory = Path(candidate.location).parent
-    for found in scan_bundle(bundle, parsed.frontmatter):
-        yield found.with_location(str(directory / found.path), candidate.name)
+    for finding in scan_bundle(bundle, parsed.frontmatter):
+        yield finding.with_location(str(directory / finding.path), candidate.name)
 
 
 def _build_flat_bundle(candidate: _CandidateLocation, data: bytes) -> Bundle:

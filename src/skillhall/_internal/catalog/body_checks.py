@@ -19,30 +19,28 @@ if TYPE_CHECKING:
 
 
 def check_bodies(root: Root, scan: Scan) -> Scan:
-    """The scan with a finding for each SKILL.md that is not text beyond its head."""
+    """Add a finding to each candidate whose SKILL.md is not text beyond its head."""
     checked = [_check_body(root, candidate) for candidate in scan.candidates]
-    pairs = zip(checked, scan.candidates, strict=True)
-    changed = sum(new is not old for new, old in pairs)
-    # What changed is not what the index knows: it must be written again.
-    return scan._replace(
-        candidates=checked, reused_count=min(scan.reused_count, len(checked) - changed)
-    )
+    unchanged = sum(new is old for new, old in zip(checked, scan.candidates, strict=True))
+    # The head cache is written again if fewer candidates were reused than there are.
+    return scan._replace(candidates=checked, reused_count=min(scan.reused_count, unchanged))
 
 
 def _check_body(root: Root, candidate: Candidate) -> Candidate:
     if candidate.signature is None or candidate.signature[2] <= HEAD_SIZE:
-        return candidate  # the scan has read and checked all of it
+        return candidate  # the scan has read the complete file
     try:
-        fault = find_encoding_error(_read_skill_md(root, candidate))
+        finding = find_encoding_error(_read_skill_md(root, candidate))
     except SkillhallError:
-        return candidate  # it changed since the scan; reading it will say how
-    if fault is None or any(known.code is fault.code for known in candidate.findings):
+        return candidate  # changed since the scan; reading the skill will report it
+    if finding is None or any(known.code is finding.code for known in candidate.findings):
         return candidate
-    return candidate._replace(findings=(*candidate.findings, fault))
+    return candidate._replace(findings=(*candidate.findings, finding))
 
 
 def _read_skill_md(root: Root, candidate: Candidate) -> bytes:
-    place, path = candidate.real_folder or FolderHandle(root.path, candidate.folder), candidate.file
+    folder = candidate.real_folder or FolderHandle(root.path, candidate.folder)
+    path = candidate.file
     if candidate.real_file is not None:
-        place, path = FolderHandle(candidate.real_file.root), candidate.real_file.relative_path
-    return read_file_at(place, RelativePath.parse(path), MAX_SKILL_MD_BYTES)
+        folder, path = FolderHandle(candidate.real_file.root), candidate.real_file.relative_path
+    return read_file_at(folder, RelativePath.parse(path), MAX_SKILL_MD_BYTES)

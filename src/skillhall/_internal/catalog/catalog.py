@@ -1,4 +1,4 @@
-"""The catalog: accepted skills in order, and everything there is to say about the others."""
+"""Catalog: accepted skills in order, rejected and shadowed ones, and findings."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Skill(NamedTuple):
-    """An accepted skill: what its frontmatter says and where it stands; no body."""
+    """An accepted skill: its frontmatter and location, without the body."""
 
     name: str
     description: str
-    hidden: bool  # whether no model may be shown it
+    hidden: bool  # from models
     folder: str  # relative to the root, "" for the root itself
     file: str
     root: Root
@@ -34,17 +34,17 @@ class Skill(NamedTuple):
     encoded_frontmatter: Frontmatter | EncodedFields
     findings: tuple[JudgedFinding, ...] = ()
     is_flat: bool = False
-    real_folder: FolderHandle | None = None  # the folder that a link led to
-    real_file: FolderHandle | None = None  # the file that SKILL.md is a link to
+    real_folder: FolderHandle | None = None  # target, if a folder on the path is a link
+    real_file: FolderHandle | None = None  # target, if the SKILL.md is a link
 
     @property
     def frontmatter(self) -> Frontmatter:
-        """Every field, as written."""
+        """All fields, as written."""
         return decode_frontmatter(self.encoded_frontmatter, self.name, self.description)
 
     @property
     def id(self) -> str:
-        """The folder's path below its root, or a flat file's name without its ending."""
+        """The folder relative to its root, or the name of a flat file without its suffix."""
         if self.is_flat:
             return self.file.rpartition(".")[0]
         return self.folder or os.path.basename(self.root.path)
@@ -61,17 +61,17 @@ class Skill(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The label of the root it came from."""
+        """The label of its root."""
         return self.root.source
 
     @property
     def folder_handle(self) -> FolderHandle:
-        """Where its files are read from: through a link, that is where the link led."""
+        """The folder to read files from, with links resolved."""
         return self.real_folder or self.root.location.descendant(self.folder)
 
 
 class RejectedCandidate(NamedTuple):
-    """A candidate that the profile does not load."""
+    """A candidate that the profile rejects."""
 
     id: str
     name: str
@@ -80,7 +80,7 @@ class RejectedCandidate(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a name means the skill it means."""
+    """All candidates with one name or id, and which of them won."""
 
     name: str
     profile: str
@@ -90,7 +90,7 @@ class Explanation(NamedTuple):
 
 
 class Catalog:
-    """The ordered, immutable snapshot of the skills that a profile accepts."""
+    """Ordered, immutable snapshot of the skills that a profile accepts."""
 
     __slots__ = ("profile", "rejected", "roots", "scan_findings", "shadowed", "skills")
 
@@ -108,65 +108,53 @@ class Catalog:
         self.skills: Final = tuple(skills)
         self.rejected: Final = tuple(rejected)
         self.shadowed: Final = tuple(shadowed)
-        self.scan_findings: Final = tuple(scan_findings)  # about the walk and about equal names
+        self.scan_findings: Final = tuple(scan_findings)  # of the scan, and about equal names
 
     def __eq__(self, other: object) -> bool:
-        """Whether both hold the same."""
-        return isinstance(other, Catalog) and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        """Equal catalogs have equal locations."""
-        return hash((self.profile.name, tuple(skill.location for skill in self.skills)))
-
-    def _parts(self) -> tuple[object, ...]:
-        return (
-            self.profile,
-            self.roots,
-            self.skills,
-            self.rejected,
-            self.shadowed,
-            self.scan_findings,
+        return isinstance(other, Catalog) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
         )
 
+    def __hash__(self) -> int:
+        return hash((self.profile.name, tuple(skill.location for skill in self.skills)))
+
     def __iter__(self) -> Iterator[Skill]:
-        """The skills, in order."""
         return iter(self.skills)
 
     def __len__(self) -> int:
-        """How many skills there are."""
         return len(self.skills)
 
     @property
     def visible(self) -> tuple[Skill, ...]:
-        """The skills that a model may be shown."""
+        """The skills that are not hidden from models."""
         return tuple(skill for skill in self.skills if is_visible_to_models(skill))
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """All notes about the walk, then what is not plainly accepted, skill by skill."""
+        """All findings that are not plainly accepted: of the scan, then by skill."""
         return (
             *self.scan_findings,
             *(judged for rejected in self.rejected for judged in rejected.findings),
             *(judged for skill in self.skills for judged in skill.findings),
-            *(judged for lost in self.shadowed for judged in lost.skill.findings),
+            *(judged for shadowed in self.shadowed for judged in shadowed.skill.findings),
         )
 
     def find(self, name: str) -> Skill:
-        """The skill of that name, or of that id. Raises: SkillNotFound."""
-        found = next((skill for skill in self.skills if skill.name == name), None)
-        found = found or next((skill for skill in self.skills if skill.id == name), None)
-        if found is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong name
+        """Return the skill with this name, else with this id. Raises: SkillNotFound."""
+        match = next((skill for skill in self.skills if skill.name == name), None)
+        match = match or next((skill for skill in self.skills if skill.id == name), None)
+        if match is None:
+            from difflib import get_close_matches  # noqa: PLC0415 - only for unknown names
 
             raise SkillNotFound(name, get_close_matches(name, [s.name for s in self.skills]))
-        return found
+        return match
 
     def explain(self, name: str) -> Explanation:
-        """Which copies of `name` exist, which one won, and what became of the others."""
+        """Return all candidates with this name or id: accepted, shadowed and rejected."""
         return Explanation(
             name,
             self.profile.name,
             tuple(skill for skill in self.skills if name in (skill.name, skill.id)),
-            tuple(lost for lost in self.shadowed if name in (lost.skill.name, lost.skill.id)),
-            tuple(lost for lost in self.rejected if name in (lost.name, lost.id)),
+            tuple(s for s in self.shadowed if name in (s.skill.name, s.skill.id)),
+            tuple(r for r in self.rejected if name in (r.name, r.id)),
         )

@@ -1,6 +1,7 @@
-"""Stamps: the stat signatures of everything a scan looked at, to notice that something changed.
+"""Fingerprints: stat signatures of a scan, to detect changes.
 
-A new or removed entry moves its folder's times, an edit moves its file's; no file is opened.
+Adding or removing an entry changes the times of its folder, an edit those of the file. No file is
+opened.
 """
 
 from __future__ import annotations
@@ -29,33 +30,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The signatures of folders and SKILL.md files; `None` for what is not there."""
+    """Signatures of folders and SKILL.md files; `None` for missing ones."""
 
     signatures: dict[str, Signature | None]
-    taken_ns: int  # nanoseconds
+    taken_ns: int
 
     def is_current(self) -> bool:
-        """Whether nothing has changed since, as far as the clock can tell."""
+        """Whether nothing has changed since; false if the clock is too coarse to tell."""
         return self.is_stable and are_signatures_current(self.signatures.items())
 
     @cached_property
     def is_stable(self) -> bool:
-        """Whether all is older than the clock's grain: two edits within it look like one."""
+        """Whether all changes are older than the clock's granularity."""
+        # Of two edits within one tick of the clock, the second does not change the signature.
         known = [signature for signature in self.signatures.values() if signature is not None]
         return all(max(s[0], s[1]) < self.taken_ns - CLOCK_GRANULARITY for s in known)
 
 
 def are_signatures_current(signatures: Iterable[tuple[str, Signature | None]]) -> bool:
-    """Whether everything has the signature it had; asked of thousands, so it is one plain loop."""
+    """Whether no signature has changed."""
+    # Called for thousands of paths: `to_signature` inlined, and `stat` as a local variable.
     stat = os.stat
     for path, signature in signatures:
         try:
-            found = stat(path)
+            status = stat(path)
         except OSError:
             if signature is not None:
                 return False
             continue
-        if signature != (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino):
+        if signature != (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino):
             return False
     return True
 
@@ -63,9 +66,9 @@ def are_signatures_current(signatures: Iterable[tuple[str, Signature | None]]) -
 def take_fingerprint(
     roots: Iterable[str], policy: ScanPolicy, follow_links: Container[str] = ()
 ) -> Fingerprint:
-    """The stamps of what a scan of `roots` looks at; take them first, then scan.
+    """Take the fingerprint of a scan of `roots`. Take it before the scan, not after.
 
-    From the roots in `follow_links`, links lead anywhere.
+    Links below the roots in `follow_links` may lead outside.
     """
     taken = now_ns()
     signatures: dict[str, Signature | None] = {}
@@ -84,7 +87,8 @@ class _SignatureWalk:
     visited: set[tuple[int, int]] = field(default_factory=set)
 
     def visit_folder(self, path: str, depth: int) -> None:
-        """Note a folder, then what is in it: a change in between shows in the folder."""
+        """Record a folder and its content."""
+        # The folder comes first, so that a change during the listing makes its signature outdated.
         self.signatures[path] = read_signature(path)
         if depth > self.policy.max_depth or len(self.visited) > self.policy.max_folders:
             return
@@ -96,11 +100,11 @@ class _SignatureWalk:
             self._visit_entry(entry, depth)
 
     def _list_entries(self, path: str) -> list[os.DirEntry[str]]:
-        found = _stat(path)
-        identity = found.st_dev, found.st_ino
-        if identity in self.visited:
+        status = os.stat(path)
+        inode = status.st_dev, status.st_ino
+        if inode in self.visited:  # links can form cycles
             return []
-        self.visited.add(identity)
+        self.visited.add(inode)
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
@@ -125,15 +129,16 @@ class _SignatureWalk:
             self.visit_folder(entry.path, depth + 1)
 
     def _visit_installed(self, entry: os.DirEntry[str]) -> None:
-        """Note `.claude/skills` and its like, where a scan looks if there is nothing else."""
+        """Record folders such as `.claude/skills`."""
+        # A repository without other skills is scanned for installed ones.
         if not installed_prefix_length([entry.name, SKILLS_FOLDER]):
             return
         self.signatures[entry.path] = read_signature(entry.path)
         if installed_prefix_length([entry.name]):
             self.visit_folder(entry.path, 1)
             return
-        for below in INSTALL_FOLDER_NAMES:
-            path = os.path.join(entry.path, below)
+        for name in INSTALL_FOLDER_NAMES:
+            path = os.path.join(entry.path, name)
             if os.path.isdir(path) and not os.path.islink(path):
                 self.visit_folder(path, 2)
 
@@ -144,17 +149,13 @@ class _SignatureWalk:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself
+    except OSError:  # a link to itself
         return False
 
 
 def read_signature(path: str) -> Signature | None:
-    """The signature of what stands there, through links; `None` if nothing does."""
+    """Return the signature of a path, following links; `None` if it does not exist."""
     try:
-        return to_signature(_stat(path))
+        return to_signature(os.stat(path))
     except OSError:
         return None
-
-
-def _stat(path: str) -> os.stat_result:
-    return os.stat(path)

@@ -1,10 +1,11 @@
-"""The warm index: what the heads of a root's skills said, so that only changed ones are read.
+"""Head cache: parsed heads of SKILL.md files on disk.
 
-One file for each root, replaced as a whole: two processes can write at once and the last one wins.
-It is a cache: if it is missing, foreign, damaged or outdated, the heads are read again.
+A scan reads only files whose stat signature has changed. Each root has one cache file, which is
+replaced atomically; of two processes, the last one wins. If the file is missing, damaged, outdated
+or not trusted, the heads are read again.
 
-The file holds `marshal` data behind a checksum. `marshal` trusts its input, so a file counts only
-if it is whole, belongs to us, and nobody else can write it.
+The file contains `marshal` data after a checksum. `marshal` trusts its input, so a file is used
+only if it is complete, belongs to the current user, and is not writable by others.
 """
 
 from __future__ import annotations
@@ -31,66 +32,66 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.folder.candidate import Candidate
     from skillhall._internal.sources.folder.walker import Scan
 
-# Raise it whenever the parser, a check or the encoding changes what is written, between releases.
+# Increase it if the parser, a check or the encoding changes the cached values between releases.
 FORMAT = 2
 _CHECKSUM = 4  # bytes
 _LARGE = 4 * 1024 * 1024  # bytes; about 10,000 skills
 _TEMPORARY_PREFIX = ".new-"
-_ABANDONED_AFTER = 3600  # seconds after which a file that was never finished is nobody's
+_ABANDONED_AFTER = 3600  # seconds; older temporary files belong to killed processes
 _WRITABLE_BY_OTHERS = 0o022
 _BINARY = getattr(os, "O_BINARY", 0)
+# A link in place of the file must not be followed, and a named pipe must not block.
 _READ_FLAGS = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
-# A file written twice within the clock's grain keeps its stat: what is this young is not trusted.
-CLOCK_GRANULARITY = (
-    2_000_000_000  # nanoseconds; the coarsest file system in use counts in two seconds
-)
+# Nanoseconds. A second edit within one tick of the clock does not change the stat signature, so
+# younger files are not cached. FAT has the coarsest clock in use, with ticks of two seconds.
+CLOCK_GRANULARITY = 2_000_000_000
 
 
 class HeadCache:
-    """The index files below one cache folder."""
+    """Head caches of all roots, below one cache folder."""
 
     def __init__(self, directory: str) -> None:
         self.directory = os.path.join(directory, "heads")
 
     def is_large(self, real_root: str, keys: KeyCase) -> bool:
-        """Whether loading what is known takes long enough to do something else meanwhile."""
+        """Whether loading the cache is slow enough to do other work in parallel."""
         try:
             return os.stat(self._path(real_root, keys)).st_size > _LARGE
         except OSError:
             return False
 
     def load(self, real_root: str, keys: KeyCase) -> Mapping[str, Candidate]:
-        """What is known about the skills below a root; empty if nothing can be trusted."""
+        """Load the candidates of a root by folder; empty if the cache cannot be trusted."""
         try:
-            body = _read_payload(self._path(real_root, keys), _header(real_root, keys))
-            return {} if body is None else {row[0]: row for row in decode_candidates(body)}
+            payload = _read_payload(self._path(real_root, keys), _header(real_root, keys))
+            return {} if payload is None else {row[0]: row for row in decode_candidates(payload)}
         except (OSError, TooLarge, ValueError, EOFError, TypeError, KeyError):
             return {}
 
     def save(self, real_root: str, keys: KeyCase, scan: Scan, started_ns: int) -> None:
-        """Keep what `scan` found; `started` is the time in nanoseconds when it began."""
+        """Save the candidates of a scan that started at `started_ns`."""
         if scan.reused_count == len(scan.candidates):
             return
-        settled = [c for c in scan.candidates if _is_cacheable(c, started_ns)]
-        if scan.reused_count == len(settled):
+        cacheable = [c for c in scan.candidates if _is_cacheable(c, started_ns)]
+        if scan.reused_count == len(cacheable):
             return
         with contextlib.suppress(OSError):
-            _write_file(self._path(real_root, keys), _header(real_root, keys), settled)
+            _write_file(self._path(real_root, keys), _header(real_root, keys), cacheable)
 
     def _path(self, real_root: str, keys: KeyCase) -> str:
         return os.path.join(self.directory, f"{zlib.crc32(_header(real_root, keys)):08x}")
 
 
 def _header(real_root: str, keys: KeyCase) -> bytes:
-    """What a file starts with: it says what it is about, so that file names may collide."""
+    # Names of cache files are short hashes and may collide; the header identifies the root.
     python = f"{sys.version_info[:2]}, marshal {marshal.version}"
     version = f"skillhall {VERSION}, heads {FORMAT}, python {python}"
     return f"{version}\n{keys.value}\n{real_root}\0".encode("utf-8", "surrogatepass")
 
 
 def now_ns() -> int:
-    """The clock that file times are compared with, in nanoseconds."""
+    """Return the time of the clock that file times are compared with."""
     return time.time_ns()
 
 
@@ -99,7 +100,7 @@ def _is_cacheable(candidate: Candidate, started: int) -> bool:
     if signature is None or candidate.real_folder is not None or candidate.real_file is not None:
         return False
     if not candidate.folder or candidate.file != SKILL_MD:
-        return False  # flat files, and the root itself, whose name may be an alias
+        return False  # a flat file, or the root itself, whose name may be an alias
     modified, changed, _, _ = signature
     return max(modified, changed) < started - CLOCK_GRANULARITY
 
@@ -107,24 +108,24 @@ def _is_cacheable(candidate: Candidate, started: int) -> bool:
 def _read_payload(path: str, header: bytes) -> memoryview | None:
     descriptor = os.open(path, _READ_FLAGS)
     try:
-        if not _is_trusted_file(found := os.fstat(descriptor)):
+        if not _is_trusted_file(status := os.fstat(descriptor)):
             return None
-        data = read_descriptor(descriptor, found.st_size, "the index")
+        data = read_descriptor(descriptor, status.st_size, "the head cache")
     finally:
         os.close(descriptor)
     start = len(header) + _CHECKSUM
-    body = memoryview(data)[start:]
-    # The checksum is against damage by accident; against others, owner and mode were checked.
+    payload = memoryview(data)[start:]
+    # The checksum detects damage; owner and mode protect against other users.
     checksum = int.from_bytes(data[len(header) : start], "big")
-    return body if data.startswith(header) and checksum == zlib.crc32(body) else None
+    return payload if data.startswith(header) and checksum == zlib.crc32(payload) else None
 
 
-def _is_trusted_file(found: os.stat_result) -> bool:
-    if not stat.S_ISREG(found.st_mode):
+def _is_trusted_file(status: os.stat_result) -> bool:
+    if not stat.S_ISREG(status.st_mode):
         return False
     if not hasattr(os, "geteuid"):
         return True
-    return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
+    return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS
 
 
 def _write_file(path: str, header: bytes, candidates: Sequence[Candidate]) -> None:
@@ -150,7 +151,6 @@ def _write_file(path: str, header: bytes, candidates: Sequence[Candidate]) -> No
 
 
 def _remove_abandoned(directory: str) -> None:
-    """Remove what processes left behind that were killed while they wrote."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.startswith(_TEMPORARY_PREFIX):

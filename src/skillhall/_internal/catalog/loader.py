@@ -1,4 +1,4 @@
-"""Roots and a profile to a catalog: scan, judge, name, order, settle."""
+"""Catalog loader: scans roots and applies a profile."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog import head_cache as indexing
 from skillhall._internal.catalog.catalog import Catalog, RejectedCandidate, Skill
+from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.precedence import resolve_duplicates
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.folder.root import Root
     from skillhall._internal.sources.folder.walker import Scan, ScanProgress
 
-# By place, flat files first; a stable sort by name then leaves equal names in that order.
+# Sorted by path, flat files first; the stable sort by name then keeps that order for equal names.
 _BY_FOLDER_AND_FILE = itemgetter(0, 1)
 _BY_NAME = itemgetter(0)
+# By index, because attribute access is slower and large scans have thousands of candidates.
 _GET_REAL_FOLDER, _GET_REAL_FILE = itemgetter(8), itemgetter(9)
 
 
@@ -40,33 +41,31 @@ def load_roots(
     *,
     with_bodies: bool = False,
 ) -> Catalog:
-    """The catalog of what stands below `roots`. Never raises on what it finds there.
+    """Load the skills below `roots`. Invalid content never raises.
 
-    Without `bodies`, only the head of each SKILL.md is read. With them, a skill whose body is not
-    text is rejected; the index remembers that for later loads.
+    Without `with_bodies`, only the head of each SKILL.md is read. With it, skills whose body is not
+    text are rejected; the head cache remembers that for later loads.
     """
     real_roots = tuple(root.real_path for root in roots)
     if profile.scan_policy.search_inside_skills:
-        head_cache = (
-            None  # every folder is listed anyway, and `agents.instructions` keeps its own cache
-        )
+        # Every folder is listed anyway, and the agents of this profile have a cache of their own.
+        head_cache = None
     with _pause_gc():
         scans = []
         for root, real in zip(roots, real_roots, strict=True):
             context = ScanContext(profile.key_case, real_roots, {}, progress=progress)
             if head_cache is None:
-                found = scan_root(
-                    root, profile.scan_policy, context._replace(keep_signatures=with_bodies)
-                )
-                scans.append(_check_bodies(root, found) if with_bodies else found)
+                context = context._replace(keep_signatures=with_bodies)
+                scan = scan_root(root, profile.scan_policy, context)
+                scans.append(_check_bodies(root, scan) if with_bodies else scan)
             else:
-                known = _RootCache(head_cache, real, with_bodies)
-                scans.append(_scan_with_cache(root, profile, context, known))
+                root_cache = _RootCache(head_cache, real, with_bodies)
+                scans.append(_scan_with_cache(root, profile, context, root_cache))
         return _build_catalog(roots, real_roots, profile, scans)
 
 
 class _RootCache(NamedTuple):
-    """The index for one root, and whether bodies are checked before it remembers."""
+    """Head cache of one root."""
 
     cache: HeadCache
     real_root: str
@@ -76,30 +75,30 @@ class _RootCache(NamedTuple):
 def _scan_with_cache(
     root: Root, profile: Profile, context: ScanContext, root_cache: _RootCache
 ) -> Scan:
-    index, real, bodies = root_cache
-    started = indexing.now_ns()
-    ahead = prefetch_stats(root.path) if index.is_large(real, profile.key_case) else None
-    known = index.load(real, profile.key_case)
-    stats = None if ahead is None else ahead.result()
-    found = scan_root(
-        root, profile.scan_policy, context._replace(known_candidates=known, prefetched_stats=stats)
-    )
-    if bodies:
-        found = _check_bodies(root, found)
-    index.save(real, profile.key_case, found, started)
-    return found
+    cache, real, with_bodies = root_cache
+    started = now_ns()
+    # Loading a large cache takes long enough to stat the files in the background.
+    prefetch = prefetch_stats(root.path) if cache.is_large(real, profile.key_case) else None
+    known = cache.load(real, profile.key_case)
+    stats = None if prefetch is None else prefetch.result()
+    context = context._replace(known_candidates=known, prefetched_stats=stats)
+    scan = scan_root(root, profile.scan_policy, context)
+    if with_bodies:
+        scan = _check_bodies(root, scan)
+    cache.save(real, profile.key_case, scan, started)
+    return scan
 
 
-def _check_bodies(root: Root, found: Scan) -> Scan:
-    # A listing does not need the parser, and loading it takes a while.
+def _check_bodies(root: Root, scan: Scan) -> Scan:
+    # A listing does not need the parser, whose import is slow.
     from skillhall._internal.catalog.body_checks import check_bodies  # noqa: PLC0415
 
-    return check_bodies(root, found)
+    return check_bodies(root, scan)
 
 
 @contextmanager
 def _pause_gc() -> Iterator[None]:
-    """Tens of thousands of new objects, none of them garbage: collecting would cost a fifth."""
+    # A scan creates tens of thousands of objects and no garbage; collecting costs a fifth of it.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -114,59 +113,59 @@ def _build_catalog(
 ) -> Catalog:
     skills: list[Skill] = []
     rejected: list[RejectedCandidate] = []
-    notes: list[JudgedFinding] = []
-    once = _DuplicateFileFilter(real_roots, scans)
-    once_has_work = once.is_needed
-    for number, (root, real, found) in enumerate(zip(roots, real_roots, scans, strict=True)):
+    scan_findings: list[JudgedFinding] = []
+    duplicates = _DuplicateFileFilter(real_roots, scans)
+    has_duplicates = duplicates.is_needed
+    for number, (root, real, scan) in enumerate(zip(roots, real_roots, scans, strict=True)):
         judge = _RootJudge(root, number, profile)
-        notes += profile.load_policy.judge(found.findings)
-        found.candidates.sort(key=_BY_FOLDER_AND_FILE)
-        for candidate in found.candidates:
-            seen = once.find_duplicate(candidate, real) if once_has_work else None
-            if seen is None:
+        scan_findings += profile.load_policy.judge(scan.findings)
+        scan.candidates.sort(key=_BY_FOLDER_AND_FILE)
+        for candidate in scan.candidates:
+            listed = duplicates.find_duplicate(candidate, real) if has_duplicates else None
+            if listed is None:
                 judge.judge(candidate)
             else:
-                notes += profile.load_policy.judge([judge.build_same_file_finding(candidate, seen)])
-        found.candidates.clear()  # half the memory of a large scan, not needed any more
+                finding = judge.build_same_file_finding(candidate, listed)
+                scan_findings += profile.load_policy.judge([finding])
+        scan.candidates.clear()  # frees half of the memory of a large scan
         judge.skills.sort(key=_BY_NAME)
         skills += judge.skills
         rejected += judge.rejected
-    kept, shadowed, findings = resolve_duplicates(skills, profile.precedence_policy)
-    notes += profile.load_policy.judge(findings)
-    return Catalog(profile, roots, kept, rejected, shadowed, notes)
+    accepted, shadowed, findings = resolve_duplicates(skills, profile.precedence_policy)
+    scan_findings += profile.load_policy.judge(findings)
+    return Catalog(profile, roots, accepted, rejected, shadowed, scan_findings)
 
 
 class _DuplicateFileFilter:
-    """Sees to it that one real file gives one skill, however many links and roots lead to it."""
+    """Finds candidates whose real file is listed under another path."""
 
     def __init__(self, real_roots: Sequence[str], scans: Sequence[Scan]) -> None:
         self._roots_overlap = any(
-            is_inside(one, other)
-            for number, one in enumerate(real_roots)
+            is_inside(root, other)
+            for number, root in enumerate(real_roots)
             for other in (*real_roots[:number], *real_roots[number + 1 :])
         )
         self._direct_paths: set[str] = set()
         self._listed_paths: set[str] = set()
         self._has_links = any(
-            any(map(_GET_REAL_FOLDER, found.candidates))
-            or any(map(_GET_REAL_FILE, found.candidates))
-            for found in scans
+            any(map(_GET_REAL_FOLDER, scan.candidates)) or any(map(_GET_REAL_FILE, scan.candidates))
+            for scan in scans
         )
         if self._has_links:
             self._direct_paths.update(
                 _real_path(candidate, real)
-                for real, found in zip(real_roots, scans, strict=True)
-                for candidate in found.candidates
+                for real, scan in zip(real_roots, scans, strict=True)
+                for candidate in scan.candidates
                 if not _is_linked(candidate)
             )
 
     @property
     def is_needed(self) -> bool:
-        """Whether anything can be met twice at all."""
+        """Whether there can be duplicates at all."""
         return self._roots_overlap or self._has_links
 
     def find_duplicate(self, candidate: Candidate, real_root: str) -> str | None:
-        """The real file, if it is or will be listed under another path."""
+        """Return the real file if it is or will be listed under another path."""
         if not self._roots_overlap and not _is_linked(candidate):
             return None
         path = _real_path(candidate, real_root)
@@ -189,32 +188,33 @@ def _real_path(candidate: Candidate, real_root: str) -> str:
 
 
 class _RootJudge:
-    """Turns the candidates of one root into skills and rejected ones."""
+    """Applies the profile to the candidates of one root."""
 
     def __init__(self, root: Root, number: int, profile: Profile) -> None:
         self.root = root
         self.root_number = number
         self.load_policy = profile.load_policy
         self.quiet_codes = profile.load_policy.accepted_codes
-        self.label = profile.name_policy
+        self.name_policy = profile.name_policy
         self.reserved_names = profile.reserved_names
         self.skills: list[Skill] = []
         self.rejected: list[RejectedCandidate] = []
 
     def judge(self, candidate: Candidate) -> None:
-        """Judge one candidate."""
+        """Add one candidate to `skills` or `rejected`."""
+        # Unpacking is faster than attribute access, which counts for ten thousands of candidates.
         folder, file, name, description, hidden, fields, _, is_flat, real, real_file, findings = (
             candidate
         )
-        own_name = folder.rpartition("/")[2] or self._fallback_name(candidate)
-        name, description = self.label(name, description, own_name)
+        folder_name = folder.rpartition("/")[2] or self._fallback_name(candidate)
+        name, description = self.name_policy(name, description, folder_name)
         if name in self.reserved_names:
             findings = (*findings, _reserved_name_finding(name))
         judged = self._judge_findings(findings, candidate, name) if findings else ()
-        if judged and any(one.effect is Effect.REJECT for one in judged):
-            self.rejected.append(
-                RejectedCandidate(self._id(candidate), name, self._location(candidate), judged)
-            )
+        if judged and any(j.effect is Effect.REJECT for j in judged):
+            skill_id = candidate.folder or self._fallback_name(candidate)
+            location = self._location(candidate)
+            self.rejected.append(RejectedCandidate(skill_id, name, location, judged))
             return
         self.skills.append(
             Skill(
@@ -234,39 +234,32 @@ class _RootJudge:
         )
 
     def build_same_file_finding(self, candidate: Candidate, real_path: str) -> Finding:
-        """The note that a link leads to a skill that is there already."""
-        return Finding(
-            Code.SAME_FILE,
-            f"the link leads to {real_path}, which is listed already",
-            path=self._location(candidate),
-        )
+        """Build the finding for a link to a skill that is listed already."""
+        message = f"the link leads to {real_path}, which is listed already"
+        return Finding(Code.SAME_FILE, message, path=self._location(candidate))
 
     def _judge_findings(
         self, findings: tuple[Finding, ...], candidate: Candidate, name: str
     ) -> tuple[JudgedFinding, ...]:
-        loud = [found for found in findings if found.code not in self.quiet_codes]
-        if not loud:
+        relevant = [finding for finding in findings if finding.code not in self.quiet_codes]
+        if not relevant:
             return ()
         location = self._location(candidate)
-        effects, otherwise = self.load_policy.effects, self.load_policy.default_effect
+        effects, default = self.load_policy.effects, self.load_policy.default_effect
         return tuple(
             [
                 JudgedFinding(
-                    Finding(code, message, line, hint, location, name),
-                    effects.get(code, otherwise),
+                    Finding(code, message, line, hint, location, name), effects.get(code, default)
                 )
-                for code, message, line, hint, _, _ in loud
+                for code, message, line, hint, _, _ in relevant
             ]
         )
 
     def _fallback_name(self, candidate: Candidate) -> str:
-        """What a candidate without a folder is called: after its file, or after the root."""
+        """Return the name of a candidate without a folder: of its file or the root."""
         if candidate.is_flat:
             return candidate.file.rpartition(".")[0]
         return os.path.basename(self.root.path)
-
-    def _id(self, candidate: Candidate) -> str:
-        return candidate.folder or self._fallback_name(candidate)
 
     def _location(self, candidate: Candidate) -> str:
         parts = (self.root.path, candidate.folder, candidate.file)

@@ -1,4 +1,4 @@
-"""Reading a skill of the catalog: its body when it is activated, its files on demand."""
+"""Access to the bodies and files of catalog skills."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
-    """The whole SKILL.md as it is at this moment, so that edits are seen.
+    """Read and parse the current SKILL.md completely.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -50,29 +50,29 @@ def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
 
 
 def read_raw_body(skill: Skill) -> str:
-    """What follows the frontmatter, and nothing else looked at: for a search over many skills.
+    """Read the body without parsing the frontmatter, for a search over many skills.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     data = read_skill_md(skill)
     block = find_frontmatter(data)
-    return data[block.body_start if isinstance(block, FrontmatterBlock) else 0 :].decode(
-        "utf-8", "replace"
-    )
+    start = block.body_start if isinstance(block, FrontmatterBlock) else 0
+    return data[start:].decode("utf-8", "replace")
 
 
 def read_skill_md(skill: Skill) -> bytes:
-    """The bytes of its SKILL.md. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+    """Read the bytes of SKILL.md.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
+    folder, path = skill.folder_handle, skill.file
     if skill.real_file is not None:
-        place = FolderHandle(skill.real_file.root)
-        return read_file_at(
-            place, RelativePath.parse(skill.real_file.relative_path), MAX_SKILL_MD_BYTES
-        )
-    return read_file_at(skill.folder_handle, RelativePath.parse(skill.file), MAX_SKILL_MD_BYTES)
+        folder, path = FolderHandle(skill.real_file.root), skill.real_file.relative_path
+    return read_file_at(folder, RelativePath.parse(path), MAX_SKILL_MD_BYTES)
 
 
 def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
-    """One file of the skill; harmless spellings of its path are accepted.
+    """Read one file of the skill; paths such as `./a.md` are normalized.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -80,7 +80,10 @@ def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
 
 
 def read_relative_file(skill: Skill, path: RelativePath) -> bytes:
-    """One file of the skill. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+    """Read one file of the skill.
+
+    Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+    """
     if path.text == skill.file:
         return read_skill_md(skill)
     if skill.is_flat:
@@ -89,21 +92,21 @@ def read_relative_file(skill: Skill, path: RelativePath) -> bytes:
 
 
 def read_published_file(skill: Skill, path: RelativePath) -> bytes:
-    """The same for others than the user of this machine: hidden files are not found."""
+    """Like `read_relative_file`, for remote clients: hidden files are not found."""
     if not is_publishable(path.text):
         raise SkillFileNotFound(path.text)
     return read_relative_file(skill, path)
 
 
 def open_skill_bundle(skill: Skill, policy: ScanPolicy) -> Bundle:
-    """The skill's files; a flat file has no others. Raises: SkillFileNotFound."""
+    """Return the skill's files; a flat skill has only one. Raises: SkillFileNotFound."""
     return with_bundle(skill, policy, lambda bundle: bundle)
 
 
 def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
-    """The result of `work` on the skill's files; all that it reads is of one version.
+    """Call `work` with the skill's files, all of one version, and return its result.
 
-    Raises: SkillFileNotFound, and what `work` raises.
+    Raises: SkillFileNotFound, and errors of `work`.
     """
     if skill.is_flat:
         return work(open_flat_bundle(skill.folder_handle, skill.file))
@@ -115,38 +118,37 @@ def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) 
 
 
 def _with_linked_skill_md(skill: Skill, bundle: Bundle) -> Bundle:
-    """The bundle with the SKILL.md that is a link, which a bundle leaves out."""
-    data = read_skill_md(skill)
-    own = SkillFile(RelativePath.parse(skill.file), len(data), executable=False, read=lambda: data)
-    files = {**bundle.files, skill.file: own}
-    findings = tuple(found for found in bundle.findings if found.path != skill.file)
+    """Add a SKILL.md that is a link; bundles skip links."""
+    data, path = read_skill_md(skill), RelativePath.parse(skill.file)
+    skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
+    files = {**bundle.files, skill.file: skill_md}
+    findings = tuple(finding for finding in bundle.findings if finding.path != skill.file)
     return replace(bundle, files=dict(sorted(files.items())), findings=findings)
 
 
 def activate(skill: Skill, profile: Profile = LENIENT, directory: str | PathLike[str] = "") -> str:
-    """The body of `skill`, where it stands, and the names of its other files.
+    """Render the body of `skill`, its directory, and the names of its other files.
 
-    `directory` is what the model is told instead of the absolute path.
+    `directory` is shown to the model instead of the absolute path.
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
     body = read_accepted_body(skill, profile)
-    files = (
-        ()
-        if skill.is_flat
-        else open_skill_bundle(skill, profile.scan_policy.without_hidden_files).resources()
-    )
-    resources = [file.path.text for file in files]
+    resources = []
+    if not skill.is_flat:
+        bundle = open_skill_bundle(skill, profile.scan_policy.without_hidden_files)
+        resources = [file.path.text for file in bundle.resources()]
     return render_activation(skill.name, fspath(directory) or skill.directory, body, resources)
 
 
 def read_accepted_body(skill: Skill, profile: Profile) -> str:
-    """The instructions, as they are at this moment. A catalog has seen only the frontmatter.
+    """Read the current body, if the profile accepts it.
 
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
+    # The catalog has checked only the head, and the file may have changed since.
     parsed = read_skill(skill, profile)
-    judged = profile.load_policy.judge(parsed.findings)
-    reasons = [one.finding.message for one in judged if one.effect is Effect.REJECT]
+    judged_findings = profile.load_policy.judge(parsed.findings)
+    reasons = [j.finding.message for j in judged_findings if j.effect is Effect.REJECT]
     if reasons:
         raise SkillRejected(skill.location, reasons)
     return parsed.body

@@ -1,7 +1,7 @@
-"""Skill paths: where each skill stands in `skill://` addresses.
+"""Paths of skills in `skill://` URIs.
 
-A skill whose name follows the specification, and is the first of that name, stands at its name. Any
-other stands below a segment that no name can be, a tilde and its id, and still ends in its name.
+The first skill of a valid name has its name as path. Any other skill has the path `~id/name`; no
+valid name starts with a tilde.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Skill
 
 SCHEME = "skill://"
-_ID_PREFIX = "~"  # begins a segment of ours: no name that follows the specification holds it
+_ID_PREFIX = "~"  # not allowed in names by the specification
 
 
 def assign_skill_paths(skills: Iterable[Skill]) -> tuple[list[str], list[Finding]]:
-    """The path of each skill, none of them twice, and a finding for each that is not its name."""
+    """Return a unique path per skill, and a finding per path that is not the name."""
     taken: set[str] = set()
     paths, findings = [], []
     for skill in skills:
         path = quote_segment(skill.name)
         reason = _find_path_problem(skill.name, is_taken=path in taken)
         if reason:
-            path = _find_unused_path(
-                f"{_ID_PREFIX}{quote_segment(skill.id.replace('/', '.'))}", path, taken
-            )
+            prefix = f"{_ID_PREFIX}{quote_segment(skill.id.replace('/', '.'))}"
+            path = _find_unused_path(prefix, path, taken)
             findings.append(_build_finding(skill, path, reason))
         taken.add(path)
         paths.append(path)
@@ -51,27 +50,30 @@ def _find_path_problem(name: str, *, is_taken: bool) -> str:
 
 
 def build_uri(path: str, file: str) -> str:
-    """The address of a file of the skill at `path`."""
+    """Build the URI of a file of the skill at `path`."""
     return f"{SCHEME}{path}/{'/'.join(map(quote_segment, file.split('/')))}"
 
 
 def split_uri(uri: str) -> tuple[str, str] | None:
-    """The skill path and the file that an address names, if it can be one of ours.
+    """Split a URI into skill path and file; `None` if it cannot be one of ours.
 
-    However it is written, it is compared as we write it; nothing in it becomes a path on a disk.
+    Segments are normalized to our quoting. The result is only compared with known paths; it is
+    never used as a path on disk.
     """
     if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
         return None
     names = [unquote(segment) for segment in uri.removeprefix(SCHEME).split("/")]
-    own = 2 if names[0].startswith(_ID_PREFIX) else 1
-    if not all(names) or any("/" in name for name in names[own:]):
+    skill_length = 2 if names[0].startswith(_ID_PREFIX) else 1
+    if not all(names) or any("/" in name for name in names[skill_length:]):
         return None
-    return "/".join(map(quote_segment, names[:own])), "/".join(names[own:])
+    skill_path = "/".join(map(quote_segment, names[:skill_length]))
+    return skill_path, "/".join(names[skill_length:])
 
 
 def quote_segment(text: str) -> str:
-    """The text as one segment of an address; no reader takes it for a way up."""
+    """Quote the text as one URI segment."""
     quoted = quote(text, safe="")
+    # "." and ".." would be resolved as relative segments.
     return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
 
 
@@ -84,5 +86,5 @@ def _find_unused_path(prefix: str, name: str, taken: set[str]) -> str:
 
 def _build_finding(skill: Skill, path: str, reason: str) -> Finding:
     message = f"MCP clients find {skill.name!r} at {SCHEME}{path}: {reason}"
-    hint = "give it a name of its own that follows the rules"
+    hint = "give it a unique name that follows the rules"
     return Finding(Code.MCP_ADDRESS, message, hint=hint, path=skill.location, skill=skill.name)

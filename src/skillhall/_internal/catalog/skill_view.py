@@ -1,6 +1,6 @@
-"""The offer: the skills that readers of one server or one agent can ask for, at one moment.
+"""Skill view: the skills visible to models at one moment.
 
-Tools for agents and MCP stand on it alone, whether the skills are a server's or those of folders.
+Agent tools and MCP depend only on it, whether the skills come from a server or from folders.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ MAX_SUGGESTIONS = 5  # names that an error suggests
 
 
 class ViewedSkill(NamedTuple):
-    """One skill, and what it is called: by models, and in addresses."""
+    """A skill with its unique name and URI path."""
 
-    name: str  # its own name, unless another skill has that already
-    path: str  # in `skill://` addresses
+    name: str  # unique in the view; shown to models
+    path: str  # in `skill://` URIs
     skill: Skill
 
     @property
     def uri(self) -> str:
-        """The address of its folder."""
+        """The URI of the skill's folder."""
         return f"{SCHEME}{self.path}"
 
 
 class SkillView:
-    """What is offered: every skill that a model may be shown, in order."""
+    """The skills that models may see, in order."""
 
     def __init__(
         self,
@@ -63,52 +63,48 @@ class SkillView:
         findings: Iterable[JudgedFinding] = (),
         get_index: Callable[[], SearchIndex] | None = None,
     ) -> None:
-        self.all_skills = tuple(skills)  # those too that only people may call
-        shown = [skill for skill in self.all_skills if is_visible_to_models(skill)]
-        paths, noticed = assign_skill_paths(shown)
-        rows = map(ViewedSkill, _assign_names(shown), paths, shown)
-        self.revision = revision  # another one as soon as a skill came, went or was edited
+        self.all_skills = tuple(skills)  # including hidden ones, which only users may call
+        visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]
+        paths, path_findings = assign_skill_paths(visible)
+        rows = map(ViewedSkill, _assign_names(visible), paths, visible)
+        self.revision = revision
         self.profile = profile
         self.skills: Mapping[str, ViewedSkill] = {row.name: row for row in rows}
-        self.findings = (*findings, *profile.load_policy.judge(noticed))
+        self.findings = (*findings, *profile.load_policy.judge(path_findings))
         self._get_index = get_index or self._get_own_index
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        """How many skills there are."""
         return len(self.skills)
 
     def __iter__(self) -> Iterator[ViewedSkill]:
-        """The skills, in order."""
         return iter(self.skills.values())
 
     def find(self, name: str) -> ViewedSkill:
-        """The skill that is called so, else the one with that id. Raises: SkillNotFound."""
-        found = self.skills.get(name) or self._by_id.get(name)
-        if found is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong name
+        """Return the skill with this name, else with this id. Raises: SkillNotFound."""
+        row = self.skills.get(name) or self._by_id.get(name)
+        if row is None:
+            from difflib import get_close_matches  # noqa: PLC0415 - only for unknown names
 
             raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
-        return found
+        return row
 
     def read_body(self, row: ViewedSkill) -> str:
-        """The instructions of a skill, as they are at this moment.
+        """Read the current body of a skill.
 
         Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
         return read_accepted_body(row.skill, self.profile)
 
     def list_files(self, row: ViewedSkill) -> Sequence[str]:
-        """The paths of its other files. Raises: SkillFileNotFound."""
+        """Return the paths of the files besides SKILL.md. Raises: SkillFileNotFound."""
         if row.skill.is_flat:
             return ()
-        files = open_skill_bundle(
-            row.skill, self.profile.scan_policy.without_hidden_files
-        ).resources()
-        return [file.path.text for file in files]
+        bundle = open_skill_bundle(row.skill, self.profile.scan_policy.without_hidden_files)
+        return [file.path.text for file in bundle.resources()]
 
     def read_file(self, row: ViewedSkill, path: str) -> bytes:
-        """One file; `SKILL.md` is its own file, however that is written.
+        """Read one file; `SKILL.md` means the main file, even if its name differs.
 
         Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
@@ -117,11 +113,11 @@ class SkillView:
             return read_skill_md(row.skill)
         if row.skill.is_flat:
             raise SkillFileNotFound(relative.text)
-        scan = self.profile.scan_policy.without_hidden_files
-        return with_bundle(row.skill, scan, lambda bundle: bundle.get_file(relative).read())
+        policy = self.profile.scan_policy.without_hidden_files
+        return with_bundle(row.skill, policy, lambda bundle: bundle.get_file(relative).read())
 
     def search(self, query: str, limit: int) -> tuple[Sequence[ViewedSkill], int]:
-        """The skills that a text finds in names and descriptions, and how many there are."""
+        """Search names and descriptions; return the best skills and the number of all."""
         result = self._get_index().search(query, limit, for_models=True)
         return [self._by_location[hit.skill.location] for hit in result.hits], result.total
 
@@ -143,14 +139,14 @@ class SkillView:
 
 
 class SkillProvider(Protocol):
-    """Whatever has skills to offer; safe to use from several threads."""
+    """Provider of skill views; thread-safe."""
 
     def current_view(self) -> SkillView:
-        """What there is now; looked up again only if something changed."""
+        """Return the current view; a new object only if something changed."""
 
 
 class FolderSkillProvider:
-    """The skills of folders, as a profile takes them."""
+    """Provider of the skills in folders, loaded with a profile."""
 
     def __init__(
         self, roots: Sequence[Root], profile: Profile, head_cache: HeadCache | None = None
@@ -162,26 +158,26 @@ class FolderSkillProvider:
         self._lock = threading.Lock()
 
     def current_view(self) -> SkillView:
-        """What there is now; the folders are read again only if something in them changed."""
+        """Return the current view; the folders are loaded again only after a change."""
         with self._lock:
             if self._cached is None or not self._cached[0].is_current():
                 self._cached = self._load()
             return self._cached[1]
 
     def _load(self) -> tuple[Fingerprint, SkillView]:
-        follow = {root.path for root in self._roots if root.follow_links}
-        stamps = take_fingerprint(
-            [root.path for root in self._roots], self._profile.scan_policy, follow
-        )
-        revision = _compute_revision(stamps)
+        paths = [root.path for root in self._roots]
+        follow_links = {root.path for root in self._roots if root.follow_links}
+        fingerprint = take_fingerprint(paths, self._profile.scan_policy, follow_links)
+        signatures = repr(sorted(fingerprint.signatures.items()))
+        revision = hashlib.sha256(signatures.encode()).hexdigest()
         if self._cached is not None and self._cached[1].revision == revision:
-            return stamps, self._cached[1]
+            return fingerprint, self._cached[1]
         catalog = load_roots(self._roots, self._profile, self._head_cache)
-        return stamps, SkillView(revision, self._profile, catalog, catalog.findings)
+        return fingerprint, SkillView(revision, self._profile, catalog, catalog.findings)
 
 
 def _assign_names(skills: Sequence[Skill]) -> Iterator[str]:
-    """A name for each, none of them twice: its own, else its id, else that with a number."""
+    """Yield unique names: the name of the skill, else its id, else with a number."""
     taken: set[str] = set()
     for skill in skills:
         name, number = skill.name, 1
@@ -192,7 +188,3 @@ def _assign_names(skills: Sequence[Skill]) -> Iterator[str]:
             name = f"{skill.id}~{number}"
         taken.add(name)
         yield name
-
-
-def _compute_revision(fingerprint: Fingerprint) -> str:
-    return hashlib.sha256(repr(sorted(fingerprint.signatures.items())).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Log warnings about skills, prompts and files that a source holds but does not serve."""
+"""Log warnings about skills, prompts and files of a source that are not served."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.skipped_items import SkippedItem
 
 LOG = logging.getLogger("skillhall.skipped")
-MAX_LINES = 50  # at once; the page of sources lists the rest
+MAX_LINES = 50  # per call; the sources page lists the rest
 
 
 def log_skipped(source: str, skipped: Sequence[SkippedItem]) -> None:
-    """One warning for each entry, up to a limit. Names and paths are untrusted text."""
-    for one in skipped[:MAX_LINES]:
-        told = f"{source}: skipped {one.path or '(unnamed)'} ({one.code.value}): {one.message}"
-        LOG.warning("%s", escape_invisible(told))
+    """Log one warning for each item, up to a limit."""
+    # Names and paths are untrusted: control characters could forge log lines.
+    for item in skipped[:MAX_LINES]:
+        line = f"{source}: skipped {item.path or '(unnamed)'} ({item.code.value}): {item.message}"
+        LOG.warning("%s", escape_invisible(line))
     more = len(skipped) - MAX_LINES
     if more > 0:
-        LOG.warning(
-            "%s", escape_invisible(f"{source}: skipped {more} more; /sources/skipped lists them")
-        )
+        line = f"{source}: skipped {more} more; /sources/skipped lists them"
+        LOG.warning("%s", escape_invisible(line))

@@ -1,7 +1,8 @@
-"""Which agents there are, and where each looks for skills. The ids are those of `npx skills`.
+"""Supported coding agents and their skill folders.
 
-Places are data: `.claude/skills` lies in the project, `~/.claude/skills` in the home folder, and
-`$CODEX_HOME/skills` where that variable points, or at its usual place in the home folder.
+The ids are those of `npx skills`. Folders are data: `.claude/skills` is relative to the project,
+`~/.claude/skills` to the home folder, and `$CODEX_HOME/skills` to the value of the variable or its
+default in the home folder.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from skillhall.errors import UnknownAgent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-UNIVERSAL_FOLDER: Final = ".agents/skills"  # the folder that many agents share
-LEGACY_UNIVERSAL_FOLDER: Final = ".agent/skills"  # its former name: read, never written
+UNIVERSAL_FOLDER: Final = ".agents/skills"  # shared by many agents
+LEGACY_UNIVERSAL_FOLDER: Final = ".agent/skills"  # former name: read, never written
 
-# Where a variable points if it is not set; one without such a place then leads nowhere.
+# Defaults below the home folder; "" means that the folder exists only if the variable is set.
 VARIABLE_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "APPDATA": "",
@@ -35,18 +36,18 @@ VARIABLE_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class CodingAgent(NamedTuple):
-    """One agent and its places."""
+    """Coding agent and its skill folders."""
 
     id: str
     label: str
-    project_folder: str  # where it finds a project's skills
-    user_folder: str  # where it finds its user's skills; "" if it has no such place
-    markers: tuple[str, ...]  # whichever of them exists shows that it is used here
-    extra_read_folders: tuple[str, ...] = ()  # further folders with skills, never written to
+    project_folder: str
+    user_folder: str  # "" if the agent has no user scope
+    markers: tuple[str, ...]  # the agent is in use if one of these paths exists
+    extra_read_folders: tuple[str, ...] = ()  # read by the agent, never written by us
 
 
 def _agent_with_own_folder(agent: str, label: str, folder: str) -> CodingAgent:
-    """An agent that keeps all it has in folders of one name."""
+    """Build an agent whose project and user folders have the same name."""
     markers = (f"~/{folder}", folder)
     return CodingAgent(agent, label, f"{folder}/skills", f"~/{folder}/skills", markers)
 
@@ -54,7 +55,7 @@ def _agent_with_own_folder(agent: str, label: str, folder: str) -> CodingAgent:
 def _agent_with_universal_folder(
     agent: str, label: str, user: str, *markers: str, extra_read_folders: tuple[str, ...] = ()
 ) -> CodingAgent:
-    """An agent that reads the folder that many share."""
+    """Build an agent that reads the shared project folder."""
     return CodingAgent(agent, label, UNIVERSAL_FOLDER, user, markers, extra_read_folders)
 
 
@@ -286,39 +287,39 @@ AGENTS: Final[Mapping[str, CodingAgent]] = MappingProxyType({agent.id: agent for
 
 
 def find_agent(name: str) -> CodingAgent:
-    """The agent with that id. Raises: UnknownAgent."""
-    found = AGENTS.get(name)
-    if found is None:
+    """Return the agent with this id. Raises: UnknownAgent."""
+    agent = AGENTS.get(name)
+    if agent is None:
         raise UnknownAgent(name, get_close_matches(name, AGENTS))
-    return found
+    return agent
 
 
 def uses_universal_folder(agent: CodingAgent) -> bool:
-    """Whether the agent reads the project folder that many share: one copy serves them all."""
+    """Whether the agent reads the shared project folder, so that one copy is enough."""
     return agent.project_folder == UNIVERSAL_FOLDER
 
 
 def get_project_folder(agent: CodingAgent) -> str:
-    """Where the agent finds a project's skills, relative to the project."""
+    """Return the agent's skill folder, relative to the project."""
     return agent.project_folder
 
 
 def resolve_user_folder(agent: CodingAgent, home: str, variables: Mapping[str, str]) -> str | None:
-    """Where the agent finds its user's skills, as a whole path; `None` if it has no such place."""
+    """Return the absolute path of the agent's user folder; `None` if it has none."""
     return _resolve_folder(agent.user_folder, home, home, variables) if agent.user_folder else None
 
 
 def resolve_read_folders(
     agent: CodingAgent, home: str, project: str, variables: Mapping[str, str]
 ) -> list[str]:
-    """Every folder that the agent may find skills in, as whole paths, its own ones first."""
-    places = [agent.project_folder, agent.user_folder, *agent.extra_read_folders]
-    found = [_resolve_folder(place, home, project, variables) for place in places if place]
-    return list(dict.fromkeys(path for path in found if path is not None))
+    """Return the absolute paths of all folders the agent reads, its own folders first."""
+    folders = [agent.project_folder, agent.user_folder, *agent.extra_read_folders]
+    paths = [_resolve_folder(folder, home, project, variables) for folder in folders if folder]
+    return list(dict.fromkeys(path for path in paths if path is not None))
 
 
 def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list[CodingAgent]:
-    """The agents that are used here, as far as their folders tell, in the order of the table."""
+    """Return the agents of which a marker exists, in the order of the table."""
     return [
         agent
         for agent in AGENTS.values()
@@ -332,7 +333,7 @@ def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list
 def _resolve_folder(
     folder: str, home: str, project: str, variables: Mapping[str, str]
 ) -> str | None:
-    """The whole path of a place of the table; `None` if its variable leads nowhere."""
+    """Return the absolute path of a table entry; `None` if its variable is not set."""
     first, _, rest = folder.partition("/")
     if first == "~":
         return os.path.join(home, *rest.split("/"))
@@ -343,8 +344,8 @@ def _resolve_folder(
 
 
 def _resolve_variable(name: str, home: str, variables: Mapping[str, str]) -> str | None:
-    """Where the variable points; a value that is no whole path is as good as none."""
     value = variables.get(name, "").strip()
+    # The XDG specification requires relative values to be ignored.
     if value and os.path.isabs(value):
         return value
     return os.path.join(home, VARIABLE_DEFAULTS[name]) if VARIABLE_DEFAULTS[name] else None

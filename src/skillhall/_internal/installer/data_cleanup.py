@@ -1,8 +1,8 @@
-"""Sweeping a data folder: earlier versions that nothing refers to, and leftovers.
+"""Cleanup of the data folder: unreferenced contents and unfinished files.
 
-Contents are referred to by the histories in the data folder and by the locks of the projects that
-have a history. A reference can appear at any time, but contents are always stored, or marked as
-used, before they are referred to: what was stored within `GRACE` is never removed.
+Contents are referenced by the histories in the data folder and by the lock files of projects with a
+history. References can appear at any time, but contents are stored or marked as used before they
+are referenced. Contents younger than `CONTENT_RETENTION` are therefore never removed.
 """
 
 from __future__ import annotations
@@ -33,69 +33,65 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _DAY = 24 * 60 * 60.0  # seconds
-CLEANUP_INTERVAL = _DAY  # between two sweeps
-CONTENT_RETENTION = 30 * _DAY  # for contents that nothing refers to
-HISTORY_RETENTION = 90 * _DAY  # for the history of a project that is gone, since its last change
-UNFINISHED_RETENTION = _DAY  # for files that a process left unfinished
-_LAST_RUN_FILE = "swept"  # a file whose time is that of the last sweep
+CLEANUP_INTERVAL = _DAY
+CONTENT_RETENTION = 30 * _DAY  # for unreferenced contents
+HISTORY_RETENTION = 90 * _DAY  # after the last change of a project that no longer exists
+UNFINISHED_RETENTION = _DAY  # for files of killed processes
+_LAST_RUN_FILE = "swept"  # its modification time is the time of the last cleanup
 
 
 class CleanupReport(NamedTuple):
-    """What a sweep removed."""
+    """Number of removed contents and histories."""
 
     contents: int
     histories: int
 
 
 def clean_up_if_due(directory: str, clock: Callable[[], float] = time.time) -> CleanupReport | None:
-    """Sweep the data folder if that was not done within a day. Never raises."""
-    mark = os.path.join(directory, _LAST_RUN_FILE)
+    """Clean up the data folder if the last cleanup was over a day ago. Never raises."""
+    marker = os.path.join(directory, _LAST_RUN_FILE)
     try:
-        if not os.path.isdir(directory) or not _is_due(mark, clock()):
+        if not os.path.isdir(directory) or not _is_due(marker, clock()):
             return None
-        with open(mark, "ab"):
-            os.utime(mark, (clock(), clock()))
+        with open(marker, "ab"):
+            os.utime(marker, (clock(), clock()))
         return clean_up_data(directory, clock)
     except (OSError, SkillhallError):
-        return None  # what cannot be read may be needed
+        return None  # an unreadable history may reference any content
 
 
-def _is_due(mark: str, now: float) -> bool:
+def _is_due(marker: str, now: float) -> bool:
     try:
-        last = os.lstat(mark).st_mtime
+        last_run = os.lstat(marker).st_mtime
     except FileNotFoundError:
         return True
-    return not now - CLEANUP_INTERVAL < last <= now
+    # A time in the future means that the clock was changed.
+    return not now - CLEANUP_INTERVAL < last_run <= now
 
 
 def clean_up_data(directory: str, clock: Callable[[], float] = time.time) -> CleanupReport:
-    """Sweep the data folder; safe while other processes use it.
+    """Clean up the data folder; safe while other processes use it.
 
     Raises: OSError, NotAFile, TooLarge if a history cannot be read.
     """
     histories = 0
-    keep: set[str] = set()
+    referenced: set[str] = set()
     for name, (scope, changed) in list_scopes(directory).items():
         if changed < clock() - HISTORY_RETENTION and not _scope_exists(scope):
             delete_scope(directory, name)
             histories += 1
         else:
-            keep |= _read_locked_digests(scope)
-    keep |= find_referenced_digests(directory)
-    contents = ContentStore(directory).sweep(keep, CONTENT_RETENTION, clock)
+            referenced |= {digest for lock in _read_locks(scope) for digest in find_digests(lock)}
+    referenced |= find_referenced_digests(directory)
+    contents = ContentStore(directory).sweep(referenced, CONTENT_RETENTION, clock)
     for folder in (directory, os.path.join(directory, "history")):
         _remove_unfinished(folder, clock() - UNFINISHED_RETENTION)
     return CleanupReport(contents, histories)
 
 
 def _scope_exists(scope: str) -> bool:
-    """Whether the project still exists; the scope of local skills is a name in their folder."""
+    # The scope of a skill store is the name "local" in its folder, which need not exist.
     return os.path.exists(os.path.dirname(scope) if os.path.basename(scope) == "local" else scope)
-
-
-def _read_locked_digests(scope: str) -> set[str]:
-    """The digests in the locks of a project or a home."""
-    return {digest for data in _read_locks(scope) for digest in find_digests(data)}
 
 
 def _read_locks(scope: str) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Installing: skills from a source onto a shelf, noted in its lock."""
+"""Installation of skills from a source into a project."""
 
 from __future__ import annotations
 
@@ -39,48 +39,44 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
     overwrite: bool = False,
     dry_run: bool = False,
 ) -> AddReport:
-    """Put the bundles on the shelf, and what they are and where they came from into its lock.
+    """Install the bundles and record them in the lock file.
 
-    A skill that is there already stays, unless it may be overwritten: then it can be brought back.
-    All are checked before the first is written.
+    Existing skills are skipped unless `overwrite`; overwritten ones can be rolled back.
+    All targets are checked before the first one is written.
     Raises: LockInvalid, UnsafePath, WouldLose, NotASkill, OSError.
     """
     report = AddReport()
-    whole = [opened_source.load_bundle(bundle) for bundle in bundles]
-    ready = preflight_bundles(whole, project.path(install_targets.folder), report)
-    wanted = {
-        f"{install_targets.folder}/{one.id}": (
-            one,
-            build_lock_entry(project, opened_source, one, install_targets),
+    loaded = [opened_source.load_bundle(bundle) for bundle in bundles]
+    ready = preflight_bundles(loaded, project.path(install_targets.folder), report)
+    requests = [
+        _InstallRequest(
+            f"{install_targets.folder}/{addition.id}",
+            addition,
+            build_lock_entry(project, opened_source, addition, install_targets),
+            overwrite,
         )
-        for one in ready
-    }
+        for addition in ready
+    ]
     if dry_run:
-        known = project.read_lock().entries
-        for key, (addition, entry) in wanted.items():
-            plan = _plan_install(
-                project, known.get(key), _InstallRequest(key, addition, entry, overwrite)
-            )
-            report_addition(addition, report, is_added=plan.is_added)
+        entries = project.read_lock().entries
+        for request in requests:
+            plan = _plan_install(project, entries.get(request.key), request)
+            report_addition(request.addition, report, is_added=plan.is_added)
     elif ready:
-        with open_transaction(project, "add") as work:
-            plans = {
-                key: _plan_install(
-                    project, work.entries.get(key), _InstallRequest(key, one, entry, overwrite)
-                )
-                for key, (one, entry) in wanted.items()
-            }
-            for key, plan in plans.items():
+        with open_transaction(project, "add") as transaction:
+            plans = [
+                (request, _plan_install(project, transaction.entries.get(request.key), request))
+                for request in requests
+            ]
+            for request, plan in plans:
                 if plan.entry is not None:
-                    work.check_targets(key, plan.files_by_target, plan.entry)
-            for key, plan in plans.items():
-                addition = wanted[key][0]
+                    transaction.check_targets(request.key, plan.files_by_target, plan.entry)
+            for request, plan in plans:
                 if plan.entry is not None:
-                    work.apply(
-                        key, plan.files_by_target, plan.entry, read_file_states(addition.bundle)
-                    )
-                report_addition(addition, report, is_added=plan.is_added)
-        report.notes += work.notes
+                    files = read_file_states(request.addition.bundle)
+                    transaction.apply(request.key, plan.files_by_target, plan.entry, files)
+                report_addition(request.addition, report, is_added=plan.is_added)
+        report.notes += transaction.notes
     return report
 
 
@@ -90,15 +86,15 @@ def build_lock_entry(
     addition: AddedSkill,
     install_targets: InstallTargets,
 ) -> LockEntry:
-    """What the lock says about a skill that goes where `placement` says."""
+    """Build the lock file entry of a skill for these targets."""
     reference, base = opened_source.reference, project.settings.working_directory
-    whole = opened_source.get_bundle_reference(addition.bundle)
+    bundle_reference = opened_source.get_bundle_reference(addition.bundle)
     targets = (
         LockTarget(f"{folder}/{addition.id}", install_targets.kind)
         for folder in install_targets.other_folders
     )
     return LockEntry(
-        source=to_portable_source(whole, project.root, base),
+        source=to_portable_source(bundle_reference, project.root, base),
         path=opened_source.get_bundle_path(addition.bundle),
         commit=opened_source.commit,
         digest=addition.digest,
@@ -110,12 +106,12 @@ def build_lock_entry(
 
 
 def read_file_states(bundle: Bundle) -> dict[str, FileState]:
-    """The files of a bundle, read."""
+    """Read the files of a bundle."""
     return {path: FileState(file.read(), file.executable) for path, file in bundle.files.items()}
 
 
 class _InstallRequest(NamedTuple):
-    """One skill, where it should go, and what the lock should say."""
+    """One skill to install, with its key and new lock file entry."""
 
     key: str
     addition: AddedSkill
@@ -124,7 +120,7 @@ class _InstallRequest(NamedTuple):
 
 
 class _InstallPlan(NamedTuple):
-    """What will be done for a wish; without an entry, nothing."""
+    """Planned change for a request; without an entry, nothing is changed."""
 
     is_added: bool
     entry: LockEntry | None = None
@@ -144,28 +140,28 @@ def _plan_install(
     )
     copies = [request.key, *entry.get_copy_paths()]
     if request.overwrite:
-        in_the_way = [one for one in entry.get_link_paths() if _is_taken(project, one, request.key)]
-        places = {**dict.fromkeys(copies, files), **dict.fromkeys(in_the_way)}
-        return _InstallPlan(is_added=True, entry=entry, files_by_target=places)
-    present = {place: read_installed(project, place) for place in copies}
-    free = [place for place, found in present.items() if found in (None, InstalledFiles(files))]
-    taken = [
-        one.path
-        for one in new
-        if (
-            _is_taken(project, one.path, request.key)
-            if one.kind == "link"
-            else one.path not in free
-        )
-    ]
-    if taken or request.key not in free:
+        links = entry.get_link_paths()
+        blocked = [path for path in links if _is_occupied(project, path, request.key)]
+        targets = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
+        return _InstallPlan(is_added=True, entry=entry, files_by_target=targets)
+    installed = {path: read_installed(project, path) for path in copies}
+    # A target with the same files counts as free: installing a skill twice is not a conflict.
+    free = [path for path, found in installed.items() if found in (None, InstalledFiles(files))]
+    is_blocked = any(
+        _is_occupied(project, target.path, request.key)
+        if target.kind == "link"
+        else target.path not in free
+        for target in new
+    )
+    if is_blocked or request.key not in free:
         return _InstallPlan(is_added=False)
-    # The same skill may be wanted for one more agent; else it is just noted where it was not yet.
-    is_added = present[request.key] is None or bool(new)
-    is_wanted = is_added or before is None
-    return _InstallPlan(is_added, entry if is_wanted else None, dict.fromkeys(free, files))
+    # An installed skill counts as added if it got a target for another agent. A skill that exists
+    # but is not in the lock file is only recorded there.
+    is_added = installed[request.key] is None or bool(new)
+    is_recorded = is_added or before is None
+    return _InstallPlan(is_added, entry if is_recorded else None, dict.fromkeys(free, files))
 
 
-def _is_taken(project: Project, target_path: str, key: str) -> bool:
-    """Whether something else than our link stands there."""
+def _is_occupied(project: Project, target_path: str, key: str) -> bool:
+    """Whether something other than our link exists there."""
     return os.path.lexists(project.path(target_path)) and not project.is_link_to(target_path, key)

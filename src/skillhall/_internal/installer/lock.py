@@ -1,7 +1,7 @@
-"""Our lock: for each skill that was added to a project or a home, where it came from and its files.
+"""Lock file: the source, commit and files of every installed skill.
 
-The lock is the outermost thing to hold: folders of skills are locked while it is open, never the
-other way round, and its own folder is not locked again: that would wait for itself.
+Lock order: `edit_lock` locks the folder of the lock file first, then the folders of skills. The
+folder of the lock file must not be locked twice, because the locks are not reentrant.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ if TYPE_CHECKING:
 
 
 VERSION: Final = 1
-PROJECT_LOCK: Final = "skillhall-lock.json"  # in the project's own folder
-USER_LOCK: Final = ".skillhall-lock.json"  # in the folder `user_lock_folder` gives
-MAX_LOCK_SIZE: Final = 4 * 1024 * 1024  # bytes; ten thousand skills of ordinary size
+PROJECT_LOCK: Final = "skillhall-lock.json"  # in the project root
+USER_LOCK: Final = ".skillhall-lock.json"  # in `get_user_lock_folder(home)`
+MAX_LOCK_SIZE: Final = 4 * 1024 * 1024  # bytes; enough for about ten thousand typical skills
 
-FileMode: TypeAlias = Literal["100644", "100755"]  # as git writes them
+FileMode: TypeAlias = Literal["100644", "100755"]  # git's modes of regular files
 TargetKind: TypeAlias = Literal["copy", "link"]
-UnknownFields: TypeAlias = Mapping[
-    str, object
-]  # fields that we do not know, written back as they were
+# Fields of newer versions are written back unchanged.
+UnknownFields: TypeAlias = Mapping[str, object]
 
+# SHA-1 or SHA-256, as git repositories use either; empty for sources without commits.
 _COMMIT_PATTERN = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
 _SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
-_MAX_QUOTED = 100  # characters of a wrong text that a message repeats
+_MAX_QUOTED = 100  # characters of an invalid value in a message
 _UPGRADE_HINT = "a newer Skillhall wrote it: update yours"
 
 
 @dataclass(frozen=True, slots=True)
 class LockedFile:
-    """One file of a skill as it was added."""
+    """One file of a skill, as installed."""
 
     path: str
     sha256: str
@@ -68,7 +68,7 @@ class LockedFile:
 
 @dataclass(frozen=True, slots=True)
 class LockTarget:
-    """One more place that holds the skill: a copy of its own, or a link to the first one."""
+    """Additional folder of a skill: a copy, or a link to the first one."""
 
     path: str
     kind: TargetKind
@@ -77,30 +77,30 @@ class LockTarget:
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """Where one skill came from, what it held, and where else it was put."""
+    """Source, files and additional targets of one installed skill."""
 
-    source: str  # the text that was asked for
-    path: str  # the skill's folder in that source; "" is all of it
-    commit: str  # what the source was at; "" if it has no history
-    digest: str  # of all files together
+    source: str  # source reference as the user wrote it
+    path: str  # folder of the skill in the source; "" is the root
+    commit: str  # "" if the source has no commits
+    digest: str  # over all files
     files: tuple[LockedFile, ...]
-    targets: tuple[LockTarget, ...] = ()  # beside the place that is the entry's key
-    pinned: bool = False  # whether updates leave it alone
-    name: str = ""  # in its frontmatter; its folder may be called otherwise
+    targets: tuple[LockTarget, ...] = ()  # without the first copy, whose path is the key
+    pinned: bool = False  # updates skip pinned skills
+    name: str = ""  # from the frontmatter; the folder name may differ
     unknown_fields: UnknownFields = field(default_factory=dict)
 
     def get_copy_paths(self) -> list[str]:
-        """The places beside the key that hold files of their own."""
+        """Return the paths of additional copies."""
         return [target.path for target in self.targets if target.kind == "copy"]
 
     def get_link_paths(self) -> list[str]:
-        """The places that lead to the key."""
+        """Return the paths of links to the first copy."""
         return [target.path for target in self.targets if target.kind == "link"]
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The entries by the place of the first copy, relative to the project or home."""
+    """Content of a lock file; a key is the path of the first copy of a skill."""
 
     entries: Mapping[str, LockEntry] = field(default_factory=dict)
     unknown_fields: UnknownFields = field(default_factory=dict)
@@ -108,9 +108,9 @@ class Lock:
 
 @dataclass(slots=True)
 class LockEdit:
-    """A lock that is being changed: `entries` may be set, replaced and deleted by key.
+    """Lock file opened for changes: edit `entries`, `save` writes them early.
 
-    `save` writes them before the block ends. Raises: LockInvalid, NotAFile, OSError.
+    `save` raises: LockInvalid, NotAFile, OSError.
     """
 
     entries: dict[str, LockEntry]
@@ -118,12 +118,12 @@ class LockEdit:
 
 
 def get_user_lock_folder(home: str) -> str:
-    """The folder of the user's lock; its keys are relative to `home` all the same."""
+    """Return the folder of the user's lock file; keys are relative to `home`."""
     return os.path.join(home, ".agents")
 
 
 def to_locked_files(bundle: Bundle) -> tuple[LockedFile, ...]:
-    """The files of a bundle as a lock holds them, in path order."""
+    """Convert the files of a bundle to lock file records, in path order."""
     return tuple(
         LockedFile(
             path,
@@ -136,13 +136,13 @@ def to_locked_files(bundle: Bundle) -> tuple[LockedFile, ...]:
 
 
 def matches_entry(entry: LockEntry, bundle: Bundle) -> bool:
-    """Whether the bundle is what was locked, modes too."""
+    """Whether the bundle has exactly the locked files, including modes."""
     plain = (replace(file, unknown_fields={}) for file in sorted(entry.files, key=lambda f: f.path))
     return to_locked_files(bundle) == tuple(plain)
 
 
 def parse_target_path(text: str) -> str:
-    """The text as a place that may hold a skill: plain, relative, and not of version control.
+    """Parse the path of a target: relative, and not in a version control folder.
 
     Raises: UnsafePath.
     """
@@ -153,16 +153,16 @@ def parse_target_path(text: str) -> str:
 
 
 def compute_files_digest(files: Iterable[LockedFile]) -> str:
-    """The digest of all files together, equal to `adding.digest_of` of their bundle."""
+    """Compute one digest over paths, sizes and digests of files."""
     ordered = sorted(files, key=lambda file: file.path)
     lines = (f"{file.path}\0{file.size}\0sha256:{file.sha256}\n" for file in ordered)
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 
 
 def to_portable_source(reference: SourceRef, root: str, base: str) -> str:
-    """The text of the reference for a lock at `root`, good in a checkout elsewhere if it can be.
+    """Render a source reference so that it also works in other checkouts of a project.
 
-    A folder below `root`, and one that was given relative to `base`, is written relative to `root`.
+    A folder is written relative to `root` if it is inside it or was given relative to `base`.
     """
     if not isinstance(reference, LocalRef | ArchiveRef) or reference.path.startswith("~"):
         return reference.text
@@ -171,16 +171,13 @@ def to_portable_source(reference: SourceRef, root: str, base: str) -> str:
         return reference.text
     try:
         relative = os.path.relpath(path, root).replace(os.sep, "/")
-    except ValueError:  # another drive
+    except ValueError:  # Windows: the paths are on different drives
         return reference.text
     return relative if relative.startswith(".") else f"./{relative}"
 
 
-# Files
-
-
 def read_lock(folder: str, name: str = PROJECT_LOCK) -> Lock:
-    """The lock in `folder`; an empty one if there is none. Raises: LockInvalid, OSError."""
+    """Read the lock file; empty if it does not exist. Raises: LockInvalid, OSError."""
     try:
         root = open_root(folder)
     except FileNotFoundError:
@@ -190,9 +187,9 @@ def read_lock(folder: str, name: str = PROJECT_LOCK) -> Lock:
     except SkillFileNotFound:
         return Lock()
     except TooLarge:
-        raise LockInvalid(name, f"it is larger than {MAX_LOCK_SIZE} bytes") from None
+        raise LockInvalid(name, f"larger than {MAX_LOCK_SIZE} bytes") from None
     except (NotAFile, UnsafePath):
-        raise LockInvalid(name, "it is not a regular file that can be read") from None
+        raise LockInvalid(name, "not a regular file") from None
     finally:
         root.close()
     return parse_lock(data, name)
@@ -200,9 +197,10 @@ def read_lock(folder: str, name: str = PROJECT_LOCK) -> Lock:
 
 @contextmanager
 def edit_lock(folder: str, name: str = PROJECT_LOCK) -> Iterator[LockEdit]:
-    """The lock in `folder`, kept from other processes and written when the block ends well.
+    """Lock the folder and read the lock file; save changes at the end of the block.
 
-    Nothing is written if nothing changed. Raises: LockInvalid, NotAFile, OSError.
+    Nothing is written after an error, or if nothing changed.
+    Raises: LockInvalid, NotAFile, OSError.
     """
     os.makedirs(folder, exist_ok=True)
     with WritableFolder(folder) as base, base.lock():
@@ -215,7 +213,7 @@ def edit_lock(folder: str, name: str = PROJECT_LOCK) -> Iterator[LockEdit]:
             after = replace(saved, entries=dict(edit.entries))
             if after != saved:
                 data = render_lock(after)
-                parse_lock(data, name)  # what we could not read again is not written
+                parse_lock(data, name)  # never write a lock file that we could not read again
                 base.write_file(name, data, base.mode(name) if base.entry_kind(name) else 0o644)
                 saved = after
 
@@ -225,12 +223,10 @@ def edit_lock(folder: str, name: str = PROJECT_LOCK) -> Iterator[LockEdit]:
 
 
 def render_lock(lock: Lock) -> bytes:
-    """The lock as JSON: the same bytes for the same entries, in whatever order they came."""
+    """Render the lock file as JSON; the order of entries does not change the bytes."""
     skills = {key: _serialize_entry(entry) for key, entry in lock.entries.items()}
-    return (
-        render_json({**lock.unknown_fields, "version": VERSION, "skills": skills}, sort_keys=True)
-        + b"\n"
-    )
+    data = {**lock.unknown_fields, "version": VERSION, "skills": skills}
+    return render_json(data, sort_keys=True) + b"\n"
 
 
 def _serialize_entry(entry: LockEntry) -> dict[str, object]:
@@ -243,8 +239,8 @@ def _serialize_entry(entry: LockEntry) -> dict[str, object]:
         "digest": entry.digest,
         "files": [_serialize_file(file) for file in sorted(entry.files, key=lambda f: f.path)],
         "targets": [
-            {**one.unknown_fields, "path": one.path, "kind": one.kind}
-            for one in sorted(entry.targets, key=lambda t: t.path)
+            {**target.unknown_fields, "path": target.path, "kind": target.kind}
+            for target in sorted(entry.targets, key=lambda t: t.path)
         ],
         "pinned": entry.pinned,
     }
@@ -255,16 +251,10 @@ def _serialize_file(file: LockedFile) -> dict[str, object]:
     return {**file.unknown_fields, **known}
 
 
-# Reading
-
-
 def parse_lock(data: bytes, name: str = PROJECT_LOCK) -> Lock:
-    """The lock that the bytes hold; `name` is the file that messages speak of.
-
-    Raises: LockInvalid.
-    """
+    """Parse a lock file; `name` is used in messages. Raises: LockInvalid."""
     if len(data) > MAX_LOCK_SIZE:
-        raise LockInvalid(name, f"it is larger than {MAX_LOCK_SIZE} bytes")
+        raise LockInvalid(name, f"larger than {MAX_LOCK_SIZE} bytes")
     try:
         value = parse_json(data, unique_keys=True)
     except InvalidJson as error:
@@ -273,14 +263,14 @@ def parse_lock(data: bytes, name: str = PROJECT_LOCK) -> Lock:
     version = lock.require_integer("version")
     if version != VERSION:
         hint = _UPGRADE_HINT if version > VERSION else ""
-        raise LockInvalid(name, f"its version is {version}, not {VERSION}", hint)
+        raise LockInvalid(name, f"version is {version}, not {VERSION}", hint)
     skills = _LockObject.from_value(lock.require("skills"), name, "skills")
     entries = {key: _parse_entry(key, skills) for key in skills.fields}
     return Lock(entries, lock.collect_unknown_fields("version", "skills"))
 
 
 class _LockObject(NamedTuple):
-    """One JSON object of a lock, and where it stands."""
+    """JSON object in a lock file, with its location for messages."""
 
     file: str
     location: str
@@ -289,12 +279,12 @@ class _LockObject(NamedTuple):
     @classmethod
     def from_value(cls, value: object, file: str, location: str) -> _LockObject:
         if not isinstance(value, dict):
-            raise LockInvalid(file, f"{location or 'it'} is not an object")
+            raise LockInvalid(file, f"{location or 'top level'} is not an object")
         return cls(file, location, value)
 
     def build_error(self, name: str, problem: str) -> LockInvalid:
-        place = f"{self.location}.{name}" if self.location else name
-        return LockInvalid(self.file, f"{place} {problem}")
+        location = f"{self.location}.{name}" if self.location else name
+        return LockInvalid(self.file, f"{location} {problem}")
 
     def require(self, name: str) -> object:
         if name not in self.fields:
@@ -304,62 +294,61 @@ class _LockObject(NamedTuple):
     def require_text(self, name: str) -> str:
         value = self.require(name)
         if not isinstance(value, str):
-            raise self.build_error(name, "is not text")
+            raise self.build_error(name, "is not a string")
         return value
 
     def require_match(self, name: str, pattern: re.Pattern[str]) -> str:
         value = self.require_text(name)
         if not pattern.fullmatch(value):
-            raise self.build_error(name, f"is not of its form: {value[:_MAX_QUOTED]!r}")
+            raise self.build_error(name, f"is malformed: {value[:_MAX_QUOTED]!r}")
         return value
 
     def require_one_of(self, name: str, *known: str) -> str:
         value = self.require_text(name)
         if value not in known:
-            raise self.build_error(name, f"is none of {', '.join(known)}: {value[:_MAX_QUOTED]!r}")
+            problem = f"is not one of {', '.join(known)}: {value[:_MAX_QUOTED]!r}"
+            raise self.build_error(name, problem)
         return value
 
     def require_integer(self, name: str) -> int:
         value = self.require(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self.build_error(name, "is not a whole number")
+            raise self.build_error(name, "is not a non-negative integer")
         return value
 
     def read_flag(self, name: str) -> bool:
         value = self.fields.get(name, False)
         if not isinstance(value, bool):
-            raise self.build_error(name, "is neither true nor false")
+            raise self.build_error(name, "is not a boolean")
         return value
 
     def require_path(self, name: str) -> str:
         return self.check_plain_path(self.require_text(name), name)
 
     def check_target_path(self, text: str, name: str) -> str:
-        """The text, if a skill may stand there."""
-        try:
-            parse_target_path(text)
-        except UnsafePath as error:
-            raise self.build_error(name, f"is no path to write to: {error.reason}") from None
-        return self.check_plain_path(text, name)
+        """Return the text if a skill may be installed there."""
+        return self._check_path(text, name, parse_target_path)
 
     def check_plain_path(self, text: str, name: str) -> str:
-        """The text, if it is a plain relative path in its shortest form."""
+        """Return the text if it is a normalized relative path."""
+        return self._check_path(text, name, lambda path: RelativePath.parse(path).text)
+
+    def _check_path(self, text: str, name: str, parse: Callable[[str], str]) -> str:
         try:
-            path = RelativePath.parse(text).text
+            path = parse(text)
         except UnsafePath as error:
-            raise self.build_error(name, f"is no path to write to: {error.reason}") from None
+            raise self.build_error(name, f"is not a valid path: {error.reason}") from None
         if path != text:
-            raise self.build_error(name, "is not written in its shortest form")
+            raise self.build_error(name, "is not a normalized path")
         return path
 
     def require_objects(self, name: str) -> list[_LockObject]:
         values = self.require(name)
         if not isinstance(values, list):
             raise self.build_error(name, "is not a list")
-        where = f"{self.location}.{name}"
         return [
-            _LockObject.from_value(one, self.file, f"{where}[{at}]")
-            for at, one in enumerate(values)
+            _LockObject.from_value(value, self.file, f"{self.location}.{name}[{index}]")
+            for index, value in enumerate(values)
         ]
 
     def collect_unknown_fields(self, *known: str) -> UnknownFields:
@@ -368,71 +357,68 @@ class _LockObject(NamedTuple):
 
 def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
     skills.check_target_path(key, f"[{key[:_MAX_QUOTED]!r}]")
-    one = _LockObject.from_value(skills.fields[key], skills.file, f"{skills.location}[{key!r}]")
+    obj = _LockObject.from_value(skills.fields[key], skills.file, f"{skills.location}[{key!r}]")
     entry = LockEntry(
-        source=_parse_source(one),
-        path=one.require_path("path") if one.require_text("path") else "",
-        commit=one.require_match("commit", _COMMIT_PATTERN),
-        digest=one.require_match("digest", _DIGEST_PATTERN),
-        files=tuple(_parse_file(file) for file in one.require_objects("files")),
-        targets=tuple(_parse_target(target) for target in one.require_objects("targets")),
-        pinned=one.read_flag("pinned"),
-        name=one.require_text("name") if "name" in one.fields else "",
-        unknown_fields=one.collect_unknown_fields(
+        source=_parse_source(obj),
+        path=obj.require_path("path") if obj.require_text("path") else "",
+        commit=obj.require_match("commit", _COMMIT_PATTERN),
+        digest=obj.require_match("digest", _DIGEST_PATTERN),
+        files=tuple(_parse_file(file) for file in obj.require_objects("files")),
+        targets=tuple(_parse_target(target) for target in obj.require_objects("targets")),
+        pinned=obj.read_flag("pinned"),
+        name=obj.require_text("name") if "name" in obj.fields else "",
+        unknown_fields=obj.collect_unknown_fields(
             "name", "source", "path", "commit", "digest", "files", "targets", "pinned"
         ),
     )
-    _reject_duplicates(one, "files", [file.path for file in entry.files])
-    _reject_duplicates(one, "targets", [key, *(target.path for target in entry.targets)])
+    _reject_duplicates(obj, "files", [file.path for file in entry.files])
+    _reject_duplicates(obj, "targets", [key, *(target.path for target in entry.targets)])
     if compute_files_digest(entry.files) != entry.digest:
-        raise one.build_error("digest", "is not that of its files")
+        raise obj.build_error("digest", "does not match the files")
     return entry
 
 
-def _parse_source(one: _LockObject) -> str:
-    text = one.require_text("source")
+def _parse_source(obj: _LockObject) -> str:
+    text = obj.require_text("source")
     try:
         parse_source_ref(text, allow_loopback_http=True)
     except SourceRejected as error:
-        raise one.build_error("source", f"names no source: {error.problem}") from None
+        raise obj.build_error("source", f"is not a valid source: {error.problem}") from None
     return text
 
 
-def _parse_file(one: _LockObject) -> LockedFile:
+def _parse_file(obj: _LockObject) -> LockedFile:
     return LockedFile(
-        one.require_path("path"),
-        one.require_match("sha256", _SHA256_PATTERN),
-        one.require_integer("size"),
-        cast("FileMode", one.require_one_of("mode", "100644", "100755")),
-        one.collect_unknown_fields("path", "sha256", "size", "mode"),
+        obj.require_path("path"),
+        obj.require_match("sha256", _SHA256_PATTERN),
+        obj.require_integer("size"),
+        cast("FileMode", obj.require_one_of("mode", "100644", "100755")),
+        obj.collect_unknown_fields("path", "sha256", "size", "mode"),
     )
 
 
-def _parse_target(one: _LockObject) -> LockTarget:
-    kind = cast("TargetKind", one.require_one_of("kind", "copy", "link"))
-    return LockTarget(
-        one.check_target_path(one.require_text("path"), "path"),
-        kind,
-        one.collect_unknown_fields("path", "kind"),
-    )
+def _parse_target(obj: _LockObject) -> LockTarget:
+    kind = cast("TargetKind", obj.require_one_of("kind", "copy", "link"))
+    path = obj.check_target_path(obj.require_text("path"), "path")
+    return LockTarget(path, kind, obj.collect_unknown_fields("path", "kind"))
 
 
-def _reject_duplicates(one: _LockObject, name: str, paths: list[str]) -> None:
+def _reject_duplicates(obj: _LockObject, name: str, paths: list[str]) -> None:
     if len(set(paths)) < len(paths):
-        raise one.build_error(name, "names one place twice")
+        raise obj.build_error(name, "contains a duplicate path")
 
 
 def find_entry_keys(entries: Mapping[str, LockEntry], names: Iterable[str]) -> list[str]:
-    """The keys of the skills with these folder names or places, in order; all if none is given.
+    """Return sorted keys of the skills with these folder names or keys; default: all.
 
     Raises: SkillNotFound.
     """
-    wanted = list(names)
-    found: dict[str, None] = {}
-    for name in wanted:
+    names = list(names)
+    matches: set[str] = set()
+    for name in names:
         keys = [key for key in entries if name in (key, key.rpartition("/")[2])]
         if not keys:
             known = sorted(key.rpartition("/")[2] for key in entries)
             raise SkillNotFound(name, get_close_matches(name, known))
-        found.update(dict.fromkeys(keys))
-    return sorted(found if wanted else entries)
+        matches.update(keys)
+    return sorted(matches if names else entries)

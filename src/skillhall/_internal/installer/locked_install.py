@@ -1,4 +1,4 @@
-"""Restoring: what a lock names and what is missing here, exactly as it was locked."""
+"""Installation of missing skills exactly as recorded in the lock file."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 
 class LockedInstallStatus(StrEnum):
-    """What became of a skill in a lock."""
+    """Outcome for a skill of the lock file."""
 
     PRESENT = "there"
     INSTALLED = "installed"
-    EDITED = "edited"  # there, not as it was locked; left as it is
+    EDITED = "edited"  # differs from the lock file; left unchanged
     FAILED = "failed"
 
 
 class LockedInstallResult(NamedTuple):
-    """One skill of a lock."""
+    """Result for one skill of the lock file."""
 
     key: str
     status: LockedInstallStatus
@@ -58,10 +58,10 @@ class LockedInstallResult(NamedTuple):
 def install_locked(
     project: Project, *, frozen: bool = False, progress: Progress | None = None
 ) -> list[LockedInstallResult]:
-    """Install what the lock names and is not here; what is here stays as it is.
+    """Install the skills of the lock file that are missing; others are left unchanged.
 
-    A frozen lock is never changed: a source that has something else now is a failure. Skills that
-    only `npx skills` has noted are installed, too. Raises: LockInvalid, OSError.
+    With `frozen`, the lock file never changes: a source with different files is a failure. Skills
+    that are only in the npx lock are installed too. Raises: LockInvalid, OSError.
     """
     upstream = Upstream(project, progress)
     entries = project.read_lock().entries
@@ -69,11 +69,11 @@ def install_locked(
         _install_entry(project, key, entry, upstream, frozen=frozen)
         for key, entry in sorted(entries.items())
     ]
-    known = {name for key, one in entries.items() for name in (key.rpartition("/")[2], one.name)}
-    others = read_npx_lock(project.npx_lock_path).entries
+    known = {name for key, e in entries.items() for name in (key.rpartition("/")[2], e.name)}
+    npx_entries = read_npx_lock(project.npx_lock_path).entries
     return results + [
-        _install_npx_entry(project, other, progress, frozen=frozen)
-        for name, other in sorted(others.items())
+        _install_npx_entry(project, npx_entry, progress, frozen=frozen)
+        for name, npx_entry in sorted(npx_entries.items())
         if name not in known
     ]
 
@@ -82,27 +82,28 @@ def _install_entry(
     project: Project, key: str, entry: LockEntry, upstream: Upstream, *, frozen: bool
 ) -> LockedInstallResult:
     try:
-        if (found := _find_existing(project, key, entry, frozen=frozen)) is not None:
-            return found
+        if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
+            return result
         opened, bundle = upstream.find(entry, entry.commit)
+        new_entry = entry
         if not matches_entry(entry, bundle):
+            # Skills of MCP servers need a review, so changed ones are never installed unattended.
             if frozen or entry.commit or isinstance(opened.reference, McpRef):
-                # Of a server, only what a person approved is taken without being asked for.
-                raise LockMismatch(key, "its source has other files")
-            name, digest, files = (
-                read_bundle_name(bundle),
-                compute_bundle_digest(bundle),
-                to_locked_files(bundle),
+                raise LockMismatch(key, "the source has different files")
+            new_entry = replace(
+                entry,
+                name=read_bundle_name(bundle),
+                commit=opened.commit,
+                digest=compute_bundle_digest(bundle),
+                files=to_locked_files(bundle),
             )
-            now = replace(entry, name=name, commit=opened.commit, digest=digest, files=files)
-        else:
-            now = entry
-        with open_transaction(project, "add") as work:
-            if work.entries.get(key) != entry:
-                raise LockMismatch(key, "somebody changed it meanwhile")
-            if (found := _find_existing(project, key, entry, frozen=frozen)) is not None:
-                return found
-            work.install(key, now, read_file_states(bundle))
+        with open_transaction(project, "add") as transaction:
+            # Another process may have changed the project while we were fetching.
+            if transaction.entries.get(key) != entry:
+                raise LockMismatch(key, "its entry was changed by another process")
+            if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
+                return result
+            transaction.install(key, new_entry, read_file_states(bundle))
     except SkillhallError as error:
         return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
     return LockedInstallResult(key, LockedInstallStatus.INSTALLED)
@@ -111,11 +112,11 @@ def _install_entry(
 def _find_existing(
     project: Project, key: str, entry: LockEntry, *, frozen: bool
 ) -> LockedInstallResult | None:
-    """What is said of a skill that stays as it is; `None` if it is missing somewhere."""
-    places = verify_entry(project, key, entry)
-    if all(place.is_intact for place in places):
+    """Return the result for an unchanged skill; `None` if a target is missing."""
+    targets = verify_entry(project, key, entry)
+    if all(target.is_intact for target in targets):
         return LockedInstallResult(key, LockedInstallStatus.PRESENT)
-    if any(place.is_there and not place.is_intact for place in places):
+    if any(target.is_there and not target.is_intact for target in targets):
         error = LockMismatch(key, "its files were edited") if frozen else None
         return LockedInstallResult(key, LockedInstallStatus.EDITED, error)
     return None
@@ -124,35 +125,33 @@ def _find_existing(
 def _install_npx_entry(
     project: Project, npx_entry: NpxEntry, progress: Progress | None, *, frozen: bool
 ) -> LockedInstallResult:
-    """Install a skill that another tool has noted; if frozen, only what it has noted."""
+    """Install a skill of the npx lock; `frozen` requires the hash of the lock."""
     key = f"{UNIVERSAL_FOLDER}/{npx_entry.name}"
     text = npx_entry.to_reference()
     if read_installed(project, key) is not None:
         return LockedInstallResult(key, LockedInstallStatus.PRESENT)
     try:
         if text is None:
-            raise SourceRejected("url", npx_entry.source, "its kind of source is not one we know")
+            raise SourceRejected("url", npx_entry.source, "unsupported kind of source")
+        # Paths in a lock file are relative to the project, not to the working directory.
         settings = project.settings._replace(working_directory=project.root)
         opened = open_source(text, settings, progress)
-        bundle = select_bundles(
-            opened.bundles, [] if len(opened.bundles) == 1 else [npx_entry.name]
-        )[0]
+        names = [] if len(opened.bundles) == 1 else [npx_entry.name]
+        bundle = select_bundles(opened.bundles, names)[0]
         if frozen and not _matches_npx_entry(npx_entry, bundle):
-            raise LockMismatch(key, "its source has other files")
+            raise LockMismatch(key, "the source has different files")
         report = install(project, opened, [bundle], InstallTargets())
-        if any(one.reason == "rejected" for one in report.skipped):
-            raise SkillRejected(key, [one.finding.message for one in report.findings])
+        if any(skill.reason == "rejected" for skill in report.skipped):
+            raise SkillRejected(key, [judged.finding.message for judged in report.findings])
     except SkillhallError as error:
         return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
-    return LockedInstallResult(
-        key, LockedInstallStatus.INSTALLED if report.added else LockedInstallStatus.PRESENT
-    )
+    status = LockedInstallStatus.INSTALLED if report.added else LockedInstallStatus.PRESENT
+    return LockedInstallResult(key, status)
 
 
 def _matches_npx_entry(npx_entry: NpxEntry, bundle: Bundle) -> bool:
     files = {path: HashedFile(file.read(), file.executable) for path, file in bundle.files.items()}
-    plain = {path: content.data for path, content in files.items()}
-    return not has_portable_order(plain) or npx_entry.hash in {
-        compute_npx_hash(plain),
-        compute_git_tree_id(files),
-    }
+    contents = {path: file.data for path, file in files.items()}
+    if not has_portable_order(contents):
+        return True
+    return npx_entry.hash in {compute_npx_hash(contents), compute_git_tree_id(files)}

@@ -1,8 +1,8 @@
-"""The two locks of `npx skills`: understood as far as possible, kept up, and never spoiled.
+"""The two lock files of `npx skills`, which we read and keep up to date.
 
-A file that is not understood stays as it is, with a note of why. Fields that are not ours to know
-stay too, and the version is never changed: the other tool empties a lock of a version it has left
-behind. Each call locks the folder of the file, unless the caller holds it already.
+A file that cannot be parsed is left unchanged, with a note. Unknown fields are preserved, and the
+version is never changed, because `npx skills` discards lock files of older versions. Each change
+locks the folder of the file unless the caller has locked it already.
 """
 
 from __future__ import annotations
@@ -30,17 +30,15 @@ from skillhall.errors import NotAFile, SkillFileNotFound, SourceRejected, TooLar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-MAX_NPX_LOCK_SIZE: Final = 4 * 1024 * 1024  # bytes, as our own lock
+MAX_NPX_LOCK_SIZE: Final = 4 * 1024 * 1024  # bytes, as for our own lock file
 
 
 class NpxLockFormat(NamedTuple):
-    """How one of the two locks is written."""
+    """Differences between the two lock files."""
 
     version: int
     hash_field: str
-    has_timestamps: (
-        bool  # entries say when; their order is that of adding, and no newline ends the file
-    )
+    has_timestamps: bool  # such files are also in insertion order, without a final newline
     has_every_url: bool
 
 
@@ -49,7 +47,7 @@ USER_FORMAT: Final = NpxLockFormat(3, "skillFolderHash", has_timestamps=True, ha
 
 
 class NpxLockPath(NamedTuple):
-    """Where a lock lies, and how it is written."""
+    """Path and format of an npx lock."""
 
     folder: str
     name: str
@@ -57,12 +55,12 @@ class NpxLockPath(NamedTuple):
 
 
 def get_project_lock_path(root: str) -> NpxLockPath:
-    """The lock of the project at `root`."""
+    """Return the npx lock of the project at `root`."""
     return NpxLockPath(root, "skills-lock.json", PROJECT_FORMAT)
 
 
 def get_user_lock_path(home: str, variables: Mapping[str, str]) -> NpxLockPath:
-    """The lock of the person whose home it is."""
+    """Return the npx lock of the user with this home folder."""
     state = variables.get("XDG_STATE_HOME", "")
     parts = (state, "skills") if os.path.isabs(state) else (home, ".agents")
     return NpxLockPath(os.path.join(*parts), ".skill-lock.json", USER_FORMAT)
@@ -70,44 +68,41 @@ def get_user_lock_path(home: str, variables: Mapping[str, str]) -> NpxLockPath:
 
 @dataclass(frozen=True, slots=True)
 class NpxEntry:
-    """What a lock of `npx skills` says about one skill; "" where it says nothing."""
+    """One skill in an npx lock; missing fields are empty strings."""
 
     name: str
     source: str
     source_type: str  # github, gitlab, git, local, well-known, node_modules…
     source_url: str = ""
     ref: str = ""
-    skill_path: str = ""  # of the SKILL.md in the source
+    skill_path: str = ""  # path of the SKILL.md in the source
     hash: str = ""
 
     def to_reference(self) -> str | None:
-        """The text that names the skill's folder for us; `None` if we cannot reach it.
+        """Return the source reference of the skill's folder; `None` if unsupported.
 
-        Without a `skill_path` it is a folder of skills, and `name` says which.
+        Without a `skill_path` it refers to a folder of skills; `name` selects one.
         """
+        build = _REFERENCE_BUILDERS.get(self.source_type)
         try:
-            return _REFERENCE_BUILDERS.get(self.source_type, _to_no_reference)(self)
+            return build(self) if build else None
         except (SourceRejected, UnsafePath):
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class NpxLock:
-    """The entries that were understood, by name, and what was not."""
+    """Valid entries of an npx lock by name, with notes on invalid ones."""
 
     entries: Mapping[str, NpxEntry] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     exists: bool = False
 
 
-# References
-
-
 def _parse_folder(entry: NpxEntry) -> str:
-    """The folder of the SKILL.md that the entry names. Raises: UnsafePath."""
     folder, _, name = entry.skill_path.rpartition("/")
     if name and not is_skill_md(name):
-        raise UnsafePath(entry.skill_path, f"it is no {SKILL_MD}")
+        raise UnsafePath(entry.skill_path, f"it is not a {SKILL_MD}")
     return RelativePath.parse(folder).text if folder else ""
 
 
@@ -122,31 +117,28 @@ def _to_github_reference(entry: NpxEntry) -> str | None:
 
 def _to_git_reference(entry: NpxEntry) -> str | None:
     url = entry.source_url or entry.source
-    if ":" not in url:  # owner/repo of a host that nobody noted
+    if ":" not in url:  # owner/repository, but the host was not recorded
         return None
     repository = parse_source_ref(url)
     if not isinstance(repository, GitRef | GitHubRef) or repository.path or repository.ref:
         return None
-    if isinstance(repository, GitHubRef):
-        found = GitHubRef(repository.owner, repository.repository, _parse_folder(entry), entry.ref)
-        return _check_round_trip(found)
     folder = _parse_folder(entry)
-    # Only behind .git is a path told from the repository's own.
-    end = ".git" if folder and not repository.url.endswith(".git") else ""
-    return _check_round_trip(GitRef(repository.url + end, folder, entry.ref))
+    if isinstance(repository, GitHubRef):
+        return _check_round_trip(
+            GitHubRef(repository.owner, repository.repository, folder, entry.ref)
+        )
+    # Without ".git", the folder would be parsed as a part of the repository's URL.
+    suffix = ".git" if folder and not repository.url.endswith(".git") else ""
+    return _check_round_trip(GitRef(repository.url + suffix, folder, entry.ref))
 
 
 def _to_local_reference(entry: NpxEntry) -> str | None:
-    found = parse_source_ref(entry.source)
-    return found.text if isinstance(found, LocalRef) else None
-
-
-def _to_no_reference(_entry: NpxEntry) -> None:
-    return None
+    reference = parse_source_ref(entry.source)
+    return reference.text if isinstance(reference, LocalRef) else None
 
 
 def _check_round_trip(reference: SourceRef) -> str | None:
-    """The reference's text, if it is read as the same reference: a lock can hold any ref."""
+    # An npx lock may contain any text as a ref, such as "a@b" or "--option".
     text = reference.text
     return text if parse_source_ref(text) == reference else None
 
@@ -166,117 +158,103 @@ def build_npx_entry(
     files: Mapping[str, HashedFile],
     lock_format: NpxLockFormat,
 ) -> NpxEntry | None:
-    """What `npx skills` would note for a skill in `folder` of a source; `None` if it could not.
+    """Build the entry that `npx skills` would write; `None` for unsupported sources.
 
-    It has no words for a Markdown file or an archive by URL, nor for a Python package.
+    It supports no Markdown file or archive by URL, and no Python package.
     """
     path = f"{folder}/{SKILL_MD}" if folder else SKILL_MD
-    plain = compute_npx_hash({path: content.data for path, content in files.items()})
+    npx_hash = compute_npx_hash({path: content.data for path, content in files.items()})
     if isinstance(reference, GitHubRef):
         source = f"{reference.owner}/{reference.repository}"
-        number = compute_git_tree_id(files) if lock_format.has_timestamps else plain
-        return NpxEntry(name, source, "github", reference.url, reference.ref, path, number)
+        digest = compute_git_tree_id(files) if lock_format.has_timestamps else npx_hash
+        return NpxEntry(name, source, "github", reference.url, reference.ref, path, digest)
     if isinstance(reference, GitRef):
         kind = "gitlab" if urlsplit(reference.url).hostname == "gitlab.com" else "git"
         url = reference.url
-        return NpxEntry(name, url, kind, url, reference.ref, path, plain)
-    if (
-        isinstance(reference, LocalRef) and not lock_format.has_timestamps
-    ):  # it keeps none of them for a person
-        return NpxEntry(name, reference.text, "local", reference.text, hash=plain)
+        return NpxEntry(name, url, kind, url, reference.ref, path, npx_hash)
+    # `npx skills` does not record local folders in the user's lock file.
+    if isinstance(reference, LocalRef) and not lock_format.has_timestamps:
+        return NpxEntry(name, reference.text, "local", reference.text, hash=npx_hash)
     return None
 
 
-# Reading
-
-
 def read_npx_lock(lock_path: NpxLockPath) -> NpxLock:
-    """What the lock says; nothing, with a note, if it cannot be understood. Raises: OSError."""
+    """Read the npx lock; empty, with a note, if it is invalid. Raises: OSError."""
     try:
         data = _read_json(lock_path)
     except _UnsupportedNpxLock as error:
-        return NpxLock(notes=(f"{lock_path.name} is left as it is: {error}",), exists=True)
+        return NpxLock(notes=(f"{lock_path.name} is left unchanged: {error}",), exists=True)
     if data is None:
         return NpxLock()
-    found = {
+    parsed = {
         name: _parse_entry(name, value, lock_path) for name, value in _get_skills(data).items()
     }
-    entries = {name: entry for name, entry in found.items() if entry is not None}
+    entries = {name: entry for name, entry in parsed.items() if entry is not None}
     problem = _check_version(data, lock_path)
-    notes = [f"{lock_path.name} is left as it is: {problem}"] if problem else []
+    notes = [f"{lock_path.name} is left unchanged: {problem}"] if problem else []
     notes += [
-        f"{lock_path.name}: the entry {name[:100]!r} cannot be understood"
-        for name in found
-        if name not in entries
+        f"{lock_path.name}: invalid entry {name[:100]!r}" for name in parsed if name not in entries
     ]
     return NpxLock(entries, tuple(notes), exists=True)
 
 
 class _UnsupportedNpxLock(Exception):
-    """A lock that nobody may write to; the message says why."""
+    """An npx lock that must not be overwritten; the message is the reason."""
 
 
 def _read_json(lock_path: NpxLockPath) -> dict[str, object] | None:
-    """The lock's JSON; `None` if there is no lock. Raises: _NotUnderstood, OSError."""
+    """Read the JSON object; `None` if the file is missing.
+
+    Raises: _UnsupportedNpxLock, OSError.
+    """
     try:
         root = open_root(lock_path.folder)
     except FileNotFoundError:
         return None
     try:
-        value = parse_json(
-            read_below(root, RelativePath.parse(lock_path.name), MAX_NPX_LOCK_SIZE),
-            unique_keys=True,
-        )
+        data = read_below(root, RelativePath.parse(lock_path.name), MAX_NPX_LOCK_SIZE)
+        value = parse_json(data, unique_keys=True)
     except SkillFileNotFound:
         return None
     except (NotAFile, UnsafePath):
-        raise _UnsupportedNpxLock("it is not a regular file that can be read") from None
+        raise _UnsupportedNpxLock("not a regular file") from None
     except (InvalidJson, TooLarge) as error:
-        problem = str(error) if isinstance(error, InvalidJson) else "it is too large"
+        problem = str(error) if isinstance(error, InvalidJson) else "too large"
         raise _UnsupportedNpxLock(problem) from None
     finally:
         root.close()
     if not isinstance(value, dict) or not isinstance(value.get("skills"), dict):
-        raise _UnsupportedNpxLock("it holds no skills by name")
+        raise _UnsupportedNpxLock("skills is not an object")
     return value
 
 
 def _get_skills(data: dict[str, object]) -> dict[str, object]:
     skills = data["skills"]
-    assert isinstance(skills, dict)  # noqa: S101 - `_read` lets nothing else through
+    assert isinstance(skills, dict)  # noqa: S101 - checked by `_read_json`
     return skills
 
 
 def _check_version(data: Mapping[str, object], lock_path: NpxLockPath) -> str:
     version = data.get("version")
     if isinstance(version, bool) or version != lock_path.lock_format.version:
-        return f"its version is not {lock_path.lock_format.version}, the one that we can write"
+        return f"version is not {lock_path.lock_format.version}"
     return ""
 
 
 def _parse_entry(name: str, value: object, lock_path: NpxLockPath) -> NpxEntry | None:
     if not isinstance(value, dict):
         return None
-    known = (
-        "source",
-        "sourceType",
-        "sourceUrl",
-        "ref",
-        "skillPath",
-        lock_path.lock_format.hash_field,
-    )
-    found = [value.get(key, "") for key in known]
-    texts = [text for text in found if isinstance(text, str)]
-    if len(texts) < len(found) or not texts[0]:
+    hash_field = lock_path.lock_format.hash_field
+    keys = ("source", "sourceType", "sourceUrl", "ref", "skillPath", hash_field)
+    values = [value.get(key, "") for key in keys]
+    texts = [text for text in values if isinstance(text, str)]
+    if len(texts) < len(values) or not texts[0]:
         return None
     return NpxEntry(name, *texts)
 
 
-# Writing
-
-
 class NpxLockResult(NamedTuple):
-    """Whether a lock was written, and why not if it should have been."""
+    """Whether an npx lock was written; `note` gives the reason if it could not be."""
 
     is_written: bool
     note: str = ""
@@ -290,7 +268,7 @@ def upsert_entries(
     create: bool = False,
     is_locked: bool = False,
 ) -> NpxLockResult:
-    """Note the entries in the lock, new or anew; a missing lock is made only if asked.
+    """Add or replace entries; `create` also creates a missing file.
 
     Raises: OSError, NotAFile.
     """
@@ -298,15 +276,15 @@ def upsert_entries(
     def change(skills: dict[str, object]) -> None:
         for entry in entries:
             before = skills.get(entry.name)
-            skills[entry.name] = _merged(before if isinstance(before, dict) else {}, entry)
+            skills[entry.name] = merge(before if isinstance(before, dict) else {}, entry)
 
-    def _merged(before: dict[str, object], entry: NpxEntry) -> dict[str, object]:
+    def merge(before: dict[str, object], entry: NpxEntry) -> dict[str, object]:
         known = _serialize_entry(entry, lock_path.lock_format)
         if lock_path.lock_format.has_timestamps:
-            moment = _format_timestamp(now)
-            known |= {"installedAt": before.get("installedAt", moment), "updatedAt": moment}
+            timestamp = _format_timestamp(now)
+            known |= {"installedAt": before.get("installedAt", timestamp), "updatedAt": timestamp}
         absent = {key for key, value in known.items() if value is None}
-        return {k: value for k, value in {**before, **known}.items() if k not in absent}
+        return {key: value for key, value in {**before, **known}.items() if key not in absent}
 
     return _edit_lock(lock_path, change, create=create, is_locked=is_locked)
 
@@ -314,7 +292,7 @@ def upsert_entries(
 def remove_entries(
     lock_path: NpxLockPath, names: Iterable[str], *, is_locked: bool = False
 ) -> NpxLockResult:
-    """Forget the entries of these names, if the lock has them. Raises: OSError, NotAFile."""
+    """Remove the entries with these names, if present. Raises: OSError, NotAFile."""
 
     def change(skills: dict[str, object]) -> None:
         for name in names:
@@ -339,23 +317,21 @@ def _edit_lock(
             before = _read_json(lock_path)
         except _UnsupportedNpxLock as error:
             return NpxLockResult(
-                is_written=False, note=f"{lock_path.name} is left as it is: {error}"
+                is_written=False, note=f"{lock_path.name} is left unchanged: {error}"
             )
         if before is None and not create:
             return NpxLockResult(is_written=False)
         data = before or _build_empty_lock(lock_path.lock_format)
         if problem := _check_version(data, lock_path):
-            return NpxLockResult(
-                is_written=False, note=f"{lock_path.name} is left as it is: {problem}"
-            )
+            note = f"{lock_path.name} is left unchanged: {problem}"
+            return NpxLockResult(is_written=False, note=note)
         skills = dict(_get_skills(data))
         edit(skills)
         if before is not None and skills == _get_skills(before):
             return NpxLockResult(is_written=False)
         mode = 0o644 if before is None else base.mode(lock_path.name)
-        base.write_file(
-            lock_path.name, _render_lock({**data, "skills": skills}, lock_path.lock_format), mode
-        )
+        content = _render_lock({**data, "skills": skills}, lock_path.lock_format)
+        base.write_file(lock_path.name, content, mode)
     return NpxLockResult(is_written=True)
 
 
@@ -365,7 +341,7 @@ def _build_empty_lock(lock_format: NpxLockFormat) -> dict[str, object]:
 
 
 def _serialize_entry(entry: NpxEntry, lock_format: NpxLockFormat) -> dict[str, object]:
-    """The entry's fields in the order of the other tool; `None` for one that must not be there."""
+    """Serialize in the field order of `npx skills`; `None` marks fields to omit."""
     has_url = lock_format.has_every_url or entry.source_type in {"git", "gitlab"}
     kind = {"sourceType": entry.source_type}
     origin = {"sourceUrl": entry.source_url if has_url else None, "ref": entry.ref or None}
@@ -380,13 +356,12 @@ def _serialize_entry(entry: NpxEntry, lock_format: NpxLockFormat) -> dict[str, o
 def _render_lock(data: dict[str, object], lock_format: NpxLockFormat) -> bytes:
     if lock_format.has_timestamps:
         return render_json(data)
-    # JavaScript compares the sixteen-bit units of names.
+    # JavaScript sorts strings by UTF-16 code units.
     names = sorted(_get_skills(data), key=lambda name: name.encode("utf-16-be"))
-    return (
-        render_json({**data, "skills": {name: _get_skills(data)[name] for name in names}}) + b"\n"
-    )
+    skills = {name: _get_skills(data)[name] for name in names}
+    return render_json({**data, "skills": skills}) + b"\n"
 
 
 def _format_timestamp(now: datetime) -> str:
-    """The moment as JavaScript writes it."""
+    # The format of JavaScript's `Date.toISOString`.
     return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

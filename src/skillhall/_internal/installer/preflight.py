@@ -1,4 +1,4 @@
-"""Adding skills to a folder: checked first, then written whole; nothing of a person's is lost."""
+"""Checks before skills are installed, and installation into a plain folder."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _LIST_HINT = "'skillhall add SOURCE --list' shows what it holds"
 
 @dataclass(frozen=True, slots=True)
 class AddedSkill:
-    """A skill that is ready to be added, or was."""
+    """A skill that passed the checks, before or after it is written."""
 
-    id: str  # the name of its folder
+    id: str  # name of its folder
     name: str
     path: str
     digest: str
@@ -45,7 +45,7 @@ class AddedSkill:
 
 @dataclass(frozen=True, slots=True)
 class SkippedSkill:
-    """A skill that was not added, and why."""
+    """A skill that was not added, with the reason."""
 
     id: str
     name: str
@@ -54,109 +54,106 @@ class SkippedSkill:
 
 @dataclass(slots=True)
 class AddReport:
-    """What was added, what was not, and everything that was noticed."""
+    """Added and skipped skills, with findings."""
 
     added: list[AddedSkill] = field(default_factory=list)
     skipped: list[SkippedSkill] = field(default_factory=list)
     findings: list[JudgedFinding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what a person should know besides
+    notes: list[str] = field(default_factory=list)  # further messages for the user
 
 
 def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bundle]:
-    """The bundles whose name or folder is asked for; all if none is. Raises: SkillNotFound."""
-    wanted = list(names)
-    if not wanted:
+    """Return the bundles with these names or folder names; all if `names` is empty.
+
+    Raises: SkillNotFound.
+    """
+    names = list(names)
+    if not names:
         return list(bundles)
-    by_name = {}
+    by_name: dict[str, Bundle] = {}
     for bundle in bundles:
-        by_name.update(
-            dict.fromkeys((choose_folder_name(bundle), read_bundle_name(bundle)), bundle)
-        )
-    for name in wanted:
+        by_name |= dict.fromkeys((choose_folder_name(bundle), read_bundle_name(bundle)), bundle)
+    for name in names:
         if name not in by_name:
             raise SkillNotFound(name, get_close_matches(name, by_name), _LIST_HINT)
-    return [by_name[name] for name in dict.fromkeys(wanted)]
+    return [by_name[name] for name in dict.fromkeys(names)]
 
 
 def add_to_folder(
     bundles: Iterable[Bundle], folder: str, *, overwrite: bool = False, dry_run: bool = False
 ) -> AddReport:
-    """Put the bundles into `folder`, one folder each; it is made if it is missing.
+    """Write the bundles into `folder`, which is created if missing.
 
-    A skill that is there already stays, unless it may be overwritten.
+    Existing skills are skipped unless `overwrite`.
     Raises: WouldLose, NotASkill, OSError.
     """
     report = AddReport()
     ready = preflight_bundles(bundles, folder, report)
     if dry_run:
         for addition in ready:
-            report_addition(
-                addition, report, is_added=overwrite or not os.path.lexists(addition.path)
-            )
+            is_added = overwrite or not os.path.lexists(addition.path)
+            report_addition(addition, report, is_added=is_added)
         return report
     if ready:
         os.makedirs(folder, exist_ok=True)
         with WritableFolder(folder) as target, target.lock():
             target.recover()
             for addition in ready:
-                report_addition(
-                    addition, report, is_added=_write_skill(target, addition, overwrite=overwrite)
-                )
+                is_added = _write_skill(target, addition, overwrite=overwrite)
+                report_addition(addition, report, is_added=is_added)
     return report
 
 
 def preflight_bundles(
     bundles: Iterable[Bundle], folder: str, report: AddReport
 ) -> list[AddedSkill]:
-    """The bundles that can be added to `folder`; what is wrong with others goes into the report."""
+    """Return the bundles that can be added to `folder`; report all findings."""
     checked = (_check_bundle(bundle, folder, report) for bundle in bundles)
-    return _drop_duplicate_ids([one for one in checked if one is not None], report)
+    return _drop_duplicate_ids([skill for skill in checked if skill is not None], report)
 
 
 def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill | None:
-    """The bundle, if agents would load it; its findings go into the report."""
-    file = next((f for path, f in bundle.files.items() if is_skill_md(path)), None)
+    """Return the skill if the lenient profile accepts it; report its findings."""
+    file = _find_skill_md(bundle)
     if file is None and not LENIENT.load_policy.accepts(bundle.findings):
-        findings: tuple[Finding, ...] = ()  # it says itself why it has no files
+        findings: tuple[Finding, ...] = ()  # the findings of the bundle explain the missing file
     elif file is None:
         findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1),)
     else:
         parsed = parse_skill(file.read(), choose_folder_name(bundle))
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter))
-    identity, name = choose_folder_name(bundle), read_bundle_name(bundle)
-    judged = LENIENT.load_policy.judge(
-        found.with_location(f"{identity}/{found.path or SKILL_MD}", name)
-        for found in (*findings, *bundle.findings)
+    skill_id, name = choose_folder_name(bundle), read_bundle_name(bundle)
+    judged_findings = LENIENT.load_policy.judge(
+        finding.with_location(f"{skill_id}/{finding.path or SKILL_MD}", name)
+        for finding in (*findings, *bundle.findings)
     )
-    report.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
-    if any(one.effect is Effect.REJECT for one in judged):
-        report.skipped.append(SkippedSkill(identity, name, "rejected"))
+    report.findings += [j for j in judged_findings if j.effect is not Effect.ACCEPT]
+    if any(judged.effect is Effect.REJECT for judged in judged_findings):
+        report.skipped.append(SkippedSkill(skill_id, name, "rejected"))
         return None
-    return AddedSkill(
-        identity, name, os.path.join(folder, identity), compute_bundle_digest(bundle), bundle
-    )
+    path = os.path.join(folder, skill_id)
+    return AddedSkill(skill_id, name, path, compute_bundle_digest(bundle), bundle)
 
 
 def _drop_duplicate_ids(additions: list[AddedSkill], report: AddReport) -> list[AddedSkill]:
-    """The additions without those that would take another one's folder, on any system."""
+    # Ids are folded because some file systems ignore case and Unicode normalization.
     first: dict[str, AddedSkill] = {}
     for addition in additions:
         winner = first.setdefault(fold_name(addition.id), addition)
         if winner is not addition:
-            taker, place = _strip_common_parent(winner.bundle.folder, addition.bundle.folder)
-            message = f"{taker!r} of the same source takes the folder {winner.id!r}"
-            found = Finding(Code.SHADOWED, message, hint="add them into different folders")
-            report.findings += LENIENT.load_policy.judge(
-                [found.with_location(place, addition.name)]
-            )
+            first_path, path = _strip_common_parent(winner.bundle.folder, addition.bundle.folder)
+            message = f"{first_path!r} of the same source uses the folder {winner.id!r}"
+            finding = Finding(Code.SHADOWED, message, hint="add them into different folders")
+            finding = finding.with_location(path, addition.name)
+            report.findings += LENIENT.load_policy.judge([finding])
             report.skipped.append(SkippedSkill(addition.id, addition.name, "exists"))
     return list(first.values())
 
 
-def _strip_common_parent(one: str, other: str) -> tuple[str, str]:
-    """Two folders of a source, without what both begin with: messages show no path of a machine."""
-    above = os.path.commonpath([one, other])
-    return os.path.relpath(one, above or "."), os.path.relpath(other, above or ".")
+def _strip_common_parent(first: str, second: str) -> tuple[str, str]:
+    # Messages must not contain absolute paths of the machine.
+    parent = os.path.commonpath([first, second]) or "."
+    return os.path.relpath(first, parent), os.path.relpath(second, parent)
 
 
 def _write_skill(target: WritableFolder, addition: AddedSkill, *, overwrite: bool) -> bool:
@@ -174,7 +171,7 @@ def _write_skill(target: WritableFolder, addition: AddedSkill, *, overwrite: boo
 
 
 def report_addition(addition: AddedSkill, report: AddReport, *, is_added: bool) -> None:
-    """Report the addition as made, or as left out because something stands there."""
+    """Report a skill as added, or as skipped because it exists."""
     if is_added:
         report.added.append(addition)
     else:
@@ -182,27 +179,27 @@ def report_addition(addition: AddedSkill, report: AddReport, *, is_added: bool) 
 
 
 def choose_folder_name(bundle: Bundle) -> str:
-    """What the skill's folder is called: as in its source if that is safe, else after its name."""
-    own = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    """Return the folder name of a skill: as in its source if safe, else from its name."""
+    folder = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
     try:
-        safe = RelativePath.parse(own).text
+        safe = RelativePath.parse(folder).text
     except UnsafePath:
-        return suggest_name(_read_frontmatter_name(bundle) or own)
+        return suggest_name(_read_frontmatter(bundle).name or folder)
     return suggest_name(safe) if safe.startswith(".") else safe
 
 
 def read_bundle_name(bundle: Bundle) -> str:
-    """The name in the skill's frontmatter, or its folder's."""
-    return _read_frontmatter_name(bundle) or choose_folder_name(bundle)
+    """Return the name in the frontmatter, else the folder name."""
+    return _read_frontmatter(bundle).name or choose_folder_name(bundle)
 
 
 def read_bundle_description(bundle: Bundle) -> str:
-    """The description in the skill's frontmatter."""
+    """Return the description in the frontmatter."""
     return _read_frontmatter(bundle).description
 
 
 def build_bundle(folder: str, states: Mapping[str, FileState]) -> Bundle:
-    """Files as a bundle."""
+    """Build a bundle from files in memory."""
     files = {
         path: SkillFile(
             RelativePath.parse(path), len(state.data), state.executable, partial(_read_state, state)
@@ -216,15 +213,15 @@ def _read_state(state: FileState) -> bytes:
     return state.data
 
 
-def _read_frontmatter_name(bundle: Bundle) -> str:
-    return _read_frontmatter(bundle).name
+def _find_skill_md(bundle: Bundle) -> SkillFile | None:
+    return next((file for path, file in bundle.files.items() if is_skill_md(path)), None)
 
 
 def _read_frontmatter(bundle: Bundle) -> Frontmatter:
-    file = next((file for path, file in bundle.files.items() if is_skill_md(path)), None)
+    file = _find_skill_md(bundle)
     return EMPTY_FRONTMATTER if file is None else parse_skill(file.read()).frontmatter
 
 
 def compute_bundle_digest(bundle: Bundle) -> str:
-    """One digest for all files: their paths, sizes and own digests."""
+    """Compute one digest over paths, sizes and digests of the files."""
     return compute_files_digest(to_locked_files(bundle))

@@ -1,7 +1,7 @@
-"""A shelf: the skills of one project or one person, with their locks, earlier versions and history.
+"""Projects and user scopes: paths, lock files, history and installed files.
 
-Every place on it is written relative to its root. Whoever changes it holds its lock for as long as
-that takes; what must be fetched is fetched before.
+Paths of targets are relative to the root, with "/" as separator. Changes lock the project only
+while writing; anything remote is fetched before.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
 
 
-_LINK_LEAVES_PROJECT = "a link in it leads out of the project"
+_LINK_LEAVES_PROJECT = "a link leads out of the project"
 _NOT_A_FOLDER_ERRORS = {errno.ELOOP, errno.ENOTDIR}
 
 
@@ -55,7 +55,7 @@ def _get_utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One project, or one person's home."""
+    """A project, or a user's home folder."""
 
     root: str
     is_user: bool
@@ -64,82 +64,79 @@ class Project:
 
     @classmethod
     def from_settings(cls, settings: Settings, *, user: bool = False) -> Project:
-        """The shelf of the working directory, or of the person."""
+        """Return the project of the working directory, or the user scope."""
         return cls(settings.home if user else settings.working_directory, user, settings)
 
     @property
     def lock_folder(self) -> str:
-        """Where the lock lies."""
+        """Folder of the lock file."""
         return get_user_lock_folder(self.root) if self.is_user else self.root
 
     @property
     def lock_name(self) -> str:
-        """What the lock is called."""
+        """Name of the lock file."""
         return USER_LOCK if self.is_user else PROJECT_LOCK
 
     @property
     def npx_lock_path(self) -> NpxLockPath:
-        """The lock of `npx skills` for the same skills."""
+        """The npx lock for the same skills."""
         if self.is_user:
             return get_user_lock_path(self.root, self.settings.variables)
         return get_project_lock_path(self.root)
 
     @property
     def content_store(self) -> ContentStore:
-        """Where earlier versions are kept."""
+        """Store of earlier versions."""
         return ContentStore(self.settings.data_directory)
 
     @property
     def history(self) -> History:
-        """What was changed here."""
+        """Changes of this project."""
         return History(self.settings.data_directory, self.root)
 
     def read_lock(self) -> Lock:
-        """The lock as it is. Raises: LockInvalid, OSError."""
+        """Read the lock file. Raises: LockInvalid, OSError."""
         return read_lock(self.lock_folder, self.lock_name)
 
     def read_lock_entries(self) -> Mapping[str, LockEntry]:
-        """The entries of the lock file, which must exist.
+        """Return the entries of the lock file, which must exist.
 
         Raises: LockNotFound, LockInvalid, OSError.
         """
         entries = self.read_lock().entries
         if not entries and not os.path.lexists(os.path.join(self.lock_folder, self.lock_name)):
-            other = self.npx_lock_path
-            has_other = os.path.lexists(os.path.join(other.folder, other.name))
-            raise LockNotFound(self.lock_name, other.name if has_other else "")
+            npx = self.npx_lock_path
+            has_npx_lock = os.path.lexists(os.path.join(npx.folder, npx.name))
+            raise LockNotFound(self.lock_name, npx.name if has_npx_lock else "")
         return entries
 
     def path(self, key: str) -> str:
-        """The whole path of a place."""
+        """Return the absolute path of a key."""
         return os.path.join(self.root, *key.split("/"))
 
     def key(self, path: str) -> str | None:
-        """The place of a path; `None` for the root itself and what lies outside."""
+        """Return the key of a path; `None` for the root itself and paths outside."""
         if not is_inside(path, self.root) or path == self.root:
             return None
         return os.path.relpath(path, self.root).replace(os.sep, "/")
 
     def is_link_to(self, target_path: str, key: str) -> bool:
-        """Whether the place is a link to the skill at `key`, there or not: one of ours."""
+        """Whether the target is a link to the skill at `key`, which need not exist."""
         path = self.path(target_path)
         return os.path.islink(path) and os.path.realpath(path) == os.path.realpath(self.path(key))
 
     def resolve_folder(self, folder: str) -> str:
-        """Where the folder lies behind its links: in a project, inside of it.
-
-        Raises: UnsafePath.
-        """
+        """Resolve links; in a project, the result must be inside. Raises: UnsafePath."""
         path, root = os.path.realpath(self.path(folder)), os.path.realpath(self.root)
         if is_inside(path, root):
             if path != root:
                 parse_target_path(os.path.relpath(path, root).replace(os.sep, "/"))
-        elif not self.is_user:  # people link their folders to where they keep them
+        elif not self.is_user:  # in a home folder, links to dotfiles elsewhere are common
             raise UnsafePath(folder, _LINK_LEAVES_PROJECT)
         return path
 
     def check_folder(self, folder: str) -> None:
-        """Whether `opened` could open the folder at a place, or make it. Raises: as that does."""
+        """Check that `open_folder` could open or create the folder. Raises: as that does."""
         path = self.resolve_folder(folder)
         while not os.path.lexists(path):
             path = os.path.dirname(path)
@@ -149,21 +146,19 @@ class Project:
 
     @contextmanager
     def open_folder(self, folder: str, *, make: bool = True) -> Iterator[WritableFolder]:
-        """The folder at a place, to write into. Raises: UnsafePath, OSError."""
-        place = self.get_folder_handle(folder)
+        """Open the folder for writing. Raises: UnsafePath, OSError."""
+        handle = self.get_folder_handle(folder)
         with ExitStack() as stack:
-            if not place.relative_path and place.root != os.path.realpath(self.root):
-                os.makedirs(place.root, exist_ok=True)
-            current = stack.enter_context(WritableFolder(place.root))
-            for name in place.relative_path.split("/") if place.relative_path else ():
+            if not handle.relative_path and handle.root != os.path.realpath(self.root):
+                os.makedirs(handle.root, exist_ok=True)
+            current = stack.enter_context(WritableFolder(handle.root))
+            # Opened level by level: a link that appears in between must not be followed.
+            for name in handle.relative_path.split("/") if handle.relative_path else ():
                 current = stack.enter_context(_open_child(current, name, folder, make=make))
             yield current
 
     def get_folder_handle(self, key: str) -> FolderHandle:
-        """Where a key leads, to be walked there by handles; in a project, not out of it.
-
-        Raises: UnsafePath.
-        """
+        """Return the handle of a key; never outside of a project. Raises: UnsafePath."""
         path, root = self.resolve_folder(key), os.path.realpath(self.root)
         if not is_inside(path, root):
             return FolderHandle(path)
@@ -175,27 +170,31 @@ def _open_child(parent: WritableFolder, name: str, key: str, *, make: bool) -> W
     try:
         return parent.open_folder(name, create=make)
     except OSError as error:
-        if error.errno in _NOT_A_FOLDER_ERRORS:  # it was one when its path was looked up
+        # The path was resolved just before: the folder was replaced by a link or a file.
+        if error.errno in _NOT_A_FOLDER_ERRORS:
             raise UnsafePath(key, _LINK_LEAVES_PROJECT) from None
         raise
 
 
 class InstalledFiles(NamedTuple):
-    """What stands at a place: its files, and what could not be put back if it were replaced."""
+    """Files of a target, and paths that could not be restored if it were replaced."""
 
     files: Mapping[str, FileState]
     unrestorable: tuple[str, ...] = ()
 
 
 def read_installed(project: Project, key: str) -> InstalledFiles | None:
-    """The skill's folder as it is; `None` if nothing is there. Raises: OSError, SkillhallError."""
+    """Read a target; `None` if it does not exist. Raises: OSError, SkillhallError."""
     return read_installed_folder(project.path(key), key, partial(project.get_folder_handle, key))
 
 
 def read_installed_folder(
     path: str, name: str, find_handle: Callable[[], FolderHandle] | None = None
 ) -> InstalledFiles | None:
-    """The same for any folder; what is no folder is strange as a whole, by its name."""
+    """Read any folder; `None` if it does not exist.
+
+    A link or file at `path` is unrestorable, reported as `name`. Raises: OSError, SkillhallError.
+    """
     if not os.path.lexists(path):
         return None
     if os.path.islink(path) or not os.path.isdir(path):
@@ -208,14 +207,14 @@ def read_installed_folder(
     except (SkillFileNotFound, OSError):
         if os.path.lexists(path):
             raise
-        return None  # it was removed meanwhile
+        return None  # removed while it was being read
     files = {path: FileState(file.read(), file.executable) for path, file in bundle.files.items()}
-    left_out = [found.path for found in bundle.findings]
-    return InstalledFiles(files, (*_list_unrestorable(os.path.realpath(path)), *left_out))
+    skipped = [finding.path for finding in bundle.findings]
+    return InstalledFiles(files, (*_list_unrestorable(os.path.realpath(path)), *skipped))
 
 
 def _list_unrestorable(path: str) -> Iterator[str]:
-    """What no bundle holds and a person would miss, at any depth: version control, volumes."""
+    # Bundles skip these entries without a finding, but users would miss them.
     for folder, folders, files in os.walk(path):
         for name in sorted(filter(_is_unrestorable, {*folders, *files})):
             yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")
@@ -229,9 +228,10 @@ def _is_unrestorable(name: str) -> bool:
 def check_replaceable(
     target_path: str, installed: InstalledFiles | None, *, is_skill: bool = False
 ) -> None:
-    """Let pass what can be put back and is a skill, or stands where only skills do.
+    """Check that a target is a skill that can be restored after it was replaced.
 
-    A lock may come from a stranger, and name any folder. Raises: WouldLose, NotASkill.
+    A lock file may come from an untrusted repository and name any folder. `is_skill` tells that the
+    folder contains only skills. Raises: WouldLose, NotASkill.
     """
     if installed is None:
         return

@@ -1,4 +1,4 @@
-"""Removing skills from a shelf."""
+"""Removal of installed skills."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def remove(project: Project, names: Iterable[str], *, force: bool = False) -> list[str]:
-    """Remove skills with their copies and links; the keys of what was removed.
+    """Remove skills with their copies and links, and return their keys.
 
-    One that was edited, or that is in no lock, goes only by `force`; it can be brought back.
+    Skills that were edited or are not in the lock file need `force`. A removal can be rolled back.
     Raises: SkillNotFound, UnsafePath, Edited, NotOurs, WouldLose, NotASkill, OSError.
     """
-    with open_transaction(project, "remove") as work:
-        found = [key for name in names for key in _find_keys(work, name, force=force)]
-        keys = list(dict.fromkeys(found))
+    with open_transaction(project, "remove") as transaction:
+        matches = (key for name in names for key in _find_keys(transaction, name, force=force))
+        keys = list(dict.fromkeys(matches))
         if not force:
             for key in keys:
-                _check_unedited(work, key)
+                _check_unedited(transaction, key)
         for key in keys:
-            work.remove(key)
+            transaction.remove(key)
     return keys
 
 
@@ -48,8 +48,8 @@ def _find_keys(transaction: Transaction, name: str, *, force: bool) -> list[str]
 
 
 def _check_unedited(transaction: Transaction, key: str) -> None:
-    """Raises: Edited."""
-    links = transaction.entries[key].get_link_paths()  # what stands there instead is not removed
-    for place in verify_entry(transaction.project, key, transaction.entries[key]):
-        if place.place not in links and (place.changed or place.extra):
-            raise Edited(place.place, [*place.changed, *place.extra])
+    entry = transaction.entries[key]
+    links = entry.get_link_paths()  # if something else replaced a link, it is not removed
+    for target in verify_entry(transaction.project, key, entry):
+        if target.place not in links and (target.changed or target.extra):
+            raise Edited(target.place, [*target.changed, *target.extra])

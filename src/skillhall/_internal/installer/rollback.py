@@ -1,4 +1,4 @@
-"""Undoing: a skill as it was before it was last added, updated or removed."""
+"""Rollback of the last change of an installed skill."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PastChange(NamedTuple):
-    """A change that was made."""
+    """A change in the history."""
 
     id: str
     verb: str
@@ -29,26 +29,31 @@ class PastChange(NamedTuple):
 
 
 def list_changes(project: Project) -> list[PastChange]:
-    """What can be taken back, newest first. Raises: OSError."""
-    return [
-        _to_past_change(change) for change in project.history.changes() if change.verb != "rollback"
-    ]
+    """Return the changes that can be rolled back, newest first. Raises: OSError."""
+    changes = project.history.changes()
+    return [_to_past_change(change) for change in changes if change.verb != "rollback"]
 
 
 def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange:
-    """Take back the last change of a skill, folder and lock.
+    """Roll back the last change of a skill, in folders and lock files.
 
-    What was edited since goes only by `force`. Raises: NothingToUndo, Edited, WouldLose, OSError.
+    Later edits are overwritten only with `force`.
+    Raises: NothingToUndo, Edited, WouldLose, OSError.
     """
-    with open_transaction(project, "rollback") as work:
-        changes = (one for one in project.history.changes() if _affects_skill(one, name))
-        made = (one for one in changes if one.verb != "rollback" and _was_applied(work, one))
-        change = next(made, None)
+    with open_transaction(project, "rollback") as transaction:
+        applied = (
+            change
+            for change in project.history.changes()
+            if _affects_skill(change, name)
+            and change.verb != "rollback"
+            and _was_applied(transaction, change)
+        )
+        change = next(applied, None)
         if change is None:
             raise NothingToUndo(name)
         if not force:
-            _check_unedited(work, change)
-        _apply_previous(work, change)
+            _check_unedited(transaction, change)
+        _apply_previous(transaction, change)
     project.history.delete(change.id)
     return _to_past_change(change)
 
@@ -62,61 +67,57 @@ def _affects_skill(change: HistoryChange, name: str) -> bool:
 
 
 def _was_applied(transaction: Transaction, change: HistoryChange) -> bool:
-    """Whether it was done: a process may be killed between noting a change and making it."""
+    # A process may be killed after it recorded a change and before it made it.
     return any(
-        entry.before == entry.after or _read_digests(transaction, change, place) != entry.before
-        for place, entry in change.entries.items()
+        entry.before == entry.after or _read_digests(transaction, change, path) != entry.before
+        for path, entry in change.entries.items()
     )
 
 
 def _read_digests(
     transaction: Transaction, change: HistoryChange, target_path: str
 ) -> Mapping[str, HistoryFile] | None:
-    present = transaction.read_target(next(iter(change.entries)), target_path)
-    return None if present is None else to_history_files(present.files)
+    installed = transaction.read_target(next(iter(change.entries)), target_path)
+    return None if installed is None else to_history_files(installed.files)
 
 
 def _check_unedited(transaction: Transaction, change: HistoryChange) -> None:
-    for place, entry in change.entries.items():
-        now, known = _read_digests(transaction, change, place), entry.after or {}
+    for path, entry in change.entries.items():
+        now, known = _read_digests(transaction, change, path), entry.after or {}
         if now is not None and now != entry.after:
-            raise Edited(place, sorted(p for p in {*now, *known} if now.get(p) != known.get(p)))
+            raise Edited(path, sorted(p for p in {*now, *known} if now.get(p) != known.get(p)))
 
 
 def _apply_previous(transaction: Transaction, change: HistoryChange) -> None:
     key, first = next(iter(change.entries.items()))
-    places = {
-        place: None if entry.before is None else _load_files(transaction.project, entry.before)
-        for place, entry in change.entries.items()
+    project = transaction.project
+    targets = {
+        path: None if entry.before is None else _load_files(project, entry.before)
+        for path, entry in change.entries.items()
     }
-    text = (first.lock_before or "").encode(errors="surrogatepass")
-    entry = parse_lock(text).entries.get(key) if text else None
-    transaction.apply(
-        key, places, entry, _load_upstream(transaction.project, entry) or places[key] or NO_FILES
-    )
+    lock = (first.lock_before or "").encode(errors="surrogatepass")
+    entry = parse_lock(lock).entries.get(key) if lock else None
+    upstream = _load_upstream(project, entry) or targets[key] or NO_FILES
+    transaction.apply(key, targets, entry, upstream)
 
 
 def _load_upstream(project: Project, entry: LockEntry | None) -> Files | None:
-    """What the source had, which may have been edited; `None` if it was not kept."""
+    """Load the unedited files of the source; `None` if they are not stored."""
     if entry is None:
         return None
+    files = {file.path: HistoryFile(file.sha256, file.mode == "100755") for file in entry.files}
     try:
-        return _load_files(
-            project,
-            {file.path: HistoryFile(file.sha256, file.mode == "100755") for file in entry.files},
-        )
+        return _load_files(project, files)
     except NothingToUndo:
         return None
 
 
-def _load_files(project: Project, before: Mapping[str, HistoryFile]) -> dict[str, FileState]:
-    """Raises: NothingToUndo if contents were lost."""
-    found = {path: project.content_store.find(one.sha256) for path, one in before.items()}
-    lost = [path for path, data in found.items() if data is None]
-    if lost:
-        raise NothingToUndo(lost[0])
-    return {
-        path: FileState(data, before[path].executable)
-        for path, data in found.items()
-        if data is not None
-    }
+def _load_files(project: Project, files: Mapping[str, HistoryFile]) -> dict[str, FileState]:
+    """Load contents by digest. Raises: NothingToUndo if one is not stored."""
+    states = {}
+    for path, file in files.items():
+        data = project.content_store.find(file.sha256)
+        if data is None:
+            raise NothingToUndo(path)
+        states[path] = FileState(data, file.executable)
+    return states

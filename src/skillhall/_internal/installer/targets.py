@@ -1,4 +1,4 @@
-"""Where added skills go: the folder of the first copy, and what other agents get."""
+"""Install targets: the folder of the first copy, and the folders of other agents."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from skillhall._internal.installer.lock import TargetKind
     from skillhall._internal.installer.project import Project
 
-ALL_AGENTS = "*"  # all agents that are used here
+ALL_AGENTS = "*"  # every agent detected here
 
 
 class InstallTargets(NamedTuple):
-    """Folders on a shelf: skills stand in the first, and are copied or linked into the others."""
+    """Folders of a project: the first gets the files, the others get copies or links."""
 
     folder: str = UNIVERSAL_FOLDER
     other_folders: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class InstallTargets(NamedTuple):
 def resolve_targets(
     project: Project, names: Iterable[str], *, copy: bool = False
 ) -> InstallTargets:
-    """The placement for agents by their ids; many share one folder.
+    """Return the targets for agents with these ids; many agents share a folder.
 
     Raises: UnknownAgent, AgentHasNoPlace.
     """
@@ -44,27 +44,28 @@ def resolve_targets(
     folders = list(dict.fromkeys(_find_folder(project, agent) for agent in agents))
     if len(folders) == 1 or (copy and folders):
         return InstallTargets(folders[0], tuple(folders[1:]), "copy")
-    first = os.path.realpath(project.path(UNIVERSAL_FOLDER))
-    others = [one for one in folders if os.path.realpath(project.path(one)) != first]
+    # An agent's folder may itself be a link to the universal folder.
+    universal = os.path.realpath(project.path(UNIVERSAL_FOLDER))
+    others = [folder for folder in folders if os.path.realpath(project.path(folder)) != universal]
     return InstallTargets(UNIVERSAL_FOLDER, tuple(others), "link")
 
 
 def is_agent_folder(project: Project, folder: str) -> bool:
-    """Whether some agent looks for skills there."""
+    """Whether an agent reads skills from this folder."""
     if not project.is_user:
         return any(agent.project_folder == folder for agent in AGENTS.values())
     home, variables = project.root, project.settings.variables
-    places = (resolve_user_folder(agent, home, variables) for agent in AGENTS.values())
-    return folder == UNIVERSAL_FOLDER or project.path(folder) in places
+    folders = (resolve_user_folder(agent, home, variables) for agent in AGENTS.values())
+    return folder == UNIVERSAL_FOLDER or project.path(folder) in folders
 
 
-def find_agents(shelf: Project, names: Iterable[str]) -> Sequence[CodingAgent]:
-    """The agents by their ids, or all that are used here. Raises: UnknownAgent."""
-    wanted = list(names)
-    if ALL_AGENTS in wanted:
-        project = shelf.settings.working_directory
-        return detect_agents(shelf.settings.home, project, shelf.settings.variables)
-    return [find_agent(name) for name in wanted]
+def find_agents(project: Project, names: Iterable[str]) -> Sequence[CodingAgent]:
+    """Return the agents with these ids; "*" is all detected. Raises: UnknownAgent."""
+    names = list(names)
+    if ALL_AGENTS in names:
+        settings = project.settings
+        return detect_agents(settings.home, settings.working_directory, settings.variables)
+    return [find_agent(name) for name in names]
 
 
 def _find_folder(project: Project, agent: CodingAgent) -> str:

@@ -1,8 +1,8 @@
-"""Changing a shelf: folders, lock and the other tools' lock together, with a way back.
+"""Transactions: change folders, lock file and npx lock of a project together.
 
-A change is written down before it is made. If a folder or the lock cannot be written, the folders
-get back what they contained. A process that is killed leaves each folder old or new; a lock that it
-did not get to is set right by the next change of that skill.
+A change is recorded in the history before it is made. If a folder or the lock file cannot be
+written, the folders are restored. If the process is killed, each folder is either old or new, and
+the next change of the skill corrects the lock file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer import npx_lock as foreign_locks
+from skillhall._internal.installer import npx_lock
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
     Lock,
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 NO_FILES: Mapping[str, FileState] = MappingProxyType({})
 _FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
-_MAX_MERGE_BASE = 1024 * 1024  # bytes; larger texts are not merged
+_MAX_MERGE_BASE = 1024 * 1024  # bytes; larger files are not merged
 
 
 class _NpxLockChange(NamedTuple):
-    """An entry for the lock of other tools; without an entry, the name is removed there."""
+    """Change of the npx lock: `None` as entry removes the name."""
 
     name: str
     entry: LockEntry | None
@@ -63,7 +63,7 @@ class _NpxLockChange(NamedTuple):
 
 @dataclass(slots=True)
 class Transaction:
-    """A shelf whose lock is held: what is put here is in the lock when the work is done."""
+    """Transaction on a locked project; `open_transaction` saves the lock file."""
 
     project: Project
     verb: Verb
@@ -75,7 +75,7 @@ class Transaction:
 
     @property
     def entries(self) -> dict[str, LockEntry]:
-        """The lock's entries as they are by now."""
+        """Entries of the lock file, including unsaved changes."""
         return self.lock_edit.entries
 
     def apply(
@@ -85,20 +85,20 @@ class Transaction:
         entry: LockEntry | None,
         upstream: Files = NO_FILES,
     ) -> None:
-        """Let the skill's folders hold these files or be gone, its links lead to the first of them,
-        and the lock hold the entry. `upstream` is what the source had.
+        """Write the folders and links of a skill, and set its entry in the lock file.
 
-        Where a link should be and something else stands, that stays, unless it is in `places`.
+        `None` as files removes a folder; `upstream` are the files of the source. If something else
+        exists at the path of a link, it is left unchanged unless it is in `files_by_target`.
         Raises: UnsafePath, WouldLose, NotASkill, OSError.
-        """  # noqa: D205 - one sentence
-        present = self.check_targets(key, files_by_target, entry)
-        change = self._record_change(key, files_by_target, entry, present)
+        """
+        installed = self.check_targets(key, files_by_target, entry)
+        change = self._record_change(key, files_by_target, entry, installed)
         self._recorded_changes += [change] if change else []
-        done = len(self._undo_steps)
+        step_count = len(self._undo_steps)
         try:
-            entry = self._write_targets(key, files_by_target, entry, present)
+            entry = self._write_targets(key, files_by_target, entry, installed)
         except BaseException:
-            if self._roll_back_to(done) and change:
+            if self._roll_back_to(step_count) and change:
                 self._drop_from_history(change)
             raise
         self._record_in_locks(key, entry, upstream)
@@ -108,43 +108,38 @@ class Transaction:
         key: str,
         files_by_target: Mapping[str, Files | None],
         entry: LockEntry | None,
-        present: Mapping[str, InstalledFiles | None],
+        installed: Mapping[str, InstalledFiles | None],
     ) -> LockEntry | None:
-        """Write folders and links; the entry with the targets that could be made."""
+        """Write folders and links; return the entry with the targets as they were created."""
         before = self.entries.get(key)
-        old, new = (
-            before.get_link_paths() if before else [],
-            entry.get_link_paths() if entry else [],
-        )
-        for place in old:
-            if place not in new and self.project.is_link_to(place, key):
-                text = os.readlink(self.project.path(place))
-                self._write_target(place, None)
-                self._undo_steps.append(partial(self._write_link, place, text))
-        for place, files in reversed(list(files_by_target.items())):
-            found = present[place]
-            link = self._read_link(place) if found is None else None
-            self._write_target(place, files)
-            back = partial(self._write_target, place, None if found is None else found.files)
-            self._undo_steps.append(partial(self._replace_with_link, place, link) if link else back)
+        old_links = before.get_link_paths() if before else []
+        new_links = entry.get_link_paths() if entry else []
+        for path in old_links:
+            if path not in new_links and self.project.is_link_to(path, key):
+                destination = os.readlink(self.project.path(path))
+                self._write_target(path, None)
+                self._undo_steps.append(partial(self._write_link, path, destination))
+        # The first copy, at `key`, comes last.
+        for path, files in reversed(list(files_by_target.items())):
+            old = installed[path]
+            link = self._read_link(path) if old is None else None
+            self._write_target(path, files)
+            undo = partial(self._write_target, path, None if old is None else old.files)
+            self._undo_steps.append(partial(self._replace_with_link, path, link) if link else undo)
         if entry is None:
             return None
         files = files_by_target.get(key) or NO_FILES
-        return replace(
-            entry, targets=tuple(self._link_or_copy(one, key, files) for one in entry.targets)
-        )
+        targets = tuple(self._link_or_copy(target, key, files) for target in entry.targets)
+        return replace(entry, targets=targets)
 
     def roll_back(self) -> None:
-        """Restore what the folders contained before the first change, as far as that is possible.
-
-        What cannot be restored stays in the history.
-        """
+        """Restore the folders as far as possible; failed steps stay in the history."""
         if self._roll_back_to(0):
             for change in self._recorded_changes:
                 self._drop_from_history(change)
 
     def _roll_back_to(self, step_count: int) -> bool:
-        """Whether every step since then could be undone, the last one first."""
+        """Undo all later steps, last one first; return whether all succeeded."""
         try:
             while len(self._undo_steps) > step_count:
                 self._undo_steps.pop()()
@@ -153,16 +148,16 @@ class Transaction:
         return True
 
     def update_npx_lock(self) -> None:
-        """Bring the lock of other tools in line with what was changed. Raises: OSError."""
-        for telling in self._pending_npx_changes:
-            self._apply_npx_change(telling)
+        """Apply the changes to the npx lock. Raises: OSError."""
+        for change in self._pending_npx_changes:
+            self._apply_npx_change(change)
 
     def install(
         self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None
     ) -> None:
-        """The same files in all folders of a skill. Raises: WouldLose, OSError."""
-        places = dict.fromkeys([key, *entry.get_copy_paths()], files)
-        self.apply(key, places, entry, files if upstream is None else upstream)
+        """Write the same files to all folders of a skill. Raises: WouldLose, OSError."""
+        targets = dict.fromkeys([key, *entry.get_copy_paths()], files)
+        self.apply(key, targets, entry, files if upstream is None else upstream)
 
     def remove(self, key: str) -> None:
         """Remove the skill, its copies and its links. Raises: WouldLose, OSError."""
@@ -173,57 +168,59 @@ class Transaction:
     def check_targets(
         self, key: str, target_paths: Iterable[str], entry: LockEntry | None
     ) -> dict[str, InstalledFiles | None]:
-        """What stands at the places, if they can be written to and nothing would be lost.
+        """Read the targets, if they can be written and restored.
 
         Raises: UnsafePath, WouldLose, NotASkill, OSError.
         """
         target_paths = list(target_paths)
-        for place in (*target_paths, *(entry.get_link_paths() if entry else ())):
-            self.project.check_folder(parse_target_path(place).rpartition("/")[0])
-        present = {place: self.read_target(key, place) for place in target_paths}
-        for place, found in present.items():
-            check_replaceable(place, found, is_skill=self._is_skills_folder(place))
-        return present
+        for path in (*target_paths, *(entry.get_link_paths() if entry else ())):
+            self.project.check_folder(parse_target_path(path).rpartition("/")[0])
+        installed = {path: self.read_target(key, path) for path in target_paths}
+        for path, files in installed.items():
+            check_replaceable(path, files, is_skill=self._is_in_skills_folder(path))
+        return installed
 
     def _record_change(
         self,
         key: str,
         files_by_target: Mapping[str, Files | None],
         entry: LockEntry | None,
-        present: Mapping[str, InstalledFiles | None],
+        installed: Mapping[str, InstalledFiles | None],
     ) -> HistoryChange | None:
-        """Write down what is there and what will be. Raises: OSError."""
+        """Store the old files and record the change in the history. Raises: OSError."""
         before = self.entries.get(key)
-        texts = [None if one is None else _render_entry(key, one) for one in (before, entry)]
+        locks = [None if e is None else _render_entry(key, e) for e in (before, entry)]
         try:
             entries = {
-                place: HistoryEntry(
-                    self._store_files(None if (old := present[place]) is None else old.files),
+                path: HistoryEntry(
+                    self._store_files(None if (old := installed[path]) is None else old.files),
                     None if files is None else to_history_files(files),
-                    *(texts if place == key else (None, None)),
+                    *(locks if path == key else (None, None)),
                 )
-                for place, files in files_by_target.items()
+                for path, files in files_by_target.items()
             }
             time = self.project.clock().isoformat(timespec="seconds")
             change = HistoryChange(secrets.token_hex(8), self.verb, time, entries)
             self.project.history.record(change)
         except OSError:
-            if any(old is not None for old in present.values()):
-                raise  # what could not be brought back is not replaced
+            # Without existing files there is nothing to restore, and the history is optional.
+            if any(old is not None for old in installed.values()):
+                raise
             return None
         return change
 
     def read_target(self, key: str, target_path: str) -> InstalledFiles | None:
-        """What stands at a place of the skill; a link to it is nothing of its own."""
-        is_ours = target_path != key and self.project.is_link_to(target_path, key)
-        return None if is_ours else read_installed(self.project, target_path)
+        """Read a target of the skill; a link to the first copy has no files of its own."""
+        is_our_link = target_path != key and self.project.is_link_to(target_path, key)
+        return None if is_our_link else read_installed(self.project, target_path)
 
-    def _is_skills_folder(self, target_path: str) -> bool:
-        """Whether only skills stand there: in an agent's folder, if that is no link."""
+    def _is_in_skills_folder(self, target_path: str) -> bool:
+        """Whether the target is in an agent's folder, which contains only skills."""
         folder = target_path.rpartition("/")[0]
         path = os.path.join(os.path.realpath(self.project.root), *folder.split("/"))
-        is_itself = self.project.is_user or self.project.resolve_folder(folder) == path
-        return is_itself and is_agent_folder(self.project, folder)
+        # In a project, a folder behind a link may contain anything.
+        is_real = self.project.is_user or self.project.resolve_folder(folder) == path
+        return is_real and is_agent_folder(self.project, folder)
 
     def _drop_from_history(self, change: HistoryChange) -> None:
         with suppress(OSError):
@@ -232,8 +229,8 @@ class Transaction:
     def _store_files(self, files: Files | None) -> dict[str, HistoryFile] | None:
         if files is None:
             return None
-        keep = self.project.content_store.put
-        return {path: HistoryFile(keep(file.data), file.executable) for path, file in files.items()}
+        put = self.project.content_store.put
+        return {path: HistoryFile(put(file.data), file.executable) for path, file in files.items()}
 
     def _write_target(self, target_path: str, files: Files | None) -> None:
         if files is None and not os.path.lexists(self.project.path(target_path)):
@@ -253,29 +250,28 @@ class Transaction:
                 target.replace_folder(name, written)
 
     def _link_or_copy(self, target: LockTarget, key: str, files: Files) -> LockTarget:
-        """The target, linked if it is a link; a copy where the system has no links."""
+        """Create the link of a target; fall back to a copy if links are not supported."""
         if target.kind != "link":
             return target
         if self.read_target(key, target.path) is not None:
-            self.notes.append(f"{target.path} stays as it is: it is no link to {key}")
+            self.notes.append(f"{target.path} is left unchanged: it is not a link to {key}")
             return target
         folder = os.path.realpath(os.path.dirname(self.project.path(target.path)))
-        text = os.path.relpath(os.path.realpath(self.project.path(key)), folder)
+        destination = os.path.relpath(os.path.realpath(self.project.path(key)), folder)
         if self._read_link(target.path) is None:
             self._undo_steps.append(partial(self._write_target, target.path, None))
         try:
-            self._write_link(target.path, text)
+            self._write_link(target.path, destination)
         except OSError as error:
             if error.errno in _DISK_ERRORS:
                 raise
         else:
             return target
-        self.notes.append(f"{target.path} is a copy: no link could be made there")
+        self.notes.append(f"{target.path} is a copy: the link could not be created")
         self._write_target(target.path, files)
         return replace(target, kind="copy")
 
     def _read_link(self, target_path: str) -> str | None:
-        """The text of the link at a place."""
         path = self.project.path(target_path)
         return os.readlink(path) if os.path.islink(path) else None
 
@@ -297,7 +293,7 @@ class Transaction:
     def _lock_unless_held(
         self, folder: str, target: WritableFolder
     ) -> AbstractContextManager[None]:
-        """Keep others out of the folder; the lock's own one is kept already."""
+        # `edit_lock` has locked the folder of the lock file; its lock is not reentrant.
         path = self.project.path(folder) if folder else self.project.root
         is_held = os.path.samefile(path, self.project.lock_folder)
         return nullcontext() if is_held else target.lock()
@@ -316,82 +312,72 @@ class Transaction:
                 self._pending_npx_changes.append(_NpxLockChange(before.name, None, NO_FILES))
 
     def _store_merge_base(self, files: Files) -> None:
-        """Keep what later edits will be told from; without it, an update asks more often."""
+        # Updates merge local edits against these files. Without them, more edits are conflicts.
         with suppress(OSError):
             for file in files.values():
                 if len(file.data) <= _MAX_MERGE_BASE:
                     self.project.content_store.put(file.data)
 
     def _apply_npx_change(self, change: _NpxLockChange) -> None:
-        """Keep the other tools' lock in step; if that fails, the skill is there all the same."""
+        """Update the npx lock; a failure is only a note, as the skill is installed anyway."""
         try:
-            outcome = self._write_npx_change(*change)
+            result = self._write_npx_change(*change)
         except OSError as error:
             if error.errno in _DISK_ERRORS:
                 raise
             self.notes.append(f"{self.project.npx_lock_path.name} could not be written")
         else:
-            self.notes += [outcome.note] if outcome.note else []
+            self.notes += [result.note] if result.note else []
 
     def _write_npx_change(
         self, name: str, entry: LockEntry | None, files: Files
-    ) -> foreign_locks.NpxLockResult:
-        place = self.project.npx_lock_path
-        told = None if entry is None else _to_npx_entry(name, entry, files, place)
-        if told is None:
-            return foreign_locks.remove_entries(
-                place, [name], is_locked=self._is_npx_folder_locked()
-            )
+    ) -> npx_lock.NpxLockResult:
+        path = self.project.npx_lock_path
+        npx_entry = None if entry is None else _to_npx_entry(name, entry, files, path)
+        # If both lock files are in one folder, `edit_lock` has locked it.
+        is_locked = os.path.realpath(path.folder) == os.path.realpath(self.project.lock_folder)
+        if npx_entry is None:
+            return npx_lock.remove_entries(path, [name], is_locked=is_locked)
         now = self.project.clock()
-        return foreign_locks.upsert_entries(
-            place, [told], now, create=True, is_locked=self._is_npx_folder_locked()
-        )
-
-    def _is_npx_folder_locked(self) -> bool:
-        """Whether the folder of the other tools' lock is the one that we keep already."""
-        ours, theirs = self.project.lock_folder, self.project.npx_lock_path.folder
-        return os.path.realpath(theirs) == os.path.realpath(ours)
+        return npx_lock.upsert_entries(path, [npx_entry], now, create=True, is_locked=is_locked)
 
 
 @contextmanager
 def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
-    """The shelf, kept from other processes; the lock is written also if a later skill fails.
+    """Lock the project and save the lock file at the end, even if a later skill fails.
 
-    If the lock cannot be written, everything is as it was before.
-
+    If the lock file cannot be written, all changes are rolled back.
     Raises: LockInvalid, NotAFile, OSError.
     """
     failure: Exception | None = None
     with edit_lock(project.lock_folder, project.lock_name) as edit:
-        work, before = Transaction(project, verb, edit), dict(edit.entries)
+        transaction, before = Transaction(project, verb, edit), dict(edit.entries)
         try:
-            yield work
-        except Exception as error:  # noqa: BLE001 - raised again below, when the lock is written
+            yield transaction
+        except Exception as error:  # noqa: BLE001 - raised again after the lock file is written
             failure = error
         try:
             edit.save()
         except BaseException:
-            work.roll_back()
+            transaction.roll_back()
             raise
-        work.update_npx_lock()
-    if work.entries != before:
+        transaction.update_npx_lock()
+    if transaction.entries != before:
         clean_up_if_due(project.settings.data_directory)
     if failure is not None:
         raise failure
 
 
 def _to_npx_entry(
-    name: str, entry: LockEntry, files: Files, lock_path: foreign_locks.NpxLockPath
-) -> foreign_locks.NpxEntry | None:
+    name: str, entry: LockEntry, files: Files, lock_path: npx_lock.NpxLockPath
+) -> npx_lock.NpxEntry | None:
     contents = {path: HashedFile(file.data, file.executable) for path, file in files.items()}
     reference = parse_source_ref(entry.source, allow_loopback_http=True)
-    return foreign_locks.build_npx_entry(
-        name, reference, entry.path, contents, lock_path.lock_format
-    )
+    return npx_lock.build_npx_entry(name, reference, entry.path, contents, lock_path.lock_format)
 
 
 def to_history_files(files: Files) -> dict[str, HistoryFile]:
-    """The files by their digests."""
+    """Replace the contents of files by their digests."""
     return {
         path: HistoryFile(sha256_hex(file.data), file.executable) for path, file in files.items()
     }

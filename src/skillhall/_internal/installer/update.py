@@ -1,4 +1,4 @@
-"""Updating: what a source changed comes in, what a person changed stays."""
+"""Updates of installed skills: merge upstream changes with local edits."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.merge import MergeOutcome
     from skillhall._internal.sources.opener import OpenedSource, Progress
 
-ConflictChoice: TypeAlias = Literal["mine", "theirs"]  # whose version a conflict ends with
+ConflictChoice: TypeAlias = Literal["mine", "theirs"]  # the version that wins a conflict
 
 
 class UpdateStatus(StrEnum):
-    """How a skill stands to its source."""
+    """State of a skill compared with its source."""
 
     CURRENT = "current"
-    OUTDATED = "outdated"  # there is news
+    OUTDATED = "outdated"  # changed upstream
     UPDATED = "updated"
-    CONFLICT = "conflict"  # both sides changed the same; nothing was changed
+    CONFLICT = "conflict"  # both sides changed the same lines; nothing was written
     PINNED = "pinned"  # to a commit
-    MISSING = "missing"  # in the lock, not in its folder
-    REJECTED = "rejected"  # agents would not load what the source has now
-    FAILED = "failed"  # the source cannot be read, or what is here must not be replaced
+    MISSING = "missing"  # in the lock file, but its folder does not exist
+    REJECTED = "rejected"  # agents would not load the merged skill
+    FAILED = "failed"  # the source cannot be read, or the folder must not be replaced
 
 
 class UpdateResult(NamedTuple):
-    """What became of one skill."""
+    """Result for one skill."""
 
     key: str
     status: UpdateStatus
     source: str
-    before: str = ""  # commits, where the source has them
+    before: str = ""  # commit; "" if the source has no commits
     after: str = ""
-    outcomes: tuple[MergeOutcome, ...] = ()  # of the files that are not what they were
+    outcomes: tuple[MergeOutcome, ...] = ()  # of changed files
     findings: tuple[JudgedFinding, ...] = ()
     error: SkillhallError | None = None
     stale: str = ""
@@ -71,7 +71,7 @@ class UpdateResult(NamedTuple):
 def find_outdated(
     project: Project, names: Iterable[str] = (), progress: Progress | None = None
 ) -> list[UpdateResult]:
-    """Which skills have changed upstream; nothing is changed here.
+    """Compare skills with their sources, without changing anything.
 
     Raises: LockNotFound, LockInvalid, SkillNotFound, OSError.
     """
@@ -90,7 +90,9 @@ def update(
     conflicts: ConflictChoice | None = None,
     progress: Progress | None = None,
 ) -> list[UpdateResult]:
-    """Bring skills up to date: files that were edited here are merged, and a conflict stops it.
+    """Update skills; merge edited files, leave skills with conflicts unchanged.
+
+    `conflicts` resolves all conflicts instead.
 
     Raises: LockNotFound, LockInvalid, SkillNotFound, OSError.
     """
@@ -105,21 +107,21 @@ def update(
 def _update_entry(
     key: str, entry: LockEntry, upstream: Upstream, conflicts: ConflictChoice | None
 ) -> UpdateResult:
-    seen, found = _compare_with_upstream(key, entry, upstream)
-    if found is None:
-        return seen
+    result, upstream_skill = _compare_with_upstream(key, entry, upstream)
+    if upstream_skill is None:
+        return result
     try:
         base = _load_merge_base(upstream.project, key, entry, upstream)
-        with open_transaction(upstream.project, "update") as work:
-            now = work.entries.get(key)
-            if now is None:  # somebody removed it while we fetched
+        with open_transaction(upstream.project, "update") as transaction:
+            current = transaction.entries.get(key)
+            if current is None:  # removed by another process while we were fetching
                 raise SkillNotFound(key)
-            if now == entry:
-                return _apply_update(work, seen, found, base, conflicts)
+            if current == entry:
+                return _apply_update(transaction, result, upstream_skill, base, conflicts)
     except SkillhallError as error:
-        return seen._replace(status=UpdateStatus.FAILED, error=error)
-    # Somebody else changed it while we fetched: neither the base nor the news are right any more.
-    return _update_entry(key, now, Upstream(upstream.project, upstream.progress), conflicts)
+        return result._replace(status=UpdateStatus.FAILED, error=error)
+    # Another process changed the skill while we were fetching: start again with its new entry.
+    return _update_entry(key, current, Upstream(upstream.project, upstream.progress), conflicts)
 
 
 _UpstreamSkill: TypeAlias = "tuple[OpenedSource, Bundle]"
@@ -128,39 +130,40 @@ _UpstreamSkill: TypeAlias = "tuple[OpenedSource, Bundle]"
 def _compare_with_upstream(
     key: str, entry: LockEntry, upstream: Upstream
 ) -> tuple[UpdateResult, _UpstreamSkill | None]:
-    """How the skill stands to its source, and what the source has if that is news."""
-    seen = UpdateResult(key, UpdateStatus.CURRENT, entry.source, entry.commit, entry.commit)
+    """Return the state of a skill, and the upstream skill if it is outdated."""
+    result = UpdateResult(key, UpdateStatus.CURRENT, entry.source, entry.commit, entry.commit)
     if entry.pinned:
-        return seen._replace(status=UpdateStatus.PINNED), None
+        return result._replace(status=UpdateStatus.PINNED), None
     try:
         opened, bundle = upstream.find(entry)
         is_current = matches_entry(entry, bundle)
     except SkillhallError as error:
-        return seen._replace(status=UpdateStatus.FAILED, error=error), None
-    seen = seen._replace(after=opened.commit, stale=opened.stale)
+        return result._replace(status=UpdateStatus.FAILED, error=error), None
+    result = result._replace(after=opened.commit, stale=opened.stale)
     if is_current:
-        return seen, None
-    return seen._replace(status=UpdateStatus.OUTDATED), (opened, bundle)
+        return result, None
+    return result._replace(status=UpdateStatus.OUTDATED), (opened, bundle)
 
 
 def _load_merge_base(
     project: Project, key: str, entry: LockEntry, upstream: Upstream
 ) -> Mapping[str, MergeBase]:
-    """The files as both sides began with them, as far as their bytes can still be found."""
-    kept = {
+    """Return the locked files, with their contents where they are still available."""
+    bases = {
         file.path: MergeBase(
             file.sha256, file.mode == "100755", project.content_store.find(file.sha256)
         )
         for file in entry.files
     }
-    present = read_installed(project, key)
-    mine = present.files if present is not None else {}
-    edited = (path for path, base in kept.items() if path in mine and base.data is None)
+    installed = read_installed(project, key)
+    mine = installed.files if installed is not None else {}
+    # Only edited files need a base; fetching the locked commit is slow.
+    unknown = (path for path, base in bases.items() if path in mine and base.data is None)
     if entry.commit and any(
-        MergeBase.from_file_state(mine[path]).sha256 != kept[path].sha256 for path in edited
+        MergeBase.from_file_state(mine[path]).sha256 != bases[path].sha256 for path in unknown
     ):
-        kept |= _load_base_from_commit(entry, upstream, kept)
-    return kept
+        bases |= _load_base_from_commit(entry, upstream, bases)
+    return bases
 
 
 def _load_base_from_commit(
@@ -168,77 +171,70 @@ def _load_base_from_commit(
 ) -> dict[str, MergeBase]:
     try:
         _, bundle = upstream.find(entry, entry.commit)
-        found = {
-            path: MergeBase.from_file_state(state)
-            for path, state in read_file_states(bundle).items()
-        }
+        states = read_file_states(bundle)
     except SkillhallError:
-        return {}  # without it, what both sides changed is a conflict
+        return {}  # files that both sides changed will be conflicts
+    bases = {path: MergeBase.from_file_state(state) for path, state in states.items()}
     return {
-        path: one for path, one in found.items() if known_base.get(path, one).sha256 == one.sha256
+        path: base
+        for path, base in bases.items()
+        if known_base.get(path, base).sha256 == base.sha256
     }
 
 
 def _apply_update(
     transaction: Transaction,
-    update_result: UpdateResult,
+    result: UpdateResult,
     upstream_skill: _UpstreamSkill,
     base: Mapping[str, MergeBase],
     conflicts: ConflictChoice | None,
 ) -> UpdateResult:
-    entry = transaction.entries[update_result.key]
-    if read_installed(transaction.project, update_result.key) is None:
-        return update_result._replace(status=UpdateStatus.MISSING)
+    key, project = result.key, transaction.project
+    entry = transaction.entries[key]
+    if read_installed(project, key) is None:
+        return result._replace(status=UpdateStatus.MISSING)
     opened, bundle = upstream_skill
     theirs = read_file_states(bundle)
     merged = {
-        place: _merge_target(base, transaction.project, place, theirs)
-        for place in (update_result.key, *entry.get_copy_paths())
+        path: _merge_target(base, project, path, theirs) for path in (key, *entry.get_copy_paths())
     }
     outcomes = tuple(
-        one
-        for result in merged.values()
-        for one in result.outcomes
-        if one.kind is not MergeKind.UNCHANGED
+        outcome
+        for merge in merged.values()
+        for outcome in merge.outcomes
+        if outcome.kind is not MergeKind.UNCHANGED
     )
-    update_result = update_result._replace(outcomes=outcomes)
-    if conflicts is None and any(one.conflicts for one in merged.values()):
-        return update_result._replace(status=UpdateStatus.CONFLICT)
-    places = {
-        place: _resolve_conflicts(result, theirs, conflicts) for place, result in merged.items()
-    }
+    result = result._replace(outcomes=outcomes)
+    if conflicts is None and any(merge.conflicts for merge in merged.values()):
+        return result._replace(status=UpdateStatus.CONFLICT)
+    targets = {path: _resolve_conflicts(merge, theirs, conflicts) for path, merge in merged.items()}
     report = AddReport()
-    if not preflight_bundles(
-        [build_bundle(update_result.key, places[update_result.key])],
-        transaction.project.root,
-        report,
-    ):
-        return update_result._replace(status=UpdateStatus.REJECTED, findings=tuple(report.findings))
+    if not preflight_bundles([build_bundle(key, targets[key])], project.root, report):
+        return result._replace(status=UpdateStatus.REJECTED, findings=tuple(report.findings))
     files = to_locked_files(bundle)
     name, digest = read_bundle_name(bundle), compute_bundle_digest(bundle)
     after = replace(entry, name=name, commit=opened.commit, digest=digest, files=files)
-    transaction.apply(update_result.key, places, after, theirs)
-    return update_result._replace(status=UpdateStatus.UPDATED, findings=tuple(report.findings))
+    transaction.apply(key, targets, after, theirs)
+    return result._replace(status=UpdateStatus.UPDATED, findings=tuple(report.findings))
 
 
 def _merge_target(
     base: Mapping[str, MergeBase], project: Project, target_path: str, theirs: Files
 ) -> MergeResult:
-    """What a place will hold; a copy that is gone comes back whole."""
-    present = read_installed(project, target_path)
-    return MergeResult(theirs, ()) if present is None else merge_files(base, present.files, theirs)
+    """Merge one target; a copy that was deleted is restored."""
+    mine = read_installed(project, target_path)
+    return MergeResult(theirs, ()) if mine is None else merge_files(base, mine.files, theirs)
 
 
 def _resolve_conflicts(
     merged: MergeResult, theirs: Files, conflicts: ConflictChoice | None
 ) -> dict[str, FileState]:
-    """The files after all; a conflict has left them as they were here."""
-    files = dict(merged.files)
-    for one in merged.conflicts if conflicts == "theirs" else ():
-        if one.clashing_path and one.clashing_path not in theirs:
-            files.pop(one.clashing_path, None)
-        if one.path in theirs:
-            files[one.path] = theirs[one.path]
+    files = dict(merged.files)  # files with conflicts are still the local ones
+    for conflict in merged.conflicts if conflicts == "theirs" else ():
+        if conflict.clashing_path and conflict.clashing_path not in theirs:
+            files.pop(conflict.clashing_path, None)
+        if conflict.path in theirs:
+            files[conflict.path] = theirs[conflict.path]
         else:
-            files.pop(one.path, None)
+            files.pop(conflict.path, None)
     return files

@@ -1,4 +1,4 @@
-"""The skill of a lock entry as its source has it: now, or at the commit that was locked."""
+"""Upstream versions of installed skills: the latest, or the locked commit."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _MISSING_HINT = "its source does not have it any more: remove it, or add it from
 
 @dataclass(slots=True)
 class Upstream:
-    """The sources of a shelf's skills; one that was asked once stays at that commit."""
+    """Sources of installed skills; each repository is read at one commit per instance."""
 
     project: Project
     progress: Progress | None = None
     _commits: dict[str, str] = field(default_factory=dict)
 
     def find(self, entry: LockEntry, commit: str = "") -> tuple[OpenedSource, Bundle]:
-        """The source and the skill in it, as it is or at a commit. Raises: SkillhallError."""
+        """Open the source of a skill, latest or at a commit. Raises: SkillhallError."""
         reference = self._build_reference(entry, commit or self._commits.get(entry.source, ""))
-        # What a lock calls a place is relative to the shelf, wherever the person stands.
+        # Paths in a lock file are relative to the project, not to the working directory.
         settings = self.project.settings._replace(working_directory=self.project.root)
         opened = open_reference(reference, settings, self.progress)
         if not commit and opened.commit and not opened.stale:
@@ -39,7 +39,7 @@ class Upstream:
         if bundle is None:
             raise SkillNotFound(entry.path or entry.name, hint=_MISSING_HINT)
         if not bundle.files:
-            raise SkillRejected(entry.name, [found.message for found in bundle.findings])
+            raise SkillRejected(entry.name, [finding.message for finding in bundle.findings])
         return opened, opened.load_bundle(bundle)
 
     def _build_reference(self, entry: LockEntry, commit: str) -> SourceRef:
@@ -47,6 +47,6 @@ class Upstream:
         reference = parse_source_ref(entry.source, allow_loopback_http=bool(networks))
         if not isinstance(reference, GitHubRef | GitRef):
             return reference
-        # A name alone would be looked for in several places; here the place is known.
+        # A name without a slash would be searched for in the repository; `find` has the exact path.
         path = entry.path if "/" in entry.path else ""
         return replace(reference, path=path, ref=commit or reference.ref)

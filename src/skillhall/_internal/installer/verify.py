@@ -1,4 +1,4 @@
-"""Verifying: whether installed skills are what their lock says."""
+"""Comparison of installed skills with the lock file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class VerifyResult(NamedTuple):
-    """One place of a skill: what differs from the lock, by path."""
+    """Differences between one target of a skill and the lock file, by path."""
 
+    # The fields are keys in the output of `verify --json`: do not rename them.
     key: str
-    place: str
+    place: str  # path of the target
     is_there: bool = True
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -28,12 +29,12 @@ class VerifyResult(NamedTuple):
 
     @property
     def is_intact(self) -> bool:
-        """Whether it is what the lock says."""
+        """Whether the target matches the lock file."""
         return self.is_there and not (self.changed or self.missing or self.extra)
 
 
 def verify(project: Project, names: Iterable[str] = ()) -> list[VerifyResult]:
-    """Every place of the skills, compared with the lock.
+    """Compare every target of the skills with the lock file.
 
     Raises: LockNotFound, LockInvalid, SkillNotFound.
     """
@@ -46,30 +47,30 @@ def verify(project: Project, names: Iterable[str] = ()) -> list[VerifyResult]:
 
 
 def verify_entry(project: Project, key: str, entry: LockEntry) -> list[VerifyResult]:
-    """Every place of one skill, compared with its entry."""
-    copies = [_compare_copy(project, key, place, entry) for place in (key, *entry.get_copy_paths())]
-    return [*copies, *(_compare_link(project, key, place) for place in entry.get_link_paths())]
+    """Compare every target of one skill with its entry."""
+    copies = [_compare_copy(project, key, path, entry) for path in (key, *entry.get_copy_paths())]
+    return [*copies, *(_compare_link(project, key, path) for path in entry.get_link_paths())]
 
 
 def _compare_link(project: Project, key: str, target_path: str) -> VerifyResult:
     path = project.path(target_path)
     if os.path.realpath(path) == os.path.realpath(project.path(key)):
         return VerifyResult(key, target_path)
-    is_there = os.path.lexists(path)
-    return VerifyResult(
-        key, target_path, is_there=is_there, extra=(target_path,) if is_there else ()
-    )
+    exists = os.path.lexists(path)
+    return VerifyResult(key, target_path, is_there=exists, extra=(target_path,) if exists else ())
 
 
 def _compare_copy(project: Project, key: str, target_path: str, entry: LockEntry) -> VerifyResult:
-    present = read_installed(project, target_path)
-    if present is None:
+    installed = read_installed(project, target_path)
+    if installed is None:
         return VerifyResult(key, target_path, is_there=False)
     expected = {file.path: (file.sha256, file.mode == "100755") for file in entry.files}
-    found = {path: (sha256_hex(file.data), file.executable) for path, file in present.files.items()}
-    changed = [path for path in expected if path in found and found[path] != expected[path]]
-    missing = [path for path in expected if path not in found]
-    extra = [*(path for path in found if path not in expected), *present.unrestorable]
+    actual = {
+        path: (sha256_hex(file.data), file.executable) for path, file in installed.files.items()
+    }
+    changed = [path for path in expected if path in actual and actual[path] != expected[path]]
+    missing = [path for path in expected if path not in actual]
+    extra = [*(path for path in actual if path not in expected), *installed.unrestorable]
     return VerifyResult(
         key,
         target_path,

@@ -1,4 +1,4 @@
-"""Queries: every text means one, of a bounded size."""
+"""Parsing of queries."""
 
 import pytest
 
@@ -31,11 +31,11 @@ def test_terms_of_a_query(text: str, terms: list[tuple[str, bool]]) -> None:
     assert list(parse_query(text).terms) == terms
 
 
-def test_a_query_has_at_most_so_many_terms() -> None:
+def test_query_has_a_limit_of_terms() -> None:
     assert len(parse_query(" ".join(f"w{number}" for number in range(100))).terms) == MAX_TERMS
 
 
-def test_a_query_is_cut_at_a_thousand_characters() -> None:
+def test_query_is_truncated_at_its_limit() -> None:
     assert parse_query("x" * 5000).folded_text == "x" * 1000
 
 
@@ -53,14 +53,14 @@ def test_a_query_is_cut_at_a_thousand_characters() -> None:
         ("a\ud800b", "a\ufffdb"),
     ],
 )
-def test_folding_takes_case_and_accents_away(text: str, folded: str) -> None:
+def test_folding_removes_case_and_accents(text: str, folded: str) -> None:
     assert fold_text(text) == folded
 
 
-def test_characters_of_scripts_without_blanks_are_tokens() -> None:
+def test_characters_of_unspaced_scripts_are_tokens() -> None:
     assert separate_unspaced("pdf文档 x").split() == ["pdf", "文", "档", "x"]
 
 
-def test_a_long_run_without_blanks_is_loosened_to_its_pairs() -> None:
+def test_long_unspaced_run_is_split_into_bigrams() -> None:
     terms = (Term("pdf"), Term("分析数"), Term("文档"))
     assert loosen_terms(terms) == (Term("pdf"), Term("分析"), Term("析数"), Term("文档"))

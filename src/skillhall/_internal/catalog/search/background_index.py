@@ -1,7 +1,7 @@
-"""Search over what a server shows: by heads at once, by bodies as soon as they were read.
+"""Search index of a server: heads at once, bodies when they have been read.
 
-Bodies are read by a thread of their own, so that nobody waits for them. It takes up what is shown
-by then; what it was reading for a former state is given up.
+A background thread reads the bodies, so that requests never wait for them. If the skills change
+while it reads, it starts again with the latest state.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog, Skill
 
-MAX_BODY = 128 * 1024  # characters of one body that are searched
-MAX_TOTAL_BODIES = 64 * 1024 * 1024  # of all; their index takes about two thirds of that in memory
+MAX_BODY = 128 * 1024  # characters; the rest of a body is not searched
+MAX_TOTAL_BODIES = 64 * 1024 * 1024  # characters; the index needs two thirds of it in memory
 THREAD_NAME = "skillhall-search"
 
 
 class IndexInput(NamedTuple):
-    """The skills of one moment, and what that moment is known by."""
+    """A catalog and its revision."""
 
     revision: str
     catalog: Catalog
@@ -35,11 +35,11 @@ class _RevisionIndex(NamedTuple):
 
 
 class _Outdated(Exception):
-    """There is a newer state to read."""
+    """A newer state is pending."""
 
 
 class BackgroundIndex:
-    """The indexes of the last state; safe to use from several threads."""
+    """Search indexes of the latest state; thread-safe."""
 
     def __init__(
         self, body_reader: Callable[[Skill], str] = read_raw_body, max_chars: int = MAX_TOTAL_BODIES
@@ -49,20 +49,20 @@ class BackgroundIndex:
         self._lock = threading.Lock()
         self._head_index: _RevisionIndex | None = None
         self._full_index: _RevisionIndex | None = None
-        self._pending: IndexInput | None = None  # what the thread is to read
+        self._pending: IndexInput | None = None  # next input of the thread
         self._thread: threading.Thread | None = None
 
     def get_index(self, state: IndexInput) -> SearchIndex:
-        """The best index of that state which is there; one without bodies is made if need be."""
+        """Return the index of a state: with bodies if ready, else one of heads only."""
         with self._lock:
-            for made in (self._full_index, self._head_index):
-                if made is not None and made.revision == state.revision:
-                    return made.search_index
+            for cached in (self._full_index, self._head_index):
+                if cached is not None and cached.revision == state.revision:
+                    return cached.search_index
             self._head_index = _RevisionIndex(state.revision, SearchIndex.build(state.catalog))
             return self._head_index.search_index
 
     def schedule(self, state: IndexInput) -> None:
-        """Have the bodies of that state read."""
+        """Start to index the bodies of a state in the background."""
         with self._lock:
             self._pending = state
             if self._thread is None:
@@ -81,23 +81,23 @@ class BackgroundIndex:
     def _take_pending(self) -> IndexInput | None:
         with self._lock:
             state, self._pending = self._pending, None
-            if state is None:  # from here on another thread may be started
+            if state is None:  # reset under the lock, so that `schedule` starts another thread
                 self._thread = None
             return state
 
     def _build(self, state: IndexInput) -> None:
-        left = self._max_chars
+        remaining = self._max_chars
 
-        def body(skill: Skill) -> str:
-            nonlocal left
+        def read_body(skill: Skill) -> str:
+            nonlocal remaining
             if self._pending is not None:
                 raise _Outdated
-            text = self._body_reader(skill)[:MAX_BODY] if left > 0 else ""
-            left -= len(text)
+            text = self._body_reader(skill)[:MAX_BODY] if remaining > 0 else ""
+            remaining -= len(text)
             return text
 
         try:
-            index = SearchIndex.build(state.catalog, body)
+            index = SearchIndex.build(state.catalog, read_body)
         except _Outdated:
             return
         with self._lock:

@@ -1,6 +1,6 @@
-"""What an engine answers that finds rows by terms, and the plain one that reads every row.
+"""Search engine interface, and an engine that scans all rows.
 
-An engine says which rows match and how well. What else comes first is decided in `search`.
+An engine returns matching rows with scores. `search_index` decides the order of kinds of matches.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.search.query import Term
 
-    ScoredRow: TypeAlias = tuple[int, float]  # a row, and how well it matches; more is better
+    ScoredRow: TypeAlias = tuple[int, float]  # row number and score; a higher score is better
 
-NAME_WEIGHT, DESCRIPTION_WEIGHT, BODY_WEIGHT = (
-    10.0,
-    5.0,
-    1.0,
-)  # what a term counts that is found there
+# The score of one match, by field.
+NAME_WEIGHT, DESCRIPTION_WEIGHT, BODY_WEIGHT = 10.0, 5.0, 1.0
 
 
 class SearchRow(NamedTuple):
-    """The folded texts of one skill."""
+    """Folded texts of one skill."""
 
     name: str
     description: str
@@ -31,7 +28,7 @@ class SearchRow(NamedTuple):
 
 
 class RowExclusions(NamedTuple):
-    """Rows that do not count: those found already, and hidden ones if so."""
+    """Rows to leave out of a result."""
 
     name_matches: range = range(0)
     already_found: tuple[int, ...] = ()
@@ -39,66 +36,66 @@ class RowExclusions(NamedTuple):
 
 
 class Matches(Protocol):
-    """Rows that match, best first."""
+    """Matching rows, best first."""
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """Number of rows."""
 
     def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
-        """Some of them."""
+        """Return one page of rows."""
 
 
 class SearchEngine(Protocol):
-    """Finds rows by terms; any number of threads may ask at once."""
+    """Finds rows by terms; thread-safe."""
 
     def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> Matches:
-        """The rows that hold all terms."""
+        """Find rows with all terms."""
 
     def match_any(
         self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
     ) -> Matches:
-        """The rows that hold one of the rarer `terms`, and not all of `but`."""
+        """Find rows with any of the rarer `terms`, but not with all of `not_all_of`."""
 
     def has_unknown_term(self, terms: Sequence[Term]) -> bool:
-        """Whether one of the terms is a word in no row; it may still be part of one."""
+        """Whether a term is not a word of any row; it may still be a part of one."""
 
 
 class MatchList(NamedTuple):
-    """Matches that are in memory already."""
+    """Scored matches in memory."""
 
     rows: Sequence[ScoredRow]
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return len(self.rows)
 
     def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
-        """Some of them."""
+        """Return one page of rows."""
         return self.rows[offset : offset + limit]
 
 
 class UnrankedMatches(NamedTuple):
-    """Rows of which none is better than another."""
+    """Rows with equal scores."""
 
     rows: Sequence[int]
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return len(self.rows)
 
     def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
-        """Some of them."""
+        """Return one page of rows."""
         return [(row, 0.0) for row in self.rows[offset : offset + limit]]
 
 
 class LinearScanEngine:
-    """Finds a term wherever its letters stand, by reading every row."""
+    """Finds terms anywhere in a text, also inside words, by scanning every row."""
 
     def __init__(self, rows: Iterable[SearchRow], hidden: Iterable[int] = ()) -> None:
-        # One text for each row, best place first: where a term stands first says what it counts.
+        # One text per row, best field first: the first occurrence of a term gives its score.
         rows = list(rows)
         self._texts = ["\n".join(row) for row in rows]
         self._field_ends = [
@@ -107,50 +104,52 @@ class LinearScanEngine:
         self._hidden = frozenset(hidden)
 
     def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> MatchList:
-        """The rows that hold all terms."""
+        """Find rows with all terms."""
         return self._rank(self._find_rows(terms), terms, exclusions)
 
     def match_any(
         self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
     ) -> MatchList:
-        """The rows that hold one of the `terms`, and not all of `but`."""
+        """Find rows with any of the `terms`, but not with all of `not_all_of`."""
         rows = {row for term in terms for row in self._find_rows([term])}
         return self._rank(rows.difference(self._find_rows(not_all_of)), terms, exclusions)
 
     def has_unknown_term(self, terms: Sequence[Term]) -> bool:
-        """No: parts of words are found at once."""
+        """Return false: this engine finds parts of words anyway."""
         del terms
         return False
 
     def _find_rows(self, terms: Sequence[Term]) -> Sequence[int]:
         texts = self._texts
-        # Long words are rare: with one of them first, few rows are left for the others.
-        first, *others = sorted({term.text for term in terms}, key=len, reverse=True)
-        rows = [row for row, text in enumerate(texts) if first in text]
-        for part in others:
-            rows = [row for row in rows if part in texts[row]]
+        # Long terms are rare, so the longest one leaves few rows for the others.
+        longest, *others = sorted({term.text for term in terms}, key=len, reverse=True)
+        rows = [row for row, text in enumerate(texts) if longest in text]
+        for other in others:
+            rows = [row for row in rows if other in texts[row]]
         return rows
 
     def _rank(
         self, rows: Iterable[int], terms: Sequence[Term], exclusions: RowExclusions
     ) -> MatchList:
-        left_out = {*exclusions.already_found, *(self._hidden if exclusions.exclude_hidden else ())}
-        found = [
+        excluded = {*exclusions.already_found, *(self._hidden if exclusions.exclude_hidden else ())}
+        scored = [
             (row, sum(self._score(row, term.text) for term in terms))
             for row in rows
-            if row not in exclusions.name_matches and row not in left_out
+            if row not in exclusions.name_matches and row not in excluded
         ]
-        return MatchList(sorted(found, key=rank_key))
+        return MatchList(sorted(scored, key=rank_key))
 
-    def _score(self, row: int, part: str) -> float:
-        at = self._texts[row].find(part)
-        if at < 0:
+    def _score(self, row: int, term: str) -> float:
+        index = self._texts[row].find(term)
+        if index < 0:
             return 0.0
-        name, description = self._field_ends[row]
-        return NAME_WEIGHT if at < name else DESCRIPTION_WEIGHT if at < description else BODY_WEIGHT
+        name_end, description_end = self._field_ends[row]
+        if index < name_end:
+            return NAME_WEIGHT
+        return DESCRIPTION_WEIGHT if index < description_end else BODY_WEIGHT
 
 
 def rank_key(scored: ScoredRow) -> tuple[float, int]:
-    """The order of rows: by weight, then as they are numbered."""
-    row, weight = scored
-    return -weight, row
+    """Return the sort key of a row: by score, then by number."""
+    row, score = scored
+    return -score, row

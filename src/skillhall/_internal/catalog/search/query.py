@@ -1,4 +1,4 @@
-"""What a person types as terms, and texts as the search compares them: no case, no accents."""
+"""Query parsing and text folding: searches ignore case and accents."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-MAX_QUERY_LENGTH = 1000  # characters; nobody types more, and a pasted file is no question
+MAX_QUERY_LENGTH = 1000  # characters; more is a pasted file, not a query
 MAX_TERMS = 32
-_MIN_PREFIX_LENGTH = 2  # letters; one letter begins half of all words
+_MIN_PREFIX_LENGTH = 2  # a single letter would match too many words
 
-# Latin, Greek and Cyrillic accents. Marks of other scripts are letters to those who write them.
+# Latin, Greek and Cyrillic accents. In other scripts, combining marks distinguish words.
 ACCENTS = "\u0300-\u036f"
-# Scripts that put no blank between words: kana, Chinese characters, Hangul.
+# Scripts written without spaces between words: kana, Chinese characters, Hangul.
 _UNSPACED_SCRIPTS = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _UNSPACED_SCRIPTS += "\U00020000-\U0003ffff"
 
@@ -25,27 +25,27 @@ _TERM = re.compile(rf"(?:[{_UNSPACED_SCRIPTS}]+|(?:(?![{_UNSPACED_SCRIPTS}])[^\W
 
 
 class Term(NamedTuple):
-    """A word to look for, folded."""
+    """A folded search term."""
 
     text: str
-    is_prefix: bool = False  # whether longer words that begin so count, too
+    is_prefix: bool = False  # also matches longer words that start with it
 
     @property
     def is_unspaced(self) -> bool:
-        """Whether it is written in a script without blanks, where a word may begin anywhere."""
+        """Whether its script has no spaces, so that it may occur anywhere in a run."""
         return _UNSPACED_RUN.match(self.text) is not None
 
 
 class Query(NamedTuple):
-    """What was asked for: the whole text on one line, and the terms in it."""
+    """A parsed query."""
 
     text: str  # as written
-    folded_text: str  # folded
+    folded_text: str  # on one line
     terms: tuple[Term, ...]
 
 
 def fold_text(text: str) -> str:
-    """`text` without case, accents and halves of characters."""
+    """Remove case and accents, and replace lone surrogates."""
     if text.isascii():
         return text.lower()
     return _NON_ASCII.sub(_fold_match, text.lower())
@@ -55,20 +55,20 @@ def _fold_match(run: re.Match[str]) -> str:
     return _fold_non_ascii(run[0])
 
 
+# Most texts contain the same few runs: dashes, quotes, umlauts.
 @lru_cache(maxsize=4096)
 def _fold_non_ascii(run: str) -> str:
-    """A run beyond ASCII, folded. Most texts hold the same few: dashes, quotes, umlauts."""
     plain = _ACCENT.sub("", unicodedata.normalize("NFKD", run).casefold())
     return _SURROGATE.sub("\ufffd", unicodedata.normalize("NFC", plain))
 
 
 def fold_line(text: str) -> str:
-    """The same on one line: names that differ in blanks alone are one."""
+    """Fold the text and collapse whitespace."""
     return " ".join(fold_text(text).split())
 
 
 def separate_unspaced(folded: str) -> str:
-    """A folded text as tokens: each character of a script without blanks is one of its own."""
+    """Put spaces around characters of unspaced scripts, so that each is a token."""
     return folded if folded.isascii() else _UNSPACED_RUN.sub(_separate_run, folded)
 
 
@@ -77,31 +77,31 @@ def _separate_run(run: re.Match[str]) -> str:
 
 
 def parse_query(text: str) -> Query:
-    """The query that `text` means; every text means one.
+    """Parse a query; every text is valid.
 
-    The last term may be unfinished, so it matches the words that it begins; others do if a star
-    follows them.
+    The last term matches as a prefix because the user may still be typing it; other terms do if
+    they end with a star.
     """
-    kept = text[:MAX_QUERY_LENGTH].strip()
-    needle = fold_line(kept)
-    found = [(match[0].rstrip("*"), bool(match[1])) for match in _TERM.finditer(needle)]
-    beginnings = {word for word, has_star in found if has_star} | {word for word, _ in found[-1:]}
-    words = list(dict.fromkeys(word for word, _ in found))[:MAX_TERMS]
-    return Query(kept, needle, tuple(_build_term(word, word in beginnings) for word in words))
+    text = text[:MAX_QUERY_LENGTH].strip()
+    folded = fold_line(text)
+    matches = [(match[0].rstrip("*"), bool(match[1])) for match in _TERM.finditer(folded)]
+    prefixes = {word for word, has_star in matches if has_star} | {word for word, _ in matches[-1:]}
+    words = list(dict.fromkeys(word for word, _ in matches))[:MAX_TERMS]
+    return Query(text, folded, tuple(_build_term(word, word in prefixes) for word in words))
 
 
 def _build_term(word: str, is_prefix: bool) -> Term:  # noqa: FBT001 - the field of a value
     term = Term(word)
-    long_enough = len(word) >= _MIN_PREFIX_LENGTH and not term.is_unspaced
-    return Term(word, is_prefix and long_enough)
+    may_be_prefix = len(word) >= _MIN_PREFIX_LENGTH and not term.is_unspaced
+    return Term(word, is_prefix and may_be_prefix)
 
 
 def loosen_terms(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Terms of which one is enough: a run without blanks is a sentence, so its pairs count."""
+    """Return the terms for a search of any term; unspaced runs are split into bigrams."""
     loose: dict[Term, None] = {}
     for term in terms:
         text = term.text
-        is_long = term.is_unspaced and len(text) > 2  # noqa: PLR2004 - longer than a pair
-        pairs = [Term(text[at : at + 2]) for at in range(len(text) - 1)] if is_long else [term]
-        loose.update(dict.fromkeys(pairs))
+        is_long = term.is_unspaced and len(text) > 2  # noqa: PLR2004 - longer than a bigram
+        bigrams = [Term(text[i : i + 2]) for i in range(len(text) - 1)] if is_long else [term]
+        loose.update(dict.fromkeys(bigrams))
     return tuple(loose)[:MAX_TERMS]

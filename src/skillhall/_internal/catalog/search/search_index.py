@@ -1,7 +1,7 @@
-"""Search over a catalog: which skills come first when a person types some words.
+"""Search over the skills of a catalog.
 
-An exact name, then names that begin so, then skills with all the words, then those that hold
-them as parts of longer words, then skills with some of the words. Any text is a query.
+Results in order: exact name, prefix of a name, all terms, all terms as parts of words, any term.
+Every text is a valid query.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     EngineFactory: TypeAlias = Callable[[Iterable[SearchRow], Iterable[int]], SearchEngine]
 
 DEFAULT_LIMIT = 20
-MIN_HITS = 10  # hits; with fewer of one kind the next kind is looked for
+MIN_HITS = 10  # with fewer hits, the next kind of match is tried
 
-# The kinds of hits, worst first. A score is the kind and, below one, how good it is of its kind.
+# Kinds of hits, worst first. The integer part of a score is the kind, the fraction ranks within it.
 _ANY_TERM, _SUBSTRINGS, _ALL_TERMS, _NAME_PREFIX, _NAME_FIRST_WORDS, _NAME_EXACT = range(6)
 _KIND_COUNT = 6
 
 
 class SearchHit(NamedTuple):
-    """A skill that was found."""
+    """A matching skill."""
 
     skill: Skill
-    score: float  # from 0 to 1; comparable within one answer
+    score: float  # from 0 to 1; comparable only within one result
     snippet: Snippet
 
 
@@ -64,7 +64,7 @@ class SearchResult(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """Hits of one kind."""
+    """All hits of one kind."""
 
     kind: int
     matches: Matches
@@ -72,16 +72,12 @@ class _Stage(NamedTuple):
 
 
 class SearchIndex:
-    """Finds the skills of one catalog; immutable, and any number of threads may ask at once.
-
-    A new catalog gets a new index.
-    """
+    """Search index of one catalog; immutable and thread-safe."""
 
     def __init__(
         self, skills: Sequence[Skill], body_reader: BodyReader | None, make_engine: EngineFactory
     ) -> None:
-        # In name order, so that a row's number is its place among equals and the names that begin
-        # alike are neighbours.
+        # Sorted by name: row numbers break ties, and names with a common prefix are adjacent.
         self._skills = sorted(skills, key=_name_sort_key)
         self._names = [fold_line(skill.name) for skill in self._skills]
         self._body_reader = body_reader
@@ -97,28 +93,26 @@ class SearchIndex:
         body_reader: BodyReader | None = None,
         make_engine: EngineFactory | None = None,
     ) -> SearchIndex:
-        """The index of a catalog: names and descriptions, and what `bodies` gives for each skill.
+        """Build the index of names and descriptions, and of bodies with a `body_reader`.
 
-        Names and descriptions are in memory, bodies must be read: a server builds one index
-        without and, in the background, a second one with them.
+        Bodies must be read from disk, so a server first builds an index without them.
         """
         return cls(catalog.skills, body_reader, make_engine or choose_engine())
 
     def __len__(self) -> int:
-        """How many skills can be found."""
         return len(self._skills)
 
     @property
     def unreadable_skills(self) -> tuple[Skill, ...]:
-        """The skills whose bodies could not be read; they are found by name and description."""
+        """Skills with unreadable bodies; they are indexed by name and description."""
         return tuple(self._unreadable)
 
     def search(
         self, text: str, limit: int = DEFAULT_LIMIT, offset: int = 0, *, for_models: bool = False
     ) -> SearchResult:
-        """The page of hits for whatever `text` is; for a blank one all skills, in name order.
+        """Search; a blank text matches all skills, in name order.
 
-        `for_models` leaves out the skills that no model may be shown.
+        `for_models` excludes skills that are hidden from models.
         """
         query = parse_query(text)
         stages = self._find_stages(query, RowExclusions(exclude_hidden=for_models))
@@ -128,10 +122,10 @@ class SearchIndex:
         return SearchResult(hits, total, offset + len(hits) < total)
 
     def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[Skill], int]:
-        """The skills of the first page of `search`, and how many there are; no body is read."""
+        """Return the skills of the first page and the total, without snippets."""
         stages = self._find_stages(parse_query(text), RowExclusions())
-        found = [self._skills[row] for _, (row, _) in _iterate_page(stages, max(0, limit), 0)]
-        return found, sum(stage.total for stage in stages)
+        skills = [self._skills[row] for _, (row, _) in _iterate_page(stages, max(0, limit), 0)]
+        return skills, sum(stage.total for stage in stages)
 
     def _build_rows(self, body_reader: BodyReader | None) -> Iterator[SearchRow]:
         for name, skill in zip(self._names, self._skills, strict=True):
@@ -147,19 +141,16 @@ class SearchIndex:
 
     @cached_property
     def _substring_engine(self) -> LinearScanEngine:
-        """For parts of words. Names and descriptions alone: bodies would fill the memory."""
+        # Only names and descriptions: bodies would need too much memory.
         return LinearScanEngine(self._build_rows(None), self._hidden)
 
     def _find_stages(self, query: Query, exclusions: RowExclusions) -> list[_Stage]:
         if not query.folded_text:
-            everything = self._visible if exclusions.exclude_hidden else range(len(self))
-            return [
-                _build_stage(
-                    _ANY_TERM, UnrankedMatches(self._put_exact_name_first(query.text, everything))
-                )
-            ]
-        named = self._find_name_prefix(query.folded_text)
-        exclusions = exclusions._replace(name_matches=named)
+            visible = self._visible if exclusions.exclude_hidden else range(len(self))
+            rows = self._put_exact_name_first(query.text, visible)
+            return [_build_stage(_ANY_TERM, UnrankedMatches(rows))]
+        name_matches = self._find_name_prefix(query.folded_text)
+        exclusions = exclusions._replace(name_matches=name_matches)
         stages = self._find_name_stages(query, exclusions)
         for kind, matches in self._find_word_matches(query, exclusions, stages):
             stages.append(_build_stage(kind, matches))
@@ -168,25 +159,25 @@ class SearchIndex:
         return stages
 
     def _put_exact_name_first(self, text: str, rows: Sequence[int]) -> Sequence[int]:
-        """The rows, those first that are called so: a lone accent folds to nothing."""
-        named = [row for row in rows if text and self._skills[row].name.strip() == text.strip()]
-        return [*named, *(row for row in rows if row not in named)] if named else rows
+        # Even a blank query can be a name: a lone accent folds to nothing.
+        exact = [row for row in rows if text and self._skills[row].name.strip() == text.strip()]
+        return [*exact, *(row for row in rows if row not in exact)] if exact else rows
 
     def _find_word_matches(
         self, query: Query, exclusions: RowExclusions, stages: Sequence[_Stage]
     ) -> Iterator[tuple[int, Matches]]:
-        """The kinds of hits by words, each looked for when the former ones were not enough."""
+        """Yield matches of one kind after the other; the caller stops when it has enough."""
         terms = query.terms
         if not terms:
-            yield (
-                _SUBSTRINGS,
-                self._substring_engine.match_all([Term(query.folded_text)], exclusions),
-            )
+            term = Term(query.folded_text)
+            yield _SUBSTRINGS, self._substring_engine.match_all([term], exclusions)
             return
         yield _ALL_TERMS, self._engine.match_all(terms, exclusions)
-        # A run without blanks is found inside of longer ones at once.
+        # The engine finds terms of unspaced scripts inside longer runs anyway. A single letter is
+        # a part of almost every text.
         words = [term for term in terms if not term.is_unspaced]
-        if _are_useful_substrings(words) and self._engine.has_unknown_term(words):
+        is_useful = all(len(term.text) > 1 for term in words)
+        if is_useful and self._engine.has_unknown_term(words):
             found = _list_rows(stages[-1])
             exclusions = exclusions._replace(already_found=found)
             yield _SUBSTRINGS, self._substring_engine.match_all(terms, exclusions)
@@ -198,14 +189,10 @@ class SearchIndex:
     def _visible(self) -> list[int]:
         return [row for row in range(len(self)) if row not in self._hidden]
 
-    def _is_allowed(self, row: int, exclusions: RowExclusions) -> bool:
-        return not (exclusions.exclude_hidden and row in self._hidden)
-
-    def _find_name_prefix(self, needle: str) -> range:
-        """The rows whose names begin with `needle`."""
-        start = bisect_left(self._names, needle)
-        length = len(needle)
-        return range(start, bisect_right(self._names, needle, start, key=lambda n: n[:length]))
+    def _find_name_prefix(self, prefix: str) -> range:
+        start = bisect_left(self._names, prefix)
+        length = len(prefix)
+        return range(start, bisect_right(self._names, prefix, start, key=lambda n: n[:length]))
 
     def _find_name_stages(self, query: Query, exclusions: RowExclusions) -> list[_Stage]:
         kinds: dict[int, list[ScoredRow]] = {
@@ -214,9 +201,9 @@ class SearchIndex:
             _NAME_PREFIX: [],
         }
         for row in exclusions.name_matches:
-            if self._is_allowed(row, exclusions):
-                kind, weight = self._score_name(row, query)
-                kinds[kind].append((row, weight))
+            if not (exclusions.exclude_hidden and row in self._hidden):
+                kind, score = self._score_name(row, query)
+                kinds[kind].append((row, score))
         for rows in kinds.values():
             rows.sort(key=rank_key)
         return [_build_stage(kind, MatchList(rows)) for kind, rows in kinds.items() if rows]
@@ -229,43 +216,37 @@ class SearchIndex:
         return kind, length / len(name)
 
     def _build_hits(
-        self, query: Query, found: Iterable[tuple[int, ScoredRow]]
+        self, query: Query, rows: Iterable[tuple[int, ScoredRow]]
     ) -> Iterator[SearchHit]:
         words, parts = SnippetBuilder(query), SnippetBuilder(query, inside_words=True)
-        for kind, (row, weight) in found:
-            score = (kind + weight / (1 + weight)) / _KIND_COUNT
-            excerpts = parts if kind == _SUBSTRINGS else words
-            yield SearchHit(
-                self._skills[row], score, self._build_snippet(self._skills[row], excerpts)
-            )
+        for kind, (row, row_score) in rows:
+            skill = self._skills[row]
+            score = (kind + row_score / (1 + row_score)) / _KIND_COUNT
+            snippet = self._build_snippet(skill, parts if kind == _SUBSTRINGS else words)
+            yield SearchHit(skill, score, snippet)
 
     def _build_snippet(self, skill: Skill, builder: SnippetBuilder) -> Snippet:
-        described = builder.build(skill.description)
-        if described.marks or self._body_reader is None:
-            return described
+        description = builder.build(skill.description)
+        if description.marks or self._body_reader is None:
+            return description
         try:
-            written = builder.build(self._body_reader(skill))
-        except SkillhallError:  # it vanished since it was indexed
-            return described
-        return written if written.marks else described
+            body = builder.build(self._body_reader(skill))
+        except SkillhallError:  # deleted since it was indexed
+            return description
+        return body if body.marks else description
 
 
 def choose_engine() -> EngineFactory:
-    """The full-text index, or a plain scan where this interpreter has no full-text search."""
+    """Return the full-text engine, or the linear scan if SQLite lacks FTS5."""
     try:
-        from skillhall._internal.catalog.search import fts as fulltext  # noqa: PLC0415 - an interpreter may lack SQLite
+        from skillhall._internal.catalog.search import fts  # noqa: PLC0415 - Python may lack SQLite
     except ImportError:
         return LinearScanEngine
-    return fulltext.FtsEngine if fulltext.is_available() else LinearScanEngine
+    return fts.FtsEngine if fts.is_available() else LinearScanEngine
 
 
 def _name_sort_key(skill: Skill) -> tuple[str, ...]:
     return fold_line(skill.name), skill.name, skill.root.path, skill.folder, skill.file
-
-
-def _are_useful_substrings(terms: Iterable[Term]) -> bool:
-    """Whether the terms say something as parts of words: a letter is part of almost every text."""
-    return all(len(term.text) > 1 for term in terms)
 
 
 def _build_stage(kind: int, matches: Matches) -> _Stage:
@@ -279,10 +260,10 @@ def _list_rows(stage: _Stage) -> tuple[int, ...]:
 def _iterate_page(
     stages: Iterable[_Stage], limit: int, offset: int
 ) -> Iterator[tuple[int, ScoredRow]]:
-    """A page of all stages, one after the other, with the kind of each row."""
+    """Yield one page over all stages in order, with the kind of each row."""
     for kind, matches, total in stages:
         if limit and offset < total:
             page = matches.page(limit, offset)
             limit -= len(page)
-            yield from ((kind, weighed) for weighed in page)
+            yield from ((kind, scored) for scored in page)
         offset = max(0, offset - total)

@@ -1,6 +1,6 @@
-"""A short excerpt of a text that was found, and where in it the words stand that were looked for.
+"""Snippets: short excerpts with the offsets of matches.
 
-Plain text and offsets: how a word is shown as found, each surface decides.
+Each surface decides how to highlight the matches.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from skillhall._internal.skill.invisible import EMOJI_FLAG, INVISIBLE_CHARACTERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_LENGTH = 160  # characters of an excerpt, the dots not counted
-_CONTEXT_LENGTH = 50  # characters that lead up to the first word found
-_MAX_SCANNED = 64 * 1024  # characters of a text; what was found further down is not shown
+MAX_LENGTH = 160  # characters, without the ellipses
+_CONTEXT_LENGTH = 50  # characters before the first match
+_MAX_SCANNED = 64 * 1024  # characters; later matches are not shown
 _MAX_MARKS = 20
 _ELLIPSIS = "…"
 
 _WORD = re.compile(rf"(?:[^\W_]|[{ACCENTS}])+")
 _WHITESPACE_OR_INVISIBLE = re.compile(rf"({EMOJI_FLAG})|[\s{INVISIBLE_CHARACTERS}]+")
-# The index compares stems. This is near enough to show which word was meant.
+# The index matches stems (Porter). This approximation is good enough for highlighting.
 _SUFFIX = re.compile(r"(?:ations?|ions?|ings?|ers?|ed|es|s|e|y|ly|able)$")
 _MIN_STEM_LENGTH = 3
 
 
 class Snippet(NamedTuple):
-    """Some words of a text on one line, and the offsets of those that were looked for."""
+    """Excerpt on one line, with the offsets of matches."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
 
 
 class SnippetBuilder:
-    """Makes the excerpts for one query."""
+    """Builds the snippets for one query."""
 
     def __init__(self, query: Query, *, inside_words: bool = False) -> None:
         terms = query.terms
@@ -46,30 +46,30 @@ class SnippetBuilder:
         self._pattern = _compile_pattern(stems, parts if terms else [query.folded_text])
 
     def build(self, text: str) -> Snippet:
-        """The excerpt round the first word found; the beginning of the text if there is none."""
-        looked_at = text[:_MAX_SCANNED]
-        first = next(self._find_matches(looked_at), None)
+        """Build the snippet around the first match, or at the start if there is none."""
+        scanned = text[:_MAX_SCANNED]
+        first = next(self._find_matches(scanned), None)
         start = max(0, first[0] - _CONTEXT_LENGTH) if first and first[1] > MAX_LENGTH else 0
         if start:
-            start = _find_word_start(looked_at, start, first[0]) if first else 0
-        shown = _WHITESPACE_OR_INVISIBLE.sub(
-            _replace_invisible, looked_at[start : start + 2 * MAX_LENGTH]
-        ).strip()
-        is_cut = len(shown) > MAX_LENGTH or start + 2 * MAX_LENGTH < len(text)
-        shown = _truncate(shown) if is_cut else shown
+            start = _find_word_start(scanned, start, first[0]) if first else 0
+        # Twice the length, because collapsing whitespace shortens the excerpt.
+        excerpt = scanned[start : start + 2 * MAX_LENGTH]
+        excerpt = _WHITESPACE_OR_INVISIBLE.sub(_replace_invisible, excerpt).strip()
+        is_cut = len(excerpt) > MAX_LENGTH or start + 2 * MAX_LENGTH < len(text)
+        excerpt = _truncate(excerpt) if is_cut else excerpt
         before, after = _ELLIPSIS if start else "", _ELLIPSIS if is_cut else ""
-        return Snippet(f"{before}{shown}{after}", self._find_marks(shown, len(before)))
+        return Snippet(f"{before}{excerpt}{after}", self._find_marks(excerpt, len(before)))
 
     def _find_marks(self, text: str, shift: int) -> tuple[tuple[int, int], ...]:
-        found = islice(self._find_matches(text), _MAX_MARKS)
-        return tuple((start + shift, end + shift) for start, end in found)
+        matches = islice(self._find_matches(text), _MAX_MARKS)
+        return tuple((start + shift, end + shift) for start, end in matches)
 
     def _find_matches(self, text: str) -> Iterator[tuple[int, int]]:
         folded = fold_text(text)
         if len(folded) == len(text) and is_normalized("NFC", text):
             yield from (match.span() for match in self._pattern.finditer(folded))
             return
-        # Folding moved the letters, so a word is marked as a whole.
+        # Folding changed the offsets, so complete words are matched instead.
         for word in _WORD.finditer(text):
             if self._pattern.search(fold_text(word[0])):
                 yield word.span()
@@ -81,20 +81,20 @@ def _replace_invisible(match: re.Match[str]) -> str:
 
 
 def _compile_pattern(stems: list[str], parts: list[str]) -> re.Pattern[str]:
-    """Whole words that begin with a stem, and parts wherever they stand."""
+    """Match words that start with a stem, and parts anywhere."""
     words = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems))})[^\W_]*" if stems else ""
     return re.compile("|".join([*([words] if words else []), *map(re.escape, parts)]) or r"(?!)")
 
 
 def _truncate(text: str) -> str:
-    """At most `LENGTH` characters, and whole words where there are blanks."""
-    whole = text[: MAX_LENGTH + 1].rpartition(" ")[0]
-    return whole.rstrip() if len(whole) > MAX_LENGTH // 2 else text[:MAX_LENGTH]
+    words = text[: MAX_LENGTH + 1].rpartition(" ")[0]
+    # Without a late space, as in Chinese, the text is cut anywhere.
+    return words.rstrip() if len(words) > MAX_LENGTH // 2 else text[:MAX_LENGTH]
 
 
 def _find_word_start(text: str, start: int, end: int) -> int:
-    blank = text.find(" ", start, end)
-    return start if blank < 0 else blank + 1
+    space = text.find(" ", start, end)
+    return start if space < 0 else space + 1
 
 
 def _stem(word: str) -> str:
