@@ -252,7 +252,7 @@ def test_only_the_users_skills_can_be_edited(
 def test_a_folder_of_the_machine_is_opened_only_if_that_is_allowed(run_directory: Path) -> None:
     skills = collection(run_directory)
     folder = str(run_directory / ".agents/skills")
-    with pytest.raises(SourceRejected, match="not read here"):
+    with pytest.raises(SourceRejected, match="folder scans are disabled"):
         skills.open_folder(folder)
     skills.settings = skills.settings._replace(server=ServerSettings(folder_scan=True))
     assert len(skills.open_folder(folder).bundles) == 1
