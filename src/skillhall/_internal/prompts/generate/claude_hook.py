@@ -135,7 +135,9 @@ def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
         return None
     if kind is not EntryKind.FILE:
         hint = "add the hook by hand to the file that it points to"
-        raise ConfigInvalid(SETTINGS_FILE, "it is not a regular file; nothing was changed", hint)
+        raise ConfigInvalid(
+            SETTINGS_FILE, "it is a link or not a regular file; nothing was changed", hint
+        )
     root = open_root(folder)
     try:
         return read_below(root, RelativePath.parse(SETTINGS_FILE), MAX_SETTINGS_SIZE)
