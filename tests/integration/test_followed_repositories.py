@@ -75,7 +75,7 @@ class Hall:
         return self.counter.follow(SourceSelector(self.other, "skills"))
 
     def followed(self) -> list[SourceStatus]:
-        return [one for one in self.counter.status() if one.followed is not None]
+        return [item for item in self.counter.status() if item.followed is not None]
 
 
 @pytest.fixture
@@ -107,12 +107,12 @@ def test_skills_of_a_followed_repository_come_after_those_of_the_configured_one(
     assert status.commit == other.git("rev-parse", "main")
     shown = hall.collection.snapshot()
     assert shown.revision != before
-    assert {one: shown.skills[one].description for one in shown.ids} == {
+    assert {item: shown.skills[item].description for item in shown.ids} == {
         "a": "Of the team.",
         "b": "Of others.",
     }
-    hidden = [one.finding for one in shown.findings if one.finding.code is Code.SHADOWED]
-    assert [one.message for one in hidden] == [
+    hidden = [judged.finding for judged in shown.findings if judged.finding.code is Code.SHADOWED]
+    assert [item.message for item in hidden] == [
         f"'a' of {hall.other}/skills is shadowed by the skill of {hall.team} with the same id"
     ]
     assert [*hall.counter.snapshot().names] == [*BUILT_IN, "a"]  # prompts are the configured ones
@@ -223,7 +223,7 @@ def test_the_watch_reads_at_the_start_after_a_push_and_when_the_time_is_over(
     counter.follow(SourceSelector(hall.site.url("third.git")))
     wait_until(lambda: names(collection) == ["a", "d", "e"])
     counter.close()
-    assert not [one for one in threading.enumerate() if one.name == "skillhall-followed"]
+    assert not [item for item in threading.enumerate() if item.name == "skillhall-followed"]
 
 
 def test_what_a_cleared_cache_held_is_read_again_by_the_watch(hall: Hall) -> None:
@@ -323,7 +323,7 @@ def test_servers_that_share_a_database_follow_nothing(hall: Hall) -> None:
     supply = replace(read_prompt_sources(hall.settings), can_follow=False)
     with closing(PromptService(supply)) as counter:
         assert isinstance(counter.follow_error, FollowingOff)
-        assert [one.source for one in counter.status()] == [hall.team]
+        assert [item.source for item in counter.status()] == [hall.team]
         with pytest.raises(FollowingOff):
             counter.follow(SourceSelector(hall.other, "skills"))
         with pytest.raises(FollowingOff):
@@ -362,7 +362,7 @@ def test_a_repository_is_added_removed_and_brought_back_on_the_page(
     assert f"Remove {hall.team}" not in page
     assert server.request("GET", "/api/v1/skills/b").status == 200
     listed = server.request("GET", "/api/v1/prompts").json["data"]["prompts"]
-    assert "b" not in [one["name"] for one in listed]
+    assert "b" not in [item["name"] for item in listed]
     page = told(server, send(server, "/sources/unfollow", key=status.followed.key))
     assert server.request("GET", "/api/v1/skills/b").status == 404
     _, _, undo = page.partition('action="/sources/follow?')

@@ -57,7 +57,7 @@ class Generate:
         """What became of which prompt."""
         data = self.claude(*words)
         kinds = ("written", "unchanged", "removed", "left")
-        return {kind: names for kind in kinds if (names := [one["name"] for one in data[kind]])}
+        return {kind: names for kind in kinds if (names := [item["name"] for item in data[kind]])}
 
     def text(self, path: str) -> str:
         return (self.skills / path).read_text(encoding="utf-8")
@@ -185,7 +185,7 @@ def test_globs_choose_by_the_whole_name_and_case(generate: Generate) -> None:
     for name in ("pdf-read", "pdf-write", "PDF", "doc"):
         generate.site.add_prompt(name)
     report = generate.claude("--include", "pdf-*", "--exclude", "*-write", "--include", "no")
-    assert [one["name"] for one in report["written"]] == ["pdf-read"]
+    assert [item["name"] for item in report["written"]] == ["pdf-read"]
     assert report["codes"] == ["pattern-unmatched"]
 
 
@@ -243,7 +243,7 @@ def test_nothing_is_removed_while_built_in_prompts_stand_in_for_a_repository(
     generate.site.add_prompt("shipped")
     generate.site.source, generate.site.meta = "built-in", {"stale": STALE}
     data = generate.claude()
-    assert ([one["name"] for one in data["written"]], data["removed"]) == (["shipped"], [])
+    assert ([item["name"] for item in data["written"]], data["removed"]) == (["shipped"], [])
     assert data["codes"] == ["prompts-unread"]
     assert (generate.skills / "pdf/SKILL.md").exists()
     generate.site.source, generate.site.meta = "acme/prompts", {}
@@ -366,7 +366,7 @@ def test_an_edited_skill_is_left_alone_unless_forced(
     if not is_gone:
         generate.site.add_prompt("pdf", "New.", make_file("a.md", b"a"))
     report = generate.claude()
-    assert [one["reason"] for one in report["left"]] == ["edited"]
+    assert [item["reason"] for item in report["left"]] == ["edited"]
     assert report["codes"] == ["edited-since"]
     assert read_tree(generate.skills) == before
     assert generate.names("--force") == ({"removed": ["pdf"]} if is_gone else {"written": ["pdf"]})
@@ -387,7 +387,7 @@ def test_the_first_of_two_servers_keeps_a_name(generate: Generate) -> None:
     before = read_tree(generate.skills)
     generate.site.add_prompt("doc")
     report = generate.claude("--source", "team")
-    assert [one["reason"] for one in report["left"]] == ["other-source"]
+    assert [item["reason"] for item in report["left"]] == ["other-source"]
     assert (
         read_tree(generate.skills).items() > {k: v for k, v in before.items() if k != MARK}.items()
     )
@@ -400,8 +400,8 @@ def test_of_two_prompts_with_one_folder_the_first_stays(generate: Generate) -> N
     for name in ("Read PDF", "read-pdf", "read_pdf"):
         generate.site.add_prompt(name, f"I am {name}.")
     report = generate.claude()
-    assert [one["name"] for one in report["written"]] == ["Read PDF"]
-    assert [(one["name"], one["reason"]) for one in report["left"]] == [
+    assert [item["name"] for item in report["written"]] == ["Read PDF"]
+    assert [(item["name"], item["reason"]) for item in report["left"]] == [
         ("read-pdf", "shadowed"),
         ("read_pdf", "shadowed"),
     ]
@@ -550,9 +550,9 @@ def test_one_prompt_that_cannot_be_fetched_does_not_stop_the_others(
     assert generate("--agent", "claude-code", "--json") == exit_code
     report = json.loads(generate.out)
     assert (report["ok"], report["error"]["code"]) == (False, code)
-    assert [(one["name"], one["code"]) for one in report["data"]["failed"]] == [("bad", code)]
-    assert [one["name"] for one in report["data"]["written"]] == ["good"]
-    assert [one["name"] for one in report["data"]["removed"]] == ["gone"]
+    assert [(item["name"], item["code"]) for item in report["data"]["failed"]] == [("bad", code)]
+    assert [item["name"] for item in report["data"]["written"]] == ["good"]
+    assert [item["name"] for item in report["data"]["removed"]] == ["gone"]
     assert stamps(generate.skills / "bad") == before
 
 

@@ -163,11 +163,11 @@ def test_an_odd_entry_costs_itself_alone(
     collection = Collection(FolderStore(settings.working_directory), settings)
     assert collection.snapshot().ids == ("good",)
     make_odd(skills)
-    for one in (collection, Collection(FolderStore(settings.working_directory), settings)):
-        assert "good" in one.snapshot().ids
-        assert one.read_file("good", "notes.txt") == b"inside"
-        assert "good" in {artifact.entry.id for artifact in one.artifacts()}
-        assert "good" in {outline.entry.id for outline in one.file_lists()}
+    for item in (collection, Collection(FolderStore(settings.working_directory), settings)):
+        assert "good" in item.snapshot().ids
+        assert item.read_file("good", "notes.txt") == b"inside"
+        assert "good" in {artifact.entry.id for artifact in item.artifacts()}
+        assert "good" in {outline.entry.id for outline in item.file_lists()}
 
 
 def test_a_server_goes_on_whatever_appears_in_its_skills_folder(
@@ -257,4 +257,4 @@ def test_nothing_outside_is_read_while_the_skills_folder_is_swapped_for_a_link(
         done.set()
         swapping.join()
     assert collection.find("good").folder_handle.path == str(skills / "good")
-    assert not any(b"secret" in one for one in seen)
+    assert not any(b"secret" in item for item in seen)

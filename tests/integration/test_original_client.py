@@ -140,7 +140,7 @@ def test_a_prompt_is_rendered_without_arguments(client: OriginalClient, body: ob
 
 
 def test_the_files_of_a_skill_come_with_it_in_base64(client: OriginalClient) -> None:
-    files = {one["path"]: one["content"] for one in client.render("pdf")["files"]}
+    files = {item["path"]: item["content"] for item in client.render("pdf")["files"]}
     assert {path: base64.b64decode(text) for path, text in files.items()} == {
         "data.bin": PROMPTS["pdf/data.bin"],
         "scripts/read.sh": PROMPTS["pdf/scripts/read.sh"],
@@ -247,7 +247,7 @@ def test_a_folder_is_uploaded_listed_and_rendered(client: OriginalClient, folder
     assert ([*prompts], shown) == ([*BUILT_IN, "wip"], source)
     rendered = client.render("wip", override, {"arguments": {"thing": 7}})
     assert rendered["messages"][0]["content"]["text"] == "Do 7."
-    assert [one["path"] for one in rendered["files"]] == ["run.sh"]
+    assert [item["path"] for item in rendered["files"]] == ["run.sh"]
 
 
 def test_a_changed_folder_is_ingested_again(client: OriginalClient, folder: Path) -> None:

@@ -125,8 +125,8 @@ def shop(tmp_path: Path, site: GitServer, time: ManualClock) -> Iterator[Shop]:
 
 
 def codes(snapshot: PromptSnapshot) -> list[tuple[Code, str]]:
-    found = [one.finding for one in snapshot.findings if one.effect is not Effect.ACCEPT]
-    return [(one.code, one.path) for one in found]
+    found = [judged.finding for judged in snapshot.findings if judged.effect is not Effect.ACCEPT]
+    return [(item.code, item.path) for item in found]
 
 
 # What is handed out
@@ -146,7 +146,7 @@ def test_without_a_repository_the_built_in_prompts_are_handed_out(shop: Shop) ->
     counter = shop.open(shop.supply(""))
     assert list(counter.snapshot().names) == BUILT_IN
     assert counter.refresh().source == "built-in"
-    assert [one.source for one in counter.status()] == ["built-in"]
+    assert [item.source for item in counter.status()] == ["built-in"]
     assert shop.site.requests == []
 
 
@@ -384,7 +384,7 @@ def test_the_watch_reads_at_the_start_and_after_a_push(shop: Shop, repo: GitRepo
     counter.handle_push([shop.url], "main")
     assert until(counter, second)
     counter.close()
-    assert not [one for one in threading.enumerate() if one.name == "skillhall-prompts"]
+    assert not [item for item in threading.enumerate() if item.name == "skillhall-prompts"]
 
 
 def test_wiring_opens_a_counter_from_settings(shop: Shop) -> None:
@@ -411,7 +411,7 @@ def test_another_repository_can_be_asked_for(shop: Shop) -> None:
     assert number_in(counter.snapshot(SourceSelector(repo=other))) == "9"
     assert counter.snapshot(SourceSelector(repo=other)).source == other
     assert number_in(counter.snapshot()) == "1"
-    assert [one.source for one in counter.status()] == [shop.url, other]
+    assert [item.source for item in counter.status()] == [shop.url, other]
 
 
 @pytest.mark.parametrize("text", ["./mine", "/etc", "git@127.0.0.1:a/b.git", "file:///etc", "-x"])
@@ -467,7 +467,7 @@ def test_only_so_many_other_repositories_are_kept(shop: Shop) -> None:
         asked = SourceSelector(repo=shop.site.url(f"acme/r{number}.git"))
         assert number_in(counter.snapshot(asked)) == str(number)
     gc.collect()
-    assert [one.source.rpartition("/")[2] for one in counter.status()] == [
+    assert [item.source.rpartition("/")[2] for item in counter.status()] == [
         "prompts.git",
         "r2.git",
         "r3.git",
@@ -557,7 +557,7 @@ def test_every_answer_is_of_one_commit_whatever_happens_at_once(
                     assert int(number_in(counter.refresh(one))) == number
         finally:
             over.set()
-        assert all(one.result(DEADLINE) for one in customers)
+        assert all(customer.result(DEADLINE) for customer in customers)
     gc.collect()
     assert len(shop.copies()) == 3
 

@@ -185,7 +185,7 @@ def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) 
     sent = prompts.json("upload", "team", "--source", "acme")
     assert "link.md" in prompts.err
     body = prompts.site.requests[-1].body
-    files = [(one["path"], b64decode(one["content"]), one["mode"]) for one in body["files"]]
+    files = [(item["path"], b64decode(item["content"]), item["mode"]) for item in body["files"]]
     assert files == [("pdf/SKILL.md", b"\xff\0", 0o644), ("pdf/run.sh", b"x", 0o755)]
     lines = "".join(f"{p}\0{m:o}\0{hashlib.sha256(d).hexdigest()}\n" for p, d, m in files)
     expected = f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"

@@ -53,8 +53,8 @@ def pair(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[li
     """Two servers that ask for a token; they outlive their tests."""
     variables = {"SKILLHALL_DATABASE_URL": database, "SKILLHALL_AUTH_TOKEN": TOKEN}
     with replicas(tmp_path_factory.mktemp("pair"), **variables) as both:
-        for one in both:
-            one.headers = BEARER
+        for item in both:
+            item.headers = BEARER
         yield both
 
 
@@ -161,11 +161,13 @@ def test_of_many_skills_in_one_archive_all_come_or_none(pair: list[Replica]) -> 
 def test_of_two_that_import_one_id_at_once_one_wins(time: int, pair: list[Replica]) -> None:
     name = new_name()
     with ThreadPoolExecutor(2) as crowd:
-        sent = [crowd.submit(one.import_skills, skill_files(name, one.folder.name)) for one in pair]
+        sent = [
+            crowd.submit(item.import_skills, skill_files(name, item.folder.name)) for item in pair
+        ]
         statuses = [done.result().status for done in sent]
     assert sorted(statuses) == [201, 409]
     winner = pair[statuses.index(201)].folder.name
-    wait_until(lambda: {one.body(name) for one in pair} == {winner})
+    wait_until(lambda: {item.body(name) for item in pair} == {winner})
 
 
 def test_an_upload_through_one_is_rendered_by_the_other(pair: list[Replica]) -> None:
@@ -204,7 +206,7 @@ def test_a_token_opens_both_until_it_is_revoked(
 
     def statuses(token: str) -> set[int]:
         headers = {"Authorization": f"Bearer {token}"}
-        return {one.request("GET", SKILLS, headers=headers).status for one in pair}
+        return {item.request("GET", SKILLS, headers=headers).status for item in pair}
 
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
     label = new_name("laptop")
@@ -214,7 +216,7 @@ def test_a_token_opens_both_until_it_is_revoked(
     told("revoke", label)
     wait_until(lambda: statuses(token) == {401})
     assert statuses(TOKEN) == {200}
-    assert not any(token in one.log for one in pair)
+    assert not any(token in item.log for item in pair)
 
 
 def test_revoking_a_token_ends_the_browser_sessions_and_streams_it_opened_on_every_server(
@@ -228,11 +230,13 @@ def test_revoking_a_token_ends_the_browser_sessions_and_streams_it_opened_on_eve
     assert run(["token", "new", label]) == 0
     token = capsys.readouterr().out.strip()
     bearer = {"Authorization": f"Bearer {token}"}
-    wait_until(lambda: {one.request("GET", SKILLS, headers=bearer).status for one in pair} == {200})
-    cookies = [{"Cookie": signed_in(one, token)} for one in pair]
+    wait_until(
+        lambda: {item.request("GET", SKILLS, headers=bearer).status for item in pair} == {200}
+    )
+    cookies = [{"Cookie": signed_in(item, token)} for item in pair]
     # A session is valid on every server, whichever one issued it.
-    guests = [Replica(one.folder, {}, headers, one.port) for one in pair for headers in cookies]
-    guests += [Replica(one.folder, {}, bearer, one.port) for one in pair]
+    guests = [Replica(item.folder, {}, headers, item.port) for item in pair for headers in cookies]
+    guests += [Replica(item.folder, {}, bearer, item.port) for item in pair]
     with ExitStack() as streams:
         open_streams = [streams.enter_context(guest.events()) for guest in guests]
         kept = streams.enter_context(pair[0].events())
@@ -276,9 +280,9 @@ def test_skills_of_one_machine_are_shared_by_a_command(
     assert run(words) == 3  # there is no PostgreSQL
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
     assert run(words) == 0
-    for one in pair:
-        wait_until(lambda one=one: name in one.ids())  # type: ignore[misc]
-        assert one.request("GET", f"{SKILLS}/{name}/files/words.txt").body == b"mine"
+    for item in pair:
+        wait_until(lambda item=item: name in item.ids())  # type: ignore[misc]
+        assert item.request("GET", f"{SKILLS}/{name}/files/words.txt").body == b"mine"
     assert run(words) == 6
     assert run([*words, "--replace"]) == 0
 

@@ -91,7 +91,7 @@ def server(hall: Hall) -> Iterator[RunningServer]:
 
 
 def codes_of(skipped: list[dict[str, str]]) -> dict[str, str]:
-    return {one["path"]: one["code"] for one in skipped}
+    return {item["path"]: item["code"] for item in skipped}
 
 
 def refreshed(server: RunningServer, query: str = "", body: object = None) -> Any:  # noqa: ANN401 - JSON
@@ -102,20 +102,20 @@ def refreshed(server: RunningServer, query: str = "", body: object = None) -> An
 
 def warnings(caplog: pytest.LogCaptureFixture, hall: Hall) -> list[str]:
     """The warnings about its repository; servers of earlier tests may still log about theirs."""
-    records = {id(one): one for one in caplog.records if one.levelno == logging.WARNING}
-    return [line for one in records.values() if hall.url in (line := one.getMessage())]
+    records = {id(record): record for record in caplog.records if record.levelno == logging.WARNING}
+    return [line for record in records.values() if hall.url in (line := record.getMessage())]
 
 
 def test_a_refresh_lists_every_prompt_and_file_that_is_not_served(server: RunningServer) -> None:
     data = refreshed(server)
     assert codes_of(data["skipped"]) == CODES
     assert data["skippedTotal"] == len(CODES)
-    by_path = {one["path"]: one for one in data["skipped"]}
+    by_path = {item["path"]: item for item in data["skipped"]}
     assert by_path["refresh.md"]["name"] == "refresh"
     assert by_path["good/large.bin"]["name"] == "good"
     assert by_path["linked"]["name"] == "linked"
     assert "built-in/plan-skill" in by_path["plan-skill.md"]["message"]
-    assert all(one["message"] for one in data["skipped"])
+    assert all(item["message"] for item in data["skipped"])
 
 
 def test_a_folder_of_prompts_reports_what_it_skips_without_a_good_prompt_changing(
@@ -128,7 +128,7 @@ def test_a_folder_of_prompts_reports_what_it_skips_without_a_good_prompt_changin
     (folder / "plain.md").write_bytes(b"Only text.\n")
     (folder / "away").symlink_to(hall.folder)
     found = counter.refresh().skipped
-    assert [(one.path, one.code) for one in found] == [
+    assert [(item.path, item.code) for item in found] == [
         ("away", "link-skipped"),
         ("plain.md", "no-frontmatter"),
     ]
@@ -137,7 +137,7 @@ def test_a_folder_of_prompts_reports_what_it_skips_without_a_good_prompt_changin
 
 def test_an_upload_says_which_of_its_prompts_are_skipped(server: RunningServer) -> None:
     upload = make_upload(files={"bad.md": b"Only text.\n", "hello.md": make_skill_md("hello")})
-    files = [{"path": one.path, "content": one.content} for one in upload.files]
+    files = [{"path": file.path, "content": file.content} for file in upload.files]
     body = {"source": "team", "contentHash": "1", "files": files}
     for status in ("ingested", "unchanged"):
         data = server.request("POST", "/api/v1/prompts/sources", body).json["data"]
@@ -154,7 +154,7 @@ def test_a_skipped_prompt_is_one_warning_in_the_log_for_each_commit(
     first = warnings(caplog, hall)
     assert len(first) == len(CODES)
     for path, code in CODES.items():
-        [line] = [one for one in first if f" {path} " in one]
+        [line] = [item for item in first if f" {path} " in item]
         assert code in line
         assert hall.url in line
     caplog.clear()
@@ -282,7 +282,7 @@ def test_a_skill_of_a_followed_repository_names_that_repository(
     )
     status = hall.counter.follow(SourceSelector(hall.site.url("added.git"), "skills"))
     listed = server.request("GET", "/api/v1/skills").json["data"]["skills"]
-    names = {one["id"]: one.get("repository") for one in listed}
+    names = {item["id"]: item.get("repository") for item in listed}
     assert (names["extra"], names["good"]) == (status.source, hall.url)
     one = server.request("GET", "/api/v1/skills/extra").json["data"]
     assert (one["repository"], one["commit"]) == (status.source, added.git("rev-parse", "main"))
@@ -317,7 +317,7 @@ def test_a_user_skill_that_a_system_skill_shadows_is_named_by_rest_and_pages(
 ) -> None:
     shadow(hall)
     data = server.request("GET", "/api/v1/skills").json["data"]
-    rows = {one["path"]: one["code"] for one in data["skipped"]}
+    rows = {item["path"]: item["code"] for item in data["skipped"]}
     assert rows[".agents/skills/pdf/SKILL.md"] == "shadowed"
     assert str(hall.folder) not in str(data["skipped"])
     one = server.request("GET", "/api/v1/skills/pdf").json["data"]

@@ -81,14 +81,14 @@ def test_a_writer_killed_at_any_step_leaves_a_history_that_can_be_read(tmp_path:
         ended = run(KILLED + "record()", tmp_path, step)
         journal = history.read()
         assert journal.damaged == ()
-        assert [one.id for one in journal.changes][:2] in (["49", "48"], ["new", "49"])
+        assert [change.id for change in journal.changes][:2] in (["49", "48"], ["new", "49"])
         assert len(journal.changes) == 50
         history.record(make_change("later"))
         assert [path.name for path in tmp_path.glob("history/*/.*")] == []
         if ended == 0:
             break
     assert step > 4
-    assert [one.id for one in history.changes()][:2] == ["later", "new"]
+    assert [change.id for change in history.changes()][:2] == ["later", "new"]
 
 
 def test_a_first_change_killed_at_any_step_leaves_nothing_damaged(tmp_path: Path) -> None:
@@ -108,7 +108,9 @@ def test_eight_writers_lose_no_change(tmp_path: Path) -> None:
     processes = [subprocess.Popen(command) for command in commands]
     assert [process.wait(60) for process in processes] == [0] * 8
     journal = History(str(tmp_path), SCOPE).read()
-    assert {one.id for one in journal.changes} == {f"{n}-{t}" for n in range(8) for t in range(5)}
+    assert {change.id for change in journal.changes} == {
+        f"{n}-{t}" for n in range(8) for t in range(5)
+    }
     assert (len(journal.changes), journal.damaged) == (40, ())
     assert ContentStore(str(tmp_path)).find(DIGEST) == DATA
 

@@ -118,7 +118,7 @@ def test_a_public_repository_is_listed_and_read_with_its_files(
     commit = repo.commit({**make_commit_files(2), "pdf/data/all.bin": binary})
     refreshed(server)
     answer = listed(server).json
-    assert [one["name"] for one in answer["data"]["prompts"]] == [*BUILT_IN, "hello", "pdf"]
+    assert [item["name"] for item in answer["data"]["prompts"]] == [*BUILT_IN, "hello", "pdf"]
     assert answer["data"]["source"] == url
     assert answer["meta"]["commit"] == commit
     assert "stale" not in answer["meta"]
@@ -131,7 +131,7 @@ def test_a_public_repository_is_listed_and_read_with_its_files(
 
 def test_the_skills_of_the_repository_are_shown_with_the_same_bytes(server: RunningServer) -> None:
     skills = server.request("GET", "/api/v1/skills").json["data"]["skills"]
-    found = next(one["id"] for one in skills if one["name"] == "pdf")
+    found = next(skill["id"] for skill in skills if skill["name"] == "pdf")
     reply = server.request("GET", f"/api/v1/skills/{found}/files/data/number.txt")
     assert (reply.status, reply.body) == (200, b"commit 1")
 
@@ -149,7 +149,7 @@ def test_links_and_submodules_are_left_out(server: RunningServer, repo: GitRepo)
     links = dict.fromkeys(("pdf/passwd", "link.md", "up"), LINK)
     repo.commit(files, {**links, "pdf/vendor": SUBMODULE, "library": SUBMODULE})
     assert "stale" not in refreshed(server)
-    names = [one["name"] for one in listed(server).json["data"]["prompts"]]
+    names = [item["name"] for item in listed(server).json["data"]["prompts"]]
     assert names == [*BUILT_IN, "pdf"]
     assert decode_files(read(server, "pdf")) == {"kept.txt": b"kept"}
 
@@ -295,7 +295,7 @@ def test_a_huge_repository_is_refused_and_leaves_nothing_behind(
     huge, fine = site.url("acme/huge.git"), site.url("acme/prompts.git")
     with team_server(team_settings(tmp_path, huge)) as server:
         answer = listed(server).json
-        assert [one["name"] for one in answer["data"]["prompts"]] == BUILT_IN
+        assert [item["name"] for item in answer["data"]["prompts"]] == BUILT_IN
         assert answer["data"]["source"] == "built-in"
         assert why in answer["meta"]["stale"]["reason"]
         assert why in sources(server)[0]["stale"]["reason"]
@@ -429,7 +429,7 @@ def test_no_secret_is_shown_logged_kept_or_in_a_command_line(
         kept = files_below(tmp_path / "cache", tmp_path / "data", tmp_path / "work")
     assert kept
     assert "skillhall.access" in {record.name for record in caplog.records}
-    logs = "\n".join(f"{one.getMessage()} {one.exc_text}" for one in caplog.records)
+    logs = "\n".join(f"{record.getMessage()} {record.exc_text}" for record in caplog.records)
     answers = {f"answer {number}": data for number, data in enumerate(ears.heard)}
     assert found_in({**answers, **kept, "logs": logs.encode(), "processes": running}) == []
 

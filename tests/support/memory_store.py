@@ -70,7 +70,7 @@ class _MemoryTransaction:
 
     def sessions(self, after: str, limit: int) -> list[Session]:
         found = sorted(self._state.sessions)
-        return [self._state.sessions[one] for one in found if one > after][:limit]
+        return [self._state.sessions[item] for item in found if item > after][:limit]
 
     def block(self, session: str, identity: str) -> Block | None:
         block = self._state.blocks.get(identity)
@@ -90,15 +90,15 @@ class _MemoryTransaction:
 
     def skill_blocks(self, session: str, name: str) -> list[Block]:
         found = self.blocks(session)
-        return [one for one in found if one.content.skill and one.content.skill.name == name]
+        return [item for item in found if item.content.skill and item.content.skill.name == name]
 
     def deleted_blocks(self, session: str) -> list[Block]:
         found = [
-            one
-            for one in self._state.blocks.values()
-            if one.session == session and one.deleted is not None
+            block
+            for block in self._state.blocks.values()
+            if block.session == session and block.deleted is not None
         ]
-        return sorted(found, key=lambda one: (-(one.deleted or 0), one.id))
+        return sorted(found, key=lambda item: (-(item.deleted or 0), item.id))
 
     def zone_sizes(self, session: str) -> dict[Zone, ZoneSize]:
         found: dict[Zone, ZoneSize] = {}
@@ -115,11 +115,15 @@ class _MemoryTransaction:
         return len(self.blocks(session))
 
     def next_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        return next((one for one in self.list_positions(session, zone) if one[1] > position), None)
+        return next(
+            (item for item in self.list_positions(session, zone) if item[1] > position), None
+        )
 
     def previous_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
         found = [
-            one for one in self.list_positions(session, zone) if not position or one[1] < position
+            item
+            for item in self.list_positions(session, zone)
+            if not position or item[1] < position
         ]
         return found[-1] if found else None
 
@@ -128,14 +132,14 @@ class _MemoryTransaction:
 
     def templates(self) -> list[Template]:
         found = [template for template, _ in self._state.templates.values()]
-        return sorted(found, key=lambda one: (one.name, one.id))
+        return sorted(found, key=lambda item: (item.name, item.id))
 
     def template(self, identity: str) -> Template | None:
         found = self._state.templates.get(identity)
         return found[0] if found else None
 
     def find_template_by_name(self, name: str) -> Template | None:
-        return next((one for one in self.templates() if one.name == name), None)
+        return next((template for template in self.templates() if template.name == name), None)
 
     def template_contents(self, identity: str) -> tuple[BlockContent, ...]:
         found = self._state.templates.get(identity)
@@ -143,18 +147,20 @@ class _MemoryTransaction:
 
     def snapshots(self, session: str) -> list[SessionSnapshot]:
         found = [one for one, _ in self._state.snapshots.values() if one.session == session]
-        return sorted(found, key=lambda one: (-one.revision, one.id))
+        return sorted(found, key=lambda item: (-item.revision, item.id))
 
     def snapshot(self, session: str, identity: str) -> SessionSnapshot | None:
-        return next((one for one in self.snapshots(session) if one.id == identity), None)
+        return next(
+            (snapshot for snapshot in self.snapshots(session) if snapshot.id == identity), None
+        )
 
     def snapshot_blocks(self, identity: str) -> tuple[Block, ...]:
         found = self._state.snapshots.get(identity)
         return found[1] if found else ()
 
     def events(self, after: int, limit: int, session: str | None = None) -> list[Event]:
-        found = [one for one in self._state.events if one.seq > after]
-        return [one for one in found if session in (None, one.session)][:limit]
+        found = [event for event in self._state.events if event.seq > after]
+        return [item for item in found if session in (None, item.session)][:limit]
 
     def event_range(self) -> tuple[int, int]:
         events = self._state.events
@@ -168,8 +174,8 @@ class _MemoryTransaction:
     def delete_session(self, identity: str) -> None:
         del self._state.sessions[identity]
         self.delete_blocks(identity)
-        for one in self.snapshots(identity):
-            self.delete_snapshot(one.id)
+        for snapshot in self.snapshots(identity):
+            self.delete_snapshot(snapshot.id)
 
     def add_blocks(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
@@ -218,9 +224,13 @@ class _MemoryTransaction:
         del self._state.snapshots[identity]
 
     def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
-        found = [one for one in self.snapshots(session) if one.automatic and one.id != keep_id]
-        for one in found[keep:]:
-            self.delete_snapshot(one.id)
+        found = [
+            snapshot
+            for snapshot in self.snapshots(session)
+            if snapshot.automatic and snapshot.id != keep_id
+        ]
+        for item in found[keep:]:
+            self.delete_snapshot(item.id)
 
     def add_events(self, *events: Event) -> int:
         for event in events:

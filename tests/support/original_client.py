@@ -123,7 +123,7 @@ class OriginalClient:
     def prompts(self, override: Override = SERVER_DEFAULT) -> tuple[dict[str, Any], str]:
         """The listed prompts by name, and the source."""
         data = self.call("GET", f"{API}/prompts", override)
-        return {one["name"]: one for one in data["prompts"]}, data["source"]
+        return {item["name"]: item for item in data["prompts"]}, data["source"]
 
     def render(
         self, name: str, override: Override = SERVER_DEFAULT, body: object = None
@@ -179,15 +179,15 @@ class OriginalClient:
             files: list[dict[str, str]] = []
             try:
                 rendered = self.render(name, override)
-                text = "\n\n".join(one["content"]["text"] for one in rendered["messages"])
+                text = "\n\n".join(item["content"]["text"] for item in rendered["messages"])
                 files = rendered.get("files") or []
             except ApiError:
                 failed.append(name)
             (folder / "SKILL.md").write_text(text, encoding="utf-8")
-            for one in files:
-                place = folder / one["path"]
+            for file in files:
+                place = folder / file["path"]
                 place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(base64.b64decode(one["content"], validate=True))
+                place.write_bytes(base64.b64decode(file["content"], validate=True))
         return failed
 
 
@@ -207,7 +207,7 @@ def is_upload_needed(error: ApiError) -> bool:
 def _pack_folder(folder: Path) -> tuple[list[dict[str, str]], str]:
     """The files with their modes as octal text, and a digest over all of them."""
     files, digest = [], hashlib.sha256()
-    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+    for path in sorted(item for item in folder.rglob("*") if item.is_file()):
         data, mode = path.read_bytes(), f"{path.stat().st_mode & 0o777:04o}"
         name = path.relative_to(folder).as_posix()
         files.append({"path": name, "content": base64.b64encode(data).decode(), "mode": mode})

@@ -131,12 +131,12 @@ class FakePromptServer:
         )
 
     def _respond_prompt(self, name: str, request: PromptRequest, source: str) -> Responder:
-        prompt = next((one for one in self.prompts if one["name"] == name), None)
+        prompt = next((prompt for prompt in self.prompts if prompt["name"] == name), None)
         if prompt is None:
             return respond_error(400, "VALIDATION_ERROR", f"Prompt not found: {name}")
         given = request.body["arguments"]
-        required = [one["name"] for one in prompt.get("arguments", ()) if one.get("required")]
-        if missing := [one for one in required if not given.get(one)]:
+        required = [item["name"] for item in prompt.get("arguments", ()) if item.get("required")]
+        if missing := [item for item in required if not given.get(item)]:
             message = f"Missing required arguments: {', '.join(missing)}"
             return respond_error(400, "VALIDATION_ERROR", message)
         text = prompt["text"]

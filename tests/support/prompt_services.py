@@ -159,9 +159,9 @@ class MemoryPromptService:
 
     def ingest(self, upload: Upload) -> IngestResult:
         self._wait()
-        for one in upload.files:
-            if ".." in one.path:
-                raise UploadRejected(f"{one.path!r} is no plain relative path")
+        for file in upload.files:
+            if ".." in file.path:
+                raise UploadRejected(f"{file.path!r} is no plain relative path")
         known = self.uploads.get(upload.source)
         same = bool(upload.content_hash and known and known.content_hash == upload.content_hash)
         self.uploads[upload.source] = upload
@@ -223,7 +223,7 @@ class MemoryPromptService:
     def _find_upload(self, name: str) -> PromptSnapshot:
         if name not in self.uploads:
             raise SourceUnknown(name)
-        prompts = [make_prompt(one.path) for one in self.uploads[name].files]
+        prompts = [make_prompt(file.path) for file in self.uploads[name].files]
         return self._build_snapshot(name, prompts)
 
     def _build_snapshot(self, source: str, prompts: Sequence[Prompt]) -> MemorySnapshot:
@@ -236,7 +236,9 @@ class PreparedPromptService(MemoryPromptService):
     """A counter whose one snapshot is made before anybody asks."""
 
     def __post_init__(self) -> None:
-        self._snapshot = PreparedSnapshot(self.source, {one.name: one for one in self.prompts})
+        self._snapshot = PreparedSnapshot(
+            self.source, {prompt.name: prompt for prompt in self.prompts}
+        )
 
     def cached_snapshot(self, selector: SourceSelector = SourceSelector()) -> PromptSnapshot | None:  # noqa: ARG002, B008
         return self._snapshot
@@ -245,7 +247,7 @@ class PreparedPromptService(MemoryPromptService):
 def _serialize_prompt(prompt: Prompt) -> dict[str, object]:
     listed: dict[str, object] = {"name": prompt.name, "description": prompt.description}
     if prompt.arguments:
-        listed["arguments"] = [one._asdict() for one in prompt.arguments]
+        listed["arguments"] = [argument._asdict() for argument in prompt.arguments]
     return listed
 
 

@@ -94,7 +94,7 @@ class Replica:
 
     def ids(self) -> set[str]:
         """The ids of the skills that it lists."""
-        return {one["id"] for one in self.request("GET", SKILLS).json["data"]["skills"]}
+        return {item["id"] for item in self.request("GET", SKILLS).json["data"]["skills"]}
 
     def body(self, identity: str) -> str:
         """The instructions of a skill; "" without it."""
@@ -121,12 +121,12 @@ def replicas(folder: Path, **variables: str) -> Iterator[list[Replica]]:
     """Two servers that run until the block is left."""
     made = [Replica(folder / name, variables) for name in ("one", "other")]
     try:
-        for one in made:
-            one.start()
+        for item in made:
+            item.start()
         yield made
     finally:
-        for one in made:
-            one.stop(signal.SIGKILL)
+        for item in made:
+            item.stop(signal.SIGKILL)
 
 
 def skill_files(name: str, body: str) -> dict[str, bytes]:

@@ -68,12 +68,12 @@ def send_push(server: RunningServer, secret: str, url: str, branch: str = "main"
 
 def decode_files(data: dict[str, Any]) -> dict[str, bytes]:
     """The files of a prompt, by path."""
-    return {one["path"]: base64.b64decode(one["content"]) for one in data.get("files", ())}
+    return {item["path"]: base64.b64decode(item["content"]) for item in data.get("files", ())}
 
 
 def list_descriptions(data: dict[str, Any]) -> set[str]:
     """What the descriptions of a numbered commit's prompts say."""
-    return {one["description"] for one in data["prompts"] if one["name"] in ("hello", "pdf")}
+    return {item["description"] for item in data["prompts"] if item["name"] in ("hello", "pdf")}
 
 
 def list_prompt_texts(data: dict[str, Any]) -> set[str]:

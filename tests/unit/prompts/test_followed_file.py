@@ -36,7 +36,7 @@ def test_what_is_added_is_read_in_order_by_whoever_comes_next(tmp_path: Path) ->
     assert FollowedList(folder).add(ODT) == (PDF, ODT)
     assert FollowedList(folder).remove(PDF.key) == (PDF, (ODT,))
     assert FollowedList(folder).read() == (ODT,)
-    assert [one.name for one in Path(folder).iterdir()] == [FILE]
+    assert [item.name for item in Path(folder).iterdir()] == [FILE]
 
 
 def test_nothing_is_added_twice_or_beyond_the_limit_and_nothing_removed_that_is_not_there(

@@ -27,7 +27,7 @@ LARGE = 5 * 1024 * 1024
 
 def codes(snapshot: PromptSnapshotView) -> set[tuple[Code, str]]:
     found = (judged for judged in snapshot.findings if judged.effect is not Effect.ACCEPT)
-    return {(one.finding.code, one.finding.path.replace("\\", "/")) for one in found}
+    return {(item.finding.code, item.finding.path.replace("\\", "/")) for item in found}
 
 
 def test_a_list_has_names_descriptions_arguments_and_the_source_and_no_files(

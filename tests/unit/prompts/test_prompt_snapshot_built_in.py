@@ -21,7 +21,7 @@ def test_the_specification_has_nothing_against_them() -> None:
     for path in FOLDER.rglob("*.md"):
         folder = path.parent.name if path.name == "SKILL.md" else path.stem
         found = parse_skill(path.read_bytes(), folder).findings
-        loud = [one.code for one in found if one.code is not Code.YAML_FLOW]
+        loud = [item.code for item in found if item.code is not Code.YAML_FLOW]
         assert loud == [], path.name
 
 

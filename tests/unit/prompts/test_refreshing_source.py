@@ -106,7 +106,7 @@ def test_those_who_come_first_share_one_look() -> None:
         waiting = [pool.submit(feed.snapshot, source.look) for _ in range(8)]
         assert source.begun.acquire(timeout=DEADLINE)
         hold.set()
-        found = {id(one.result(DEADLINE)) for one in waiting}
+        found = {id(item.result(DEADLINE)) for item in waiting}
     assert len(found) == 1
     assert source.looks == 1
 
@@ -137,7 +137,7 @@ def test_a_refresh_is_not_content_with_a_look_that_began_before_it() -> None:
         late = [pool.submit(feed.refresh, source.look) for _ in range(4)]
         hold.set()
         assert early.result(DEADLINE).commit == "1"
-        assert {one.result(DEADLINE).commit for one in late} == {"2"}
+        assert {item.result(DEADLINE).commit for item in late} == {"2"}
     assert 2 <= source.looks <= 5
 
 

@@ -36,7 +36,7 @@ def test_a_token_is_shown_once_and_only_its_digest_is_kept(
     made = tokens.create(" laptop ")
     assert re.fullmatch(r"skh_[A-Za-z0-9_-]{43}", made.text)
     assert made.text != tokens.create("other").text
-    assert [one.label for one in tokens.list()] == ["laptop", "other"]
+    assert [item.label for item in tokens.list()] == ["laptop", "other"]
     kept = b"".join(path.read_bytes() for path in tmp_path.glob("test.db*"))
     assert made.stored.digest.encode() in kept
     assert made.text.encode() not in kept

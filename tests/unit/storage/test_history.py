@@ -68,7 +68,7 @@ def test_what_is_recorded_is_read_back(change: HistoryChange, history: History) 
 def test_changes_come_newest_first(history: History) -> None:
     for number in range(12):
         history.record(make_change(number))
-    assert [one.id for one in history.changes()] == [f"change-{n}" for n in range(11, -1, -1)]
+    assert [change.id for change in history.changes()] == [f"change-{n}" for n in range(11, -1, -1)]
 
 
 def test_a_scope_without_a_history_is_empty(history: History, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_only_the_person_may_look_into_the_history(history: History, tmp_path: P
 def test_the_oldest_changes_give_way(history: History, tmp_path: Path) -> None:
     for number in range(MAX_CHANGES + 3):
         history.record(make_change(number))
-    assert [one.id for one in history.changes()][-1] == "change-3"
+    assert [change.id for change in history.changes()][-1] == "change-3"
     assert len(files_of(tmp_path)) == MAX_CHANGES
 
 
@@ -114,9 +114,9 @@ def test_a_dropped_change_is_forgotten_and_the_others_stay(history: History) -> 
         history.record(make_change(number))
     history.delete("change-2")
     history.delete("change-9")
-    assert [one.id for one in history.changes()] == ["change-3", "change-1"]
+    assert [change.id for change in history.changes()] == ["change-3", "change-1"]
     history.record(make_change(4))
-    assert [one.id for one in history.changes()] == ["change-4", "change-3", "change-1"]
+    assert [change.id for change in history.changes()] == ["change-4", "change-3", "change-1"]
 
 
 def replaced(old: str, new: str) -> Callable[[bytes], bytes]:
@@ -159,7 +159,7 @@ def test_a_damaged_file_is_named_and_spoils_nothing(
     assert history.read() == Journal((make_change(1),), (last.name,))
     assert history.last() == make_change(1)
     history.record(make_change(3))
-    assert [one.id for one in history.changes()] == ["change-3", "change-1"]
+    assert [change.id for change in history.changes()] == ["change-3", "change-1"]
 
 
 def test_a_link_a_folder_and_a_huge_file_are_damaged_and_strangers_are_not_looked_at(
