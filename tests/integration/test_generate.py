@@ -104,7 +104,7 @@ def test_prompt_is_written_as_a_skill_with_its_files(generate: Generate) -> None
     }
 
 
-@pytest.marker.parametrize(
+@pytest.mark.parametrize(
     ("path", "data", "mode"),
     [
         ("a.sh", b"echo\n", 0o755),
@@ -137,7 +137,7 @@ def test_placeholders_remain_and_arguments_become_a_hint(generate: Generate) -> 
         {"name": "tone", "description": "How."},
     ]
     generate.site.add_prompt(
-        "review", "Read {{file}} as {{tone}}, {{other}}.", prompt_arguments=prompt_arguments
+        "review", "Read {{file}} as {{tone}}, {{other}}.", arguments=prompt_arguments
     )
     generate.claude()
     assert generate.text("review/SKILL.md") == (
@@ -258,7 +258,7 @@ def test_stale_repository_still_removes_skills(generate: Generate) -> None:
     assert generate.names() == {"removed": ["pdf"]}
 
 
-@pytest.marker.parametrize("stale", [None, "yes", {}, {"reason": 1}])
+@pytest.mark.parametrize("stale", [None, "yes", {}, {"reason": 1}])
 def test_invalid_stale_value_is_ignored(generate: Generate, stale: object) -> None:
     generate.site.add_prompt("pdf")
     generate.claude()
@@ -306,8 +306,8 @@ def test_python_bytecode_does_not_count_as_an_edit(generate: Generate) -> None:
 # Skipped folders
 
 
-@pytest.marker.parametrize("force", [[], ["--force"]])
-@pytest.marker.parametrize("name", ["pdf", "PDF"])
+@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize("name", ["pdf", "PDF"])
 def test_folder_created_by_the_user_is_never_changed(
     generate: Generate, name: str, force: list[str]
 ) -> None:
@@ -351,8 +351,8 @@ def edit_mode(skill: Path) -> None:
     (skill / "a.md").chmod(0o755)
 
 
-@pytest.marker.parametrize("is_gone", [False, True])
-@pytest.marker.parametrize("edit", [edit_text, edit_extra, edit_missing, edit_mode])
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("edit", [edit_text, edit_extra, edit_missing, edit_mode])
 def test_edited_skill_is_skipped_unless_forced(
     generate: Generate, edit: Callable[[Path], None], is_gone: bool
 ) -> None:
@@ -413,16 +413,14 @@ def test_prompt_listed_twice_is_fetched_once(generate: Generate) -> None:
     assert generate.names() == {"written": ["a"], "left": ["a"]}
 
 
-@pytest.marker.parametrize("name", ["refresh", "sources", "..", "."])
+@pytest.mark.parametrize("name", ["refresh", "sources", "..", "."])
 def test_prompt_named_like_a_route_is_not_requested(generate: Generate, name: str) -> None:
     generate.site.add_prompt(name)
     assert generate.names() == {"left": [name]}
     assert [request.path for request in generate.site.requests] == [PROMPTS]
 
 
-@pytest.marker.parametrize(
-    "name", ["../../evil", "/etc/x", "a/b", "con", "x\u202ey", "a%2fb", "-rf"]
-)
+@pytest.mark.parametrize("name", ["../../evil", "/etc/x", "a/b", "con", "x\u202ey", "a%2fb", "-rf"])
 def test_any_name_gives_a_safe_folder(generate: Generate, name: str) -> None:
     generate.site.add_prompt(name)
     assert generate.names() == {"written": [name]}
@@ -462,7 +460,7 @@ def test_target_outside_the_project_is_rejected(generate: Generate, tmp_path: Pa
     assert list(outside.iterdir()) == []
 
 
-ENTRY = '{"prompt": "", "server": "", "request": {}, "source": "", "files": {}}'
+ENTRY = '{"prompt": "", "server": "", "asked": {}, "source": "", "files": {}}'
 INVALID_MARKERS = [
     "{",
     "[]",
@@ -472,7 +470,7 @@ INVALID_MARKERS = [
 ]
 
 
-@pytest.marker.parametrize("marker", INVALID_MARKERS)
+@pytest.mark.parametrize("marker", INVALID_MARKERS)
 def test_invalid_marker_stops_the_run(generate: Generate, marker: str) -> None:
     generate.skills.mkdir(parents=True)
     (generate.skills / MARKER).write_text(marker, encoding="utf-8")
@@ -504,7 +502,7 @@ HOSTILE = [
 ]
 
 
-@pytest.marker.parametrize("files", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("files", HOSTILE, ids=range(len(HOSTILE)))
 def test_prompt_with_a_hostile_file_does_not_stop_others(
     generate: Generate, files: list[dict[str, str]]
 ) -> None:
@@ -535,7 +533,7 @@ FAILURES: list[tuple[Responder, int, str]] = [
 ]
 
 
-@pytest.marker.parametrize(("reply", "exit_code", "code"), FAILURES, ids=range(len(FAILURES)))
+@pytest.mark.parametrize(("reply", "exit_code", "code"), FAILURES, ids=range(len(FAILURES)))
 def test_prompt_that_cannot_be_fetched_does_not_stop_others(
     generate: Generate, reply: Responder, exit_code: int, code: str
 ) -> None:
@@ -609,7 +607,7 @@ INVALID_RESPONSES: list[tuple[str, Responder]] = [
 ]
 
 
-@pytest.marker.parametrize(("path", "reply"), INVALID_RESPONSES, ids=range(len(INVALID_RESPONSES)))
+@pytest.mark.parametrize(("path", "reply"), INVALID_RESPONSES, ids=range(len(INVALID_RESPONSES)))
 def test_invalid_response_is_an_upstream_error(
     generate: Generate, path: str, reply: Responder
 ) -> None:
@@ -659,8 +657,8 @@ def git_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SKILLHALL_GIT_TOKEN_HOSTS", "git.example.org:8443 github.com")
 
 
-@pytest.marker.usefixtures("git_token")
-@pytest.marker.parametrize("repo", ["acme/skills", "https://git.example.org:8443/a/b.git"])
+@pytest.mark.usefixtures("git_token")
+@pytest.mark.parametrize("repo", ["acme/skills", "https://git.example.org:8443/a/b.git"])
 def test_git_token_is_sent_for_its_host_and_never_shown(generate: Generate, repo: str) -> None:
     generate.site.add_prompt("pdf")
     generate.claude("--repo", repo)
@@ -679,8 +677,8 @@ def test_git_token_is_sent_for_its_host_and_never_shown(generate: Generate, repo
     )
 
 
-@pytest.marker.usefixtures("git_token")
-@pytest.marker.parametrize(
+@pytest.mark.usefixtures("git_token")
+@pytest.mark.parametrize(
     "arguments",
     [
         (),
@@ -709,9 +707,7 @@ def test_git_token_with_line_breaks_is_rejected(
     assert "Evil" not in generate.err
 
 
-@pytest.marker.parametrize(
-    "repo", ["https://user:pw@example.org/x", "https://example.org/x?token=1"]
-)
+@pytest.mark.parametrize("repo", ["https://user:pw@example.org/x", "https://example.org/x?token=1"])
 def test_repository_url_with_credentials_is_rejected(generate: Generate, repo: str) -> None:
     assert generate("--agent", "claude-code", "--repo", repo) == 3
     assert generate.site.requests == []
@@ -727,7 +723,7 @@ def test_invalid_options_are_rejected_before_any_request(generate: Generate) -> 
     assert generate.site.requests == []
 
 
-@pytest.marker.parametrize(
+@pytest.mark.parametrize(
     "arguments",
     [
         ["-a", "cursor", "--install-hook"],

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.fault_injection import run_faults
 
-CASES = ["First", "Again", "Gone"]
+CASES = ["FirstRun", "SecondRun", "AllRemoved"]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -176,7 +176,7 @@ def _choose_prompts(
             batch.skipped.append(SkippedPrompt(prompt.name, folder, "reserved"))
         elif key in winners:
             message = f"the prompt {winners[key]!r} already uses the folder {folder!r}"
-            hint = "rename prompt of them, or leave the other out with --exclude"
+            hint = "rename one of them, or leave the other out with --exclude"
             batch.add_finding(Finding(Code.SHADOWED, message, None, hint, folder, prompt.name))
             batch.skipped.append(SkippedPrompt(prompt.name, folder, "shadowed"))
         else:
