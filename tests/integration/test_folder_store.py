@@ -45,9 +45,7 @@ def test_concurrent_adds_of_one_id_have_one_winner(tmp_path: Path) -> None:
         process.stdin.flush()
     outputs = [process.communicate(timeout=DEADLINE)[0].split() for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
-    winners = {
-        identity: name for name, ids in zip("abcd", outputs, strict=True) for identity in ids
-    }
+    winners = {id_: name for name, ids in zip("abcd", outputs, strict=True) for id_ in ids}
     assert sum(map(len, outputs)) == len(winners) == 10
     assert {item.id: item.name for item in FolderStore(tmp_path).list().items} == winners
 

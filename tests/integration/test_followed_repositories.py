@@ -111,10 +111,8 @@ def test_configured_repository_takes_precedence_over_followed_ones(
         "a": "Of the team.",
         "b": "Of others.",
     }
-    shadowed = [
-        judged.finding for judged in snapshot.findings if judged.finding.code is Code.SHADOWED
-    ]
-    assert [item.message for item in shadowed] == [
+    findings = [judged.finding for judged in snapshot.findings]
+    assert [finding.message for finding in findings if finding.code is Code.SHADOWED] == [
         f"'a' of {setup.other}/skills is shadowed by the skill of {setup.team} with the same id"
     ]
     # Prompts come only from the configured repository.
@@ -295,7 +293,7 @@ def test_secret_in_the_list_is_never_shown(setup: FollowSetup) -> None:
         for path in ("/sources", "/readyz"):
             assert b"s3cr3t" not in server.request("GET", path).body
         assert status.followed is not None
-        page = get_redirect_page(server, send(server, "/sources/unfollow", key=status.followed.key))
+        page = follow_redirect(server, send(server, "/sources/unfollow", key=status.followed.key))
         assert "s3cr3t" not in page
 
 
@@ -335,9 +333,8 @@ def test_shared_database_disables_following(setup: FollowSetup) -> None:
 @pytest.fixture
 def server(setup: FollowSetup) -> Iterator[RunningServer]:
     settings = make_settings()._replace(prompts=setup.settings.prompts)
-    with run_server(
-        settings=settings, services=Services(setup.service, setup.collection)
-    ) as running:
+    services = Services(setup.service, setup.collection)
+    with run_server(settings=settings, services=services) as running:
         yield running
 
 
@@ -345,7 +342,7 @@ def send(server: RunningServer, path: str, /, **fields: str) -> HttpResponse:
     return server.request("POST", path, urlencode(fields).encode(), FORM)
 
 
-def get_redirect_page(server: RunningServer, response: HttpResponse) -> str:
+def follow_redirect(server: RunningServer, response: HttpResponse) -> str:
     """Return the page that a form redirects to."""
     assert response.status == 303, response.body
     cookie = response.headers["Set-Cookie"].partition(";")[0]
@@ -356,9 +353,8 @@ def get_redirect_page(server: RunningServer, response: HttpResponse) -> str:
 def test_page_adds_removes_and_restores_a_repository(
     setup: FollowSetup, server: RunningServer
 ) -> None:
-    page = get_redirect_page(
-        server, send(server, "/sources/follow", repo=setup.other, path="skills")
-    )
+    response = send(server, "/sources/follow", repo=setup.other, path="skills")
+    page = follow_redirect(server, response)
     assert "Added" in page
     [status] = setup.followed()
     assert status.followed is not None
@@ -367,11 +363,11 @@ def test_page_adds_removes_and_restores_a_repository(
     assert server.request("GET", "/api/v1/skills/b").status == 200
     listed = server.request("GET", "/api/v1/prompts").json["data"]["prompts"]
     assert "b" not in [item["name"] for item in listed]
-    page = get_redirect_page(server, send(server, "/sources/unfollow", key=status.followed.key))
+    page = follow_redirect(server, send(server, "/sources/unfollow", key=status.followed.key))
     assert server.request("GET", "/api/v1/skills/b").status == 404
     _, _, undo = page.partition('action="/sources/follow?')
     undo = undo.partition('"')[0].replace("&amp;", "&")
-    assert "Added" in get_redirect_page(server, send(server, f"/sources/follow?{undo}"))
+    assert "Added" in follow_redirect(server, send(server, f"/sources/follow?{undo}"))
     assert server.request("GET", "/api/v1/skills/b").status == 200
 
 
@@ -399,7 +395,7 @@ def test_page_refreshes_followed_repositories(
 ) -> None:
     setup.follow()
     commit = other.commit({"skills/c/SKILL.md": make_skill_md("c")})
-    assert commit[:12] in get_redirect_page(server, send(server, "/sources/refresh"))
+    assert commit[:12] in follow_redirect(server, send(server, "/sources/refresh"))
     shutil.rmtree(other.folder)
     reply = send(server, "/sources/refresh")
     assert (reply.status, b"An older copy is served" in reply.body) == (502, True)

@@ -39,6 +39,7 @@ from tests.support.skills import make_skill, make_skill_md
 
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - only for tests
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
+SESSIONS = "/api/v1/sessions"
 SECRET = "webhook-secret-of-tests"  # noqa: S105 - only for tests
 
 
@@ -245,9 +246,7 @@ def test_revoked_token_ends_its_sessions_and_streams_everywhere(
             assert {event["kind"] for event in stream} <= {"tokens-changed"}
         for client in clients:
             assert client.request("GET", SKILLS).status == 401
-        session = (
-            pair[1].request("POST", "/api/v1/sessions", {"name": new_name("session")}).json["data"]
-        )
+        session = pair[1].request("POST", SESSIONS, {"name": new_name("session")}).json["data"]
         assert next(event for event in remaining if session["id"] in json.dumps(event))
 
 
@@ -262,12 +261,10 @@ def sign_in(replica: Replica, token: str) -> str:
 def test_session_events_reach_both_servers(pair: list[Replica]) -> None:
     first, second = pair
     with second.events() as events:
-        session = first.request("POST", "/api/v1/sessions", {"name": new_name("session")}).json[
-            "data"
-        ]
+        session = first.request("POST", SESSIONS, {"name": new_name("session")}).json["data"]
         event = next(event for event in events if session["id"] in json.dumps(event))
     assert event["revision"] == session["revision"]
-    path = f"/api/v1/sessions/{session['id']}"
+    path = f"{SESSIONS}/{session['id']}"
     with first.events(f"?session={session['id']}") as events:
         block = {"type": "note", "content": "Hello."}
         assert second.request("POST", f"{path}/blocks", block).status == 201
@@ -368,10 +365,7 @@ def test_database_outage_is_reported_and_recovered(tmp_path: Path) -> None:
             wait_until(lambda: second.body("new") == "x")
             assert second.import_skills(skill_files("more", "y")).status == 201
             wait_until(lambda: first.body("more") == "y")
-            assert [replica.get_readiness()["success"] for replica in (first, second)] == [
-                True,
-                True,
-            ]
+            assert all(replica.get_readiness()["success"] for replica in (first, second))
             assert "Traceback" not in first.log + second.log
     finally:
         postgres.delete()

@@ -86,9 +86,8 @@ def setup(tmp_path: Path) -> Iterator[SkippedSetup]:
 @pytest.fixture
 def server(setup: SkippedSetup) -> Iterator[RunningServer]:
     collection = open_collection(setup.settings, setup.service)
-    with run_server(
-        settings=make_settings(), services=Services(setup.service, collection)
-    ) as running:
+    services = Services(setup.service, collection)
+    with run_server(settings=make_settings(), services=services) as running:
         yield running
 
 
@@ -120,9 +119,7 @@ def test_refresh_lists_all_skipped_prompts_and_files(server: RunningServer) -> N
     assert all(item["message"] for item in data["skipped"])
 
 
-def test_configured_folder_reports_skipped_prompts(
-    setup: SkippedSetup,
-) -> None:
+def test_configured_folder_reports_skipped_prompts(setup: SkippedSetup) -> None:
     folder = setup.folder / "run/mine"
     make_skill(folder, "good")
     service = setup.open("./mine")
@@ -289,10 +286,8 @@ def test_skill_of_a_followed_repository_shows_its_repository(
     names = {item["id"]: item.get("repository") for item in listed}
     assert (names["extra"], names["good"]) == (status.source, setup.url)
     details = server.request("GET", "/api/v1/skills/extra").json["data"]
-    assert (details["repository"], details["commit"]) == (
-        status.source,
-        added.git("rev-parse", "main"),
-    )
+    assert details["repository"] == status.source
+    assert details["commit"] == added.git("rev-parse", "main")
     results = server.request("GET", "/api/v1/skills?q=extra").json["data"]["skills"]
     assert results[0]["repository"] == status.source
     for path in ("/skill/extra", "/skills"):
@@ -326,10 +321,8 @@ def test_shadowed_user_skill_is_shown_by_rest_and_pages(
     assert rows[".agents/skills/pdf/SKILL.md"] == "shadowed"
     assert str(setup.folder) not in str(data["skipped"])
     details = server.request("GET", "/api/v1/skills/pdf").json["data"]
-    assert (details["source"], [item["source"] for item in details["shadowed"]]) == (
-        "system",
-        ["user"],
-    )
+    assert details["source"] == "system"
+    assert [item["source"] for item in details["shadowed"]] == ["user"]
     for path in ("/skills", "/sources/skipped"):
         assert ".agents/skills/pdf/SKILL.md" in page(server, path)
     assert "/skill/pdf/delete?shadowed=true" in page(server, "/skill/pdf")

@@ -93,12 +93,9 @@ class _MemoryTransaction:
         return [b for b in blocks if b.content.skill and b.content.skill.name == name]
 
     def deleted_blocks(self, session: str) -> list[Block]:
-        blocks = [
-            block
-            for block in self._state.blocks.values()
-            if block.session == session and block.deleted is not None
-        ]
-        return sorted(blocks, key=lambda block: (-(block.deleted or 0), block.id))
+        blocks = [b for b in self._state.blocks.values() if b.session == session]
+        deleted = [block for block in blocks if block.deleted is not None]
+        return sorted(deleted, key=lambda block: (-(block.deleted or 0), block.id))
 
     def zone_sizes(self, session: str) -> dict[Zone, ZoneSize]:
         sizes: dict[Zone, ZoneSize] = {}
@@ -219,12 +216,8 @@ class _MemoryTransaction:
         del self._state.snapshots[identity]
 
     def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
-        snapshots = [
-            snapshot
-            for snapshot in self.snapshots(session)
-            if snapshot.automatic and snapshot.id != keep_id
-        ]
-        for snapshot in snapshots[keep:]:
+        automatic = [s for s in self.snapshots(session) if s.automatic and s.id != keep_id]
+        for snapshot in automatic[keep:]:
             self.delete_snapshot(snapshot.id)
 
     def add_events(self, *events: Event) -> int:

@@ -45,11 +45,9 @@ def make_prompt(
     description: str = "",
 ) -> Prompt:
     """Make a prompt of a repository."""
-    prompt_files = tuple(PromptFile(path, data) for path, data in (files or {}).items())
+    items = tuple(PromptFile(path, data) for path, data in (files or {}).items())
     text = description or f"Does {name}."
-    return Prompt(
-        name, text, tuple(arguments), body, "user", has_files=bool(prompt_files), files=prompt_files
-    )
+    return Prompt(name, text, tuple(arguments), body, "user", has_files=bool(items), files=items)
 
 
 @dataclass(frozen=True)
@@ -240,9 +238,7 @@ class PreparedPromptService(MemoryPromptService):
     """Prompt service with one snapshot that is prepared in advance."""
 
     def __post_init__(self) -> None:
-        self._snapshot = PreparedSnapshot(
-            self.source, {prompt.name: prompt for prompt in self.prompts}
-        )
+        self._snapshot = PreparedSnapshot(self.source, {p.name: p for p in self.prompts})
 
     def cached_snapshot(self, selector: SourceSelector = SourceSelector()) -> PromptSnapshot | None:  # noqa: ARG002, B008
         return self._snapshot

@@ -57,8 +57,6 @@ def make_upload(
     files: dict[str, bytes] | None = None,
     content_hash: str = "",
 ) -> Upload:
-    contents = files or {"hello.md": make_skill_md("hello")}
-    encoded = [
-        UploadedFile(path, base64.b64encode(data).decode()) for path, data in contents.items()
-    ]
+    files = files or {"hello.md": make_skill_md("hello")}
+    encoded = [UploadedFile(path, base64.b64encode(data).decode()) for path, data in files.items()]
     return Upload(source, encoded, content_hash)

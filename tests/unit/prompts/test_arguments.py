@@ -12,7 +12,7 @@ from skillhall._internal.skill.yaml.values import YamlValue
 from skillhall.errors import InvalidArguments, MissingArguments
 
 
-def parse_declaration(text: str) -> tuple[tuple[PromptArgument, ...], list[Code]]:
+def declare(text: str) -> tuple[tuple[PromptArgument, ...], list[Code]]:
     source = f"---\nname: a\ndescription: b\narguments: {text}\n---\nbody\n"
     arguments, findings = parse_arguments(parse_skill(source.encode()).frontmatter.fields)
     return arguments, [finding.code for finding in findings]
@@ -20,14 +20,14 @@ def parse_declaration(text: str) -> tuple[tuple[PromptArgument, ...], list[Code]
 
 def test_arguments_are_parsed_from_a_list_of_maps() -> None:
     text = "\n  - name: file\n    description: Which one\n    required: true\n  - name: tone\n"
-    assert parse_declaration(text) == (
+    assert declare(text) == (
         (PromptArgument("file", "Which one", required=True), PromptArgument("tone")),
         [],
     )
 
 
 def test_argument_can_be_declared_by_name_only() -> None:
-    assert parse_declaration("[file, tone]")[0] == (PromptArgument("file"), PromptArgument("tone"))
+    assert declare("[file, tone]")[0] == (PromptArgument("file"), PromptArgument("tone"))
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,15 @@ def test_argument_can_be_declared_by_name_only() -> None:
     ],
 )
 def test_invalid_declaration_is_ignored_and_reported(text: str) -> None:
-    assert parse_declaration(text) == ((), [Code.ARGUMENTS_FORM])
+    assert declare(text) == ((), [Code.ARGUMENTS_FORM])
 
 
 def test_empty_declaration_is_not_reported() -> None:
-    assert parse_declaration("") == ((), [])
+    assert declare("") == ((), [])
 
 
 def test_first_of_two_equal_argument_names_is_used() -> None:
-    arguments, codes = parse_declaration(
-        "[{name: a, description: first}, {name: a, description: second}]"
-    )
+    arguments, codes = declare("[{name: a, description: first}, {name: a, description: second}]")
     assert arguments == (PromptArgument("a", "first"),)
     assert codes == [Code.ARGUMENTS_FORM]
 

@@ -42,17 +42,17 @@ def test_repositories_are_read_in_insertion_order(tmp_path: Path) -> None:
 def test_duplicate_excess_and_unknown_repositories_are_rejected(
     tmp_path: Path,
 ) -> None:
-    followed_list = FollowedList(str(tmp_path))
+    followed = FollowedList(str(tmp_path))
     for number in range(MAX_FOLLOWED):
-        followed_list.add(FollowedRepository(f"https://example.com/{number}.git"))
+        followed.add(FollowedRepository(f"https://example.com/{number}.git"))
     with pytest.raises(Conflict):
-        followed_list.add(FollowedRepository("https://example.com/0.git"))
+        followed.add(FollowedRepository("https://example.com/0.git"))
     with pytest.raises(FieldRefused) as error_info:
-        followed_list.add(PDF)
+        followed.add(PDF)
     assert error_info.value.hint == "remove one first"
     with pytest.raises(RecordNotFound):
-        followed_list.remove(PDF.key)
-    assert len(followed_list.read()) == MAX_FOLLOWED
+        followed.remove(PDF.key)
+    assert len(followed.read()) == MAX_FOLLOWED
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_duplicate_excess_and_unknown_repositories_are_rejected(
 )
 def test_invalid_file_is_reported_and_not_overwritten(tmp_path: Path, data: bytes) -> None:
     (tmp_path / FILE).write_bytes(data)
-    followed_list = FollowedList(str(tmp_path))
+    followed = FollowedList(str(tmp_path))
     for call in (
-        followed_list.read,
-        lambda: followed_list.add(PDF),
-        lambda: followed_list.remove(PDF.key),
+        followed.read,
+        lambda: followed.add(PDF),
+        lambda: followed.remove(PDF.key),
     ):
         with pytest.raises(ConfigInvalid, match=FILE) as error_info:
             call()

@@ -77,9 +77,8 @@ def test_stale_contents_are_marked_and_refreshed_soon() -> None:
     time, source = ManualClock(), FakeSource()
     source.stale = "the host is away"
     refreshing = RefreshingSource(100, time.clock)
-    assert refreshing.snapshot(source.fetch).stale == Stale(
-        "the host is away", "1970-01-01T00:01:00Z"
-    )
+    stale = refreshing.snapshot(source.fetch).stale
+    assert stale == Stale("the host is away", "1970-01-01T00:01:00Z")
     time.seconds += 30
     refreshing.snapshot(source.fetch)
     assert source.fetches == 2
@@ -173,9 +172,8 @@ def test_deleted_checkout_is_fetched_again(tmp_path: Path) -> None:
     refreshing = RefreshingSource(100, ManualClock().clock)
 
     def fetch(previous: PromptContents | None) -> FetchedContents:
-        return FetchedContents(
-            previous or PromptContents("s", checkouts.put(FileTree({"a.md": b""})))
-        )
+        checkout = checkouts.put(FileTree({"a.md": b""}))
+        return FetchedContents(previous or PromptContents("s", checkout))
 
     refreshing.snapshot(fetch)
     checkouts.close()

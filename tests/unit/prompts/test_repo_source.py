@@ -20,21 +20,21 @@ HOSTS = GitHosts("https://github.com")
 URL = "https://git.example.com/acme/prompts.git"
 
 
-def parse_configured(**texts: str) -> Repository | LocalFolder | None:
+def configure(**texts: str) -> Repository | LocalFolder | None:
     settings = Settings("/run", "/cache", prompts=PromptSettings(**texts))
     return read_prompt_sources(settings).configured
 
 
 def test_repository_has_path_and_branch() -> None:
     expected = Repository(GitRef(URL, "a/b", "dev"), URL)
-    assert parse_configured(repo=URL, path="/a/b/", branch="dev") == expected
+    assert configure(repo=URL, path="/a/b/", branch="dev") == expected
     assert parse_requested_repository(URL, "a/b", "dev", HOSTS) == expected
 
 
 def test_default_branch_is_main_with_fallback_to_head() -> None:
     reference = GitRef("https://github.com/acme/prompts.git", "", "main")
     expected = Repository(reference, "acme/prompts", may_fall_back=True)
-    assert parse_configured(repo="acme/prompts") == expected
+    assert configure(repo="acme/prompts") == expected
     assert parse_requested_repository("acme/prompts", "", "", HOSTS) == expected
 
 
@@ -51,10 +51,8 @@ def test_path_or_branch_named_twice_is_rejected(path: str, branch: str) -> None:
 
 
 def test_settings_can_name_a_folder(tmp_path: Path) -> None:
-    assert parse_configured(repo="./prompts/", path="sub") == LocalFolder(
-        "/run/prompts/sub", "prompts"
-    )
-    assert parse_configured(repo="") is None
+    assert configure(repo="./prompts/", path="sub") == LocalFolder("/run/prompts/sub", "prompts")
+    assert configure(repo="") is None
 
 
 @pytest.mark.parametrize(
@@ -125,7 +123,7 @@ def test_invalid_paths_and_branches_are_rejected(path: str, branch: str) -> None
 )
 def test_invalid_setting_is_named_in_the_error(texts: dict[str, str], variable: str) -> None:
     with pytest.raises(ConfigInvalid) as error_info:
-        parse_configured(**texts)
+        configure(**texts)
     assert error_info.value.path == variable
     assert "secret" not in str(error_info.value)
 

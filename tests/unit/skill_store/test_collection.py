@@ -101,10 +101,8 @@ def test_details_contain_no_absolute_paths(run_directory: Path) -> None:
     details = collection(run_directory).details("risky")
     assert details.frontmatter["name"] == "risky"
     assert details.tokens > 0
-    findings = [
-        judged.finding for judged in details.findings if judged.finding.code == "pipe-to-shell"
-    ]
-    assert [(finding.path, finding.line) for finding in findings] == [("SKILL.md", 5)]
+    risks = [j.finding for j in details.findings if j.finding.code == "pipe-to-shell"]
+    assert [(finding.path, finding.line) for finding in risks] == [("SKILL.md", 5)]
     assert str(run_directory) not in repr(details.findings)
 
 
@@ -308,6 +306,4 @@ def test_skill_md_that_links_inside_its_folder_is_published(run_directory: Path)
     (skill / "SKILL.md").unlink()
     (skill / "SKILL.md").symlink_to("../text.md")
     artifacts = collection(run_directory).artifacts()
-    assert [artifact.files for artifact in artifacts if artifact.entry.id == "own"] == [
-        ("SKILL.md",)
-    ]
+    assert [a.files for a in artifacts if a.entry.id == "own"] == [("SKILL.md",)]

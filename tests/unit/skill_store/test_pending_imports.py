@@ -58,10 +58,10 @@ def test_confirm_is_rejected_if_the_skill_changed(pending_imports: PendingImport
     pending = pending_imports.add("x", [make_bundle({"SKILL.md": make_skill_md("pdf", "New.")})])
     renamed = pending_imports.find(pending.id, {"0": "pdf"})
     path = Path(pending_imports.changes.store.location) / "skills/pdf/SKILL.md"
-    path.write_bytes(make_skill_md("pdf", "Edited meanwhile."))
+    path.write_bytes(make_skill_md("pdf", "Edited elsewhere."))
     with pytest.raises(ChangedMeanwhile):
         pending_imports.confirm(renamed, renamed.candidates)
-    assert b"Edited meanwhile." in path.read_bytes()
+    assert b"Edited elsewhere." in path.read_bytes()
 
 
 def test_pending_imports_are_limited_in_number_and_age(pending_imports: PendingImports) -> None:

@@ -153,17 +153,10 @@ class LocalFolder:
         """Read the folder. Raises: SourceNotFound, TooLarge, OSError."""
         tree = read_folder(self.path, self.source)
         checkout = previous.find_same_checkout(tree.files) if previous is not None else None
-        if (
-            previous is not None
-            and checkout is not None
-            and previous.source_findings == tree.findings
-        ):
+        if checkout and previous is not None and previous.source_findings == tree.findings:
             return FetchedContents(previous)
-        return FetchedContents(
-            PromptContents(
-                self.source, checkout or checkouts.put(tree), source_findings=tree.findings
-            )
-        )
+        checkout = checkout or checkouts.put(tree)
+        return FetchedContents(PromptContents(self.source, checkout, source_findings=tree.findings))
 
 
 def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:

@@ -18,7 +18,14 @@ from skillhall._internal.installer.preflight import build_bundle, compute_bundle
 from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.skill.edit import edit_skill_md
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.skill_store.input_checks import StoredSkill, find_skill_md, prepare_bundles
+from skillhall._internal.skill_store.input_checks import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    StoredSkill,
+    find_skill_md,
+    prepare_bundles,
+    read_files,
+)
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import (
@@ -41,7 +48,6 @@ if TYPE_CHECKING:
     _StoredFiles: TypeAlias = Mapping[str, HistoryFile] | None
     RecordChange: TypeAlias = Callable[[Verb, Mapping[str, tuple[_StoredFiles, _StoredFiles]]], str]
 
-_FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
 _HISTORY_SCOPE = "local"  # separate from skills installed in the same project with a lock file
 
 
@@ -85,7 +91,7 @@ class SkillStoreChanges:
             )
             change_id = record("update", {identity: (before, after)})
             results.append(SkillChangeResult(skill, change_id))
-            files = _read_files(bundle)
+            files = read_files(bundle)
             return {identity: {**files, path: (data, files[path][1])}}
 
         with self._record_change() as record:
@@ -201,7 +207,7 @@ class SkillStoreChanges:
             data = ContentStore(self.data_directory).find(file.sha256)
             if data is None:
                 raise NothingToUndo(key)
-            files[path] = data, _EXECUTABLE_MODE if file.executable else _FILE_MODE
+            files[path] = data, EXECUTABLE_MODE if file.executable else FILE_MODE
         return files
 
     def _check_unchanged(self, key: str, present: Bundle | None, entry: HistoryEntry) -> None:
@@ -225,10 +231,3 @@ def _require_unchanged(identity: str, bundle: Bundle | None, digest: str) -> Bun
     if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
         raise ChangedMeanwhile(identity, current)
     return bundle
-
-
-def _read_files(bundle: Bundle) -> dict[str, tuple[bytes, int]]:
-    return {
-        path: (file.read(), _EXECUTABLE_MODE if file.executable else _FILE_MODE)
-        for path, file in bundle.files.items()
-    }

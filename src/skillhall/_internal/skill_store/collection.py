@@ -311,7 +311,7 @@ class Collection:
     def import_archive(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
-        """Import the skills of an archive. Raises: as reading and importing."""
+        """Import the skills of an archive. Raises: errors of reading and importing."""
         return self._import_bundles(read_archive(data, name), identity, replace=replace)
 
     def import_file(
@@ -378,7 +378,7 @@ class Collection:
         return read_published_file(self.find(identity), RelativePath.parse(path))
 
     def archive(self, identity: str) -> bytes:
-        """Pack all published files as a zip file. Raises: as `bundle`, and as reading."""
+        """Pack all published files as a zip file. Raises: as `bundle`, and errors of reading."""
         return with_bundle(self.find(identity), _PUBLISHED_SCAN, pack_bundle)
 
     def measure_skill(self, skill: Skill) -> SkillSize:

@@ -108,7 +108,7 @@ class DatabaseStore:
     ) -> ImportReport:
         """Import bundles as user skills, all or none.
 
-        Raises: as `add`, and ReadOnly, and as reading.
+        Raises: as `add`, and ReadOnly, and errors of reading.
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
         prepared = prepare_bundles(sources, id)

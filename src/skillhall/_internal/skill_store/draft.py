@@ -49,9 +49,8 @@ def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) 
         return _build_rejected_draft("", error)
 
     def write() -> bytes:
-        return prepare_new_skill(skill_id, text.name, text.description, text.body).files[SKILL_MD][
-            0
-        ]
+        new = prepare_new_skill(skill_id, text.name, text.description, text.body)
+        return new.files[SKILL_MD][0]
 
     return draft_skill_md(skill_id, write, is_taken=fold_name(skill_id) in taken_ids)
 
@@ -76,9 +75,7 @@ def judge_skill_md(identity: str, data: bytes) -> tuple[JudgedFinding, ...]:
     parsed = parse_skill(data, identity, LOCAL_SKILLS.key_case)
     bundle = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
     findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter))
-    judged = LOCAL_SKILLS.load_policy.judge(
-        finding.with_location(finding.path or SKILL_MD) for finding in findings
-    )
+    judged = LOCAL_SKILLS.load_policy.judge(f.with_location(f.path or SKILL_MD) for f in findings)
     return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
 
 

@@ -121,7 +121,7 @@ class FolderStore:
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
-        Raises: SkillRejected, UnsafePath, Conflict, ReadOnly, OSError, and as reading.
+        Raises: SkillRejected, UnsafePath, Conflict, ReadOnly, OSError, and errors of reading.
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
         prepared = prepare_bundles(sources, id)
@@ -237,12 +237,8 @@ class FolderStore:
         self, target: WritableFolder, prepared: PreparedSkill, *, replace: bool
     ) -> str | None:
         """Return the id that is replaced, or None. Raises: Conflict, ReadOnly."""
-        return find_replaced_id(
-            prepared.skill.id, target.list_names(), self._system_ids(), replace=replace
-        )
-
-    def _system_ids(self) -> tuple[str, ...]:
-        return list_names(self._get_folder_path(SYSTEM))
+        system_ids = list_names(self._get_folder_path(SYSTEM))
+        return find_replaced_id(prepared.skill.id, target.list_names(), system_ids, replace=replace)
 
     def _list_deletable_ids(self, catalog: Catalog) -> set[str]:
         """Ids of user skills, including shadowed and broken ones."""
@@ -257,7 +253,12 @@ class FolderStore:
         }
 
 
-def _write_new_skill(target: WritableFolder, prepared: PreparedSkill) -> None:
+def _write_skill(
+    target: WritableFolder, prepared: PreparedSkill, replaced_id: str | None
+) -> StoredSkill:
+    if replaced_id is not None:
+        target.replace_folder(replaced_id, prepared.files)
+        return prepared.skill._replace(id=replaced_id)
     try:
         target.create_folder(prepared.skill.id, prepared.files)
     except OSError:
@@ -265,16 +266,7 @@ def _write_new_skill(target: WritableFolder, prepared: PreparedSkill) -> None:
         if target.entry_kind(prepared.skill.id) is not None:
             raise Conflict(prepared.skill.id) from None
         raise
-
-
-def _write_skill(
-    target: WritableFolder, prepared: PreparedSkill, replaced_id: str | None
-) -> StoredSkill:
-    if replaced_id is None:
-        _write_new_skill(target, prepared)
-        return prepared.skill
-    target.replace_folder(replaced_id, prepared.files)
-    return prepared.skill._replace(id=replaced_id)
+    return prepared.skill
 
 
 def _rewrite_skill(

@@ -33,7 +33,7 @@ USER, SYSTEM = "user", "system"
 # File systems allow 255 bytes; staging a folder adds a prefix to its name.
 MAX_ID_BYTES = 200
 NOT_SHADOWED_HINT = "no system skill shadows a user skill with that id"
-_FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
+FILE_MODE, EXECUTABLE_MODE = 0o644, 0o755  # of stored files
 
 
 class StoredSkill(NamedTuple):
@@ -74,14 +74,14 @@ def prepare_new_skill(identity: str, name: str, description: str, body: str) -> 
     data = build_skill_md(label, text, body)
     front, findings = _parse_and_judge(identity, data, ())
     return PreparedSkill(
-        _build_stored_skill(identity, front), {SKILL_MD: (data, _FILE_MODE)}, findings
+        _build_stored_skill(identity, front), {SKILL_MD: (data, FILE_MODE)}, findings
     )
 
 
 def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[PreparedSkill]:
     """Read and check bundles; all of them must be skills.
 
-    Raises: SkillRejected, SourceRejected, UnsafePath, Conflict, and as reading.
+    Raises: SkillRejected, SourceRejected, UnsafePath, Conflict, and errors of reading.
     """
     if not bundles:
         raise SkillRejected("the source", [f"No {SKILL_MD} found"])
@@ -99,13 +99,18 @@ def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[Pre
 
 def _prepare_bundle(bundle: Bundle, requested_id: str | None) -> PreparedSkill:
     identity = parse_skill_id(suggest_id(bundle) if requested_id is None else requested_id)
-    files = {
-        path: (file.read(), _EXECUTABLE_MODE if file.executable else _FILE_MODE)
+    files = read_files(bundle)
+    skill_md = files[find_skill_md(bundle)][0]
+    front, findings = _parse_and_judge(identity, skill_md, bundle.findings)
+    return PreparedSkill(_build_stored_skill(identity, front), files, findings)
+
+
+def read_files(bundle: Bundle) -> dict[str, tuple[bytes, int]]:
+    """Read the files of a bundle, with the modes to store them with."""
+    return {
+        path: (file.read(), EXECUTABLE_MODE if file.executable else FILE_MODE)
         for path, file in bundle.files.items()
     }
-    path = find_skill_md(bundle)
-    front, findings = _parse_and_judge(identity, files[path][0], bundle.findings)
-    return PreparedSkill(_build_stored_skill(identity, front), files, findings)
 
 
 def find_skill_md(bundle: Bundle) -> str:

@@ -79,7 +79,7 @@ class PendingImports:
     pending: PendingStore[_PendingBundles] = field(default_factory=PendingStore)
 
     def add(self, source: str, bundles: Iterable[Bundle]) -> PendingImport:
-        """Add bundles as a pending import. Raises: as reading them."""
+        """Add bundles as a pending import. Raises: errors of reading them."""
         loaded = tuple(load_into_memory(bundle) for bundle in bundles)
         size = sum(file.size for bundle in loaded for file in bundle.files.values())
         pending = _PendingBundles(source, loaded)
@@ -94,7 +94,7 @@ class PendingImports:
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates, if the result is still as shown.
 
-        Raises: ChangedMeanwhile, and as importing.
+        Raises: ChangedMeanwhile, and errors of importing.
         """
         for candidate in chosen:
             present = self.changes.store.files(candidate.id)

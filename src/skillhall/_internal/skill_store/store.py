@@ -50,7 +50,7 @@ class SkillStore(Protocol):
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
-        Raises: as `add`, and ReadOnly, and as reading.
+        Raises: as `add`, and ReadOnly, and errors of reading.
         """
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name

@@ -55,37 +55,26 @@ PATHS = [
 CONTENTS = ["a", "YQ", "YQ=", "YR==", " YQ==", "YQ==\n", "Y_-=", "YQ==YQ==", "é", "YQ===", "="]
 
 
-def make_hostile_uploads() -> dict[str, Upload]:
+def hostile_uploads() -> dict[str, Upload]:
     fine = UploadedFile("a.md", "YQ==")
-    uploads = {
-        f"path {path!r}": Upload("team", [fine, UploadedFile(path, "YQ==")]) for path in PATHS
-    }
-    uploads |= {f"content {c!r}": Upload("team", [fine, UploadedFile("b", c)]) for c in CONTENTS}
-    conflicting = [
-        ["A.md"],
-        ["a.md"],
-        ["a.md/b"],
-        ["A.MD/b"],
-        ["x/a", "X/b"],
-        ["\u00e9", "e\u0301"],
-    ]
-    for paths in conflicting:
+    cases = {f"path {p!r}": Upload("team", [fine, UploadedFile(p, "YQ==")]) for p in PATHS}
+    cases |= {f"content {c!r}": Upload("team", [fine, UploadedFile("b", c)]) for c in CONTENTS}
+    equal = [["A.md"], ["a.md"], ["a.md/b"], ["A.MD/b"], ["x/a", "X/b"], ["\u00e9", "e\u0301"]]
+    for paths in equal:
         files = [fine, *(UploadedFile(path, "YQ==") for path in paths)]
-        uploads[f"together {paths}"] = Upload("team", files)
-    uploads["no files"] = Upload("team", [])
-    uploads["too many"] = Upload("team", [UploadedFile(f"{n}.md", "") for n in range(101)])
-    uploads["too large"] = make_upload(files={"a": b"x" * 200_000, "b": b"x" * 62_145})
-    uploads["far too large"] = Upload("team", [UploadedFile("a", "A" * 10_000_000)])
-    uploads["long part"] = Upload("team", [UploadedFile("ä" * 128, "")])
-    uploads["deep"] = Upload("team", [UploadedFile("a/" * 40 + "b", "")])
-    uploads["long hash"] = Upload("team", [fine], "x" * 201)
+        cases[f"together {paths}"] = Upload("team", files)
+    cases["no files"] = Upload("team", [])
+    cases["too many"] = Upload("team", [UploadedFile(f"{n}.md", "") for n in range(101)])
+    cases["too large"] = make_upload(files={"a": b"x" * 200_000, "b": b"x" * 62_145})
+    cases["far too large"] = Upload("team", [UploadedFile("a", "A" * 10_000_000)])
+    cases["long part"] = Upload("team", [UploadedFile("ä" * 128, "")])
+    cases["deep"] = Upload("team", [UploadedFile("a/" * 40 + "b", "")])
+    cases["long hash"] = Upload("team", [fine], "x" * 201)
     names = ["", " ", "a\nb", "a\0", "x" * 201, "\ud800"]
-    return uploads | {f"name {name!r}": Upload(name, [fine]) for name in names}
+    return cases | {f"name {name!r}": Upload(name, [fine]) for name in names}
 
 
-@pytest.mark.parametrize(
-    "upload", make_hostile_uploads().values(), ids=make_hostile_uploads().keys()
-)
+@pytest.mark.parametrize("upload", hostile_uploads().values(), ids=hostile_uploads().keys())
 def test_rejected_upload_changes_nothing(upload: Upload, tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path))
     uploads.ingest(make_upload())

@@ -214,8 +214,8 @@ def _remove_from_group(group: object) -> object | None:
     """Return the group without our command, or None if it is then empty."""
     if not isinstance(group, dict) or not any(map(_is_own_hook, _get_hooks(group))):
         return group
-    left = [hook for hook in group["hooks"] if not (isinstance(hook, dict) and _is_own_hook(hook))]
-    return {**group, "hooks": left} if left else None
+    rest = [hook for hook in group["hooks"] if not (isinstance(hook, dict) and _is_own_hook(hook))]
+    return {**group, "hooks": rest} if rest else None
 
 
 def _is_own_hook(hook: HookSettings) -> bool:

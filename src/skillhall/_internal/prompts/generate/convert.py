@@ -62,10 +62,8 @@ class PromptFilter(NamedTuple):
 
     def includes(self, name: str) -> bool:
         """Whether a prompt is selected."""
-        is_included = not self.include or any(
-            matches_glob(pattern, name) for pattern in self.include
-        )
-        return is_included and not any(matches_glob(pattern, name) for pattern in self.exclude)
+        included = not self.include or any(matches_glob(pattern, name) for pattern in self.include)
+        return included and not any(matches_glob(pattern, name) for pattern in self.exclude)
 
 
 ALL_PROMPTS: Final = PromptFilter()
@@ -199,7 +197,7 @@ def to_folder_name(name: str) -> str:
     text = suggest_name(name).encode()[:MAX_FOLDER_NAME].decode(errors="ignore").strip("-")
     try:
         return RelativePath.parse(text).text
-    except UnsafePath:  # a device name of Windows
+    except UnsafePath:  # a Windows device name
         return f"{text}-skill"
 
 
@@ -281,13 +279,8 @@ def _build_file_states(
 ) -> Iterator[tuple[str, FileState]]:
     for path, data in fetched.files.items():
         if any(part.startswith(".") or part in ALWAYS_SKIPPED for part in path.split("/")):
-            message = "skipped: hidden files are not written"
-            finding = Finding(
-                Code.FILE_LEFT_OUT,
-                message,
-                path=f"{choice.folder}/{path}",
-                skill=choice.prompt.name,
-            )
+            message, full_path = "skipped: hidden files are not written", f"{choice.folder}/{path}"
+            finding = Finding(Code.FILE_LEFT_OUT, message, path=full_path, skill=choice.prompt.name)
             batch.add_finding(finding)
         else:
             yield path, FileState(data, is_script(path, data))

@@ -145,15 +145,15 @@ def find_targets(project: Project, agents: Iterable[str]) -> AgentTargets:
 
     Raises: UnknownAgent, AgentHasNoPlace, UnsafePath.
     """
-    found = find_agents(project, [*agents] or [ALL_AGENTS])
-    if not found:
+    selected = find_agents(project, [*agents] or [ALL_AGENTS])
+    if not selected:
         return AgentTargets((), ())
-    placement = resolve_targets(project, [agent.id for agent in found], copy=True)
+    placement = resolve_targets(project, [agent.id for agent in selected], copy=True)
     targets: dict[str, GenerateTarget] = {}
     for key in (placement.folder, *placement.other_folders):
         target = GenerateTarget.in_project(project, key)
         targets.setdefault(os.path.realpath(target.path), target)
-    return AgentTargets(tuple(targets.values()), tuple(agent.id for agent in found))
+    return AgentTargets(tuple(targets.values()), tuple(agent.id for agent in selected))
 
 
 class GenerateOptions(NamedTuple):

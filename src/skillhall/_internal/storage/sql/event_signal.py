@@ -39,7 +39,7 @@ def open_event_signal(database: Database) -> EventSignal:
 
 
 class SqliteEventSignal:
-    """Notices own writes by callback, and others' by the file's data version."""
+    """Signals own writes by callback, and other processes' by the file's data version."""
 
     def __init__(self, database: Database) -> None:
         self._changed = threading.Event()
