@@ -94,7 +94,7 @@ def test_retargeted_link_does_not_leak_files(run_directory: Path, target: str) -
 def test_change_by_another_process_is_visible(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     before, block = store.revision(), store.prompt_block()
-    command = [sys.executable, "-m", "skillhall", "store", "add", "pdf", "--description", "Reads."]
+    command = [sys.executable, "-m", "skillhall", "local", "add", "pdf", "--description", "Reads."]
     subprocess.run([*command, "--root", tmp_path], check=True, capture_output=True)
     assert store.revision() != before
     assert block == ""
