@@ -65,10 +65,10 @@ def count_blobs(database: Database) -> int:
 def test_skill_can_be_read(skills: SqlSharedSkillTable) -> None:
     files = {"SKILL.md": (b"text", PLAIN), "a/run.sh": (bytes(range(256)), PROGRAM)}
     skills.write(lambda write: write.put("pdf", files, "added"), TIMESTAMP)
-    found = skills.read(lambda read: read.find("pdf"))
-    assert found is not None
-    assert (found.origin, found.updated) == ("added", TIMESTAMP)
-    stored_files = found.files
+    skill = skills.read(lambda read: read.find("pdf"))
+    assert skill is not None
+    assert (skill.origin, skill.updated) == ("added", TIMESTAMP)
+    stored_files = skill.files
     read = skills.read(
         lambda read: {path: (read.read_blob(f.digest), f.mode) for path, f in stored_files.items()}
     )

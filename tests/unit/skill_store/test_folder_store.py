@@ -85,14 +85,14 @@ def test_system_skills_come_first_and_shadow_user_skills(
         StoredSkill("pdf", "pdf", "Theirs.", "system"),
         StoredSkill("alpha", "Alpha!", "Mine: all of it.", "user"),
     )
-    assert [found.finding.code for found in listing.findings] == ["shadowed"]
+    assert [judged.finding.code for judged in listing.findings] == ["shadowed"]
 
 
 def test_skill_without_name_or_description_is_rejected(store: FolderStore, user: Path) -> None:
     make_skill(user, "broken", data=b"# Nothing\n")
     make_skill(user, "half", data=make_skill_md("half", None))
     assert ids(store) == []
-    assert [found.effect for found in store.list().findings] == ["reject", "reject"]
+    assert [judged.effect for judged in store.list().findings] == ["reject", "reject"]
 
 
 def test_prompt_block_lists_skills_that_are_not_hidden(store: FolderStore, user: Path) -> None:

@@ -301,7 +301,7 @@ class PromptService:
         return source
 
     def _discard_clones(self, clone_keys: Iterable[str]) -> None:
-        """Delete those clones that no source uses."""
+        """Delete the clones that no source uses."""
         with self._lock:
             used = {clone_key for clone_key, *_ in self._overrides}
         configured = self._prompt_sources.configured

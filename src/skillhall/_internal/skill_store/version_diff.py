@@ -83,19 +83,19 @@ def _decode_text(data: bytes | None) -> str | None:
 def _build_diff_lines(
     before: Sequence[str], after: Sequence[str], hunks: Sequence[Hunk]
 ) -> Iterator[DiffLine]:
-    shown = 0  # lines of the old text that are handled
+    position = 0  # in the old text
     for number, hunk in enumerate(hunks):
-        lead = max(shown, hunk.start - CONTEXT_LINES)
-        if lead > shown:
+        lead = max(position, hunk.start - CONTEXT_LINES)
+        if lead > position:
             yield DiffLine("gap", None, None, "")
         shift = hunk.new_start - hunk.start
         yield from _context_lines(before, range(lead, hunk.start), shift)
         yield from _changed_lines("old", before[hunk.start : hunk.end], hunk.start)
         yield from _changed_lines("new", after[hunk.new_start : hunk.new_end], hunk.new_start)
         following = hunks[number + 1].start if number + 1 < len(hunks) else len(before)
-        shown = min(hunk.end + CONTEXT_LINES, following)
-        yield from _context_lines(before, range(hunk.end, shown), hunk.new_end - hunk.end)
-    if hunks and shown < len(before):
+        position = min(hunk.end + CONTEXT_LINES, following)
+        yield from _context_lines(before, range(hunk.end, position), hunk.new_end - hunk.end)
+    if hunks and position < len(before):
         yield DiffLine("gap", None, None, "")
 
 

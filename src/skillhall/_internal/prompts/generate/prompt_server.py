@@ -62,9 +62,9 @@ def open_prompt_client(
     Raises: SourceRejected, ConfigInvalid.
     """
     override = RemoteSourceSelector(**(selector or {}))
-    shown = RemoteSourceSelector(*map(without_credentials, override))
-    shown = shown._replace(source=label_without_credentials(override.source))
-    for text, redacted in zip(override, shown, strict=True):
+    cleaned = RemoteSourceSelector(*map(without_credentials, override))
+    cleaned = cleaned._replace(source=label_without_credentials(override.source))
+    for text, redacted in zip(override, cleaned, strict=True):
         if redacted != text:
             problem = "it contains a user name, a password or a query"
             raise SourceRejected("url", text, problem, "the server has a token of its own for it")

@@ -70,7 +70,7 @@ def delete_owner(
 
 
 def delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
-    """Delete those blobs that no file refers to."""
+    """Delete the blobs that no file refers to."""
     used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in _OWNERS))
     unused = digests - set(connection.execute(used).scalars()) if digests else digests
     if unused:
