@@ -279,7 +279,8 @@ def _build_file_states(
 ) -> Iterator[tuple[str, FileState]]:
     for path, data in fetched.files.items():
         if any(part.startswith(".") or part in ALWAYS_SKIPPED for part in path.split("/")):
-            message, full_path = "skipped: hidden files are not written", f"{choice.folder}/{path}"
+            message = "left out of the skill's files: hidden files are not written"
+            full_path = f"{choice.folder}/{path}"
             finding = Finding(Code.FILE_LEFT_OUT, message, path=full_path, skill=choice.prompt.name)
             batch.add_finding(finding)
         else:
