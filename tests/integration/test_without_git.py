@@ -128,12 +128,8 @@ def test_any_other_repository_is_told_to_need_git_and_none_is_started(
     with team_server(team_settings(tmp_path, host, elsewhere)) as server:
         data = server.request("GET", LIST).json
         assert [one["name"] for one in data["data"]["prompts"]] == BUILT_IN
-        assert (
-            "without git, only GitHub repositories can be read" in data["meta"]["stale"]["reason"]
-        )
-        assert (
-            "without git, only GitHub repositories can be read" in source(server)["stale"]["reason"]
-        )
+        assert "only GitHub repositories can be read" in data["meta"]["stale"]["reason"]
+        assert "only GitHub repositories can be read" in source(server)["stale"]["reason"]
         reply = server.request("GET", f"{LIST}?repo={elsewhere}")
         assert (reply.status, reply.code) == (502, "PROMPTS_SOURCE_ERROR")
         assert "SKILLHALL_GIT" in reply.message
