@@ -12,35 +12,33 @@ from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
 from tests.support.databases import TIMESTAMP, truncate_tables
 from tests.support.memory_store import MemoryStore
 
-OpensDatabase: TypeAlias = Callable[[str], Database]
+OpenDatabase: TypeAlias = Callable[[str], Database]
 
 
 @pytest.fixture
-def database_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpensDatabase]:
-    """Opens an empty database of a kind."""
-    with ExitStack() as opened:
+def open_database_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenDatabase]:
+    """Return a function that opens an empty database of a kind."""
+    with ExitStack() as stack:
 
         def open_database(kind: str) -> Database:
             url = build_sqlite_url(str(tmp_path / "test.db"))
             if kind == "postgres":
                 url = make_url(request.getfixturevalue("postgres"))
                 truncate_tables(url.render_as_string(hide_password=False))
-            return opened.enter_context(closing(Database(url, TIMESTAMP)))
+            return stack.enter_context(closing(Database(url, TIMESTAMP)))
 
         yield open_database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, database_of: OpensDatabase) -> Database:
-    """An empty database of each kind."""
-    return database_of(request.param)
+def database(request: pytest.FixtureRequest, open_database_of: OpenDatabase) -> Database:
+    """Empty database of each kind."""
+    return open_database_of(request.param)
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, database_of: OpensDatabase) -> WorkspaceStore:
-    """An empty store of each kind."""
-    return (
-        MemoryStore()
-        if request.param == "memory"
-        else SqlWorkspaceStore(database_of(request.param))
-    )
+def store(request: pytest.FixtureRequest, open_database_of: OpenDatabase) -> WorkspaceStore:
+    """Empty store of each kind."""
+    if request.param == "memory":
+        return MemoryStore()
+    return SqlWorkspaceStore(open_database_of(request.param))

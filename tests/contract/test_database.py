@@ -1,4 +1,4 @@
-"""What holds for both databases: their tables, their backups, and what servers share by them."""
+"""Contract of both databases: migrations, backups, uploads and events."""
 
 import gzip
 import hashlib
@@ -33,49 +33,49 @@ from tests.support.servers import DEADLINE
 from tests.support.workspaces import list_texts, make_workspace, skill_md
 
 
-def tables(database: Database) -> dict[str, object]:
-    """Every table as the database itself describes it."""
+def describe_tables(database: Database) -> dict[str, object]:
+    """Describe every table as the database reports it."""
 
     def work(connection: Connection) -> dict[str, object]:
-        found = inspect(connection)
+        inspector = inspect(connection)
         return {
             name: (
                 [
-                    (one["name"], str(one["type"]), one["nullable"])
-                    for one in found.get_columns(name)
+                    (column["name"], str(column["type"]), column["nullable"])
+                    for column in inspector.get_columns(name)
                 ],
-                sorted(str(one["name"]) for one in found.get_indexes(name)),
-                found.get_pk_constraint(name)["constrained_columns"],
-                sorted(str(one["referred_table"]) for one in found.get_foreign_keys(name)),
+                sorted(str(index["name"]) for index in inspector.get_indexes(name)),
+                inspector.get_pk_constraint(name)["constrained_columns"],
+                sorted(str(key["referred_table"]) for key in inspector.get_foreign_keys(name)),
             )
-            for name in found.get_table_names()
+            for name in inspector.get_table_names()
         }
 
     return database.read(work)
 
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION))
-def test_every_earlier_version_becomes_the_newest_one(database: Database, version: int) -> None:
-    newest = tables(database)
+def test_every_earlier_version_migrates_to_the_latest(database: Database, version: int) -> None:
+    newest = describe_tables(database)
     database.write(drop_all_tables)
     if version:
         database.write(lambda connection: migrate(connection, TIMESTAMP, version))
         assert database.read(current_version) == version
     database.write(lambda connection: migrate(connection, TIMESTAMP))
     assert database.read(current_version) == LATEST_VERSION
-    assert tables(database) == newest
+    assert describe_tables(database) == newest
 
 
-def test_the_migrations_make_the_tables_that_the_statements_know(database: Database) -> None:
-    made = tables(database)
+def test_migrations_create_the_declared_tables(database: Database) -> None:
+    migrated = describe_tables(database)
     database.write(drop_all_tables)
     database.write(METADATA.create_all)
-    assert tables(database) == made
+    assert describe_tables(database) == migrated
     database.write(drop_all_tables)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 
-def test_what_an_earlier_version_kept_is_there_afterwards(database: Database) -> None:
+def test_migration_preserves_data(database: Database) -> None:
     database.write(drop_all_tables)
     database.write(lambda connection: migrate(connection, TIMESTAMP, 1))
     row = "INSERT INTO sessions VALUES ('s1', 'old', NULL, NULL, NULL, 5, 1, 1, 'c', 'u')"
@@ -86,19 +86,19 @@ def test_what_an_earlier_version_kept_is_there_afterwards(database: Database) ->
     workspace.snapshots.save("s1", "works")
 
 
-def test_a_newer_database_is_refused_and_left_as_it_is(database: Database) -> None:
+def test_newer_database_is_rejected_and_unchanged(database: Database) -> None:
     newer = {"version": LATEST_VERSION + 1, "applied_at": TIMESTAMP}
     database.write(lambda connection: connection.execute(migrations.insert(), newer))
-    before = tables(database)
+    before = describe_tables(database)
     with pytest.raises(DatabaseNewer, match=f"it has version {LATEST_VERSION + 1}"):
         database.write(lambda connection: migrate(connection, TIMESTAMP))
-    assert tables(database) == before
+    assert describe_tables(database) == before
     database.write(drop_all_tables)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 
-def filled(database: Database) -> str:
-    """A database with something in every table; the id of its session."""
+def fill_tables(database: Database) -> str:
+    """Put a row into every table; return the session's id."""
     workspace = make_workspace(SqlWorkspaceStore(database))
     session = workspace.sessions.create("Größe").id
     workspace.blocks.add(session, "note", "a 🙂\r\n\x1b")
@@ -112,57 +112,57 @@ def filled(database: Database) -> str:
     return session
 
 
-def rows(database: Database) -> dict[str, list[object]]:
+def read_rows(database: Database) -> dict[str, list[object]]:
     def work(connection: Connection) -> dict[str, list[object]]:
-        found: dict[str, list[object]] = {}
+        rows_by_table: dict[str, list[object]] = {}
         for table in METADATA.sorted_tables:
             if table.name not in ("events", "schema_migrations"):
-                found[table.name] = sorted(map(tuple, connection.execute(table.select())), key=repr)
-        return found
+                rows_by_table[table.name] = sorted(
+                    map(tuple, connection.execute(table.select())), key=repr
+                )
+        return rows_by_table
 
     return database.read(work)
 
 
-def test_a_backup_moves_everything_to_the_other_kind_of_database(
-    database: Database, tmp_path: Path
-) -> None:
-    session = filled(database)
+def test_backup_can_be_restored_to_the_other_database(database: Database, tmp_path: Path) -> None:
+    session = fill_tables(database)
     data, report = create_backup(database, TIMESTAMP)
     assert report.version == LATEST_VERSION
-    assert all(rows(database).values())
+    assert all(read_rows(database).values())
     other = Database(build_sqlite_url(str(tmp_path / "other.db")), TIMESTAMP)
     try:
         assert restore_backup(other, data, TIMESTAMP, overwrite=False) == report
-        assert rows(other) == rows(database)
-        there = make_workspace(SqlWorkspaceStore(other), "n")
-        there.blocks.add(session, "note", "more")
+        assert read_rows(other) == read_rows(database)
+        other_workspace = make_workspace(SqlWorkspaceStore(other), "n")
+        other_workspace.blocks.add(session, "note", "more")
         back, _ = create_backup(other, TIMESTAMP)
         with pytest.raises(Conflict):
             restore_backup(database, back, TIMESTAMP, overwrite=False)
         restore_backup(database, back, TIMESTAMP, overwrite=True)
-        assert rows(database) == rows(other)
+        assert read_rows(database) == read_rows(other)
         assert list_texts(make_workspace(SqlWorkspaceStore(database)), session)[-1] == "more"
     finally:
         other.close()
 
 
-def test_a_restored_database_tells_of_it_with_a_number_that_nobody_has_seen(
+def test_restore_publishes_an_event_with_a_new_number(
     database: Database,
 ) -> None:
     data, _ = create_backup(database, TIMESTAMP)
-    filled(database)
+    fill_tables(database)
     store = SqlWorkspaceStore(database)
     last = store.read(lambda read: read.event_range())[1]
     restore_backup(database, data, TIMESTAMP, overwrite=True)
-    [told] = store.read(lambda read: read.events(last, 10))
-    assert told.kind == "database-restored"
+    [event] = store.read(lambda read: read.events(last, 10))
+    assert event.kind == "database-restored"
     make_workspace(store).sessions.create("goes on")
 
 
-OURS = b'"version":%d' % LATEST_VERSION
+VERSION = b'"version":%d' % LATEST_VERSION
 
 
-def repacked(data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
+def repack(data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
     lines = gzip.decompress(data).splitlines(keepends=True)
     return gzip.compress(b"".join(change(lines)), mtime=0)
 
@@ -173,28 +173,26 @@ def repacked(data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes
         lambda data: data[:0],
         lambda data: data.hex().encode(),
         lambda data: data[: len(data) // 2],
-        lambda data: repacked(data, lambda lines: lines[:-1]),
-        lambda data: repacked(data, lambda lines: [*lines[:3], *lines[4:]]),
-        lambda data: repacked(data, lambda lines: [b'{"format":"other"}\n', *lines[1:]]),
-        lambda data: repacked(
-            data, lambda lines: [lines[0].replace(OURS, b'"version":99'), *lines[1:]]
+        lambda data: repack(data, lambda lines: lines[:-1]),
+        lambda data: repack(data, lambda lines: [*lines[:3], *lines[4:]]),
+        lambda data: repack(data, lambda lines: [b'{"format":"other"}\n', *lines[1:]]),
+        lambda data: repack(
+            data, lambda lines: [lines[0].replace(VERSION, b'"version":99'), *lines[1:]]
         ),
     ],
 )
-def test_a_damaged_backup_changes_nothing(
-    database: Database, damage: Callable[[bytes], bytes]
-) -> None:
-    filled(database)
-    before = rows(database)
+def test_damaged_backup_is_rejected(database: Database, damage: Callable[[bytes], bytes]) -> None:
+    fill_tables(database)
+    before = read_rows(database)
     data, _ = create_backup(database, TIMESTAMP)
     with pytest.raises(BackupRejected):
         restore_backup(database, damage(data), TIMESTAMP, overwrite=True)
-    assert rows(database) == before
+    assert read_rows(database) == before
 
 
-def test_a_backup_that_names_foreign_tables_changes_nothing(database: Database) -> None:
-    filled(database)
-    before = rows(database)
+def test_backup_with_unknown_tables_is_rejected(database: Database) -> None:
+    fill_tables(database)
+    before = read_rows(database)
     head = json.dumps(
         {"format": "skillhall.backup/1", "version": LATEST_VERSION, "at": TIMESTAMP}
     ).encode()
@@ -203,14 +201,14 @@ def test_a_backup_that_names_foreign_tables_changes_nothing(database: Database) 
     lines.append(json.dumps({"rows": 1, "sha256": check}).encode() + b"\n")
     with pytest.raises(BackupRejected):
         restore_backup(database, gzip.compress(b"".join(lines)), TIMESTAMP, overwrite=True)
-    assert rows(database) == before
+    assert read_rows(database) == before
 
 
 Lines = list[Any]
 
 
-def forged(data: bytes, change: Callable[[Lines], object]) -> bytes:
-    """The backup with other lines, and an end that fits them."""
+def forge(data: bytes, change: Callable[[Lines], object]) -> bytes:
+    """Change the lines of a backup, and add a matching end."""
     lines: Lines = [json.loads(line) for line in gzip.decompress(data).splitlines()][:-1]
     change(lines)
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
@@ -219,8 +217,8 @@ def forged(data: bytes, change: Callable[[Lines], object]) -> bytes:
     return gzip.compress(body + json.dumps(end).encode() + b"\n")
 
 
-def refusal(database: Database, data: bytes) -> str:
-    """Why a backup is not taken; "" if it is."""
+def try_restore(database: Database, data: bytes) -> str:
+    """Return why a backup is rejected, or ""."""
     try:
         restore_backup(database, data, TIMESTAMP, overwrite=True)
     except BackupRejected as error:
@@ -228,67 +226,67 @@ def refusal(database: Database, data: bytes) -> str:
     return ""
 
 
-def first_row(lines: Lines, table: str) -> tuple[list[str], int]:
-    """The columns of a table, and where its first row is."""
+def find_first_row(lines: Lines, table: str) -> tuple[list[str], int]:
+    """Return the columns of a table, and the index of its first row."""
     for number, line in enumerate(lines):
         if isinstance(line, dict) and line.get("table") == table:
             return line["columns"], number + 1
     raise AssertionError(table)
 
 
-def put(table: str, column: str, value: object) -> Callable[[Lines], object]:
-    """A change of one value of a table's first row."""
+def set_value(table: str, column: str, value: object) -> Callable[[Lines], object]:
+    """Return a change of one value in a table's first row."""
 
     def change(lines: Lines) -> None:
-        columns, number = first_row(lines, table)
+        columns, number = find_first_row(lines, table)
         lines[number][columns.index(column)] = value
 
     return change
 
 
 def repeat_row(lines: Lines) -> None:
-    _, number = first_row(lines, "sessions")
+    _, number = find_first_row(lines, "sessions")
     lines.insert(number, lines[number])
 
 
 def cut_row(lines: Lines) -> None:
-    _, number = first_row(lines, "sessions")
+    _, number = find_first_row(lines, "sessions")
     lines[number] = lines[number][:-1]
 
 
-def without_sessions(lines: Lines) -> None:
-    _, number = first_row(lines, "sessions")
+def delete_sessions(lines: Lines) -> None:
+    _, number = find_first_row(lines, "sessions")
     while isinstance(lines[number], list):
         del lines[number]
 
 
 FORGED = {
-    "text for a number": put("sessions", "version", "one"),
-    "a number for text": put("sessions", "name", 7),
-    "a fraction": put("sessions", "version", 1.5),
-    "a huge number": put("sessions", "version", 2**70),
-    "true": put("sessions", "version", value=True),
-    "nothing where something must be": put("sessions", "name", None),
-    "a NUL character": put("sessions", "name", "a\0b"),
-    "half a character": put("sessions", "name", "\ud800"),
-    "a list": put("sessions", "name", []),
-    "wrong base64": put("blobs", "data", {"base64": "%"}),
-    "no base64": put("blobs", "data", {"other": 1}),
-    "bytes with another digest": put("blobs", "data", {"base64": "AAAA"}),
-    "a path that leads out": put("shared_skill_files", "path", "../../x"),
-    "a skill that leads out": put("shared_skills", "id", "../x"),
-    "an unknown zone": put("blocks", "zone", "NOWHERE"),
-    "an event that is no JSON": put("events", "data", "{"),
+    "text for a number": set_value("sessions", "version", "one"),
+    "a number for text": set_value("sessions", "name", 7),
+    "a fraction": set_value("sessions", "version", 1.5),
+    "a huge number": set_value("sessions", "version", 2**70),
+    "true": set_value("sessions", "version", value=True),
+    "nothing where something must be": set_value("sessions", "name", None),
+    "a NUL character": set_value("sessions", "name", "a\0b"),
+    "half a character": set_value("sessions", "name", "\ud800"),
+    "a list": set_value("sessions", "name", []),
+    "wrong base64": set_value("blobs", "data", {"base64": "%"}),
+    "no base64": set_value("blobs", "data", {"other": 1}),
+    "bytes with another digest": set_value("blobs", "data", {"base64": "AAAA"}),
+    "a path that leads out": set_value("shared_skill_files", "path", "../../x"),
+    "a skill that leads out": set_value("shared_skills", "id", "../x"),
+    "an unknown zone": set_value("blocks", "zone", "NOWHERE"),
+    "an event that is no JSON": set_value("events", "data", "{"),
     "a row twice": repeat_row,
     "a short row": cut_row,
-    "blocks of no session": without_sessions,
+    "blocks of no session": delete_sessions,
     "a line that is a number": lambda lines: lines.append(5),
     "a line that is nothing": lambda lines: lines.append(None),
     "columns that are no list": lambda lines: lines.append({"table": "tokens", "columns": 5}),
     "a table that is no text": lambda lines: lines.append({"table": [], "columns": []}),
     "columns of another table": lambda lines: lines.append({"table": "tokens", "columns": ["x"]}),
     "only its head": lambda lines: lines.__delitem__(slice(0, len(lines))),
-    "a table less": lambda lines: lines.pop(first_row(lines, "upload_files")[1] - 1),
+    "a table less": lambda lines: lines.pop(find_first_row(lines, "upload_files")[1] - 1),
     "no table at all": lambda lines: lines.__delitem__(slice(1, len(lines))),
     "another format": lambda lines: lines[0].update(format="other/1"),
     "a version that is text": lambda lines: lines[0].update(version="1"),
@@ -296,31 +294,31 @@ FORGED = {
 }
 
 
-def test_a_forged_backup_is_a_clear_error_and_changes_nothing(database: Database) -> None:
-    filled(database)
-    before = rows(database)
+def test_forged_backup_is_rejected(database: Database) -> None:
+    fill_tables(database)
+    before = read_rows(database)
     data, report = create_backup(database, TIMESTAMP)
-    told = {name: refusal(database, forged(data, change)) for name, change in FORGED.items()}
-    taken = {name for name, text in told.items() if "the backup cannot be used: " not in text}
-    assert taken == set()
-    assert rows(database) == before
-    assert restore_backup(database, forged(data, len), TIMESTAMP, overwrite=True) == report
+    errors = {name: try_restore(database, forge(data, change)) for name, change in FORGED.items()}
+    accepted = {name for name, text in errors.items() if "the backup cannot be used: " not in text}
+    assert accepted == set()
+    assert read_rows(database) == before
+    assert restore_backup(database, forge(data, len), TIMESTAMP, overwrite=True) == report
 
 
-def test_a_backup_with_damaged_bytes_is_a_clear_error_and_changes_nothing(
+def test_backup_with_flipped_bytes_is_rejected(
     database: Database,
 ) -> None:
-    filled(database)
-    before = rows(database)
+    fill_tables(database)
+    before = read_rows(database)
     data, _ = create_backup(database, TIMESTAMP)
     damaged = [data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :] for at in (12, 40, 200)]
-    for one in (*damaged, gzip.compress(gzip.decompress(data) + b"[1]\n")):
+    for backup in (*damaged, gzip.compress(gzip.decompress(data) + b"[1]\n")):
         with pytest.raises(BackupRejected):
-            restore_backup(database, one, TIMESTAMP, overwrite=True)
-    assert rows(database) == before
+            restore_backup(database, backup, TIMESTAMP, overwrite=True)
+    assert read_rows(database) == before
 
 
-def test_uploads_that_nobody_used_longest_make_room(database: Database) -> None:
+def test_least_recently_used_uploads_are_evicted(database: Database) -> None:
     uploads = SqlUploadTable(database)
     for name in ("a", "b", "c"):
         assert uploads.put(
@@ -329,36 +327,36 @@ def test_uploads_that_nobody_used_longest_make_room(database: Database) -> None:
     assert not uploads.put("b", {}, "hash-b", TIMESTAMP, max_uploads=3)
     assert uploads.find("a") is not None
     uploads.put("d", {"f": (b"d", 0o644)}, "", TIMESTAMP, max_uploads=3)
-    assert [one.source for one in uploads.list()] == ["d", "a", "b"]
+    assert [item.source for item in uploads.list()] == ["d", "a", "b"]
     assert uploads.find("c") is None
-    assert len(rows(database)["blobs"]) == 3
+    assert len(read_rows(database)["blobs"]) == 3
     assert uploads.put("d", {"f": (b"d2", 0o644)}, "", TIMESTAMP, max_uploads=3)
 
 
-def test_events_are_handed_on_as_they_come_and_each_once(database: Database) -> None:
+def test_events_are_delivered_in_order_and_once(database: Database) -> None:
     store = SqlWorkspaceStore(database)
     workspace = make_workspace(store)
     workspace.sessions.create("before")
-    heard: queue.Queue[Event] = queue.Queue()
+    received: queue.Queue[Event] = queue.Queue()
 
-    def hear(events: Sequence[Event]) -> None:
+    def receive(events: Sequence[Event]) -> None:
         for event in events:
-            heard.put(event)
+            received.put(event)
 
     feed = EventFeed(store, open_event_signal(database))
     try:
-        stop = feed.subscribe(hear)
+        stop = feed.subscribe(receive)
         session = workspace.sessions.create("after").id
         workspace.blocks.add(session, "note", "a")
-        kinds = [heard.get(timeout=DEADLINE).kind for _ in range(2)]
+        kinds = [received.get(timeout=DEADLINE).kind for _ in range(2)]
         assert kinds == ["session-created", "block-added"]
         stop()
         workspace.blocks.add(session, "note", "b")
-        again: queue.Queue[Sequence[Event]] = queue.Queue()
-        feed.subscribe(again.put)
+        batches: queue.Queue[Sequence[Event]] = queue.Queue()
+        feed.subscribe(batches.put)
         workspace.sessions.create("last")
-        while again.get(timeout=DEADLINE)[-1].kind != "session-created":
+        while batches.get(timeout=DEADLINE)[-1].kind != "session-created":
             pass
-        assert heard.empty()
+        assert received.empty()
     finally:
         feed.close()

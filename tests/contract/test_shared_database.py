@@ -1,4 +1,4 @@
-"""What servers share, in both kinds of databases: versions, bytes that are kept once, events."""
+"""Contract of shared databases: versions, blobs stored once, events."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -30,63 +30,64 @@ def skills(database: Database) -> SqlSharedSkillTable:
     return SqlSharedSkillTable(database)
 
 
-class Heard:
-    """The events that a server hears of."""
+class ReceivedEvents:
+    """Events that a server received."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str]] = []
-        self._came = threading.Condition()
+        self._condition = threading.Condition()
 
     def __call__(self, events: Sequence[Event]) -> None:
-        with self._came:
+        with self._condition:
             self.events += [(event.kind, event.subject) for event in events]
-            self._came.notify_all()
+            self._condition.notify_all()
 
     def wait_for(self, *expected: tuple[str, str]) -> None:
-        with self._came:
-            assert self._came.wait_for(lambda: self.events == [*expected], DEADLINE), self.events
+        with self._condition:
+            assert self._condition.wait_for(lambda: self.events == [*expected], DEADLINE), (
+                self.events
+            )
 
 
 @pytest.fixture
-def heard(database: Database) -> Iterator[Heard]:
+def received(database: Database) -> Iterator[ReceivedEvents]:
     with closing(EventFeed(SqlWorkspaceStore(database), open_event_signal(database))) as feed:
-        listener = Heard()
-        feed.subscribe(listener)
-        yield listener
+        events = ReceivedEvents()
+        feed.subscribe(events)
+        yield events
 
 
-def kept(database: Database) -> int:
-    """How many contents the database keeps."""
+def count_blobs(database: Database) -> int:
     count = select(func.count()).select_from(blobs)
     return database.read(lambda connection: connection.execute(count).scalar_one())
 
 
-def test_a_skill_is_read_back(skills: SqlSharedSkillTable) -> None:
+def test_skill_can_be_read(skills: SqlSharedSkillTable) -> None:
     files = {"SKILL.md": (b"text", PLAIN), "a/run.sh": (bytes(range(256)), PROGRAM)}
     skills.write(lambda write: write.put("pdf", files, "added"), TIMESTAMP)
-    found = skills.read(lambda read: read.find("pdf"))
-    assert found is not None
-    assert (found.origin, found.updated) == ("added", TIMESTAMP)
-    kept_files = found.files
+    skill = skills.read(lambda read: read.find("pdf"))
+    assert skill is not None
+    assert (skill.origin, skill.updated) == ("added", TIMESTAMP)
+    stored_files = skill.files
     read = skills.read(
-        lambda read: {path: (read.read_blob(f.digest), f.mode) for path, f in kept_files.items()}
+        lambda read: {path: (read.read_blob(f.digest), f.mode) for path, f in stored_files.items()}
     )
     assert read == files
     assert skills.read(lambda read: read.find("csv")) is None
     assert skills.read(lambda read: read.read_blob("0" * 64)) is None
 
 
-def test_a_version_never_comes_back(skills: SqlSharedSkillTable) -> None:
-    seen: list[int] = []
+def test_version_is_never_reused(skills: SqlSharedSkillTable) -> None:
+    versions: list[int] = []
     for _ in range(3):
         skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP)
-        seen.append(skills.read(lambda read: read.versions())["pdf"])
+        versions.append(skills.read(lambda read: read.versions())["pdf"])
         skills.write(lambda write: write.delete("pdf"), TIMESTAMP)
         assert skills.read(lambda read: read.versions()) == {}
-    assert seen == sorted(set(seen))
+    assert versions == sorted(set(versions))
 
 
-def test_equal_bytes_are_kept_once_and_as_long_as_somebody_needs_them(
+def test_equal_bytes_are_stored_once_until_unused(
     skills: SqlSharedSkillTable, database: Database
 ) -> None:
     same = {"a": (b"same", PLAIN), "b": (b"same", PROGRAM)}
@@ -94,16 +95,16 @@ def test_equal_bytes_are_kept_once_and_as_long_as_somebody_needs_them(
     skills.write(lambda write: write.put("other", same, ""), TIMESTAMP)
     uploads = SqlUploadTable(database)
     uploads.put("team", same, "", TIMESTAMP, max_uploads=50)
-    assert kept(database) == 1
+    assert count_blobs(database) == 1
     skills.write(lambda write: write.put("one", ONE, ""), TIMESTAMP)
     skills.write(lambda write: write.delete("other"), TIMESTAMP)
-    assert kept(database) == 2
+    assert count_blobs(database) == 2
     uploads.put("team", ONE, "", TIMESTAMP, max_uploads=50)
-    assert kept(database) == 1
+    assert count_blobs(database) == 1
 
 
-def test_a_change_that_fails_changes_and_tells_nothing(
-    skills: SqlSharedSkillTable, database: Database, heard: Heard
+def test_failed_change_is_rolled_back_without_events(
+    skills: SqlSharedSkillTable, database: Database, received: ReceivedEvents
 ) -> None:
     skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP)
 
@@ -117,13 +118,13 @@ def test_a_change_that_fails_changes_and_tells_nothing(
     with pytest.raises(Conflict):
         skills.write(work, TIMESTAMP)
     assert skills.read(lambda read: (read.versions(), read.find("pdf"))) == before
-    assert kept(database) == 1
+    assert count_blobs(database) == 1
     SqlOutbox(database).publish("last", {}, TIMESTAMP)
-    heard.wait_for(("skill-changed", "pdf"), ("last", ""))
+    received.wait_for(("skill-changed", "pdf"), ("last", ""))
 
 
-def test_all_servers_hear_what_one_does(
-    skills: SqlSharedSkillTable, database: Database, heard: Heard
+def test_changes_publish_events(
+    skills: SqlSharedSkillTable, database: Database, received: ReceivedEvents
 ) -> None:
     uploads, tokens = SqlUploadTable(database), SqlTokenTable(database)
 
@@ -138,9 +139,9 @@ def test_all_servers_hear_what_one_does(
     uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1)
     uploads.put("b", ONE, "1", TIMESTAMP, max_uploads=1)
     tokens.add(StoredToken("1", "laptop", "digest", TIMESTAMP))
-    tokens.delete("nobody", TIMESTAMP)
+    tokens.delete("unknown", TIMESTAMP)
     tokens.delete("laptop", TIMESTAMP)
-    heard.wait_for(
+    received.wait_for(
         ("skill-changed", "pdf"),
         ("skill-changed", "csv"),
         ("skill-deleted", "pdf"),
@@ -152,7 +153,7 @@ def test_all_servers_hear_what_one_does(
     )
 
 
-def test_of_many_changes_at_once_each_sees_those_before_it(skills: SqlSharedSkillTable) -> None:
+def test_concurrent_changes_see_each_other(skills: SqlSharedSkillTable) -> None:
     taken: list[str] = []
 
     def take(name: str) -> None:
@@ -165,15 +166,15 @@ def test_of_many_changes_at_once_each_sees_those_before_it(skills: SqlSharedSkil
         if skills.write(work, TIMESTAMP):
             taken.append(name)
 
-    crowd = [threading.Thread(target=take, args=[f"{number}"]) for number in range(8)]
-    for one in crowd:
-        one.start()
-    for one in crowd:
-        one.join(DEADLINE)
+    threads = [threading.Thread(target=take, args=[f"{number}"]) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
     assert len(taken) == 1
 
 
-def test_a_token_is_found_by_id_and_by_label_which_is_there_once(database: Database) -> None:
+def test_token_is_deleted_by_id_or_unique_label(database: Database) -> None:
     tokens = SqlTokenTable(database)
     laptop, phone = (
         StoredToken("1", "laptop", "a", TIMESTAMP),

@@ -1,4 +1,4 @@
-"""The skills that a server keeps itself: folders and databases do the same."""
+"""Contract of skill stores: folders and databases behave the same."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,16 +30,16 @@ from tests.support.skills import make_skill, make_skill_md
 
 
 @pytest.fixture(params=["folders", "sqlite", "postgres"])
-def own(
-    request: pytest.FixtureRequest, database_of: Callable[[str], Database], tmp_path: Path
+def store(
+    request: pytest.FixtureRequest, open_database_of: Callable[[str], Database], tmp_path: Path
 ) -> Iterator[SkillStore]:
     (tmp_path / "run").mkdir()
     if request.param == "folders":
         yield FolderStore(tmp_path / "run")
         return
-    store = SqlSharedSkillTable(database_of(request.param))
-    with closing(SkillMirror(store, str(tmp_path / "mirror"))) as mirror:
-        yield DatabaseStore(str(tmp_path / "run"), store, mirror)
+    table = SqlSharedSkillTable(open_database_of(request.param))
+    with closing(SkillMirror(table, str(tmp_path / "mirror"))) as mirror:
+        yield DatabaseStore(str(tmp_path / "run"), table, mirror)
 
 
 @pytest.fixture
@@ -53,69 +53,69 @@ def bundle(name: str = "pdf", body: str = "Read.", **files: bytes) -> Bundle:
     return build_single_bundle({"SKILL.md": skill_md, **named}, name)
 
 
-def listed(own: SkillStore) -> list[tuple[str, str]]:
-    return [(skill.id, skill.source) for skill in own.catalog()]
+def list_skills(store: SkillStore) -> list[tuple[str, str]]:
+    return [(skill.id, skill.source) for skill in store.catalog()]
 
 
-def files_of(own: SkillStore, identity: str) -> dict[str, tuple[bytes, bool]]:
-    skill = next(skill for skill in own.catalog() if skill.id == identity)
+def read_files(store: SkillStore, identity: str) -> dict[str, tuple[bytes, bool]]:
+    skill = next(skill for skill in store.catalog() if skill.id == identity)
     files = open_skill_bundle(skill, ALL_FILES_SCAN).files
     return {path: (file.read(), file.executable) for path, file in files.items()}
 
 
-def test_a_new_skill_is_there_at_once(own: SkillStore) -> None:
-    before = own.revision()
-    item = own.add(" My Notes!", "My notes", 'Takes "notes": all.', "Write.\n")
+def test_added_skill_is_listed(store: SkillStore) -> None:
+    before = store.revision()
+    item = store.add(" My Notes!", "My notes", 'Takes "notes": all.', "Write.\n")
     assert (item.id, item.name, item.source) == ("my-notes", "My notes", "user")
-    assert listed(own) == [("my-notes", "user")]
-    assert files_of(own, "my-notes")["SKILL.md"][0].endswith(b"---\nWrite.\n")
-    assert own.revision() != before
+    assert list_skills(store) == [("my-notes", "user")]
+    assert read_files(store, "my-notes")["SKILL.md"][0].endswith(b"---\nWrite.\n")
+    assert store.revision() != before
 
 
-def test_bytes_and_executable_bits_arrive_intact(own: SkillStore, tmp_path: Path) -> None:
+def test_import_preserves_bytes_and_executable_bits(store: SkillStore, tmp_path: Path) -> None:
     script = b"#!/bin/sh\n"
     source = make_skill(tmp_path, "pdf", files={"run.sh": script, ".a/b": bytes(range(256))})
     (source / "run.sh").chmod(0o755)
-    own.import_(open_bundle(FolderHandle(str(tmp_path), "pdf"), ALL_FILES_SCAN))
-    found = files_of(own, "pdf")
-    assert found["run.sh"] == (script, True)
-    assert found[".a/b"] == (bytes(range(256)), False)
+    store.import_(open_bundle(FolderHandle(str(tmp_path), "pdf"), ALL_FILES_SCAN))
+    files = read_files(store, "pdf")
+    assert files["run.sh"] == (script, True)
+    assert files[".a/b"] == (bytes(range(256)), False)
 
 
 @pytest.mark.parametrize("identity", ["", "..", "a/b", "nul\0", "con", "new\nline"])
-def test_an_id_that_is_no_safe_name_is_refused(own: SkillStore, identity: str) -> None:
+def test_unsafe_id_is_rejected(store: SkillStore, identity: str) -> None:
     with pytest.raises(UnsafePath):
-        own.add(identity, "Name", "Description.")
-    assert listed(own) == []
+        store.add(identity, "Name", "Description.")
+    assert list_skills(store) == []
 
 
 @pytest.mark.parametrize("other", ["pdf", "PDF", " Pdf "])
-def test_an_id_that_is_taken_is_refused(own: SkillStore, other: str) -> None:
-    own.add("pdf", "pdf", "Reads.")
-    before = files_of(own, "pdf")
+def test_taken_id_is_rejected(store: SkillStore, other: str) -> None:
+    store.add("pdf", "pdf", "Reads.")
+    before = read_files(store, "pdf")
     with pytest.raises(Conflict):
-        own.add(other, "Other", "Writes.")
+        store.add(other, "Other", "Writes.")
     with pytest.raises(Conflict):
-        own.import_(bundle(), other)
-    assert files_of(own, "pdf") == before
+        store.import_(bundle(), other)
+    assert read_files(store, "pdf") == before
 
 
-def test_ids_that_are_one_on_some_system_are_one(own: SkillStore) -> None:
-    own.add("straße", "Road", "Leads.")
+def test_ids_that_are_equal_on_some_system_conflict(store: SkillStore) -> None:
+    store.add("straße", "Road", "Leads.")
     with pytest.raises(Conflict):
-        own.add("strasse", "Road", "Leads.")
-    report = own.import_(bundle(), "strasse", replace=True)
+        store.add("strasse", "Road", "Leads.")
+    report = store.import_(bundle(), "strasse", replace=True)
     assert (report.imported[0].id, report.replaced) == ("straße", ("straße",))
-    assert listed(own) == [("straße", "user")]
+    assert list_skills(store) == [("straße", "user")]
 
 
-def test_a_replaced_skill_is_wholly_another_one(own: SkillStore) -> None:
-    own.import_(bundle(old_txt=b"old"))
-    before = own.revision()
-    report = own.import_(bundle(body="Other.", new_txt=b"new"), replace=True)
+def test_import_replaces_all_files_of_a_skill(store: SkillStore) -> None:
+    store.import_(bundle(old_txt=b"old"))
+    before = store.revision()
+    report = store.import_(bundle(body="Other.", new_txt=b"new"), replace=True)
     assert report.replaced == ("pdf",)
-    assert sorted(files_of(own, "pdf")) == ["SKILL.md", "new.txt"]
-    assert own.revision() != before
+    assert sorted(read_files(store, "pdf")) == ["SKILL.md", "new.txt"]
+    assert store.revision() != before
 
 
 @pytest.mark.parametrize(
@@ -127,82 +127,82 @@ def test_a_replaced_skill_is_wholly_another_one(own: SkillStore) -> None:
     ],
     ids=["taken", "twice", "broken"],
 )
-def test_of_several_all_are_imported_or_none(
-    own: SkillStore, second: Bundle, error: type[SkillhallError]
+def test_import_of_several_skills_is_atomic(
+    store: SkillStore, second: Bundle, error: type[SkillhallError]
 ) -> None:
-    own.add("taken", "Taken", "Is there.")
+    store.add("taken", "Taken", "Is there.")
     with pytest.raises(error):
-        own.import_([bundle("csv"), second])
-    assert listed(own) == [("taken", "user")]
+        store.import_([bundle("csv"), second])
+    assert list_skills(store) == [("taken", "user")]
 
 
-def test_system_skills_are_read_only_and_their_ids_taken(own: SkillStore, system: Path) -> None:
+def test_system_skills_are_read_only_and_reserve_their_ids(store: SkillStore, system: Path) -> None:
     make_skill(system, "pdf")
     with pytest.raises(Conflict):
-        own.add("pdf", "pdf", "Mine.")
+        store.add("pdf", "pdf", "Mine.")
     with pytest.raises(ReadOnly):
-        own.import_(bundle("pdf"), replace=True)
+        store.import_(bundle("pdf"), replace=True)
     with pytest.raises(ReadOnly):
-        own.delete("pdf")
-    assert listed(own) == [("pdf", "system")]
+        store.delete("pdf")
+    assert list_skills(store) == [("pdf", "system")]
 
 
-def test_a_user_skill_comes_after_the_system_skill_of_its_id(own: SkillStore, system: Path) -> None:
-    own.add("pdf", "pdf", "Mine.")
-    before = own.revision()
+def test_system_skill_shadows_a_user_skill(store: SkillStore, system: Path) -> None:
+    store.add("pdf", "pdf", "Mine.")
+    before = store.revision()
     make_skill(system, "pdf")
-    assert own.revision() != before
-    assert listed(own) == [("pdf", "system")]
-    own.delete("pdf", shadowed=True)
-    assert own.catalog().shadowed == ()
+    assert store.revision() != before
+    assert list_skills(store) == [("pdf", "system")]
+    store.delete("pdf", shadowed=True)
+    assert store.catalog().shadowed == ()
 
 
-def test_a_deleted_skill_is_gone(own: SkillStore) -> None:
-    own.import_([bundle("pdf"), bundle("csv")])
-    before = own.revision()
-    own.delete("pdf")
-    assert listed(own) == [("csv", "user")]
-    assert own.revision() != before
-    with pytest.raises(SkillNotFound) as raised:
-        own.delete("cvs")
-    assert raised.value.close == ("csv",)
+def test_deleted_skill_is_no_longer_listed(store: SkillStore) -> None:
+    store.import_([bundle("pdf"), bundle("csv")])
+    before = store.revision()
+    store.delete("pdf")
+    assert list_skills(store) == [("csv", "user")]
+    assert store.revision() != before
+    with pytest.raises(SkillNotFound) as error_info:
+        store.delete("cvs")
+    assert error_info.value.close == ("csv",)
 
 
 Files = dict[str, tuple[bytes, int]]
 
 
-def test_files_are_put_where_others_stand_and_taken_away(own: SkillStore) -> None:
-    own.import_([bundle("pdf", old_txt=b"old"), bundle("csv")])
+def test_rewrite_replaces_adds_and_deletes_skills(store: SkillStore) -> None:
+    store.import_([bundle("pdf", old_txt=b"old"), bundle("csv")])
     skill_md = make_skill_md("pdf", "Reads.", "Other.")
 
-    def decide(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
+    def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
         assert present["new"] is None
         assert present["pdf"] is not None
         assert present["pdf"].files["old.txt"].read() == b"old"
         files = {"SKILL.md": (skill_md, 0o644), "run.sh": (b"#!", 0o755)}
         return {"pdf": files, "csv": None, "new": files}
 
-    before = own.revision()
-    own.rewrite(["pdf", "csv", "new"], decide)
-    assert listed(own) == [("new", "user"), ("pdf", "user")]
-    assert files_of(own, "pdf") == {"SKILL.md": (skill_md, False), "run.sh": (b"#!", True)}
-    assert own.revision() != before
+    before = store.revision()
+    store.rewrite(["pdf", "csv", "new"], compute_files)
+    assert list_skills(store) == [("new", "user"), ("pdf", "user")]
+    assert read_files(store, "pdf") == {"SKILL.md": (skill_md, False), "run.sh": (b"#!", True)}
+    assert store.revision() != before
 
 
-def test_who_decides_may_refuse_and_nothing_changes(own: SkillStore) -> None:
-    own.import_(bundle("pdf"))
-    before = own.revision(), files_of(own, "pdf")
+def test_rewrite_that_raises_changes_nothing(store: SkillStore) -> None:
+    store.import_(bundle("pdf"))
+    before = store.revision(), read_files(store, "pdf")
 
-    def refuse(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
+    def raise_not_found(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
         raise SkillNotFound("pdf", [*present])
 
     with pytest.raises(SkillNotFound):
-        own.rewrite(["pdf"], refuse)
-    assert (own.revision(), files_of(own, "pdf")) == before
+        store.rewrite(["pdf"], raise_not_found)
+    assert (store.revision(), read_files(store, "pdf")) == before
 
 
-def test_of_many_who_decide_each_sees_what_the_one_before_left(own: SkillStore) -> None:
-    own.import_(bundle("pdf", count_txt=b"0"))
+def test_concurrent_rewrites_see_each_others_changes(store: SkillStore) -> None:
+    store.import_(bundle("pdf", count_txt=b"0"))
 
     def count(present: Mapping[str, Bundle | None]) -> Mapping[str, Files | None]:
         assert present["pdf"] is not None
@@ -210,29 +210,29 @@ def test_of_many_who_decide_each_sees_what_the_one_before_left(own: SkillStore) 
         files["count.txt"] = b"%d" % (int(files["count.txt"][0]) + 1), 0o644
         return {"pdf": files}
 
-    with ThreadPoolExecutor(4) as crowd:
-        for done in [crowd.submit(own.rewrite, ["pdf"], count) for _ in range(8)]:
-            done.result()
-    assert files_of(own, "pdf")["count.txt"][0] == b"8"
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(store.rewrite, ["pdf"], count) for _ in range(8)]:
+            future.result()
+    assert read_files(store, "pdf")["count.txt"][0] == b"8"
 
 
-def test_deleting_the_id_of_a_system_skill_leaves_the_user_skill_that_it_shadows(
-    own: SkillStore, system: Path
+def test_delete_keeps_a_shadowed_user_skill_unless_requested(
+    store: SkillStore, system: Path
 ) -> None:
-    own.import_(bundle(body="Mine."))
+    store.import_(bundle(body="Mine."))
     make_skill(system, "pdf", data=make_skill_md("pdf", "Shipped."))
-    with pytest.raises(ReadOnly) as refused:
-        own.delete("pdf")
-    assert "shadowed" in refused.value.hint
-    assert own.files("pdf") is not None
-    own.delete("pdf", shadowed=True)
-    assert own.files("pdf") is None
+    with pytest.raises(ReadOnly) as error_info:
+        store.delete("pdf")
+    assert "shadowed" in error_info.value.hint
+    assert store.files("pdf") is not None
+    store.delete("pdf", shadowed=True)
+    assert store.files("pdf") is None
     with pytest.raises(SkillNotFound):
-        own.delete("pdf", shadowed=True)
+        store.delete("pdf", shadowed=True)
 
 
-def test_only_a_shadowed_skill_is_deleted_as_one(own: SkillStore) -> None:
-    own.import_(bundle())
+def test_delete_shadowed_rejects_a_skill_that_is_not_shadowed(store: SkillStore) -> None:
+    store.import_(bundle())
     with pytest.raises(SkillNotFound):
-        own.delete("pdf", shadowed=True)
-    assert own.files("pdf") is not None
+        store.delete("pdf", shadowed=True)
+    assert store.files("pdf") is not None

@@ -1,4 +1,4 @@
-"""Uploads in folders and in databases: what is kept, and for how long."""
+"""Contract of uploads in folders and in databases."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,37 +17,37 @@ from tests.support.skills import make_skill_md
 
 HELLO = make_skill_md("hello")
 BYE = make_skill_md("bye")
-Opens: TypeAlias = Callable[[], Uploads]
+OpenUploads: TypeAlias = Callable[[], Uploads]
 
 
 @pytest.fixture(params=["folders", "sqlite", "postgres"])
-def opens(
-    request: pytest.FixtureRequest, database_of: Callable[[str], Database], tmp_path: Path
-) -> Opens:
-    """Opens the uploads of one place, as several processes would."""
+def open_uploads(
+    request: pytest.FixtureRequest, open_database_of: Callable[[str], Database], tmp_path: Path
+) -> OpenUploads:
+    """Return a function that opens the same uploads, as several processes would."""
     if request.param == "folders":
         return lambda: FolderUploads(str(tmp_path), max_sources=3)
-    store = SqlUploadTable(database_of(request.param))
+    store = SqlUploadTable(open_database_of(request.param))
     return lambda: DatabaseUploads(store, str(tmp_path), max_sources=3)
 
 
-def files_of(uploads: Uploads, source: str = "team") -> dict[str, bytes]:
+def read_files(uploads: Uploads, source: str = "team") -> dict[str, bytes]:
     return dict(uploads.read(source)[1].files)
 
 
-def test_an_upload_is_read_back(opens: Opens) -> None:
-    uploads = opens()
+def test_upload_can_be_read(open_uploads: OpenUploads) -> None:
+    uploads = open_uploads()
     files = {"hello.md": HELLO, "pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.bin": b"\x00\xff"}
     assert uploads.ingest(make_upload(files=files)) == IngestResult("team", "", 3, "ingested")
-    assert files_of(uploads) == files
-    assert files_of(opens()) == files
+    assert read_files(uploads) == files
+    assert read_files(open_uploads()) == files
 
 
-def test_the_same_hash_changes_nothing_and_an_empty_one_says_nothing(opens: Opens) -> None:
-    uploads, other = opens(), {"hello.md": make_skill_md("hello", "Other.")}
+def test_upload_with_an_equal_hash_is_unchanged(open_uploads: OpenUploads) -> None:
+    uploads, other = open_uploads(), {"hello.md": make_skill_md("hello", "Other.")}
     uploads.ingest(make_upload(content_hash="1"))
     before = uploads.version("team")
-    assert opens().ingest(make_upload(files=other, content_hash="1")).status == "unchanged"
+    assert open_uploads().ingest(make_upload(files=other, content_hash="1")).status == "unchanged"
     assert uploads.version("team") == before
     assert uploads.ingest(make_upload(files=other, content_hash="2")).status == "ingested"
     assert uploads.version("team") != before
@@ -55,55 +55,55 @@ def test_the_same_hash_changes_nothing_and_an_empty_one_says_nothing(opens: Open
     assert uploads.ingest(make_upload(files=other)).status == "ingested"
 
 
-def test_the_last_upload_of_a_source_is_the_one_that_is_read(opens: Opens) -> None:
-    one, other = opens(), opens()
-    one.ingest(make_upload())
-    other.ingest(make_upload(files={"bye.md": BYE}))
-    assert files_of(one) == files_of(other) == {"bye.md": BYE}
+def test_last_upload_of_a_source_wins(open_uploads: OpenUploads) -> None:
+    first, second = open_uploads(), open_uploads()
+    first.ingest(make_upload())
+    second.ingest(make_upload(files={"bye.md": BYE}))
+    assert read_files(first) == read_files(second) == {"bye.md": BYE}
 
 
-def test_what_is_no_prompt_is_told_and_left_out(opens: Opens) -> None:
-    uploads = opens()
+def test_invalid_prompt_is_reported_and_skipped(open_uploads: OpenUploads) -> None:
+    uploads = open_uploads()
     uploads.ingest(make_upload(files={"hello.md": HELLO, "broken.md": b"# Nothing\n"}))
     tree = uploads.read("team")[1]
     assert sorted(tree.files) == ["hello.md"]
     assert {finding.path for finding in tree.findings} == {"broken.md"}
 
 
-def test_a_source_that_nobody_uploaded_says_how_to(opens: Opens) -> None:
-    with pytest.raises(SourceUnknown, match="Unknown source: team") as raised:
-        opens().version("team")
-    assert "POST /api/v1/prompts/sources" in raised.value.hint
+def test_unknown_source_has_a_hint(open_uploads: OpenUploads) -> None:
+    with pytest.raises(SourceUnknown, match="Unknown source: team") as error_info:
+        open_uploads().version("team")
+    assert "POST /api/v1/prompts/sources" in error_info.value.hint
     with pytest.raises(SourceUnknown):
-        opens().read("team")
+        open_uploads().read("team")
 
 
-def test_the_one_that_was_not_used_longest_goes(opens: Opens) -> None:
-    uploads = opens()
+def test_least_recently_used_upload_is_evicted(open_uploads: OpenUploads) -> None:
+    uploads = open_uploads()
     for name in ("a", "b", "c"):
         uploads.ingest(make_upload(name))
     uploads.version("a")
     uploads.ingest(make_upload("d"))
     with pytest.raises(SourceUnknown):
         uploads.version("b")
-    assert all(opens().version(name) for name in ("a", "c", "d"))
+    assert all(open_uploads().version(name) for name in ("a", "c", "d"))
 
 
 @pytest.mark.parametrize("name", ["../..", "/etc", "a/b", "ä" * 200, "-rf", "'; DROP TABLE x", "%"])
-def test_a_name_is_a_key_and_nothing_else(name: str, opens: Opens) -> None:
-    uploads = opens()
+def test_source_name_is_never_used_as_a_path(name: str, open_uploads: OpenUploads) -> None:
+    uploads = open_uploads()
     uploads.ingest(make_upload(name))
     uploads.ingest(make_upload("other", {"bye.md": BYE}))
-    assert files_of(uploads, name) == {"hello.md": HELLO}
+    assert read_files(uploads, name) == {"hello.md": HELLO}
 
 
-def test_as_much_as_is_allowed_is_taken(opens: Opens) -> None:
-    uploads = opens()
+def test_upload_at_the_limits_is_accepted(open_uploads: OpenUploads) -> None:
+    uploads = open_uploads()
     files = {f"a/{number}": b"x" * 2621 for number in range(98)}
     files |= {"a/SKILL.md": make_skill_md("a"), "a/empty": b""}
     files["a/0"] += b"x" * (256 * 1024 - sum(map(len, files.values())))
     assert uploads.ingest(make_upload(files=files)).file_count == 100
-    assert files_of(uploads) == files
+    assert read_files(uploads) == files
 
 
 @pytest.mark.parametrize(
@@ -115,17 +115,17 @@ def test_as_much_as_is_allowed_is_taken(opens: Opens) -> None:
         make_upload(files={"a": b"x" * 200_000, "b": b"x" * 62_145}),
     ],
 )
-def test_a_refused_upload_leaves_everything_as_it_was(upload: Upload, opens: Opens) -> None:
-    uploads = opens()
+def test_rejected_upload_changes_nothing(upload: Upload, open_uploads: OpenUploads) -> None:
+    uploads = open_uploads()
     uploads.ingest(make_upload())
     before = uploads.version("team")
     with pytest.raises((UploadRejected, TooLarge)):
         uploads.ingest(upload)
-    assert (uploads.version("team"), files_of(uploads)) == (before, {"hello.md": HELLO})
+    assert (uploads.version("team"), read_files(uploads)) == (before, {"hello.md": HELLO})
 
 
-SECRET = "t0ken"  # noqa: S105 - of tests alone
-NAMED = [
+SECRET = "t0ken"  # noqa: S105 - only for tests
+NAMES_WITH_CREDENTIALS = [
     (f"https://me:{SECRET}@git.example.org/team/skills", "https://***@git.example.org/team/skills"),
     (f"https://{SECRET}@git.example.org/skills", "https://***@git.example.org/skills"),
     (f"https://git.example.org/skills?token={SECRET}", "https://git.example.org/skills?***"),
@@ -134,25 +134,25 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "stored"), NAMED)
-def test_credentials_in_the_name_of_a_source_are_never_stored(
-    opens: Opens, given: str, stored: str, tmp_path: Path
+@pytest.mark.parametrize(("name", "stored"), NAMES_WITH_CREDENTIALS)
+def test_credentials_in_a_source_name_are_not_stored(
+    open_uploads: OpenUploads, name: str, stored: str, tmp_path: Path
 ) -> None:
-    uploads = opens()
-    assert uploads.ingest(make_upload(given)).source == stored
-    assert files_of(uploads, given) == files_of(opens(), stored) == {"hello.md": HELLO}
-    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert not any(SECRET.encode() in path.read_bytes() for path in kept)
+    uploads = open_uploads()
+    assert uploads.ingest(make_upload(name)).source == stored
+    assert read_files(uploads, name) == read_files(open_uploads(), stored) == {"hello.md": HELLO}
+    paths = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in paths)
     assert not any(SECRET in str(path) for path in tmp_path.rglob("*"))
 
 
 @pytest.mark.parametrize("name", ["team", "alice@laptop", "local:me-skills", "git@host:org/repo"])
-def test_a_name_without_credentials_stays_as_it_is(opens: Opens, name: str) -> None:
-    assert opens().ingest(make_upload(name)).source == name
+def test_source_name_without_credentials_is_unchanged(open_uploads: OpenUploads, name: str) -> None:
+    assert open_uploads().ingest(make_upload(name)).source == name
 
 
-def test_an_unknown_source_is_named_without_its_credentials(opens: Opens) -> None:
-    with pytest.raises(SourceUnknown) as raised:
-        opens().version(f"https://me:{SECRET}@git.example.org/x")
-    assert str(raised.value) == "Unknown source: https://***@git.example.org/x"
-    assert SECRET not in repr(vars(raised.value))
+def test_unknown_source_error_contains_no_credentials(open_uploads: OpenUploads) -> None:
+    with pytest.raises(SourceUnknown) as error_info:
+        open_uploads().version(f"https://me:{SECRET}@git.example.org/x")
+    assert str(error_info.value) == "Unknown source: https://***@git.example.org/x"
+    assert SECRET not in repr(vars(error_info.value))

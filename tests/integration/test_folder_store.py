@@ -1,4 +1,4 @@
-"""Local skills under faults: killed processes, many writers, swapped folders."""
+"""Folder store under faults: concurrent writers and swapped folders."""
 
 import json
 import subprocess
@@ -17,18 +17,18 @@ ADD = """
 import sys
 from skillhall.errors import Conflict
 from skillhall._internal.skill_store.folder_store import FolderStore
-local = FolderStore(sys.argv[1])
+store = FolderStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
     try:
-        print(local.add(f"skill-{number}", sys.argv[2], "Reads.").id)
+        print(store.add(f"skill-{number}", sys.argv[2], "Reads.").id)
     except Conflict:
         pass
 """
 
 
-def test_of_four_processes_that_add_one_id_one_wins(tmp_path: Path) -> None:
+def test_concurrent_adds_of_one_id_have_one_winner(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     processes = [
         subprocess.Popen(
@@ -43,10 +43,10 @@ def test_of_four_processes_that_add_one_id_one_wins(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    said = [process.communicate(timeout=DEADLINE)[0].split() for process in processes]
+    outputs = [process.communicate(timeout=DEADLINE)[0].split() for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
-    winners = {identity: name for name, ids in zip("abcd", said, strict=True) for identity in ids}
-    assert sum(map(len, said)) == len(winners) == 10
+    winners = {id_: name for name, ids in zip("abcd", outputs, strict=True) for id_ in ids}
+    assert sum(map(len, outputs)) == len(winners) == 10
     assert {item.id: item.name for item in FolderStore(tmp_path).list().items} == winners
 
 
@@ -56,7 +56,7 @@ os.symlink(arguments[1], arguments[0])
 os.remove(arguments[0])
 os.rename(arguments[0] + ".aside", arguments[0])
 """
-TURN = """
+RETARGET = """
 for target in arguments[1:]:
     os.symlink(target, arguments[0] + ".new")
     os.rename(arguments[0] + ".new", arguments[0])
@@ -74,34 +74,34 @@ def run_directory(tmp_path: Path) -> Path:
     return run
 
 
-def test_a_folder_swapped_for_a_link_lets_nothing_out(run_directory: Path, tmp_path: Path) -> None:
+def test_swapped_folder_does_not_leak_files(run_directory: Path, tmp_path: Path) -> None:
     tools = ReadTools(str(run_directory))
     with run_in_background(SWAP, run_directory / "docs", tmp_path / "outside"):
-        seen = {tools.read_file(path) for _ in range(400) for path in ("docs/a.md", "link/a.md")}
-    assert "open" in seen
-    assert "SECRET" not in seen
+        results = {tools.read_file(path) for _ in range(400) for path in ("docs/a.md", "link/a.md")}
+    assert "open" in results
+    assert "SECRET" not in results
 
 
 @pytest.mark.parametrize("target", ["../outside", ".git"])
-def test_a_link_that_turns_lets_nothing_out(run_directory: Path, target: str) -> None:
+def test_retargeted_link_does_not_leak_files(run_directory: Path, target: str) -> None:
     tools = ReadTools(str(run_directory))
-    with run_in_background(TURN, run_directory / "link", target, "docs"):
-        seen = {tools.read_file("link/a.md") for _ in range(800)}
-    assert "open" in seen
-    assert "SECRET" not in seen
+    with run_in_background(RETARGET, run_directory / "link", target, "docs"):
+        results = {tools.read_file("link/a.md") for _ in range(800)}
+    assert "open" in results
+    assert "SECRET" not in results
 
 
-def test_an_agent_sees_a_change_of_another_process(tmp_path: Path) -> None:
-    local = FolderStore(tmp_path)
-    before, block = local.revision(), local.prompt_block()
+def test_change_by_another_process_is_visible(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    before, block = store.revision(), store.prompt_block()
     command = [sys.executable, "-m", "skillhall", "local", "add", "pdf", "--description", "Reads."]
     subprocess.run([*command, "--root", tmp_path], check=True, capture_output=True)
-    assert local.revision() != before
+    assert store.revision() != before
     assert block == ""
-    assert "- id: pdf; name: pdf; description: Reads." in local.prompt_block()
+    assert "- id: pdf; name: pdf; description: Reads." in store.prompt_block()
 
 
-def test_a_skill_goes_from_a_zip_to_the_answer_of_a_tool(tmp_path: Path) -> None:
+def test_skill_imported_from_zip_is_readable_by_tools(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "pdf.zip", "w") as archive:
         archive.writestr("SKILL.md", make_skill_md("PDF Tools", body="Read it."))
         archive.writestr("references/a.md", "More.")
@@ -109,11 +109,11 @@ def test_a_skill_goes_from_a_zip_to_the_answer_of_a_tool(tmp_path: Path) -> None
     run.mkdir()
     skillhall = [sys.executable, "-m", "skillhall"]
 
-    def call(*words: str) -> str:
-        done = subprocess.run(
-            [*skillhall, *words, "--root", run], capture_output=True, check=True, cwd=tmp_path
+    def call(*arguments: str) -> str:
+        result = subprocess.run(
+            [*skillhall, *arguments, "--root", run], capture_output=True, check=True, cwd=tmp_path
         )
-        return done.stdout.decode()
+        return result.stdout.decode()
 
     imported = json.loads(call("local", "import", "./pdf.zip", "--json"))
     assert imported["data"]["imported"][0]["id"] == "pdf"

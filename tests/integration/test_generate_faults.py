@@ -1,4 +1,4 @@
-"""Whatever breaks while skills are generated, each is whole, and the next run knows its own."""
+"""Faults during generation: skills stay complete and are recognized by the next run."""
 
 import pytest
 
@@ -8,14 +8,14 @@ CASES = ["FirstRun", "SecondRun", "AllRemoved"]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_process_killed_at_any_step_leaves_whole_skills_that_are_known_to_be_ours(
+def test_kill_at_any_step_leaves_complete_recognized_skills(
     case: str,
 ) -> None:
     assert run_faults("tests.support.generate_fault_cases", case, "kill") > 5
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_disk_that_is_full_at_any_step_leaves_whole_skills_that_are_known_to_be_ours(
+def test_full_disk_at_any_step_leaves_complete_recognized_skills(
     case: str,
 ) -> None:
     assert run_faults("tests.support.generate_fault_cases", case, "full") > 5

@@ -1,4 +1,4 @@
-"""Odd entries in a server's folder of skills: each costs itself, never the server."""
+"""Unusual entries in a server's skills folder never break the server."""
 
 import os
 import socket
@@ -34,7 +34,7 @@ PAGES = [
 ]
 
 
-def make(folder: Path, name: str, text: str = "inside") -> None:
+def make_skill_folder(folder: Path, name: str, text: str = "inside") -> None:
     (folder / name).mkdir(parents=True)
     (folder / name / "SKILL.md").write_bytes(make_skill_md(name, f"It is {text}.", text))
     (folder / name / "notes.txt").write_text(text, encoding="utf-8")
@@ -79,8 +79,8 @@ def pipes(skills: Path) -> None:
 def sockets(skills: Path) -> None:
     folder = os.open(skills, os.O_RDONLY)
     try:
-        with closing(socket.socket(socket.AF_UNIX)) as one:
-            one.bind(f"/proc/self/fd/{folder}/socket")  # a socket's path must be short
+        with closing(socket.socket(socket.AF_UNIX)) as unix_socket:
+            unix_socket.bind(f"/proc/self/fd/{folder}/socket")  # paths of sockets must be short
     finally:
         os.close(folder)
 
@@ -107,13 +107,13 @@ def odd_names(skills: Path) -> None:
 
 
 def unreadable_entries(skills: Path) -> None:
-    make(skills, "locked")
+    make_skill_folder(skills, "locked")
     (skills / "locked/notes.txt").chmod(0)
-    make(skills, "closed")
+    make_skill_folder(skills, "closed")
     (skills / "closed").chmod(0)
 
 
-ODD: list[Callable[[Path], None]] = [
+UNUSUAL_ENTRIES: list[Callable[[Path], None]] = [
     looping_link,
     two_looping_links,
     looping_link_in_a_skill,
@@ -134,7 +134,7 @@ ODD: list[Callable[[Path], None]] = [
 @pytest.fixture
 def skills(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "work/.agents/skills"
-    make(folder, "good")
+    make_skill_folder(folder, "good")
     yield folder
     for closed in tmp_path.glob("work/.agents/skills*/closed"):
         closed.chmod(0o700)
@@ -144,64 +144,62 @@ def skills(tmp_path: Path) -> Iterator[Path]:
 def server(tmp_path: Path, skills: Path) -> Iterator[RunningServer]:
     assert skills.is_dir()
     settings = team_settings(tmp_path, "")
-    with closing(open_prompt_service(settings)) as counter:
-        services = Services(counter, open_collection(settings, counter))
-        with run_server(settings=settings, services=services) as started:
-            yield started
+    with closing(open_prompt_service(settings)) as service:
+        services = Services(service, open_collection(settings, service))
+        with run_server(settings=settings, services=services) as running:
+            yield running
 
 
-def failures(server: RunningServer) -> dict[str, int]:
+def find_failures(server: RunningServer) -> dict[str, int]:
     statuses = {path: server.request("GET", path).status for path in PAGES}
     return {path: status for path, status in statuses.items() if status != 200}
 
 
-@pytest.mark.parametrize("make_odd", ODD)
-def test_an_odd_entry_costs_itself_alone(
-    tmp_path: Path, skills: Path, make_odd: Callable[[Path], None]
+@pytest.mark.parametrize("make_entry", UNUSUAL_ENTRIES)
+def test_unusual_entry_does_not_affect_other_skills(
+    tmp_path: Path, skills: Path, make_entry: Callable[[Path], None]
 ) -> None:
     settings = Settings(str(tmp_path / "work"), str(tmp_path / "cache"))
     collection = Collection(FolderStore(settings.working_directory), settings)
     assert collection.snapshot().ids == ("good",)
-    make_odd(skills)
-    for one in (collection, Collection(FolderStore(settings.working_directory), settings)):
-        assert "good" in one.snapshot().ids
-        assert one.read_file("good", "notes.txt") == b"inside"
-        assert "good" in {artifact.entry.id for artifact in one.artifacts()}
-        assert "good" in {outline.entry.id for outline in one.file_lists()}
+    make_entry(skills)
+    for item in (collection, Collection(FolderStore(settings.working_directory), settings)):
+        assert "good" in item.snapshot().ids
+        assert item.read_file("good", "notes.txt") == b"inside"
+        assert "good" in {artifact.entry.id for artifact in item.artifacts()}
+        assert "good" in {outline.entry.id for outline in item.file_lists()}
 
 
-def test_a_server_goes_on_whatever_appears_in_its_skills_folder(
-    server: RunningServer, skills: Path
-) -> None:
-    assert failures(server) == {}
-    for make_odd in ODD:
-        make_odd(skills)
-    assert failures(server) == {}
+def test_server_survives_unusual_entries(server: RunningServer, skills: Path) -> None:
+    assert find_failures(server) == {}
+    for make_entry in UNUSUAL_ENTRIES:
+        make_entry(skills)
+    assert find_failures(server) == {}
     new = {"id": "new", "name": "new", "description": "Use it."}
     assert server.request("POST", "/api/v1/skills", new).status == 201
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_server_starts_although_its_skills_folder_cannot_be_read(tmp_path: Path) -> None:
+def test_server_starts_with_an_unreadable_skills_folder(tmp_path: Path) -> None:
     folder = tmp_path / "work/.agents/skills"
-    make(folder, "good")
+    make_skill_folder(folder, "good")
     folder.chmod(0)
     settings = team_settings(tmp_path, "")
     try:
-        with closing(open_prompt_service(settings)) as counter:
-            assert open_collection(settings, counter).snapshot().ids == ()
+        with closing(open_prompt_service(settings)) as service:
+            assert open_collection(settings, service).snapshot().ids == ()
     finally:
         folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("swapped", [".agents", ".agents/skills"])
-def test_a_skills_folder_swapped_for_a_link_while_serving_is_neither_read_nor_written(
+def test_skills_folder_replaced_by_a_link_is_not_used(
     tmp_path: Path, server: RunningServer, swapped: str
 ) -> None:
-    assert failures(server) == {}
+    assert find_failures(server) == {}
     outside = tmp_path / "outside"
-    make(outside / "skills", "good", "secret")
-    make(outside / "skills", "other", "secret")
+    make_skill_folder(outside / "skills", "good", "secret")
+    make_skill_folder(outside / "skills", "other", "secret")
     folder = tmp_path / "work" / swapped
     folder.rename(tmp_path / "moved")
     folder.symlink_to(outside if swapped == ".agents" else outside / "skills")
@@ -215,22 +213,20 @@ def test_a_skills_folder_swapped_for_a_link_while_serving_is_neither_read_nor_wr
     assert not (outside / "skills/new").exists()
     folder.unlink()
     (tmp_path / "moved").rename(folder)
-    assert failures(server) == {}
+    assert find_failures(server) == {}
 
 
-def test_a_link_that_is_there_from_the_start_is_read(tmp_path: Path) -> None:
-    make(tmp_path / "elsewhere", "good")
+def test_linked_skills_folder_at_startup_is_read(tmp_path: Path) -> None:
+    make_skill_folder(tmp_path / "elsewhere", "good")
     (tmp_path / "work/.agents").mkdir(parents=True)
     (tmp_path / "work/.agents/skills").symlink_to(tmp_path / "elsewhere")
-    local = FolderStore(tmp_path / "work")
-    assert [skill.id for skill in local.catalog()] == ["good"]
-    assert local.files("good") is not None
+    store = FolderStore(tmp_path / "work")
+    assert [skill.id for skill in store.catalog()] == ["good"]
+    assert store.files("good") is not None
 
 
-def test_nothing_outside_is_read_while_the_skills_folder_is_swapped_for_a_link(
-    tmp_path: Path, skills: Path
-) -> None:
-    make(tmp_path / "outside", "good", "secret")
+def test_swapping_the_skills_folder_never_leaks_files(tmp_path: Path, skills: Path) -> None:
+    make_skill_folder(tmp_path / "outside", "good", "secret")
     settings = Settings(str(tmp_path / "work"), str(tmp_path / "cache"))
     collection = Collection(FolderStore(settings.working_directory), settings)
     done = threading.Event()
@@ -243,18 +239,18 @@ def test_nothing_outside_is_read_while_the_skills_folder_is_swapped_for_a_link(
             skills.unlink()
             aside.rename(skills)
 
-    swapping = threading.Thread(target=swap)
-    swapping.start()
-    seen: set[bytes] = set()
+    thread = threading.Thread(target=swap)
+    thread.start()
+    contents: set[bytes] = set()
     try:
         for _ in range(300):
-            seen.update(skill.description.encode() for skill in collection.store.catalog())
+            contents.update(skill.description.encode() for skill in collection.store.catalog())
             with suppress(SkillhallError):
-                seen.add(collection.read_file("good", "notes.txt"))
+                contents.add(collection.read_file("good", "notes.txt"))
                 if (bundle := collection.store.files("good")) is not None:
-                    seen.update(file.read() for file in bundle.files.values())
+                    contents.update(file.read() for file in bundle.files.values())
     finally:
         done.set()
-        swapping.join()
+        thread.join()
     assert collection.find("good").folder_handle.path == str(skills / "good")
-    assert not any(b"secret" in one for one in seen)
+    assert not any(b"secret" in item for item in contents)

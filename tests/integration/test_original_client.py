@@ -1,4 +1,4 @@
-"""Clients of the original server work unchanged, against a real `skillhall serve` process."""
+"""Clients of the original server work unchanged with `skillhall serve`."""
 
 import base64
 import json
@@ -23,11 +23,11 @@ from tests.support.prompt_sources import BUILT_IN
 from tests.support.replicas import Replica
 from tests.support.skills import make_skill_md
 
-TOKEN = "a-bearer-token-of-the-tests-0001"  # noqa: S105 - of tests alone
+TOKEN = "a-bearer-token-of-the-tests-0001"  # noqa: S105 - only for tests
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-GIT_TOKEN = "a-git-token-of-the-tests-00000001"  # noqa: S105 - of tests alone
-SECRET = "s3cret-in-a-url"  # noqa: S105 - of tests alone
-ARGUED = """---
+GIT_TOKEN = "a-git-token-of-the-tests-00000001"  # noqa: S105 - only for tests
+SECRET = "s3cret-in-a-url"  # noqa: S105 - only for tests
+WITH_ARGUMENTS = """---
 name: troubleshoot
 description: Looks at a pod.
 arguments:
@@ -40,7 +40,7 @@ Look at {{pod}}, {{depth}} levels deep.
 """
 PROMPTS = {
     "review.md": make_skill_md("review", "Reviews.", "Review it."),
-    "troubleshoot.md": ARGUED.encode(),
+    "troubleshoot.md": WITH_ARGUMENTS.encode(),
     "pdf/SKILL.md": make_skill_md("pdf", "Reads PDFs.", "Run scripts/read.sh."),
     "pdf/scripts/read.sh": b"#!/bin/bash\necho hello\n",
     "pdf/data.bin": bytes(range(256)),
@@ -72,12 +72,12 @@ def server(site: GitServer, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8",
         "SKILLHALL_AUTH_TOKEN": TOKEN,
     }
-    one = Replica(tmp_path_factory.mktemp("server"), variables)
+    replica = Replica(tmp_path_factory.mktemp("server"), variables)
     try:
-        one.start()
-        yield one
+        replica.start()
+        yield replica
     finally:
-        one.stop(signal.SIGKILL)
+        replica.stop(signal.SIGKILL)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def client(server: Replica) -> OriginalClient:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of skills that a person works on."""
+    """Folder of skills that a user works on."""
     files = {
         "wip/SKILL.md": make_skill_md("wip", "In progress.", "Do {{thing}}."),
         "wip/run.sh": b"#!/bin/sh\n",
@@ -96,9 +96,9 @@ def folder(tmp_path: Path) -> Path:
         "empty.txt": b"",
     }
     for name, data in files.items():
-        place = tmp_path / "skills" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data)
+        path = tmp_path / "skills" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     (tmp_path / "skills/wip/run.sh").chmod(0o755)
     return tmp_path / "skills"
 
@@ -106,16 +106,16 @@ def folder(tmp_path: Path) -> Path:
 # Listing and rendering
 
 
-def test_there_are_no_tools_and_the_list_says_so(client: OriginalClient) -> None:
+def test_tools_list_is_empty(client: OriginalClient) -> None:
     assert client.tools() == []
 
 
-def test_a_tool_that_is_called_is_not_found_in_the_envelope(client: OriginalClient) -> None:
+def test_unknown_tool_is_not_found(client: OriginalClient) -> None:
     with pytest.raises(ApiError, match=r"^404 NOT_FOUND: "):
         client.call("POST", f"{API}/tools/version", body={})
 
 
-def test_prompts_are_listed_with_their_arguments_and_never_with_files(
+def test_prompts_are_listed_with_arguments_but_no_files(
     client: OriginalClient, site: GitServer
 ) -> None:
     prompts, source = client.prompts()
@@ -128,19 +128,19 @@ def test_prompts_are_listed_with_their_arguments_and_never_with_files(
     ]
 
 
-def test_a_prompt_is_rendered_with_an_empty_body(client: OriginalClient) -> None:
+def test_prompt_is_rendered_with_an_empty_body(client: OriginalClient) -> None:
     assert client.render("review")["messages"] == [
         {"role": "user", "content": {"type": "text", "text": "Review it."}}
     ]
 
 
 @pytest.mark.parametrize("body", [{"arguments": {}}, {"arguments": None}, {"more": 1}])
-def test_a_prompt_is_rendered_without_arguments(client: OriginalClient, body: object) -> None:
+def test_prompt_is_rendered_without_arguments(client: OriginalClient, body: object) -> None:
     assert client.render("review", body=body)["description"] == "Reviews."
 
 
-def test_the_files_of_a_skill_come_with_it_in_base64(client: OriginalClient) -> None:
-    files = {one["path"]: one["content"] for one in client.render("pdf")["files"]}
+def test_rendered_skill_has_its_files_in_base64(client: OriginalClient) -> None:
+    files = {item["path"]: item["content"] for item in client.render("pdf")["files"]}
     assert {path: base64.b64decode(text) for path, text in files.items()} == {
         "data.bin": PROMPTS["pdf/data.bin"],
         "scripts/read.sh": PROMPTS["pdf/scripts/read.sh"],
@@ -150,28 +150,28 @@ def test_the_files_of_a_skill_come_with_it_in_base64(client: OriginalClient) -> 
 @pytest.mark.parametrize(
     ("depth", "text"), [("3", "3"), (3, "3"), (1.5, "1.5"), (True, "true"), (0, "0")]
 )
-def test_arguments_may_be_texts_numbers_and_booleans(
+def test_arguments_may_be_strings_numbers_and_booleans(
     client: OriginalClient, depth: object, text: str
 ) -> None:
     data = client.render("troubleshoot", body={"arguments": {"pod": "web-1", "depth": depth}})
-    shown = data["messages"][0]["content"]["text"]
-    assert shown == f"Look at web-1, {text} levels deep."
+    rendered = data["messages"][0]["content"]["text"]
+    assert rendered == f"Look at web-1, {text} levels deep."
 
 
-def test_a_missing_argument_is_named(client: OriginalClient) -> None:
-    with pytest.raises(ApiError) as raised:
+def test_missing_argument_is_named(client: OriginalClient) -> None:
+    with pytest.raises(ApiError) as error_info:
         client.render("troubleshoot", body={"arguments": {"depth": 1}})
-    assert str(raised.value) == "400 VALIDATION_ERROR: Missing required arguments: pod"
+    assert str(error_info.value) == "400 VALIDATION_ERROR: Missing required arguments: pod"
 
 
 @pytest.mark.parametrize("name", ["nope", "a b", "ü", "a/b", "100%", "a:b+c@d=$&"])
-def test_an_unknown_prompt_is_named(client: OriginalClient, name: str) -> None:
-    with pytest.raises(ApiError) as raised:
+def test_unknown_prompt_is_named(client: OriginalClient, name: str) -> None:
+    with pytest.raises(ApiError) as error_info:
         client.render(name)
-    assert str(raised.value) == f"400 VALIDATION_ERROR: Prompt not found: {name}"
+    assert str(error_info.value) == f"400 VALIDATION_ERROR: Prompt not found: {name}"
 
 
-def test_a_large_list_comes_compressed_and_whole(client: OriginalClient, site: GitServer) -> None:
+def test_large_list_is_compressed_and_complete(client: OriginalClient, site: GitServer) -> None:
     prompts, _ = client.prompts(Override(repo=site.url("acme/large.git")))
     assert len(prompts) == len(BUILT_IN) + len(LARGE)
 
@@ -179,7 +179,7 @@ def test_a_large_list_comes_compressed_and_whole(client: OriginalClient, site: G
 # Other repositories
 
 
-def test_another_repository_is_read_at_its_path_and_branch(
+def test_override_selects_repository_path_and_branch(
     client: OriginalClient, site: GitServer
 ) -> None:
     url = site.url("acme/other.git")
@@ -190,7 +190,7 @@ def test_another_repository_is_read_at_its_path_and_branch(
 
 
 @pytest.mark.parametrize("query", ["path=&branch=", "path=%20", "branch="])
-def test_an_empty_path_or_branch_is_that_of_the_repository(
+def test_empty_path_or_branch_means_the_default(
     server: Replica, site: GitServer, query: str
 ) -> None:
     url = site.url("acme/prompts.git")
@@ -199,7 +199,7 @@ def test_an_empty_path_or_branch_is_that_of_the_repository(
     assert len(reply.json["data"]["prompts"]) == len(BUILT_IN) + 3
 
 
-def test_a_git_token_is_taken_from_the_header_of_the_original(
+def test_git_token_header_of_the_original_is_accepted(
     client: OriginalClient, site: GitServer, repo: GitRepo, server: Replica
 ) -> None:
     git_repo(repo.folder.parent / "private.git", {"mine.md": make_skill_md("mine")})
@@ -222,35 +222,35 @@ def test_a_git_token_is_taken_from_the_header_of_the_original(
         Override(repo="http://127.0.0.1:1/acme/x", branch="a b"),
     ],
 )
-def test_a_repository_that_cannot_be_asked_for_is_refused_without_its_secret(
+def test_invalid_repository_is_rejected_without_its_secret(
     client: OriginalClient, override: Override
 ) -> None:
-    with pytest.raises(ApiError) as raised:
+    with pytest.raises(ApiError) as error_info:
         client.prompts(override)
-    assert (raised.value.status, raised.value.code) == (400, "VALIDATION_ERROR")
-    assert SECRET not in str(raised.value)
+    assert (error_info.value.status, error_info.value.code) == (400, "VALIDATION_ERROR")
+    assert SECRET not in str(error_info.value)
 
 
-def test_a_refresh_counts_the_prompts(client: OriginalClient) -> None:
+def test_refresh_counts_the_prompts(client: OriginalClient) -> None:
     assert client.refresh() == len(BUILT_IN) + 3
 
 
 # Uploads
 
 
-def test_a_folder_is_uploaded_listed_and_rendered(client: OriginalClient, folder: Path) -> None:
+def test_uploaded_folder_is_listed_and_rendered(client: OriginalClient, folder: Path) -> None:
     source = "local:tester-listed"
     assert client.upload(source, folder) == "ingested"
     assert client.upload(source, folder) == "unchanged"
     override = Override(source=source)
-    prompts, shown = client.prompts(override)
-    assert ([*prompts], shown) == ([*BUILT_IN, "wip"], source)
+    prompts, shown_source = client.prompts(override)
+    assert ([*prompts], shown_source) == ([*BUILT_IN, "wip"], source)
     rendered = client.render("wip", override, {"arguments": {"thing": 7}})
     assert rendered["messages"][0]["content"]["text"] == "Do 7."
-    assert [one["path"] for one in rendered["files"]] == ["run.sh"]
+    assert [item["path"] for item in rendered["files"]] == ["run.sh"]
 
 
-def test_a_changed_folder_is_ingested_again(client: OriginalClient, folder: Path) -> None:
+def test_changed_folder_is_ingested_again(client: OriginalClient, folder: Path) -> None:
     client.upload("local:tester-changed", folder)
     (folder / "wip/SKILL.md").write_bytes(make_skill_md("wip", "Changed."))
     assert client.upload("local:tester-changed", folder) == "ingested"
@@ -259,48 +259,48 @@ def test_a_changed_folder_is_ingested_again(client: OriginalClient, folder: Path
 
 
 @pytest.mark.parametrize("mode", ["0644", "644", "0o755", "0755", "4755", "0100644", 420, 33188])
-def test_a_mode_is_octal_text_or_a_number(client: OriginalClient, mode: object) -> None:
+def test_mode_is_an_octal_string_or_a_number(client: OriginalClient, mode: object) -> None:
     files = [{"path": "a.md", "content": "", "mode": mode}]
     data = client.call("POST", INGEST, body={"source": "local:modes", "files": files})
     assert {"source": "local:modes", "fileCount": 1, "status": "ingested"}.items() <= data.items()
 
 
 @pytest.mark.parametrize("mode", ["rwxr-xr-x", "0888", "", "-1", "0x1ff", 1.5, True])
-def test_a_mode_that_is_none_is_refused(client: OriginalClient, mode: object) -> None:
+def test_invalid_mode_is_rejected(client: OriginalClient, mode: object) -> None:
     files = [{"path": "a.md", "content": "", "mode": mode}]
     with pytest.raises(ApiError, match=r"^400 VALIDATION_ERROR"):
         client.call("POST", INGEST, body={"source": "local:modes", "files": files})
 
 
 @pytest.mark.parametrize("path", ["../up/SKILL.md", "/etc/passwd", "a\0b"])
-def test_a_path_that_leads_out_is_refused_and_the_old_upload_stays(
+def test_unsafe_path_is_rejected_and_keeps_the_old_upload(
     client: OriginalClient, folder: Path, path: str
 ) -> None:
-    client.upload("local:tester-kept", folder)
+    client.upload("local:tester-unchanged", folder)
     files = [{"path": path, "content": "aGk=", "mode": "0644"}]
     with pytest.raises(ApiError, match=r"^400 VALIDATION_ERROR"):
-        client.call("POST", INGEST, body={"source": "local:tester-kept", "files": files})
-    assert "wip" in client.prompts(Override(source="local:tester-kept"))[0]
+        client.call("POST", INGEST, body={"source": "local:tester-unchanged", "files": files})
+    assert "wip" in client.prompts(Override(source="local:tester-unchanged"))[0]
 
 
-def test_a_body_over_the_limit_is_refused(client: OriginalClient) -> None:
+def test_body_over_the_limit_is_rejected(client: OriginalClient) -> None:
     content = base64.b64encode(b"x" * 600_000).decode()
     body = {"source": "local:huge", "files": [{"path": "a.md", "content": content}]}
     with pytest.raises(ApiError, match=r"^413 PAYLOAD_TOO_LARGE"):
         client.call("POST", INGEST, body=body)
 
 
-def test_a_source_that_was_never_uploaded_says_how_to_upload_it(client: OriginalClient) -> None:
+def test_unknown_source_error_explains_how_to_upload(client: OriginalClient) -> None:
     override = Override(source="local:never")
-    for ask in (lambda: client.prompts(override), lambda: client.render("wip", override)):
-        with pytest.raises(ApiError) as raised:
-            ask()
-        assert is_upload_needed(raised.value), raised.value
-        assert raised.value.code == "VALIDATION_ERROR"
-        assert "Prompt not found" not in raised.value.message
+    for call in (lambda: client.prompts(override), lambda: client.render("wip", override)):
+        with pytest.raises(ApiError) as error_info:
+            call()
+        assert is_upload_needed(error_info.value), error_info.value
+        assert error_info.value.code == "VALIDATION_ERROR"
+        assert "Prompt not found" not in error_info.value.message
 
 
-def test_a_source_that_the_server_forgot_is_uploaded_again(
+def test_forgotten_source_is_uploaded_again(
     client: OriginalClient, folder: Path, tmp_path: Path
 ) -> None:
     client.ensure_uploaded("local:tester-lost", folder)
@@ -312,27 +312,27 @@ def test_a_source_that_the_server_forgot_is_uploaded_again(
 @pytest.mark.parametrize(
     "source", [f"https://me:{SECRET}@git.example.org/x", f"https://h.example/x?token={SECRET}"]
 )
-def test_credentials_in_the_name_of_a_source_appear_nowhere(
+def test_credentials_in_a_source_name_are_never_shown(
     client: OriginalClient, folder: Path, server: Replica, source: str
 ) -> None:
-    with pytest.raises(ApiError) as raised:
+    with pytest.raises(ApiError) as error_info:
         client.prompts(Override(source=source))
-    assert SECRET not in raised.value.message
+    assert SECRET not in error_info.value.message
     client.upload(source, folder)
-    prompts, shown = client.prompts(Override(source=source))
+    prompts, shown_source = client.prompts(Override(source=source))
     assert "wip" in prompts
-    assert "***" in shown
-    assert client.prompts(Override(source=shown)) == (prompts, shown)
+    assert "***" in shown_source
+    assert client.prompts(Override(source=shown_source)) == (prompts, shown_source)
     metrics = server.request("GET", "/metrics", headers=BEARER).body.decode()
     assert SECRET not in server.log + str(server.get_readiness()) + metrics
-    kept = [path for path in server.folder.rglob("*") if path.is_file()]
-    assert not any(SECRET.encode() in path.read_bytes() for path in kept)
+    paths = [path for path in server.folder.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in paths)
 
 
 # Generating
 
 
-def test_generate_writes_every_prompt_and_goes_on_after_one_that_needs_arguments(
+def test_generate_continues_after_a_prompt_that_needs_arguments(
     client: OriginalClient, tmp_path: Path
 ) -> None:
     assert client.generate(tmp_path) == ["troubleshoot"]
@@ -343,21 +343,19 @@ def test_generate_writes_every_prompt_and_goes_on_after_one_that_needs_arguments
         assert "{{" not in text
 
 
-# Access, methods and the rest
+# Access, methods and routes
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 500])
 @pytest.mark.parametrize("path", [f"{API}/prompts", f"{API}/tools"])
-def test_without_the_right_token_nothing_is_answered(
-    server: Replica, token: str, path: str
-) -> None:
-    with pytest.raises(ApiError) as raised:
+def test_request_with_a_wrong_token_is_unauthorized(server: Replica, token: str, path: str) -> None:
+    with pytest.raises(ApiError) as error_info:
         OriginalClient(server.port, token).call("GET", path)
-    assert raised.value.status == 401
+    assert error_info.value.status == 401
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_scheme_of_the_token_may_be_written_in_any_case(server: Replica, scheme: str) -> None:
+def test_authorization_scheme_is_case_insensitive(server: Replica, scheme: str) -> None:
     headers = {"Authorization": f"{scheme} {TOKEN}"}
     assert server.request("GET", f"{API}/prompts", headers=headers).status == 200
 
@@ -372,7 +370,7 @@ def test_the_scheme_of_the_token_may_be_written_in_any_case(server: Replica, sch
         ("POST", f"{API}/tools", "GET"),
     ],
 )
-def test_a_wrong_method_is_answered_with_the_right_ones(
+def test_wrong_method_lists_the_allowed_ones(
     server: Replica, method: str, path: str, allowed: str
 ) -> None:
     reply = server.request(method, path, headers=BEARER)
@@ -383,16 +381,14 @@ def test_a_wrong_method_is_answered_with_the_right_ones(
 @pytest.mark.parametrize(
     "path", ["/namespaces", "/resources", "/users", "/knowledge/ask", "/tools/"]
 )
-def test_what_this_server_does_not_have_is_not_found_in_the_envelope(
-    server: Replica, path: str
-) -> None:
+def test_unknown_route_is_not_found(server: Replica, path: str) -> None:
     reply = server.request("GET", f"{API}{path}", headers=BEARER)
     assert (reply.status, reply.code) == (404, "NOT_FOUND")
     check_meta(reply.json["meta"])
 
 
 @pytest.mark.parametrize("path", [f"{API}/openapi", f"{API}/openapi.json"])
-def test_the_openapi_document_needs_no_token_and_no_redirect(server: Replica, path: str) -> None:
+def test_openapi_document_needs_no_token_and_no_redirect(server: Replica, path: str) -> None:
     reply = server.request("GET", path)
     assert reply.status == 200
     document = json.loads(reply.body)

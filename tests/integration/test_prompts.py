@@ -1,4 +1,4 @@
-"""The counter over real repositories on a real server: what is handed out, come what may."""
+"""Prompt service over real repositories on a git server."""
 
 import gc
 import json
@@ -44,13 +44,13 @@ from tests.support.skills import make_skill_md
 
 DEADLINE = 120  # seconds
 TTL = 3600
-TOKEN = "s3cr3t-t0ken-0123456789"  # noqa: S105 - no secret of anyone
+TOKEN = "s3cr3t-t0ken-0123456789"  # noqa: S105 - only for tests
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 
-def numbered(number: int) -> dict[str, bytes]:
-    """The files of one commit: its number is in every one of them."""
+def make_files(number: int) -> dict[str, bytes]:
+    """Return the files of one commit, each with its number."""
     text = f"commit {number}"
     return {
         "hello.md": make_skill_md("hello", text, text),
@@ -60,18 +60,18 @@ def numbered(number: int) -> dict[str, bytes]:
     }
 
 
-def number_in(snapshot: PromptSnapshot) -> str:
-    """The one number that everything in a snapshot says."""
-    said: set[str] = {prompt["description"] for prompt in list_prompts(snapshot).values()}
-    said |= {get_prompt_text(snapshot, "hello"), get_prompt_text(snapshot, "pdf")}
-    said.add(snapshot.prompt("pdf").files[0].data.decode())
-    assert len(said) == 1, said
-    return said.pop().removeprefix("commit ")
+def read_number(snapshot: PromptSnapshot) -> str:
+    """Return the number that everything in a snapshot contains."""
+    texts: set[str] = {prompt["description"] for prompt in list_prompts(snapshot).values()}
+    texts |= {get_prompt_text(snapshot, "hello"), get_prompt_text(snapshot, "pdf")}
+    texts.add(snapshot.prompt("pdf").files[0].data.decode())
+    assert len(texts) == 1, texts
+    return texts.pop().removeprefix("commit ")
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> GitRepo:
-    return git_repo(tmp_path / "served/acme/prompts.git", numbered(1))
+    return git_repo(tmp_path / "served/acme/prompts.git", make_files(1))
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ def time() -> ManualClock:
     return ManualClock()
 
 
-class Shop:
-    """Makes counters over one site, and closes them."""
+class ServiceSetup:
+    """Opens prompt services over one git server, and closes them."""
 
     def __init__(self, folder: Path, site: GitServer, time: ManualClock) -> None:
         self.folder = folder
@@ -95,71 +95,72 @@ class Shop:
         self.opened: list[PromptService] = []
         self.url = site.url("acme/prompts.git")
 
-    def supply(self, repo: str | None = None, **texts: str) -> PromptSources:
+    def sources(self, repo: str | None = None, **settings_fields: str) -> PromptSources:
+        prompt_settings = {"cache_ttl": str(TTL), **settings_fields}
         settings = Settings(
             str(self.folder),
             str(self.folder / "cache"),
             data_directory=str(self.folder / "data"),
             allowed_networks=("127.0.0.0/8",),
-            prompts=PromptSettings(
-                self.url if repo is None else repo, **{"cache_ttl": str(TTL), **texts}
-            ),
+            prompts=PromptSettings(self.url if repo is None else repo, **prompt_settings),
         )
         return replace(read_prompt_sources(settings), clock=self.time.clock)
 
-    def open(self, supply: PromptSources | None = None, *, watch: bool = False) -> PromptService:
-        counter = PromptService(supply or self.supply(), poll=watch)
-        self.opened.append(counter)
-        return counter
+    def open(self, sources: PromptSources | None = None, *, poll: bool = False) -> PromptService:
+        service = PromptService(sources or self.sources(), poll=poll)
+        self.opened.append(service)
+        return service
 
-    def copies(self) -> list[Path]:
+    def list_checkouts(self) -> list[Path]:
         return sorted((self.folder / "cache/prompts").glob("*/*"))
 
 
 @pytest.fixture
-def shop(tmp_path: Path, site: GitServer, time: ManualClock) -> Iterator[Shop]:
-    made = Shop(tmp_path, site, time)
-    yield made
-    for counter in made.opened:
-        counter.close()
+def setup(tmp_path: Path, site: GitServer, time: ManualClock) -> Iterator[ServiceSetup]:
+    setup = ServiceSetup(tmp_path, site, time)
+    yield setup
+    for service in setup.opened:
+        service.close()
 
 
 def codes(snapshot: PromptSnapshot) -> list[tuple[Code, str]]:
-    found = [one.finding for one in snapshot.findings if one.effect is not Effect.ACCEPT]
-    return [(one.code, one.path) for one in found]
+    findings = [
+        judged.finding for judged in snapshot.findings if judged.effect is not Effect.ACCEPT
+    ]
+    return [(item.code, item.path) for item in findings]
 
 
-# What is handed out
+# Prompts
 
 
-def test_the_prompts_of_a_repository_follow_the_built_in_ones(shop: Shop, repo: GitRepo) -> None:
-    snapshot = shop.open().snapshot()
+def test_repository_prompts_follow_the_built_in_ones(setup: ServiceSetup, repo: GitRepo) -> None:
+    snapshot = setup.open().snapshot()
     assert list(snapshot.names) == [*BUILT_IN, "hello", "pdf"]
-    assert snapshot.source == shop.url
+    assert snapshot.source == setup.url
     assert snapshot.commit == repo.git("rev-parse", "main")
     assert snapshot.stale is None
-    assert number_in(snapshot) == "1"
+    assert read_number(snapshot) == "1"
     assert codes(snapshot) == [(Code.NO_SKILL_MD, "docs")]
 
 
-def test_without_a_repository_the_built_in_prompts_are_handed_out(shop: Shop) -> None:
-    counter = shop.open(shop.supply(""))
-    assert list(counter.snapshot().names) == BUILT_IN
-    assert counter.refresh().source == "built-in"
-    assert [one.source for one in counter.status()] == ["built-in"]
-    assert shop.site.requests == []
+def test_built_in_prompts_are_served_without_a_repository(setup: ServiceSetup) -> None:
+    service = setup.open(setup.sources(""))
+    assert list(service.snapshot().names) == BUILT_IN
+    assert service.refresh().source == "built-in"
+    assert [item.source for item in service.status()] == ["built-in"]
+    assert setup.site.requests == []
 
 
-def test_a_path_in_the_repository_is_the_root(shop: Shop, repo: GitRepo) -> None:
-    repo.commit({f"a/b/{path}": data for path, data in numbered(7).items()})
-    counter = shop.open(shop.supply(path="a/b"))
-    assert number_in(counter.snapshot()) == "7"
-    assert number_in(shop.open().snapshot(SourceSelector(path="a/b"))) == "7"
+def test_path_in_the_repository_is_the_root(setup: ServiceSetup, repo: GitRepo) -> None:
+    repo.commit({f"a/b/{path}": data for path, data in make_files(7).items()})
+    service = setup.open(setup.sources(path="a/b"))
+    assert read_number(service.snapshot()) == "7"
+    assert read_number(setup.open().snapshot(SourceSelector(path="a/b"))) == "7"
     with pytest.raises(PromptsSourceError, match="nothing at"):
-        counter.snapshot(SourceSelector(path="a/c"))
+        service.snapshot(SourceSelector(path="a/c"))
 
 
-def test_links_and_hidden_files_stay_in_the_repository(shop: Shop, repo: GitRepo) -> None:
+def test_links_and_hidden_files_are_skipped(setup: ServiceSetup, repo: GitRepo) -> None:
     files = {
         "pdf/SKILL.md": make_skill_md("pdf"),
         "pdf/passwd": b"/etc/passwd",
@@ -169,7 +170,7 @@ def test_links_and_hidden_files_stay_in_the_repository(shop: Shop, repo: GitRepo
         ".github/x.md": make_skill_md("x"),
     }
     repo.commit(files, {"pdf/passwd": LINK, "link.md": LINK, "folder": LINK})
-    snapshot = shop.open().snapshot()
+    snapshot = setup.open().snapshot()
     assert list(list_prompts(snapshot)) == ["pdf"]
     assert "files" not in get_prompt(snapshot, "pdf")
     assert snapshot.summary("pdf").has_files
@@ -180,9 +181,7 @@ def test_links_and_hidden_files_stay_in_the_repository(shop: Shop, repo: GitRepo
     ]
 
 
-def test_what_no_system_could_hold_or_is_far_too_large_is_left_out(
-    shop: Shop, repo: GitRepo
-) -> None:
+def test_unsafe_names_and_huge_files_are_skipped(setup: ServiceSetup, repo: GitRepo) -> None:
     files = {
         "pdf/SKILL.md": make_skill_md("pdf"),
         "pdf/huge": bytes(10 * 1024 * 1024 + 1),
@@ -190,7 +189,7 @@ def test_what_no_system_could_hold_or_is_far_too_large_is_left_out(
         f"{'x' * 256}.md": make_skill_md("long"),
     }
     repo.commit(files)
-    snapshot = shop.open().snapshot()
+    snapshot = setup.open().snapshot()
     assert list(list_prompts(snapshot)) == ["pdf"]
     assert snapshot.summary("pdf").has_files
     assert sorted(codes(snapshot)) == [
@@ -200,373 +199,373 @@ def test_what_no_system_could_hold_or_is_far_too_large_is_left_out(
     ]
 
 
-def test_without_a_main_branch_the_default_one_is_used_and_said(shop: Shop, repo: GitRepo) -> None:
-    repo.commit(numbered(5), ref="refs/heads/trunk")
+def test_missing_main_branch_falls_back_to_head_with_a_finding(
+    setup: ServiceSetup, repo: GitRepo
+) -> None:
+    repo.commit(make_files(5), ref="refs/heads/trunk")
     (repo.folder / "HEAD").write_text("ref: refs/heads/trunk\n", encoding="ascii")
     (repo.folder / "refs/heads/main").unlink()
-    counter = shop.open()
-    assert number_in(counter.snapshot()) == "5"
-    assert (Code.BRANCH_MISSING, "") in codes(counter.snapshot())
-    repo.commit(numbered(6), ref="refs/heads/trunk")
-    assert number_in(counter.refresh()) == "6"
+    service = setup.open()
+    assert read_number(service.snapshot()) == "5"
+    assert (Code.BRANCH_MISSING, "") in codes(service.snapshot())
+    repo.commit(make_files(6), ref="refs/heads/trunk")
+    assert read_number(service.refresh()) == "6"
     with pytest.raises(PromptsSourceError):
-        counter.snapshot(SourceSelector(branch="main"))
+        service.snapshot(SourceSelector(branch="main"))
 
 
-def test_a_folder_of_the_operator_is_read_as_it_was_at_one_moment(shop: Shop) -> None:
-    folder = shop.folder / "mine"
+def test_configured_folder_is_read_as_a_snapshot(setup: ServiceSetup) -> None:
+    folder = setup.folder / "mine"
     folder.mkdir()
     (folder / "hello.md").write_bytes(make_skill_md("hello", "1", "1"))
     (folder / "bad.md").write_bytes(b"x")
     (folder / "link.md").symlink_to("/etc/passwd")
-    counter = shop.open(shop.supply("./mine"))
-    first = counter.snapshot()
+    service = setup.open(setup.sources("./mine"))
+    first = service.snapshot()
     (folder / "hello.md").write_bytes(make_skill_md("hello", "2", "2"))
     assert (first.source, get_prompt_text(first, "hello")) == ("mine", "1")
     assert sorted(codes(first)) == [(Code.LINK_SKIPPED, "link.md"), (Code.NO_FRONTMATTER, "bad.md")]
-    assert get_prompt_text(counter.refresh(), "hello") == "2"
-    assert counter.refresh().contents is counter.snapshot().contents
+    assert get_prompt_text(service.refresh(), "hello") == "2"
+    assert service.refresh().contents is service.snapshot().contents
     shutil.rmtree(folder)
-    stale = counter.refresh().stale
+    stale = service.refresh().stale
     assert stale is not None
-    assert str(shop.folder) not in stale.reason
+    assert str(setup.folder) not in stale.reason
 
 
-# When it is looked at
+# Refreshes
 
 
-def test_nothing_is_asked_before_its_time_is_over_and_nothing_fetched_without_news(
-    shop: Shop, time: ManualClock
-) -> None:
-    counter = shop.open()
-    first = counter.snapshot()
-    shop.site.requests.clear()
-    assert counter.snapshot() is first
-    assert shop.site.requests == []
+def test_unchanged_repository_is_not_fetched_again(setup: ServiceSetup, time: ManualClock) -> None:
+    service = setup.open()
+    first = service.snapshot()
+    setup.site.requests.clear()
+    assert service.snapshot() is first
+    assert setup.site.requests == []
     time.seconds += TTL
-    assert counter.snapshot().contents is first.contents
-    assert 1 <= len(shop.site.requests) <= 2  # a greeting and the refs
+    assert service.snapshot().contents is first.contents
+    assert 1 <= len(setup.site.requests) <= 2  # protocol negotiation and the refs
 
 
-def test_news_come_when_the_time_is_over_or_with_a_refresh(
-    shop: Shop, repo: GitRepo, time: ManualClock
+def test_new_commit_is_served_after_ttl_or_refresh(
+    setup: ServiceSetup, repo: GitRepo, time: ManualClock
 ) -> None:
-    counter = shop.open()
-    old = counter.snapshot()
-    repo.commit(numbered(2))
-    assert number_in(counter.snapshot()) == "1"
+    service = setup.open()
+    old = service.snapshot()
+    repo.commit(make_files(2))
+    assert read_number(service.snapshot()) == "1"
     time.seconds += TTL
-    new = counter.snapshot()
-    assert (number_in(old), number_in(new)) == ("1", "2")
+    new = service.snapshot()
+    assert (read_number(old), read_number(new)) == ("1", "2")
     assert old.digest != new.digest
-    repo.commit(numbered(3))
-    assert number_in(counter.refresh()) == "3"
+    repo.commit(make_files(3))
+    assert read_number(service.refresh()) == "3"
 
 
-def test_a_rewritten_history_is_followed(shop: Shop, repo: GitRepo) -> None:
-    counter = shop.open()
+def test_rewritten_history_is_served(setup: ServiceSetup, repo: GitRepo) -> None:
+    service = setup.open()
     first = repo.git("rev-parse", "main")
-    repo.commit(numbered(2), parent=first)
-    assert number_in(counter.refresh()) == "2"
-    repo.commit(numbered(3))  # without a parent: what a force push leaves
-    assert number_in(counter.refresh()) == "3"
+    repo.commit(make_files(2), parent=first)
+    assert read_number(service.refresh()) == "2"
+    repo.commit(make_files(3))  # without a parent, like a force push
+    assert read_number(service.refresh()) == "3"
 
 
-def test_a_deleted_branch_keeps_the_last_copy_marked(shop: Shop, repo: GitRepo) -> None:
-    counter = shop.open()
-    counter.snapshot()
+def test_deleted_branch_serves_the_stale_snapshot(setup: ServiceSetup, repo: GitRepo) -> None:
+    service = setup.open()
+    service.snapshot()
     (repo.folder / "refs/heads/main").unlink()
-    stale = counter.refresh().stale
+    stale = service.refresh().stale
     assert stale is not None
     assert stale.since == "2023-11-14T22:30:00Z"
-    assert number_in(counter.snapshot()) == "1"
+    assert read_number(service.snapshot()) == "1"
 
 
-def test_a_site_that_is_down_is_marked_and_not_asked_again_at_once(
-    shop: Shop, repo: GitRepo, time: ManualClock
+def test_outage_serves_stale_snapshot_and_delays_retries(
+    setup: ServiceSetup, repo: GitRepo, time: ManualClock
 ) -> None:
-    counter = shop.open()
-    counter.snapshot()
-    repo.commit(numbered(2))
-    shop.site.status = 503
+    service = setup.open()
+    service.snapshot()
+    repo.commit(make_files(2))
+    setup.site.status = 503
     time.seconds += TTL
-    older = counter.snapshot()
-    assert older.stale is not None
-    assert "127.0.0.1" in older.stale.reason
-    asked = len(shop.site.requests)
-    assert counter.snapshot().stale == older.stale
-    assert len(shop.site.requests) == asked
-    shop.site.status = 0
+    stale = service.snapshot()
+    assert stale.stale is not None
+    assert "127.0.0.1" in stale.stale.reason
+    count = len(setup.site.requests)
+    assert service.snapshot().stale == stale.stale
+    assert len(setup.site.requests) == count
+    setup.site.status = 0
     time.seconds += RETRY_INTERVAL
-    assert counter.snapshot().stale is None
-    assert number_in(counter.snapshot()) == "2"
+    assert service.snapshot().stale is None
+    assert read_number(service.snapshot()) == "2"
 
 
-def test_a_repository_that_cannot_be_read_at_start_leaves_the_built_in_prompts(
-    shop: Shop, time: ManualClock
+def test_repository_unreadable_at_startup_leaves_built_in_prompts(
+    setup: ServiceSetup, time: ManualClock
 ) -> None:
-    shop.site.status = 500
-    counter = shop.open()
-    first = counter.snapshot()
+    setup.site.status = 500
+    service = setup.open()
+    first = service.snapshot()
     assert list(first.names) == BUILT_IN
     assert first.source == "built-in"
     assert first.stale is not None
-    assert shop.url in first.stale.reason
-    (status,) = counter.status()
-    assert (status.source, status.stale) == (shop.url, first.stale)
-    shop.site.status = 0
-    assert list(counter.snapshot().names) == BUILT_IN
+    assert setup.url in first.stale.reason
+    (status,) = service.status()
+    assert (status.source, status.stale) == (setup.url, first.stale)
+    setup.site.status = 0
+    assert list(service.snapshot().names) == BUILT_IN
     time.seconds += RETRY_INTERVAL
-    assert number_in(counter.snapshot()) == "1"
+    assert read_number(service.snapshot()) == "1"
 
 
-def test_after_a_restart_the_last_copy_serves_while_the_site_is_down(shop: Shop) -> None:
-    shop.open().snapshot()
-    shop.site.status = 503
-    snapshot = shop.open().snapshot()
-    assert number_in(snapshot) == "1"
+def test_restart_during_an_outage_serves_the_stale_clone(setup: ServiceSetup) -> None:
+    setup.open().snapshot()
+    setup.site.status = 503
+    snapshot = setup.open().snapshot()
+    assert read_number(snapshot) == "1"
     assert snapshot.stale is not None
     assert snapshot.stale.since
 
 
-def test_a_repository_that_grows_too_large_keeps_the_last_copy(shop: Shop, repo: GitRepo) -> None:
-    supply = shop.supply()
+def test_too_large_repository_serves_the_stale_snapshot(setup: ServiceSetup, repo: GitRepo) -> None:
+    sources = setup.sources()
     limits = GitLimits(max_bytes=200_000)
-    counter = shop.open(replace(supply, git_access=replace(supply.git_access, limits=limits)))
-    counter.snapshot()
+    service = setup.open(replace(sources, git_access=replace(sources.git_access, limits=limits)))
+    service.snapshot()
     noise = random.Random(1).randbytes(1_000_000)  # noqa: S311 - bytes that do not shrink
-    repo.commit({**numbered(2), "pdf/noise": noise})
-    snapshot = counter.refresh()
+    repo.commit({**make_files(2), "pdf/noise": noise})
+    snapshot = service.refresh()
     assert snapshot.stale is not None
     assert "larger than 200000" in snapshot.stale.reason
-    assert number_in(snapshot) == "1"
+    assert read_number(snapshot) == "1"
 
 
-def test_a_slow_site_keeps_nobody_waiting_who_can_have_the_last_copy(
-    shop: Shop, repo: GitRepo, time: ManualClock
+def test_slow_refresh_does_not_block_other_requests(
+    setup: ServiceSetup, repo: GitRepo, time: ManualClock
 ) -> None:
-    counter = shop.open()
-    counter.snapshot()
-    repo.commit(numbered(2))
-    shop.site.release_event = threading.Event()
+    service = setup.open()
+    service.snapshot()
+    repo.commit(make_files(2))
+    setup.site.release_event = threading.Event()
     time.seconds += TTL
     with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(counter.snapshot)
-        assert shop.site.is_waiting.wait(DEADLINE)
-        assert [number_in(counter.snapshot()) for _ in range(3)] == ["1"] * 3
-        shop.site.release_event.set()
-        assert number_in(looking.result(DEADLINE)) == "2"
+        future = pool.submit(service.snapshot)
+        assert setup.site.is_waiting.wait(DEADLINE)
+        assert [read_number(service.snapshot()) for _ in range(3)] == ["1"] * 3
+        setup.site.release_event.set()
+        assert read_number(future.result(DEADLINE)) == "2"
 
 
-# Pushes and the watch
+# Pushes and polling
 
 
-def test_a_push_makes_the_next_call_look(shop: Shop, repo: GitRepo) -> None:
-    counter = shop.open()
-    counter.snapshot()
-    repo.commit(numbered(2))
-    assert not counter.handle_push([shop.site.url("acme/other.git")], "main")
-    assert number_in(counter.snapshot()) == "1"
-    assert counter.handle_push(["git@127.0.0.1:acme/prompts.git"], "refs/heads/main")
-    assert number_in(counter.snapshot()) == "2"
+def test_push_makes_the_next_request_refresh(setup: ServiceSetup, repo: GitRepo) -> None:
+    service = setup.open()
+    service.snapshot()
+    repo.commit(make_files(2))
+    assert not service.handle_push([setup.site.url("acme/other.git")], "main")
+    assert read_number(service.snapshot()) == "1"
+    assert service.handle_push(["git@127.0.0.1:acme/prompts.git"], "refs/heads/main")
+    assert read_number(service.snapshot()) == "2"
 
 
-def until(counter: PromptService, commit: str) -> bool:
-    """Whether the commit is handed out within the deadline; the watch needs a moment."""
+def wait_for_commit(service: PromptService, commit: str) -> bool:
+    """Whether the commit is served within the deadline."""
     moment = threading.Event()
-    return any(counter.status()[0].commit == commit or moment.wait(0.02) for _ in range(6000))
+    return any(service.status()[0].commit == commit or moment.wait(0.02) for _ in range(6000))
 
 
-def test_the_watch_reads_at_the_start_and_after_a_push(shop: Shop, repo: GitRepo) -> None:
-    counter = shop.open(watch=True)
-    assert until(counter, repo.git("rev-parse", "main"))
-    second = repo.commit(numbered(2))
-    counter.handle_push([shop.url], "main")
-    assert until(counter, second)
-    counter.close()
-    assert not [one for one in threading.enumerate() if one.name == "skillhall-prompts"]
+def test_polling_refreshes_at_startup_and_after_a_push(setup: ServiceSetup, repo: GitRepo) -> None:
+    service = setup.open(poll=True)
+    assert wait_for_commit(service, repo.git("rev-parse", "main"))
+    second = repo.commit(make_files(2))
+    service.handle_push([setup.url], "main")
+    assert wait_for_commit(service, second)
+    service.close()
+    assert not [item for item in threading.enumerate() if item.name == "skillhall-prompts"]
 
 
-def test_wiring_opens_a_counter_from_settings(shop: Shop) -> None:
+def test_wiring_opens_a_service_from_settings(setup: ServiceSetup) -> None:
     settings = Settings(
-        str(shop.folder),
-        str(shop.folder / "cache"),
-        data_directory=str(shop.folder / "data"),
+        str(setup.folder),
+        str(setup.folder / "cache"),
+        data_directory=str(setup.folder / "data"),
         allowed_networks=("127.0.0.0/8",),
-        prompts=PromptSettings(shop.url),
+        prompts=PromptSettings(setup.url),
     )
     opened = open_prompt_service(settings, poll=False)
-    shop.opened.append(opened)
-    counter: PromptServiceProtocol = opened
-    assert number_in(counter.snapshot(SourceSelector())) == "1"
+    setup.opened.append(opened)
+    service: PromptServiceProtocol = opened
+    assert read_number(service.snapshot(SourceSelector())) == "1"
 
 
 # Overrides and tokens
 
 
-def test_another_repository_can_be_asked_for(shop: Shop) -> None:
-    git_repo(shop.site.root / "acme/other.git", numbered(9))
-    counter = shop.open()
-    other = shop.site.url("acme/other.git")
-    assert number_in(counter.snapshot(SourceSelector(repo=other))) == "9"
-    assert counter.snapshot(SourceSelector(repo=other)).source == other
-    assert number_in(counter.snapshot()) == "1"
-    assert [one.source for one in counter.status()] == [shop.url, other]
+def test_request_can_name_another_repository(setup: ServiceSetup) -> None:
+    git_repo(setup.site.root / "acme/other.git", make_files(9))
+    service = setup.open()
+    other = setup.site.url("acme/other.git")
+    assert read_number(service.snapshot(SourceSelector(repo=other))) == "9"
+    assert service.snapshot(SourceSelector(repo=other)).source == other
+    assert read_number(service.snapshot()) == "1"
+    assert [item.source for item in service.status()] == [setup.url, other]
 
 
 @pytest.mark.parametrize("text", ["./mine", "/etc", "git@127.0.0.1:a/b.git", "file:///etc", "-x"])
-def test_a_call_cannot_name_this_machine(shop: Shop, text: str) -> None:
+def test_request_cannot_name_local_sources(setup: ServiceSetup, text: str) -> None:
     with pytest.raises(SourceRejected):
-        shop.open().snapshot(SourceSelector(repo=text))
-    assert shop.site.requests == []
+        setup.open().snapshot(SourceSelector(repo=text))
+    assert setup.site.requests == []
 
 
-def test_a_call_cannot_reach_networks_that_are_not_allowed(shop: Shop) -> None:
+def test_request_cannot_reach_disallowed_networks(setup: ServiceSetup) -> None:
     with pytest.raises(SourceRejected):
-        shop.open().snapshot(SourceSelector(repo="https://10.0.0.1/acme/prompts.git"))
+        setup.open().snapshot(SourceSelector(repo="https://10.0.0.1/acme/prompts.git"))
 
 
-def test_another_repository_that_cannot_be_read_is_an_error_and_not_remembered(shop: Shop) -> None:
-    counter = shop.open()
-    asked = SourceSelector(repo=shop.site.url("acme/later.git"))
-    with pytest.raises(PromptsSourceError) as raised:
-        counter.snapshot(asked)
-    assert str(shop.folder) not in str(raised.value)
-    git_repo(shop.site.root / "acme/later.git", numbered(4))
-    assert number_in(counter.snapshot(asked)) == "4"
+def test_unreadable_override_is_an_error_and_not_cached(setup: ServiceSetup) -> None:
+    service = setup.open()
+    selector = SourceSelector(repo=setup.site.url("acme/later.git"))
+    with pytest.raises(PromptsSourceError) as error_info:
+        service.snapshot(selector)
+    assert str(setup.folder) not in str(error_info.value)
+    git_repo(setup.site.root / "acme/later.git", make_files(4))
+    assert read_number(service.snapshot(selector)) == "4"
 
 
-def test_a_token_is_for_its_call_alone(shop: Shop) -> None:
-    shop.site.token = TOKEN
-    counter = shop.open()
-    asked = SourceSelector(repo=shop.url, token=Secret(TOKEN))
-    assert number_in(counter.snapshot(asked)) == "1"
-    for other in (SourceSelector(repo=shop.url), asked._replace(token=Secret("wrong"))):
-        with pytest.raises(PromptsSourceError) as raised:
-            counter.snapshot(other)
-        assert TOKEN not in f"{raised.value!r} {raised.value.hint}"
-    assert list(counter.snapshot().names) == BUILT_IN
-    assert number_in(counter.snapshot(SourceSelector(token=Secret(TOKEN)))) == "1"
+def test_token_is_used_only_for_its_request(setup: ServiceSetup) -> None:
+    setup.site.token = TOKEN
+    service = setup.open()
+    selector = SourceSelector(repo=setup.url, token=Secret(TOKEN))
+    assert read_number(service.snapshot(selector)) == "1"
+    for other in (SourceSelector(repo=setup.url), selector._replace(token=Secret("wrong"))):
+        with pytest.raises(PromptsSourceError) as error_info:
+            service.snapshot(other)
+        assert TOKEN not in f"{error_info.value!r} {error_info.value.hint}"
+    assert list(service.snapshot().names) == BUILT_IN
+    assert read_number(service.snapshot(SourceSelector(token=Secret(TOKEN)))) == "1"
 
 
-def test_no_file_holds_a_token(shop: Shop) -> None:
-    shop.site.token = TOKEN
-    counter = shop.open()
-    counter.snapshot(SourceSelector(repo=shop.url, token=Secret(TOKEN)))
-    held = [p for p in shop.folder.rglob("*") if p.is_file() and TOKEN.encode() in p.read_bytes()]
-    assert held == []
-    assert TOKEN not in repr(counter.status())
+def test_token_is_never_written_to_disk(setup: ServiceSetup) -> None:
+    setup.site.token = TOKEN
+    service = setup.open()
+    service.snapshot(SourceSelector(repo=setup.url, token=Secret(TOKEN)))
+    leaks = [p for p in setup.folder.rglob("*") if p.is_file() and TOKEN.encode() in p.read_bytes()]
+    assert leaks == []
+    assert TOKEN not in repr(service.status())
 
 
-def test_only_so_many_other_repositories_are_kept(shop: Shop) -> None:
+def test_number_of_cached_overrides_is_limited(setup: ServiceSetup) -> None:
     for number in range(4):
-        git_repo(shop.site.root / f"acme/r{number}.git", numbered(number))
-    counter = shop.open(replace(shop.supply(), max_overrides=2))
-    counter.snapshot()
+        git_repo(setup.site.root / f"acme/r{number}.git", make_files(number))
+    service = setup.open(replace(setup.sources(), max_overrides=2))
+    service.snapshot()
     for number in range(4):
-        asked = SourceSelector(repo=shop.site.url(f"acme/r{number}.git"))
-        assert number_in(counter.snapshot(asked)) == str(number)
+        selector = SourceSelector(repo=setup.site.url(f"acme/r{number}.git"))
+        assert read_number(service.snapshot(selector)) == str(number)
     gc.collect()
-    assert [one.source.rpartition("/")[2] for one in counter.status()] == [
+    assert [item.source.rpartition("/")[2] for item in service.status()] == [
         "prompts.git",
         "r2.git",
         "r3.git",
     ]
-    assert len(shop.copies()) == 3
-    assert len(list((shop.folder / "cache/git").iterdir())) == 3
+    assert len(setup.list_checkouts()) == 3
+    assert len(list((setup.folder / "cache/git").iterdir())) == 3
 
 
 # Uploads
 
 
-def test_an_upload_is_handed_out_under_its_name(shop: Shop) -> None:
-    counter = shop.open()
+def test_upload_is_served_under_its_name(setup: ServiceSetup) -> None:
+    service = setup.open()
     with pytest.raises(SourceUnknown):
-        counter.snapshot(SourceSelector(source="team"))
-    counter.ingest(make_upload(files=numbered(3)))
-    first = counter.snapshot(SourceSelector(source="team"))
-    assert (number_in(first), first.source, first.commit) == ("3", "team", "")
-    counter.ingest(make_upload(files=numbered(4)))
-    assert number_in(counter.snapshot(SourceSelector(source="team"))) == "4"
-    assert number_in(shop.open().refresh(SourceSelector(source="team"))) == "4"
-    assert number_in(first) == "3"
+        service.snapshot(SourceSelector(source="team"))
+    service.ingest(make_upload(files=make_files(3)))
+    first = service.snapshot(SourceSelector(source="team"))
+    assert (read_number(first), first.source, first.commit) == ("3", "team", "")
+    service.ingest(make_upload(files=make_files(4)))
+    assert read_number(service.snapshot(SourceSelector(source="team"))) == "4"
+    assert read_number(setup.open().refresh(SourceSelector(source="team"))) == "4"
+    assert read_number(first) == "3"
     with pytest.raises(SourceRejected):
-        counter.snapshot(SourceSelector(source="team", repo=shop.url))
+        service.snapshot(SourceSelector(source="team", repo=setup.url))
 
 
 # Folders and threads
 
 
-def test_folders_do_not_pile_up(shop: Shop, repo: GitRepo) -> None:
-    counter = shop.open()
+def test_old_checkouts_are_deleted(setup: ServiceSetup, repo: GitRepo) -> None:
+    service = setup.open()
     for number in range(20):
-        repo.commit(numbered(number // 2))
-        assert number_in(counter.refresh()) == str(number // 2)
+        repo.commit(make_files(number // 2))
+        assert read_number(service.refresh()) == str(number // 2)
     gc.collect()
-    assert len(shop.copies()) == 1
-    counter.close()
-    assert list((shop.folder / "cache/prompts").iterdir()) == []
+    assert len(setup.list_checkouts()) == 1
+    service.close()
+    assert list((setup.folder / "cache/prompts").iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_swept_and_a_living_one_is_left_alone(shop: Shop) -> None:
-    left = shop.folder / "cache/prompts/0123456789abcdef/copy"
-    left.mkdir(parents=True)
-    one, other = shop.open(), shop.open()
-    one.snapshot()
-    other.snapshot()
-    assert not left.exists()
-    assert number_in(one.snapshot()) == number_in(other.snapshot()) == "1"
+def test_checkouts_of_killed_processes_are_deleted(setup: ServiceSetup) -> None:
+    leftover = setup.folder / "cache/prompts/0123456789abcdef/copy"
+    leftover.mkdir(parents=True)
+    first, second = setup.open(), setup.open()
+    first.snapshot()
+    second.snapshot()
+    assert not leftover.exists()
+    assert read_number(first.snapshot()) == read_number(second.snapshot()) == "1"
 
 
-def test_a_cache_that_is_cleared_is_made_again(shop: Shop) -> None:
-    counter = shop.open()
-    counter.snapshot()
-    shutil.rmtree(shop.folder / "cache")
-    assert number_in(counter.snapshot()) == "1"
+def test_cleared_cache_is_rebuilt(setup: ServiceSetup) -> None:
+    service = setup.open()
+    service.snapshot()
+    shutil.rmtree(setup.folder / "cache")
+    assert read_number(service.snapshot()) == "1"
 
 
-def test_every_answer_is_of_one_commit_whatever_happens_at_once(
-    shop: Shop, time: ManualClock
+def test_concurrent_responses_are_always_of_one_commit(
+    setup: ServiceSetup, time: ManualClock
 ) -> None:
-    repos = [git_repo(shop.site.root / f"acme/h{n}.git", numbered(0)) for n in range(3)]
-    counter = shop.open(shop.supply(shop.site.url("acme/h0.git")))
-    asked = [
+    repos = [git_repo(setup.site.root / f"acme/h{n}.git", make_files(0)) for n in range(3)]
+    service = setup.open(setup.sources(setup.site.url("acme/h0.git")))
+    selectors = [
         SourceSelector(),
-        *(SourceSelector(repo=shop.site.url(f"acme/h{n}.git")) for n in (1, 2)),
+        *(SourceSelector(repo=setup.site.url(f"acme/h{n}.git")) for n in (1, 2)),
     ]
-    rounds, over = 3, threading.Event()
+    rounds, done = 3, threading.Event()
 
-    def customer(number: int) -> int:
-        """How many answers somebody gets who asks until all is over; they never go back."""
-        last, seen = [0, 0, 0], 0
-        while not over.wait(0.005):
-            which = (number + seen) % 3
-            call = counter.refresh if seen % 20 == number else counter.snapshot
-            found = int(number_in(call(asked[which])))
-            assert last[which] <= found <= rounds
-            last[which], seen = found, seen + 1
-        return seen
+    def request_until_done(number: int) -> int:
+        """Send requests until done; check that numbers never decrease; return the count."""
+        last, count = [0, 0, 0], 0
+        while not done.wait(0.005):
+            index = (number + count) % 3
+            call = service.refresh if count % 20 == number else service.snapshot
+            commit_number = int(read_number(call(selectors[index])))
+            assert last[index] <= commit_number <= rounds
+            last[index], count = commit_number, count + 1
+        return count
 
     with ThreadPoolExecutor(16) as pool:
-        customers = [pool.submit(customer, number) for number in range(16)]
+        futures = [pool.submit(request_until_done, number) for number in range(16)]
         try:
             for number in range(1, rounds + 1):
                 time.seconds += TTL
-                for repo, one in zip(repos, asked, strict=True):
-                    repo.commit(numbered(number))
-                    assert int(number_in(counter.refresh(one))) == number
+                for repo, selector in zip(repos, selectors, strict=True):
+                    repo.commit(make_files(number))
+                    assert int(read_number(service.refresh(selector))) == number
         finally:
-            over.set()
-        assert all(one.result(DEADLINE) for one in customers)
+            done.set()
+        assert all(future.result(DEADLINE) for future in futures)
     gc.collect()
-    assert len(shop.copies()) == 3
+    assert len(setup.list_checkouts()) == 3
 
 
-def test_a_list_is_json_that_says_its_source(shop: Shop) -> None:
-    data = json.loads(shop.open().snapshot().list_json())
+def test_list_json_includes_the_source(setup: ServiceSetup) -> None:
+    data = json.loads(setup.open().snapshot().list_json())
     assert sorted(data) == ["prompts", "source"]
 
 
-def test_errors_of_a_call_are_ours(shop: Shop) -> None:
+def test_path_without_repository_is_rejected(setup: ServiceSetup) -> None:
     with pytest.raises(SkillhallError):
-        shop.open(shop.supply("")).snapshot(SourceSelector(path="a"))
+        setup.open(setup.sources("")).snapshot(SourceSelector(path="a"))

@@ -1,4 +1,4 @@
-"""`skillhall prompts` and the client behind it, against a server on this machine."""
+"""`skillhall prompts` and its client, against a local server."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from skillhall._internal.sources.server_api.prompt_client import PromptClient
 from skillhall._internal.sources.server_api.rest_client import ServerConnection, ServerTimeouts
 from skillhall.errors import ConfigInvalid, SourceTimedOut, SourceUnavailable
 from tests.support.http_server import make_certificate, run_http_server
-from tests.support.http_server import respond as plain_answer
+from tests.support.http_server import respond as respond_plain
 from tests.support.projects import read_tree
 from tests.support.prompt_server import (
     PROMPTS,
@@ -33,7 +33,7 @@ EMPTY = b'{"success": true, "data": {"prompts": [], "source": "x"}}'
 
 
 class Prompts:
-    """The command, and what it said last."""
+    """Runs the command, and keeps its last output."""
 
     def __init__(self, site: FakePromptServer, capsys: pytest.CaptureFixture[str]) -> None:
         self.site = site
@@ -41,15 +41,15 @@ class Prompts:
         self.err = ""
         self._capsys = capsys
 
-    def __call__(self, *words: str) -> int:
-        code = run(["prompts", *words, "--server", self.site.url])
+    def __call__(self, *arguments: str) -> int:
+        code = run(["prompts", *arguments, "--server", self.site.url])
         self.out, self.err = self._capsys.readouterr()
         return code
 
-    def json(self, *words: str) -> dict[str, Any]:
-        assert self(*words, "--json") == 0, self.out
+    def json(self, *arguments: str) -> dict[str, Any]:
+        assert self(*arguments, "--json") == 0, self.out
         report: dict[str, Any] = json.loads(self.out)
-        assert report["command"] == f"prompts {words[0]}"
+        assert report["command"] == f"prompts {arguments[0]}"
         data: dict[str, Any] = report["data"]
         return data
 
@@ -81,7 +81,7 @@ def test_prompts_are_listed_with_their_arguments(prompts: Prompts) -> None:
     }
 
 
-def test_a_prompt_is_printed_with_its_arguments_filled_in(prompts: Prompts) -> None:
+def test_get_renders_the_arguments(prompts: Prompts) -> None:
     prompts.site.add_prompt(
         "a/b c", "Read {{file}}.", arguments=[{"name": "file", "required": True}]
     )
@@ -94,12 +94,12 @@ def test_a_prompt_is_printed_with_its_arguments_filled_in(prompts: Prompts) -> N
 
 
 @pytest.mark.parametrize("name", ["nope", "refresh", "sources", ".."])
-def test_a_prompt_that_is_not_there_is_not_found(prompts: Prompts, name: str) -> None:
+def test_get_of_an_unknown_prompt_is_not_found(prompts: Prompts, name: str) -> None:
     assert prompts("get", name) == 4
     assert f"Prompt not found: {name}" in prompts.err
 
 
-def test_the_files_of_a_prompt_go_into_a_new_folder(prompts: Prompts, tmp_path: Path) -> None:
+def test_get_writes_files_to_a_new_folder(prompts: Prompts, tmp_path: Path) -> None:
     prompts.site.add_prompt(
         "pdf", "Do.", make_file("run.sh", b"x"), make_file("a/b.bin", b"\0\xff")
     )
@@ -113,13 +113,13 @@ def test_the_files_of_a_prompt_go_into_a_new_folder(prompts: Prompts, tmp_path: 
     ]
 
 
-def test_a_hostile_path_leaves_no_folder(prompts: Prompts, tmp_path: Path) -> None:
+def test_get_with_a_hostile_path_writes_nothing(prompts: Prompts, tmp_path: Path) -> None:
     prompts.site.add_prompt("pdf", "Do.", make_file("ok", b"x"), make_file("../out.txt", b"x"))
     assert prompts("get", "pdf", "--files", "out") == 3
     assert list(tmp_path.iterdir()) == []
 
 
-def test_refresh_tells_how_many_prompts_there_are(prompts: Prompts) -> None:
+def test_refresh_reports_the_number_of_prompts(prompts: Prompts) -> None:
     prompts.site.add_prompt("pdf")
     assert prompts.json("refresh") == {
         "refreshed": True,
@@ -134,7 +134,7 @@ def test_refresh_tells_how_many_prompts_there_are(prompts: Prompts) -> None:
 SKIPPED = {"name": "x", "path": "x\n.md", "code": "no-frontmatter", "message": "no block"}
 
 
-def test_refresh_names_the_prompts_that_the_server_skips(prompts: Prompts) -> None:
+def test_refresh_reports_skipped_prompts(prompts: Prompts) -> None:
     data = {"refreshed": True, "promptsLoaded": 1, "source": "team", "skipped": [SKIPPED]}
     prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skippedTotal": 1201})
     assert prompts("refresh") == 0
@@ -146,18 +146,18 @@ def test_refresh_names_the_prompts_that_the_server_skips(prompts: Prompts) -> No
     assert prompts.json("refresh")["skipped"] == [SKIPPED]
 
 
-def test_refresh_fails_when_the_server_could_not_reach_its_repository(prompts: Prompts) -> None:
+def test_refresh_fails_if_the_repository_is_unreachable(prompts: Prompts) -> None:
     data = {"refreshed": False, "reason": "the host is down", "promptsLoaded": 2, "source": "team"}
     prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skipped": []})
     assert prompts("refresh") == 5
     assert "not refreshed: the host is down" in prompts.err
     assert "2 prompts of team, from an older copy" in prompts.err
     assert prompts("refresh", "--json") == 5
-    told = json.loads(prompts.out)["data"]
-    assert (told["refreshed"], told["reason"]) == (False, "the host is down")
+    data = json.loads(prompts.out)["data"]
+    assert (data["refreshed"], data["reason"]) == (False, "the host is down")
 
 
-def test_upload_names_the_prompts_that_the_server_skips(prompts: Prompts, tmp_path: Path) -> None:
+def test_upload_reports_skipped_prompts(prompts: Prompts, tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     (tmp_path / "team/x.md").write_bytes(b"no block")
     data = {"source": "team", "fileCount": 1, "status": "ingested", "skipped": [SKIPPED]}
@@ -167,14 +167,14 @@ def test_upload_names_the_prompts_that_the_server_skips(prompts: Prompts, tmp_pa
     assert prompts.json("upload", "team", "--source", "team")["skipped"] == [SKIPPED]
 
 
-def test_list_says_that_the_server_serves_an_older_copy(prompts: Prompts) -> None:
+def test_list_reports_stale_prompts(prompts: Prompts) -> None:
     prompts.site.meta["stale"] = {"reason": "the host is down", "since": "2026-01-01T00:00:00Z"}
     assert prompts("list") == 0
     assert "an older copy: the host is down" in prompts.err
     assert prompts.json("list")["stale"] == "the host is down"
 
 
-def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) -> None:
+def test_upload_sends_all_files_with_one_hash(prompts: Prompts, tmp_path: Path) -> None:
     folder = tmp_path / "team"
     (folder / "pdf").mkdir(parents=True)
     (folder / "pdf/SKILL.md").write_bytes(b"\xff\0")
@@ -182,15 +182,15 @@ def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) 
     (folder / "pdf/run.sh").chmod(0o755)
     (folder / ".hidden").write_bytes(b"x")
     (folder / "link.md").symlink_to("/etc/hostname")
-    sent = prompts.json("upload", "team", "--source", "acme")
+    data = prompts.json("upload", "team", "--source", "acme")
     assert "link.md" in prompts.err
     body = prompts.site.requests[-1].body
-    files = [(one["path"], b64decode(one["content"]), one["mode"]) for one in body["files"]]
+    files = [(item["path"], b64decode(item["content"]), item["mode"]) for item in body["files"]]
     assert files == [("pdf/SKILL.md", b"\xff\0", 0o644), ("pdf/run.sh", b"x", 0o755)]
     lines = "".join(f"{p}\0{m:o}\0{hashlib.sha256(d).hexdigest()}\n" for p, d, m in files)
     expected = f"sha256:{hashlib.sha256(lines.encode()).hexdigest()}"
     assert body["contentHash"] == expected
-    assert sent == {
+    assert data == {
         "source": "acme",
         "contentHash": expected,
         "fileCount": 2,
@@ -200,7 +200,7 @@ def test_a_folder_is_sent_whole_with_one_hash(prompts: Prompts, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("count", "size"), [(101, 1), (2, 128 * 1024 + 1), (0, 0)])
-def test_an_upload_beyond_the_limits_is_not_sent(
+def test_upload_beyond_the_limits_is_not_sent(
     prompts: Prompts, tmp_path: Path, count: int, size: int
 ) -> None:
     (tmp_path / "team").mkdir()
@@ -210,9 +210,7 @@ def test_an_upload_beyond_the_limits_is_not_sent(
     assert prompts.site.requests == []
 
 
-def test_an_upload_whose_name_holds_credentials_is_not_sent(
-    prompts: Prompts, tmp_path: Path
-) -> None:
+def test_upload_with_credentials_in_its_name_is_not_sent(prompts: Prompts, tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     (tmp_path / "team/a.md").write_bytes(b"x")
     source = "https://me:pass-word@git.example.org/x"
@@ -226,22 +224,20 @@ def test_an_upload_whose_name_holds_credentials_is_not_sent(
 @pytest.mark.parametrize(
     ("status", "code"), [(400, 3), (403, 8), (404, 4), (413, 3), (429, 5), (500, 5), (502, 5)]
 )
-def test_what_a_server_says_is_repeated_with_the_exit_code_of_its_class(
-    prompts: Prompts, status: int, code: int
-) -> None:
+def test_server_error_is_shown_with_its_exit_code(prompts: Prompts, status: int, code: int) -> None:
     prompts.site.overrides[PROMPTS] = respond_error(status, "X", "because\x1b[1m " + "long " * 100)
     assert prompts("list") == code
     assert prompts.err.startswith("error: 127.0.0.1: because\\x1b[1m long")
     assert len(prompts.err) < 400
 
 
-def test_a_server_below_a_path_is_asked_there(prompts: Prompts) -> None:
+def test_server_url_may_have_a_path(prompts: Prompts) -> None:
     prompts.site.overrides[f"/team{PROMPTS}"] = respond_raw(200, EMPTY)
     prompts.site.url += "/team/"
     assert prompts("list") == 0
 
 
-def test_the_server_and_its_token_come_from_the_environment() -> None:
+def test_server_and_token_are_read_from_the_environment() -> None:
     assert Settings.read({}).client.server == "http://127.0.0.1:8321"
     env = {"SKILLHALL_SERVER": "https://a.example", "SKILLHALL_AUTH_TOKEN": "own"}
     client = Settings.read(env).client
@@ -252,20 +248,20 @@ def test_the_server_and_its_token_come_from_the_environment() -> None:
     assert "other" not in repr(ServerConnection.from_url(client.server, client.token))
 
 
-def test_a_token_that_would_break_the_header_is_refused() -> None:
-    with pytest.raises(ConfigInvalid, match="SKILLHALL_SERVER_TOKEN") as raised:
+def test_token_with_line_breaks_is_rejected() -> None:
+    with pytest.raises(ConfigInvalid, match="SKILLHALL_SERVER_TOKEN") as error_info:
         ServerConnection.from_url("http://127.0.0.1", Secret("a\r\nX: y"))
-    assert "X: y" not in str(raised.value)
+    assert "X: y" not in str(error_info.value)
 
 
-def test_a_server_that_takes_too_long_is_given_up(prompts: Prompts) -> None:
+def test_slow_server_times_out(prompts: Prompts) -> None:
     prompts.site.overrides[PROMPTS] = prompts.site.never_respond
-    patient = ServerTimeouts(response=NetworkSettings(total=0.2, idle=0.2))
+    timeouts = ServerTimeouts(response=NetworkSettings(total=0.2, idle=0.2))
     with pytest.raises(SourceTimedOut):
-        PromptClient(ServerConnection.from_url(prompts.site.url, timeouts=patient)).list_prompts()
+        PromptClient(ServerConnection.from_url(prompts.site.url, timeouts=timeouts)).list_prompts()
 
 
-def test_an_answer_beyond_its_limit_is_not_read(prompts: Prompts) -> None:
+def test_response_beyond_the_limit_is_rejected(prompts: Prompts) -> None:
     prompts.site.overrides[PROMPTS] = respond({"prompts": [], "source": "x" * 2_000_000})
     server = ServerConnection(
         ServerConnection.from_url(prompts.site.url).url, max_response_bytes=1_000_000
@@ -274,27 +270,23 @@ def test_an_answer_beyond_its_limit_is_not_read(prompts: Prompts) -> None:
         PromptClient(server).list_prompts()
 
 
-def test_a_certificate_is_checked(tmp_path: Path) -> None:
+def test_certificate_is_verified(tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path, "localhost")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    trusting = ssl.create_default_context(cafile=str(certificate))
+    trusted = ssl.create_default_context(cafile=str(certificate))
     with run_http_server(context) as site:
-        site.routes[PROMPTS] = plain_answer(body=EMPTY)
-        address = site.url("", "localhost")
+        site.routes[PROMPTS] = respond_plain(body=EMPTY)
+        url = site.url("", "localhost")
         with pytest.raises(SourceUnavailable, match="certificate"):
-            PromptClient(ServerConnection.from_url(address)).list_prompts()
-        patient = ServerTimeouts(connect=NetworkSettings(tls=trusting))
-        assert (
-            PromptClient(ServerConnection.from_url(address, timeouts=patient))
-            .list_prompts()
-            .prompts
-            == ()
-        )
+            PromptClient(ServerConnection.from_url(url)).list_prompts()
+        timeouts = ServerTimeouts(connect=NetworkSettings(tls=trusted))
+        client = PromptClient(ServerConnection.from_url(url, timeouts=timeouts))
+        assert client.list_prompts().prompts == ()
 
 
 @pytest.mark.parametrize(
-    ("address", "sent"),
+    ("url", "git_token"),
     [
         ("https://prompts.example", "t"),
         ("http://127.0.0.1:1", "t"),
@@ -304,7 +296,7 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
         ("http://127.0.0.1.example", ""),
     ],
 )
-def test_a_git_token_travels_only_where_nobody_reads_it(address: str, sent: str) -> None:
-    server = ServerConnection.from_url(address).with_git_token(Secret("t"))
-    assert server.git_token == sent
+def test_git_token_is_sent_only_over_secure_connections(url: str, git_token: str) -> None:
+    server = ServerConnection.from_url(url).with_git_token(Secret("t"))
+    assert server.git_token == git_token
     assert "'t'" not in repr(server)

@@ -1,4 +1,4 @@
-"""Several servers on one PostgreSQL: what one takes in, all serve."""
+"""Several servers on one PostgreSQL database serve the same data."""
 
 import base64
 import hashlib
@@ -37,39 +37,40 @@ from tests.support.replicas import (
 from tests.support.servers import send_request
 from tests.support.skills import make_skill, make_skill_md
 
-TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
+TOKEN = "correct-horse-battery-staple"  # noqa: S105 - only for tests
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-SECRET = "webhook-secret-of-tests"  # noqa: S105 - of tests alone
+SESSIONS = "/api/v1/sessions"
+SECRET = "webhook-secret-of-tests"  # noqa: S105 - only for tests
 
 
 @pytest.fixture(scope="module")
 def database(postgres: str) -> str:
-    """The address of a database that the servers of this module share."""
+    """URL of a database that the servers of this module share."""
     return make_postgres_database(postgres, f"replicas_{secrets.token_hex(4)}")
 
 
 @pytest.fixture(scope="module")
 def pair(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Replica]]:
-    """Two servers that ask for a token; they outlive their tests."""
+    """Two servers with authentication, shared by the tests of this module."""
     variables = {"SKILLHALL_DATABASE_URL": database, "SKILLHALL_AUTH_TOKEN": TOKEN}
-    with replicas(tmp_path_factory.mktemp("pair"), **variables) as both:
-        for one in both:
-            one.headers = BEARER
-        yield both
+    with replicas(tmp_path_factory.mktemp("pair"), **variables) as servers:
+        for server in servers:
+            server.headers = BEARER
+        yield servers
 
 
-def body_by_rest(replica: Replica, name: str) -> str:
+def read_by_rest(replica: Replica, name: str) -> str:
     return replica.body(name)
 
 
-def body_by_file(replica: Replica, name: str) -> str:
+def read_by_file(replica: Replica, name: str) -> str:
     reply = replica.request("GET", f"{SKILLS}/{name}/files/data/words.txt")
     return reply.body.decode() if reply.status == 200 else ""
 
 
-def body_by_mcp(replica: Replica, name: str) -> str:
+def read_by_mcp(replica: Replica, name: str) -> str:
     async def load(client: Client) -> str:
-        # Without any skills there is no such tool.
+        # Without skills, the tool does not exist.
         if not any(tool.name == "load_skill" for tool in (await client.list_tools()).tools):
             return ""
         loaded = await client.call_tool("load_skill", {"name": name})
@@ -81,30 +82,30 @@ def body_by_mcp(replica: Replica, name: str) -> str:
     return run_http_client(replica.port, load, replica.headers)
 
 
-# How a skill of a server is read; every surface belongs here.
-READERS = [body_by_rest, body_by_file, body_by_mcp]
+# Ways to read a skill; every surface belongs here.
+READERS = [read_by_rest, read_by_file, read_by_mcp]
 
 
 @pytest.mark.parametrize("read", READERS)
-def test_a_skill_that_one_imports_is_served_by_the_other(
+def test_imported_skill_is_served_by_both_servers(
     pair: list[Replica], read: Callable[[Replica, str], str]
 ) -> None:
-    one, other = pair
+    first, second = pair
     name = new_name()
-    assert one.import_skills(skill_files(name, "first")).status == 201
-    assert read(one, name) == "first"
-    wait_until(lambda: name in other.ids())
-    assert read(other, name) == "first"
-    assert other.import_skills(skill_files(name, "second"), "?replace=true").json["data"][
+    assert first.import_skills(skill_files(name, "first")).status == 201
+    assert read(first, name) == "first"
+    wait_until(lambda: name in second.ids())
+    assert read(second, name) == "first"
+    assert second.import_skills(skill_files(name, "second"), "?replace=true").json["data"][
         "replaced"
     ] == [name]
-    wait_until(lambda: read(one, name) == "second")
-    assert one.request("DELETE", f"{SKILLS}/{name}").status == 200
-    wait_until(lambda: name not in other.ids())
-    assert read(other, name) == ""
+    wait_until(lambda: read(first, name) == "second")
+    assert first.request("DELETE", f"{SKILLS}/{name}").status == 200
+    wait_until(lambda: name not in second.ids())
+    assert read(second, name) == ""
 
 
-def test_no_repository_is_added_that_the_other_would_not_know(pair: list[Replica]) -> None:
+def test_following_is_disabled_on_a_shared_database(pair: list[Replica]) -> None:
     page = pair[0].request("GET", "/sources").body.decode()
     assert "Several servers share their database" in page
     assert 'action="/sources/follow"' not in page
@@ -114,17 +115,17 @@ def test_no_repository_is_added_that_the_other_would_not_know(pair: list[Replica
     assert b"SKILLHALL_PROMPTS_REPO" in reply.body
 
 
-def test_both_serve_the_same_bytes_under_the_same_tags(pair: list[Replica]) -> None:
-    one, other = pair
+def test_both_servers_send_equal_bytes_and_etags(pair: list[Replica]) -> None:
+    first, second = pair
     name = new_name()
     files = skill_files(name, "same") | {f"{name}/b.bin": bytes(range(256)), f"{name}/.env": b"x"}
-    assert one.import_skills(files).status == 201
-    wait_until(lambda: name in other.ids())
+    assert first.import_skills(files).status == 201
+    wait_until(lambda: name in second.ids())
     replies = [replica.request("GET", f"{SKILLS}/{name}") for replica in pair]
     assert replies[0].json["data"] == replies[1].json["data"]
     assert replies[0].headers["ETag"] == replies[1].headers["ETag"]
-    told = {file["path"]: file["digest"] for file in replies[1].json["data"]["files"]}
-    assert told == {
+    digests = {file["path"]: file["digest"] for file in replies[1].json["data"]["files"]}
+    assert digests == {
         path.removeprefix(f"{name}/"): f"sha256:{hashlib.sha256(data).hexdigest()}"
         for path, data in files.items()
         if not path.endswith(".env")
@@ -133,91 +134,93 @@ def test_both_serve_the_same_bytes_under_the_same_tags(pair: list[Replica]) -> N
     assert lists[0] == lists[1]
 
 
-def test_an_added_skill_is_everywhere_and_its_id_is_taken_everywhere(pair: list[Replica]) -> None:
-    one, other = pair
+def test_added_skill_reserves_its_id_on_both_servers(pair: list[Replica]) -> None:
+    first, second = pair
     name = new_name()
     form = {"id": name, "name": name, "description": "Takes notes.", "body": "Take notes."}
-    assert one.request("POST", SKILLS, form).status == 201
-    assert other.request("POST", SKILLS, form).code == "CONFLICT"
-    assert other.import_skills(skill_files(name, "x")).code == "CONFLICT"
-    wait_until(lambda: other.body(name) == "Take notes.")
+    assert first.request("POST", SKILLS, form).status == 201
+    assert second.request("POST", SKILLS, form).code == "CONFLICT"
+    assert second.import_skills(skill_files(name, "x")).code == "CONFLICT"
+    wait_until(lambda: second.body(name) == "Take notes.")
 
 
-def test_of_many_skills_in_one_archive_all_come_or_none(pair: list[Replica]) -> None:
-    one, other = pair
+def test_archive_with_several_skills_is_imported_atomically(pair: list[Replica]) -> None:
+    first, second = pair
     taken, free = new_name(), new_name("a")
-    assert one.import_skills(skill_files(taken, "first")).status == 201
+    assert first.import_skills(skill_files(taken, "first")).status == 201
     both = {f"x/{path}": data for path, data in skill_files(free, "x").items()}
     both |= {f"x/{path}": data for path, data in skill_files(taken, "x").items()}
-    assert other.import_skills(both).code == "CONFLICT"
-    wait_until(lambda: taken in other.ids())
-    assert free not in one.ids() | other.ids()
-    assert len(other.import_skills(both, "?replace=true").json["data"]["imported"]) == 2
-    wait_until(lambda: free in one.ids())
-    assert one.body(taken) == "x"
+    assert second.import_skills(both).code == "CONFLICT"
+    wait_until(lambda: taken in second.ids())
+    assert free not in first.ids() | second.ids()
+    assert len(second.import_skills(both, "?replace=true").json["data"]["imported"]) == 2
+    wait_until(lambda: free in first.ids())
+    assert first.body(taken) == "x"
 
 
 @pytest.mark.parametrize("time", range(3))
-def test_of_two_that_import_one_id_at_once_one_wins(time: int, pair: list[Replica]) -> None:
+def test_concurrent_imports_of_one_id_have_one_winner(time: int, pair: list[Replica]) -> None:
     name = new_name()
-    with ThreadPoolExecutor(2) as crowd:
-        sent = [crowd.submit(one.import_skills, skill_files(name, one.folder.name)) for one in pair]
-        statuses = [done.result().status for done in sent]
+    with ThreadPoolExecutor(2) as pool:
+        futures = [
+            pool.submit(item.import_skills, skill_files(name, item.folder.name)) for item in pair
+        ]
+        statuses = [future.result().status for future in futures]
     assert sorted(statuses) == [201, 409]
     winner = pair[statuses.index(201)].folder.name
-    wait_until(lambda: {one.body(name) for one in pair} == {winner})
+    wait_until(lambda: {item.body(name) for item in pair} == {winner})
 
 
-def test_an_upload_through_one_is_rendered_by_the_other(pair: list[Replica]) -> None:
-    one, other = pair
-    source, place = new_name("team"), f"{PROMPTS}/hello?source="
+def test_upload_is_rendered_by_both_servers(pair: list[Replica]) -> None:
+    first, second = pair
+    source, path = new_name("team"), f"{PROMPTS}/hello?source="
 
     def upload(replica: Replica, body: str, content_hash: str) -> str:
         data = base64.b64encode(make_skill_md("hello", "Says hello.", body)).decode()
-        sent = {"source": source, "contentHash": content_hash}
+        upload_fields = {"source": source, "contentHash": content_hash}
         files = [{"path": "hello.md", "content": data}]
-        reply = replica.request("POST", f"{PROMPTS}/sources", {**sent, "files": files})
+        reply = replica.request("POST", f"{PROMPTS}/sources", {**upload_fields, "files": files})
         return str(reply.json["data"]["status"])
 
     def text(replica: Replica) -> str:
-        reply = replica.request("POST", f"{place}{source}")
+        reply = replica.request("POST", f"{path}{source}")
         messages = reply.json["data"]["messages"] if reply.status == 200 else []
         return "".join(message["content"]["text"] for message in messages)
 
-    assert other.request("POST", f"{place}{source}").status == 400
-    assert upload(one, "Hello.", "1") == "ingested"
-    assert upload(other, "Ignored.", "1") == "unchanged"
-    wait_until(lambda: text(other) == "Hello.")
-    assert upload(other, "Bye.", "2") == "ingested"
-    wait_until(lambda: text(one) == "Bye.")
+    assert second.request("POST", f"{path}{source}").status == 400
+    assert upload(first, "Hello.", "1") == "ingested"
+    assert upload(second, "Ignored.", "1") == "unchanged"
+    wait_until(lambda: text(second) == "Hello.")
+    assert upload(second, "Bye.", "2") == "ingested"
+    wait_until(lambda: text(first) == "Bye.")
 
 
-def test_a_token_opens_both_until_it_is_revoked(
+def test_token_is_valid_on_both_servers_until_revoked(
     pair: list[Replica],
     database: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def told(*words: str) -> str:
-        assert run(["token", *words]) == 0
+    def run_token_command(*arguments: str) -> str:
+        assert run(["token", *arguments]) == 0
         return capsys.readouterr().out.strip()
 
     def statuses(token: str) -> set[int]:
         headers = {"Authorization": f"Bearer {token}"}
-        return {one.request("GET", SKILLS, headers=headers).status for one in pair}
+        return {item.request("GET", SKILLS, headers=headers).status for item in pair}
 
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
     label = new_name("laptop")
-    token = told("new", label)
+    token = run_token_command("new", label)
     wait_until(lambda: statuses(token) == {200})
     assert statuses(f"{token}x") == {401}
-    told("revoke", label)
+    run_token_command("revoke", label)
     wait_until(lambda: statuses(token) == {401})
     assert statuses(TOKEN) == {200}
-    assert not any(token in one.log for one in pair)
+    assert not any(token in item.log for item in pair)
 
 
-def test_revoking_a_token_ends_the_browser_sessions_and_streams_it_opened_on_every_server(
+def test_revoked_token_ends_its_sessions_and_streams_everywhere(
     pair: list[Replica],
     database: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -228,155 +231,155 @@ def test_revoking_a_token_ends_the_browser_sessions_and_streams_it_opened_on_eve
     assert run(["token", "new", label]) == 0
     token = capsys.readouterr().out.strip()
     bearer = {"Authorization": f"Bearer {token}"}
-    wait_until(lambda: {one.request("GET", SKILLS, headers=bearer).status for one in pair} == {200})
-    cookies = [{"Cookie": signed_in(one, token)} for one in pair]
-    # A session is valid on every server, whichever one issued it.
-    guests = [Replica(one.folder, {}, headers, one.port) for one in pair for headers in cookies]
-    guests += [Replica(one.folder, {}, bearer, one.port) for one in pair]
-    with ExitStack() as streams:
-        open_streams = [streams.enter_context(guest.events()) for guest in guests]
-        kept = streams.enter_context(pair[0].events())
+    wait_until(
+        lambda: {item.request("GET", SKILLS, headers=bearer).status for item in pair} == {200}
+    )
+    cookies = [{"Cookie": sign_in(item, token)} for item in pair]
+    # A session is valid on every server, whichever of them issued it.
+    clients = [Replica(item.folder, {}, headers, item.port) for item in pair for headers in cookies]
+    clients += [Replica(item.folder, {}, bearer, item.port) for item in pair]
+    with ExitStack() as stack:
+        open_streams = [stack.enter_context(client.events()) for client in clients]
+        remaining = stack.enter_context(pair[0].events())
         assert run(["token", "revoke", label]) == 0
         for stream in open_streams:
             assert {event["kind"] for event in stream} <= {"tokens-changed"}
-        for guest in guests:
-            assert guest.request("GET", SKILLS).status == 401
-        made = pair[1].request("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
-        assert next(event for event in kept if made["id"] in json.dumps(event))
+        for client in clients:
+            assert client.request("GET", SKILLS).status == 401
+        session = pair[1].request("POST", SESSIONS, {"name": new_name("session")}).json["data"]
+        assert next(event for event in remaining if session["id"] in json.dumps(event))
 
 
-def signed_in(replica: Replica, token: str) -> str:
-    """The cookie that a browser gets for a token."""
+def sign_in(replica: Replica, token: str) -> str:
+    """Sign in with a token and return the cookie."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     reply = send_request(replica.port, "POST", "/sign-in", f"token={token}".encode(), form)
     assert reply.status == 303
     return str(reply.headers["Set-Cookie"]).partition(";")[0]
 
 
-def test_a_change_of_a_session_through_one_is_heard_at_the_other(pair: list[Replica]) -> None:
-    one, other = pair
-    with other.events() as heard:
-        made = one.request("POST", "/api/v1/sessions", {"name": new_name("desk")}).json["data"]
-        found = next(event for event in heard if made["id"] in json.dumps(event))
-    assert found["revision"] == made["revision"]
-    place = f"/api/v1/sessions/{made['id']}"
-    with one.events(f"?session={made['id']}") as heard:
+def test_session_events_reach_both_servers(pair: list[Replica]) -> None:
+    first, second = pair
+    with second.events() as events:
+        session = first.request("POST", SESSIONS, {"name": new_name("session")}).json["data"]
+        event = next(event for event in events if session["id"] in json.dumps(event))
+    assert event["revision"] == session["revision"]
+    path = f"{SESSIONS}/{session['id']}"
+    with first.events(f"?session={session['id']}") as events:
         block = {"type": "note", "content": "Hello."}
-        assert other.request("POST", f"{place}/blocks", block).status == 201
-        assert next(heard)["revision"] == found["revision"] + 1
-    assert "Hello." in one.request("GET", f"{place}/blocks").body.decode()
+        assert second.request("POST", f"{path}/blocks", block).status == 201
+        assert next(events)["revision"] == event["revision"] + 1
+    assert "Hello." in first.request("GET", f"{path}/blocks").body.decode()
 
 
-def test_skills_of_one_machine_are_shared_by_a_command(
+def test_share_command_copies_local_skills_to_the_database(
     pair: list[Replica], database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     name = new_name()
     make_skill(tmp_path / ".agents" / "skills", name, files={"words.txt": b"mine"})
-    words = ["local", "share", "--root", str(tmp_path)]
-    assert run(words) == 3  # there is no PostgreSQL
+    arguments = ["local", "share", "--root", str(tmp_path)]
+    assert run(arguments) == 3  # no PostgreSQL is configured
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
-    assert run(words) == 0
-    for one in pair:
-        wait_until(lambda one=one: name in one.ids())  # type: ignore[misc]
-        assert one.request("GET", f"{SKILLS}/{name}/files/words.txt").body == b"mine"
-    assert run(words) == 6
-    assert run([*words, "--replace"]) == 0
+    assert run(arguments) == 0
+    for item in pair:
+        wait_until(lambda item=item: name in item.ids())  # type: ignore[misc]
+        assert item.request("GET", f"{SKILLS}/{name}/files/words.txt").body == b"mine"
+    assert run(arguments) == 6
+    assert run([*arguments, "--replace"]) == 0
 
 
 @contextmanager
-def held(database: str, table: str) -> Iterator[Callable[[], bool]]:
-    """Hold a table: whoever writes into it stops there; the answer tells whether somebody did."""
+def lock_table(database: str, table: str) -> Iterator[Callable[[], bool]]:
+    """Lock a table; yield a function that returns whether a writer waits for it."""
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND database ="
-    ours = "(SELECT oid FROM pg_database WHERE datname = current_database())"
-    with closing(psycopg.connect(database)) as line, psycopg.connect(database) as observer:
-        line.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
+    current = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+    with closing(psycopg.connect(database)) as holder, psycopg.connect(database) as observer:
+        holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
         observer.autocommit = True
-        yield lambda: observer.execute(f"{waiting} {ours}".encode()).fetchone() != (0,)
+        yield lambda: observer.execute(f"{waiting} {current}".encode()).fetchone() != (0,)
 
 
 @pytest.mark.parametrize("table", ["shared_skill_files", "events"])
-def test_a_server_that_is_killed_amid_an_import_leaves_nothing_of_it(
+def test_server_killed_during_an_import_leaves_nothing(
     table: str, pair: list[Replica], database: str
 ) -> None:
     name = new_name()
-    one, victim = pair
+    first, victim = pair
     new = skill_files(name, "new")
     assert victim.import_skills(skill_files(name, "old")).status == 201
-    wait_until(lambda: one.body(name) == "old")
-    with held(database, table) as is_reached, ThreadPoolExecutor(1) as crowd:
-        sent = crowd.submit(victim.import_skills, new, "?replace=true")
+    wait_until(lambda: first.body(name) == "old")
+    with lock_table(database, table) as is_reached, ThreadPoolExecutor(1) as pool:
+        future = pool.submit(victim.import_skills, new, "?replace=true")
         wait_until(is_reached)
         victim.stop(signal.SIGKILL)
-        assert isinstance(sent.exception(DEADLINE), OSError | HTTPException)
-    assert one.body(name) == "old"
-    # Nothing that the killed one held stands in the way, and it comes back as if nothing was.
-    assert one.import_skills(new, "?replace=true").status == 201
+        assert isinstance(future.exception(DEADLINE), OSError | HTTPException)
+    assert first.body(name) == "old"
+    # The killed server holds no locks, and it can be started again.
+    assert first.import_skills(new, "?replace=true").status == 201
     victim.start()
     assert victim.body(name) == "new"
 
 
-def test_what_was_imported_survives_all_servers_and_their_caches(pair: list[Replica]) -> None:
-    one, other = pair
-    first, second = new_name(), new_name()
-    assert one.import_skills(skill_files(first, "body")).status == 201
-    one.stop(signal.SIGKILL)
-    wait_until(lambda: other.body(first) == "body")
-    assert other.import_skills(skill_files(second, "meanwhile")).status == 201
-    other.stop()
-    shutil.rmtree(other.folder / "cache")
-    one.start()
-    other.start()
-    assert one.ids() == other.ids() >= {first, second}
-    assert (one.body(second), other.body(first)) == ("meanwhile", "body")
-    # Caches may be cleared at any time, also of a server that runs.
-    shutil.rmtree(one.folder / "cache" / "shared")
-    wait_until(lambda: one.body(second) == "meanwhile")
+def test_imported_skills_survive_restarts_and_cleared_caches(pair: list[Replica]) -> None:
+    first, second = pair
+    name, other_name = new_name(), new_name()
+    assert first.import_skills(skill_files(name, "body")).status == 201
+    first.stop(signal.SIGKILL)
+    wait_until(lambda: second.body(name) == "body")
+    assert second.import_skills(skill_files(other_name, "later")).status == 201
+    second.stop()
+    shutil.rmtree(second.folder / "cache")
+    first.start()
+    second.start()
+    assert first.ids() == second.ids() >= {name, other_name}
+    assert (first.body(other_name), second.body(name)) == ("later", "body")
+    # Caches may be cleared at any time, even while the server runs.
+    shutil.rmtree(first.folder / "cache" / "shared")
+    wait_until(lambda: first.body(other_name) == "later")
 
 
-def test_a_database_that_goes_away_is_told_and_comes_back_by_itself(tmp_path: Path) -> None:
+def test_database_outage_is_reported_and_recovered(tmp_path: Path) -> None:
     postgres = PostgresServer()
     postgres.start()
     try:
-        with replicas(tmp_path, SKILLHALL_DATABASE_URL=postgres.url) as [one, other]:
-            assert one.import_skills(skill_files("pdf", "body")).status == 201
-            wait_until(lambda: other.body("pdf") == "body")
+        with replicas(tmp_path, SKILLHALL_DATABASE_URL=postgres.url) as [first, second]:
+            assert first.import_skills(skill_files("pdf", "body")).status == 201
+            wait_until(lambda: second.body("pdf") == "body")
             postgres.stop()
-            for replica in (one, other):
-                refused = replica.import_skills(skill_files("new", "x"))
-                assert (refused.status, refused.code) == (503, "DB_UNAVAILABLE")
-                assert int(refused.headers["Retry-After"]) > 0
+            for replica in (first, second):
+                response = replica.import_skills(skill_files("new", "x"))
+                assert (response.status, response.code) == (503, "DB_UNAVAILABLE")
+                assert int(response.headers["Retry-After"]) > 0
                 assert replica.body("pdf") == "body"
                 assert replica.request("GET", PROMPTS).status == 200
                 assert replica.request("GET", "/healthz").status == 200
                 assert "database" in replica.get_readiness()["error"]["details"]
-            other.stop()
-            other.start()  # without a database
-            assert other.body("pdf") == "body"
-            assert other.import_skills(skill_files("new", "x")).status == 503
+            second.stop()
+            second.start()  # without a database
+            assert second.body("pdf") == "body"
+            assert second.import_skills(skill_files("new", "x")).status == 503
             postgres.start()
             wait_until(
-                lambda: one.import_skills(skill_files("new", "x"), "?replace=true").status == 201
+                lambda: first.import_skills(skill_files("new", "x"), "?replace=true").status == 201
             )
-            wait_until(lambda: other.body("new") == "x")
-            assert other.import_skills(skill_files("more", "y")).status == 201
-            wait_until(lambda: one.body("more") == "y")
-            assert [replica.get_readiness()["success"] for replica in (one, other)] == [True, True]
-            assert "Traceback" not in one.log + other.log
+            wait_until(lambda: second.body("new") == "x")
+            assert second.import_skills(skill_files("more", "y")).status == 201
+            wait_until(lambda: first.body("more") == "y")
+            assert all(replica.get_readiness()["success"] for replica in (first, second))
+            assert "Traceback" not in first.log + second.log
     finally:
         postgres.delete()
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
-def test_a_push_that_one_is_told_of_is_looked_for_by_the_other(
-    postgres: str, tmp_path: Path
-) -> None:
+def test_push_refreshes_both_servers(postgres: str, tmp_path: Path) -> None:
     database = make_postgres_database(postgres, f"pushes_{secrets.token_hex(4)}")
     repo = GitRepo(tmp_path / "served/acme/prompts.git")
 
     def commit(text: str) -> None:
         repo.commit({"hello.md": make_skill_md("hello", text, text)})
 
-    def said(replica: Replica) -> str:
+    def get_description(replica: Replica) -> str:
         return str(replica.request("POST", f"{PROMPTS}/hello").json["data"]["description"])
 
     commit("first")
@@ -388,15 +391,15 @@ def test_a_push_that_one_is_told_of_is_looked_for_by_the_other(
             "SKILLHALL_WEBHOOK_SECRET": SECRET,
             "SKILLHALL_DATABASE_URL": database,
         }
-        with replicas(tmp_path, **variables) as [one, other]:
-            wait_until(lambda: said(one) == said(other) == "first")
+        with replicas(tmp_path, **variables) as [first, second]:
+            wait_until(lambda: get_description(first) == get_description(second) == "first")
             commit("second")
-            assert one.request("POST", f"{PROMPTS}/refresh").status == 200
-            wait_until(lambda: said(other) == "second")
+            assert first.request("POST", f"{PROMPTS}/refresh").status == 200
+            wait_until(lambda: get_description(second) == "second")
             commit("third")
             payload = {"ref": "refs/heads/main", "repository": {"clone_url": url}}
             body = json.dumps(payload).encode()
-            mark = "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-            headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": mark}
-            assert other.request("POST", "/api/v1/webhooks/git", body, headers).status == 202
-            wait_until(lambda: said(one) == said(other) == "third")
+            signature = "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+            headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": signature}
+            assert second.request("POST", "/api/v1/webhooks/git", body, headers).status == 202
+            wait_until(lambda: get_description(first) == get_description(second) == "third")

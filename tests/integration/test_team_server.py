@@ -1,4 +1,4 @@
-"""The whole server over a real socket, with its real counter over real git repositories."""
+"""Complete server over a real socket, with real git repositories."""
 
 import base64
 import logging
@@ -41,9 +41,9 @@ from tests.support.team_server import (
 
 AUTH = "auth-t0ken-AAAAAAAAAAAAAAAA"
 CONFIGURED = "configured-t0ken-BBBBBBBBBB"
-OF_REQUEST = "request-t0ken-CCCCCCCCCCCCC"
+FROM_REQUEST = "request-t0ken-CCCCCCCCCCCCC"
 WEBHOOK = "webhook-s3cret-DDDDDDDDDDDD"
-PASSWORD = "userinfo-p4ssword-EEEEEEEEEE"  # noqa: S105 - planted, of nobody
+PASSWORD = "userinfo-p4ssword-EEEEEEEEEE"  # noqa: S105 - only for tests
 REFRESH = f"{LIST}/refresh"
 TOKEN = "X-Skillhall-Git-Token"  # noqa: S105 - the name of a header
 
@@ -73,73 +73,73 @@ def server(tmp_path: Path, url: str) -> Iterator[RunningServer]:
         yield running
 
 
-def listed(server: RunningServer, query: str = "", **headers: str) -> HttpResponse:
+def list_prompts(server: RunningServer, query: str = "", **headers: str) -> HttpResponse:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return server.request("GET", f"{LIST}{query}", headers=named)
 
 
-def read(server: RunningServer, name: str, query: str = "") -> Any:  # noqa: ANN401 - JSON
+def get_prompt(server: RunningServer, name: str, query: str = "") -> Any:  # noqa: ANN401 - JSON
     reply = server.request("POST", f"{LIST}/{name}{query}")
     assert reply.status == 200, reply.body
     return reply.json["data"]
 
 
-def refreshed(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
+def refresh(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
     reply = server.request("POST", REFRESH)
     assert reply.status == 200, reply.body
     return reply.json["meta"]
 
 
-def shown(server: RunningServer, query: str = "") -> str:
-    """The number of the commit that everything shows."""
-    said = list_descriptions(listed(server, query).json["data"])
+def read_number(server: RunningServer, query: str = "") -> str:
+    """Return the number of the commit that all responses show."""
+    texts = list_descriptions(list_prompts(server, query).json["data"])
     for name in ("hello", "pdf"):
-        said |= list_prompt_texts(read(server, name, query))
-    assert len(said) == 1, said
-    return said.pop().removeprefix("commit ")
+        texts |= list_prompt_texts(get_prompt(server, name, query))
+    assert len(texts) == 1, texts
+    return texts.pop().removeprefix("commit ")
 
 
-def overriding(url: str, **further: str) -> str:
-    given = {"repo": url, **further}
-    return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in given.items())
+def build_query(url: str, **others: str) -> str:
+    parameters = {"repo": url, **others}
+    return "?" + "&".join(f"{name}={quote(text, safe='')}" for name, text in parameters.items())
 
 
-def sources(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
+def get_sources(server: RunningServer) -> Any:  # noqa: ANN401 - JSON
     return server.request("GET", "/readyz").json["data"]["sources"]
 
 
-# What is handed out
+# Prompts
 
 
-def test_a_public_repository_is_listed_and_read_with_its_files(
+def test_public_repository_is_served_with_its_files(
     server: RunningServer, repo: GitRepo, url: str
 ) -> None:
     binary = bytes(range(256))
     commit = repo.commit({**make_commit_files(2), "pdf/data/all.bin": binary})
-    refreshed(server)
-    answer = listed(server).json
-    assert [one["name"] for one in answer["data"]["prompts"]] == [*BUILT_IN, "hello", "pdf"]
-    assert answer["data"]["source"] == url
-    assert answer["meta"]["commit"] == commit
-    assert "stale" not in answer["meta"]
-    assert decode_files(read(server, "pdf")) == {
+    refresh(server)
+    response = list_prompts(server).json
+    assert [item["name"] for item in response["data"]["prompts"]] == [*BUILT_IN, "hello", "pdf"]
+    assert response["data"]["source"] == url
+    assert response["meta"]["commit"] == commit
+    assert "stale" not in response["meta"]
+    assert decode_files(get_prompt(server, "pdf")) == {
         "data/all.bin": binary,
         "data/number.txt": b"commit 2",
         "data/deep/again.txt": b"commit 2",
     }
 
 
-def test_the_skills_of_the_repository_are_shown_with_the_same_bytes(server: RunningServer) -> None:
+def test_repository_skills_have_the_same_bytes(server: RunningServer) -> None:
     skills = server.request("GET", "/api/v1/skills").json["data"]["skills"]
-    found = next(one["id"] for one in skills if one["name"] == "pdf")
-    reply = server.request("GET", f"/api/v1/skills/{found}/files/data/number.txt")
+    skill_id = next(skill["id"] for skill in skills if skill["name"] == "pdf")
+    reply = server.request("GET", f"/api/v1/skills/{skill_id}/files/data/number.txt")
     assert (reply.status, reply.body) == (200, b"commit 1")
 
 
-def test_links_and_submodules_are_left_out(server: RunningServer, repo: GitRepo) -> None:
+def test_links_and_submodules_are_skipped(server: RunningServer, repo: GitRepo) -> None:
     files = {
         "pdf/SKILL.md": make_skill_md("pdf"),
-        "pdf/kept.txt": b"kept",
+        "pdf/plain.txt": b"plain",
         "pdf/passwd": b"/etc/passwd",
         "pdf/vendor": b"1" * 40,
         "link.md": b"/etc/passwd",
@@ -148,172 +148,172 @@ def test_links_and_submodules_are_left_out(server: RunningServer, repo: GitRepo)
     }
     links = dict.fromkeys(("pdf/passwd", "link.md", "up"), LINK)
     repo.commit(files, {**links, "pdf/vendor": SUBMODULE, "library": SUBMODULE})
-    assert "stale" not in refreshed(server)
-    names = [one["name"] for one in listed(server).json["data"]["prompts"]]
+    assert "stale" not in refresh(server)
+    names = [item["name"] for item in list_prompts(server).json["data"]["prompts"]]
     assert names == [*BUILT_IN, "pdf"]
-    assert decode_files(read(server, "pdf")) == {"kept.txt": b"kept"}
+    assert decode_files(get_prompt(server, "pdf")) == {"plain.txt": b"plain"}
 
 
-def test_a_protected_repository_opens_for_the_token_of_a_request_alone(
+def test_private_repository_needs_the_token_of_the_request(
     server: RunningServer, site: GitServer
 ) -> None:
     git_repo(site.root / "acme/private.git", make_commit_files(4))
-    site.token = OF_REQUEST
-    query = overriding(site.url("acme/private.git"))
-    opened = listed(server, query, X_Skillhall_Git_Token=OF_REQUEST)
-    assert (opened.status, list_descriptions(opened.json["data"])) == (200, {"commit 4"})
+    site.token = FROM_REQUEST
+    query = build_query(site.url("acme/private.git"))
+    response = list_prompts(server, query, X_Skillhall_Git_Token=FROM_REQUEST)
+    assert (response.status, list_descriptions(response.json["data"])) == (200, {"commit 4"})
     for headers in ({}, {"X_Skillhall_Git_Token": "wrong"}):
-        refused = listed(server, query, **headers)
-        assert (refused.status, refused.code) == (502, "PROMPTS_SOURCE_ERROR")
-        assert b"commit 4" not in refused.body
+        response = list_prompts(server, query, **headers)
+        assert (response.status, response.code) == (502, "PROMPTS_SOURCE_ERROR")
+        assert b"commit 4" not in response.body
 
 
-def test_another_repository_branch_and_path_can_be_asked_for(
+def test_request_can_name_repository_branch_and_path(
     server: RunningServer, site: GitServer
 ) -> None:
     other = git_repo(site.root / "acme/other.git", make_commit_files(2))
     deep = {f"a/b/{path}": data for path, data in make_commit_files(3).items()}
     other.commit(deep, ref="refs/heads/next")
     url = site.url("acme/other.git")
-    assert shown(server, overriding(url)) == "2"
-    assert shown(server, overriding(url, branch="next", path="a/b")) == "3"
-    assert shown(server) == "1"
+    assert read_number(server, build_query(url)) == "2"
+    assert read_number(server, build_query(url, branch="next", path="a/b")) == "3"
+    assert read_number(server) == "1"
     for wrong in ({"branch": "gone"}, {"path": "a/c"}):
-        refused = listed(server, overriding(url, **wrong))
-        assert (refused.status, refused.code) == (502, "PROMPTS_SOURCE_ERROR")
+        response = list_prompts(server, build_query(url, **wrong))
+        assert (response.status, response.code) == (502, "PROMPTS_SOURCE_ERROR")
 
 
-# What changes far away
+# Changes of the repository
 
 
-def test_a_rewritten_history_is_shown_after_a_refresh(server: RunningServer, repo: GitRepo) -> None:
+def test_rewritten_history_is_served_after_a_refresh(server: RunningServer, repo: GitRepo) -> None:
     first = repo.git("rev-parse", "main")
     repo.commit(make_commit_files(2), parent=first)
-    refreshed(server)
-    assert shown(server) == "2"
-    rewritten = repo.commit(make_commit_files(3))  # without a parent: what a force push leaves
-    assert shown(server) == "2"
-    assert refreshed(server)["commit"] == rewritten
-    assert shown(server) == "3"
+    refresh(server)
+    assert read_number(server) == "2"
+    rewritten = repo.commit(make_commit_files(3))  # without a parent, like a force push
+    assert read_number(server) == "2"
+    assert refresh(server)["commit"] == rewritten
+    assert read_number(server) == "3"
 
 
-def test_a_deleted_branch_leaves_the_last_copy_until_it_returns(
+def test_deleted_branch_is_served_stale_until_it_returns(
     server: RunningServer, repo: GitRepo
 ) -> None:
-    assert shown(server) == "1"
+    assert read_number(server) == "1"
     (repo.folder / "refs/heads/main").unlink()
-    assert_marked(server, refreshed(server)["stale"])
+    assert_stale(server, refresh(server)["stale"])
     repo.commit(make_commit_files(2))
-    assert "stale" not in refreshed(server)
-    assert shown(server) == "2"
-    assert "stale" not in sources(server)[0]
+    assert "stale" not in refresh(server)
+    assert read_number(server) == "2"
+    assert "stale" not in get_sources(server)[0]
 
 
-def test_a_deleted_repository_leaves_the_last_copy_until_it_returns(
+def test_deleted_repository_is_served_stale_until_it_returns(
     server: RunningServer, repo: GitRepo, url: str
 ) -> None:
-    assert shown(server) == "1"
+    assert read_number(server) == "1"
     moved = repo.folder.rename(repo.folder.with_name("moved"))
-    assert_marked(server, refreshed(server)["stale"])
-    asked = listed(server, overriding(url, branch="next"))
-    assert (asked.status, asked.code) == (502, "PROMPTS_SOURCE_ERROR")
+    assert_stale(server, refresh(server)["stale"])
+    response = list_prompts(server, build_query(url, branch="next"))
+    assert (response.status, response.code) == (502, "PROMPTS_SOURCE_ERROR")
     moved.rename(repo.folder)
-    assert "stale" not in refreshed(server)
-    assert shown(server) == "1"
+    assert "stale" not in refresh(server)
+    assert read_number(server) == "1"
 
 
-def test_an_unreachable_host_leaves_the_last_copy_until_a_push_is_told(
+def test_unreachable_host_is_served_stale_until_a_push(
     server: RunningServer, repo: GitRepo, site: GitServer, url: str
 ) -> None:
-    assert shown(server) == "1"
+    assert read_number(server) == "1"
     site.status = 503
-    assert_marked(server, refreshed(server)["stale"])
+    assert_stale(server, refresh(server)["stale"])
     site.status = 0
     newest = repo.commit(make_commit_files(2))
     reply = send_push(server, WEBHOOK, url)
     assert (reply.status, reply.json["data"]["known"]) == (202, True)
-    wait_for(server, newest)
-    assert shown(server) == "2"
-    assert "stale" not in sources(server)[0]
+    wait_for_commit(server, newest)
+    assert read_number(server) == "2"
+    assert "stale" not in get_sources(server)[0]
 
 
-def test_a_push_with_a_wrong_signature_changes_nothing(
+def test_push_with_a_wrong_signature_is_rejected(
     server: RunningServer, repo: GitRepo, url: str
 ) -> None:
-    assert shown(server) == "1"
+    assert read_number(server) == "1"
     repo.commit(make_commit_files(2))
     assert send_push(server, "wrong", url).status == 401
-    assert shown(server) == "1"
+    assert read_number(server) == "1"
 
 
-def assert_marked(server: RunningServer, stale: dict[str, str]) -> None:
-    """Answers go on from the first commit, and everywhere it is said that they are old."""
+def assert_stale(server: RunningServer, stale: dict[str, str]) -> None:
+    """Check that the first commit is served, and marked as stale everywhere."""
     assert stale["reason"]
     assert stale["since"].endswith("Z")
-    assert shown(server) == "1"
-    assert listed(server).json["meta"]["stale"] == stale
+    assert read_number(server) == "1"
+    assert list_prompts(server).json["meta"]["stale"] == stale
     assert server.request("GET", "/readyz").status == 200
-    assert sources(server)[0]["stale"] == stale
+    assert get_sources(server)[0]["stale"] == stale
 
 
-def wait_for(server: RunningServer, commit: str) -> None:
-    """Ask until the commit is handed out: while one look is under way, others get the copy."""
+def wait_for_commit(server: RunningServer, commit: str) -> None:
+    """Poll until the commit is served; requests during a refresh get the stale one."""
     moment = threading.Event()
     for _ in range(DEADLINE * 50):
-        if listed(server).json["meta"].get("commit") == commit:
+        if list_prompts(server).json["meta"].get("commit") == commit:
             return
         moment.wait(0.02)
-    pytest.fail("the commit was never handed out")
+    pytest.fail("the commit was not served")
 
 
-# What is too much
+# Limits
 
 
-def of_many_bytes(repo: GitRepo) -> None:
-    """Six skills of 100 MiB each, all out of one file of zeros."""
+def add_many_bytes(repo: GitRepo) -> None:
+    """Commit six skills of 100 MiB each, made of one blob."""
     zeros = [(REGULAR, repo.blob(bytes(MAX_FILE_SIZE)), f"{number}.bin") for number in range(9)]
     skill = repo.tree([(REGULAR, repo.blob(make_skill_md("pdf")), "SKILL.md"), *zeros])
     repo.commit_tree(repo.tree([(FOLDER, skill, f"pdf-{number}") for number in range(6)]))
 
 
-def of_many_files(repo: GitRepo) -> None:
-    """More files than a repository may have, all out of two."""
+def add_many_files(repo: GitRepo) -> None:
+    """Commit more files than a repository may have, made of two blobs."""
     empty = repo.blob(b"")
-    own = (REGULAR, repo.blob(make_skill_md("pdf")), "SKILL.md")
-    skill = repo.tree([own, *((REGULAR, empty, str(number)) for number in range(1999))])
+    skill_md = (REGULAR, repo.blob(make_skill_md("pdf")), "SKILL.md")
+    skill = repo.tree([skill_md, *((REGULAR, empty, str(number)) for number in range(1999))])
     repo.commit_tree(repo.tree([(FOLDER, skill, f"pdf-{number}") for number in range(101)]))
 
 
 @pytest.mark.parametrize(
     ("fill", "why"),
-    [(of_many_bytes, "larger than 524288000 bytes"), (of_many_files, "larger than 200000 files")],
+    [(add_many_bytes, "larger than 524288000 bytes"), (add_many_files, "larger than 200000 files")],
 )
-def test_a_huge_repository_is_refused_and_leaves_nothing_behind(
+def test_huge_repository_is_rejected_and_leaves_nothing(
     tmp_path: Path, repo: GitRepo, site: GitServer, fill: Callable[[GitRepo], None], why: str
 ) -> None:
     fill(GitRepo(site.root / "acme/huge.git"))
     huge, fine = site.url("acme/huge.git"), site.url("acme/prompts.git")
     with team_server(team_settings(tmp_path, huge)) as server:
-        answer = listed(server).json
-        assert [one["name"] for one in answer["data"]["prompts"]] == BUILT_IN
-        assert answer["data"]["source"] == "built-in"
-        assert why in answer["meta"]["stale"]["reason"]
-        assert why in sources(server)[0]["stale"]["reason"]
+        response = list_prompts(server).json
+        assert [item["name"] for item in response["data"]["prompts"]] == BUILT_IN
+        assert response["data"]["source"] == "built-in"
+        assert why in response["meta"]["stale"]["reason"]
+        assert why in get_sources(server)[0]["stale"]["reason"]
         assert server.request("GET", "/readyz").status == 200
-        asked = listed(server, overriding(huge))
-        assert (asked.status, asked.code) == (502, "PROMPTS_SOURCE_ERROR")
-        assert why in asked.message
-        assert shown(server, overriding(fine)) == "1"
-        copies = [*(tmp_path / "cache/prompts").glob("*/*/*")]
-        assert {path.name for path in copies} == {"hello.md", "pdf"}
+        response = list_prompts(server, build_query(huge))
+        assert (response.status, response.code) == (502, "PROMPTS_SOURCE_ERROR")
+        assert why in response.message
+        assert read_number(server, build_query(fine)) == "1"
+        checkouts = [*(tmp_path / "cache/prompts").glob("*/*/*")]
+        assert {path.name for path in checkouts} == {"hello.md", "pdf"}
 
 
-# Many at once
+# Concurrency
 
 
-def test_every_answer_is_from_one_commit_while_commits_are_pushed(tmp_path: Path) -> None:
-    with run_loaded_server(tmp_path) as (server, stocks):
-        tally = run_clients(server, stocks, lambda turn: turn < 25)
+def test_responses_are_of_one_commit_during_pushes(tmp_path: Path) -> None:
+    with run_loaded_server(tmp_path) as (server, repositories):
+        tally = run_clients(server, repositories, lambda turn: turn < 25)
     assert tally.inconsistent == []
     assert tally.unexpected == []
     assert tally.responses.total() == 16 * 25
@@ -323,70 +323,70 @@ def test_every_answer_is_from_one_commit_while_commits_are_pushed(tmp_path: Path
 # Secrets
 
 
-class Ears:
-    """Every answer that came, to be searched."""
+class ResponseRecorder:
+    """Records every response, to be searched."""
 
     def __init__(self, server: RunningServer) -> None:
         self._server = server
-        self.heard: list[bytes] = []
+        self.responses: list[bytes] = []
 
-    def ask(self, method: str, path: str, body: object = None, **headers: str) -> int:
+    def request(self, method: str, path: str, body: object = None, **headers: str) -> int:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.keep(self._server.request(method, path, body, named))
+        return self.record(self._server.request(method, path, body, named))
 
-    def keep(self, reply: HttpResponse) -> int:
-        self.heard.append(str(reply.headers).encode() + reply.body)
+    def record(self, reply: HttpResponse) -> int:
+        self.responses.append(str(reply.headers).encode() + reply.body)
         return reply.status
 
 
-def forms(secret: str) -> list[bytes]:
-    """How a secret may be written: as it is, or as git and clients send it."""
+def encode_secret(secret: str) -> list[bytes]:
+    """Return the ways a secret may be written: plain, or as git and clients send it."""
     pairs = (f"{user}:{secret}".encode() for user in ("x-access-token", "ada", ""))
     return [secret.encode(), *(base64.b64encode(pair).rstrip(b"=") for pair in pairs)]
 
 
-def found_in(places: dict[str, bytes]) -> list[tuple[str, str]]:
-    """Where a secret stands, and which."""
-    secrets = (AUTH, CONFIGURED, OF_REQUEST, WEBHOOK, PASSWORD)
+def find_secrets(places: dict[str, bytes]) -> list[tuple[str, str]]:
+    """Return the places that contain a secret, with the secret."""
+    secrets = (AUTH, CONFIGURED, FROM_REQUEST, WEBHOOK, PASSWORD)
     return [
-        (place, secret)
-        for place, data in places.items()
+        (name, secret)
+        for name, data in places.items()
         for secret in secrets
-        if any(form in data for form in forms(secret))
+        if any(form in data for form in encode_secret(secret))
     ]
 
 
-def processes() -> bytes:
-    """The command lines of everything that runs here."""
-    done = subprocess.run(
+def list_processes() -> bytes:
+    """Return the command lines of all processes."""
+    result = subprocess.run(
         ["ps", "-eww", "-o", "args"], check=True, capture_output=True, timeout=DEADLINE
     )
-    return done.stdout
+    return result.stdout
 
 
-def during_a_slow_clone(
+def list_processes_during_clone(
     server: RunningServer, site: GitServer, query: str
 ) -> tuple[bytes, HttpResponse]:
-    """The command lines while git waits for an answer, and what the client then got."""
+    """Return the command lines during a slow clone, and the response."""
     site.release_event = threading.Event()
     replies: list[HttpResponse] = []
 
     def call() -> None:
-        replies.append(listed(server, query, X_Skillhall_Git_Token=OF_REQUEST))
+        replies.append(list_prompts(server, query, X_Skillhall_Git_Token=FROM_REQUEST))
 
     client = threading.Thread(target=call)
     client.start()
     try:
         assert site.is_waiting.wait(DEADLINE)
-        seen = processes()
+        output = list_processes()
     finally:
         site.release_event.set()
         client.join(DEADLINE)
-    return seen, replies[0]
+    return output, replies[0]
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps")
-def test_no_secret_is_shown_logged_kept_or_in_a_command_line(
+def test_secrets_are_never_shown_logged_stored_or_in_arguments(
     tmp_path: Path, repo: GitRepo, site: GitServer, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -394,7 +394,7 @@ def test_no_secret_is_shown_logged_kept_or_in_a_command_line(
     git_repo(tmp_path / "private/acme/mine.git", make_commit_files(2))
     with ExitStack() as stack:
         private = stack.enter_context(run_git_server(tmp_path / "private"))
-        site.token, private.token = CONFIGURED, OF_REQUEST
+        site.token, private.token = CONFIGURED, FROM_REQUEST
         settings = team_settings(
             tmp_path,
             url,
@@ -404,40 +404,44 @@ def test_no_secret_is_shown_logged_kept_or_in_a_command_line(
             SKILLHALL_GIT_TOKEN_HOSTS=f"127.0.0.1:{site.port}",
         )
         server = stack.enter_context(team_server(settings))
-        assert shown(server) == "1"  # by the configured token
+        assert read_number(server) == "1"  # with the configured token
         mine_url = private.url("acme/mine.git")
-        ears, mine = Ears(server), overriding(mine_url)
-        running, reply = during_a_slow_clone(server, private, mine)
-        assert mine_url.encode() in running  # git is there, with all of its words
-        assert ears.keep(reply) == 200
+        recorder, mine = ResponseRecorder(server), build_query(mine_url)
+        running, reply = list_processes_during_clone(server, private, mine)
+        assert mine_url.encode() in running  # git is running, with its arguments
+        assert recorder.record(reply) == 200
         for query in ("", mine):
-            for status, given in ((200, OF_REQUEST), (502, f"{OF_REQUEST}-wrong")):
-                wanted = status if query else 502  # that host knows another one
-                assert ears.ask("GET", LIST + query, X_Skillhall_Git_Token=given) == wanted
+            for status, token in ((200, FROM_REQUEST), (502, f"{FROM_REQUEST}-wrong")):
+                expected = status if query else 502  # the configured host has another token
+                assert (
+                    recorder.request("GET", LIST + query, X_Skillhall_Git_Token=token) == expected
+                )
         for start in ("http://ada:", "https://ada:", "https://", "ssh://ada:", "ada:"):
-            with_password = overriding(f"{start}{PASSWORD}@127.0.0.1:{site.port}/acme/prompts.git")
+            with_password = build_query(f"{start}{PASSWORD}@127.0.0.1:{site.port}/acme/prompts.git")
             for method, path in (("GET", LIST), ("POST", REFRESH), ("POST", f"{LIST}/pdf")):
-                assert ears.ask(method, path + with_password) in (400, 502)
-        ears.ask("GET", LIST, Authorization=f"Bearer {AUTH}x")
-        ears.ask("GET", f"/{AUTH}/{CONFIGURED}/{WEBHOOK}")
-        ears.ask("POST", REFRESH, {"token": 1}, X_Gitlab_Token=WEBHOOK)
+                assert recorder.request(method, path + with_password) in (400, 502)
+        recorder.request("GET", LIST, Authorization=f"Bearer {AUTH}x")
+        recorder.request("GET", f"/{AUTH}/{CONFIGURED}/{WEBHOOK}")
+        recorder.request("POST", REFRESH, {"token": 1}, X_Gitlab_Token=WEBHOOK)
         (repo.folder / "refs/heads/main").unlink()
-        ears.keep(send_push(server, WEBHOOK, url))
+        recorder.record(send_push(server, WEBHOOK, url))
         for path in ("/readyz", "/healthz", "/metrics", "/api/v1/openapi.json", "/api/v1/skills"):
-            assert ears.ask("GET", path) == 200
-        assert ears.ask("POST", REFRESH) == 200
-        kept = files_below(tmp_path / "cache", tmp_path / "data", tmp_path / "work")
-    assert kept
+            assert recorder.request("GET", path) == 200
+        assert recorder.request("POST", REFRESH) == 200
+        stored = read_folders(tmp_path / "cache", tmp_path / "data", tmp_path / "work")
+    assert stored
     assert "skillhall.access" in {record.name for record in caplog.records}
-    logs = "\n".join(f"{one.getMessage()} {one.exc_text}" for one in caplog.records)
-    answers = {f"answer {number}": data for number, data in enumerate(ears.heard)}
-    assert found_in({**answers, **kept, "logs": logs.encode(), "processes": running}) == []
+    logs = "\n".join(f"{record.getMessage()} {record.exc_text}" for record in caplog.records)
+    responses = {f"response {number}": data for number, data in enumerate(recorder.responses)}
+    assert find_secrets({**responses, **stored, "logs": logs.encode(), "processes": running}) == []
 
 
-def files_below(*folders: Path) -> dict[str, bytes]:
-    """Everything that is kept, names included."""
-    found = {}
+def read_folders(*folders: Path) -> dict[str, bytes]:
+    """Return the contents and names of all files and folders."""
+    contents = {}
     for folder in folders:
         for path in folder.rglob("*"):
-            found[str(path)] = str(path).encode() + (path.read_bytes() if path.is_file() else b"")
-    return found
+            contents[str(path)] = str(path).encode() + (
+                path.read_bytes() if path.is_file() else b""
+            )
+    return contents

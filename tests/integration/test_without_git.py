@@ -125,9 +125,9 @@ def test_other_repositories_need_git(tmp_path: Path, host: GitHubServer, started
     elsewhere = "https://git.example.org/acme/prompts.git"
     with team_server(team_settings(tmp_path, host, elsewhere)) as server:
         data = server.request("GET", LIST).json
-        assert [item["name"] for item in data["data"]["prompts"]] == BUILT_IN
-        assert "only GitHub is read without git" in data["meta"]["stale"]["reason"]
-        assert "only GitHub is read without git" in source(server)["stale"]["reason"]
+        assert [one["name"] for one in data["data"]["prompts"]] == BUILT_IN
+        assert "only GitHub repositories can be read" in data["meta"]["stale"]["reason"]
+        assert "only GitHub repositories can be read" in source(server)["stale"]["reason"]
         reply = server.request("GET", f"{LIST}?repo={elsewhere}")
         assert (reply.status, reply.code) == (502, "PROMPTS_SOURCE_ERROR")
         assert "SKILLHALL_GIT" in reply.message

@@ -1,4 +1,4 @@
-"""Databases for tests, on a PostgreSQL server that the tests start."""
+"""PostgreSQL databases for tests."""
 
 import os
 
@@ -11,21 +11,21 @@ TIMESTAMP = "2026-01-02T03:04:05.678Z"
 
 
 def make_postgres_database(server: str, name: str) -> str:
-    """The address of an empty database on that server."""
-    with psycopg.connect(server, autocommit=True) as line:
-        line.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
-        line.execute(f'CREATE DATABASE "{name}"'.encode())
+    """Create an empty database on a server and return its URL."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
 def truncate_tables(url: str) -> None:
-    """Remove whatever a test left in a PostgreSQL database; its tables stay."""
+    """Delete all rows of a PostgreSQL database; the tables stay."""
     names = [name for name in METADATA.tables if name != "schema_migrations"]
-    with psycopg.connect(url, autocommit=True) as line:
-        if line.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
-            line.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY CASCADE".encode())
+    with psycopg.connect(url, autocommit=True) as connection:
+        if connection.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
+            connection.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY CASCADE".encode())
 
 
 def worker() -> str:
-    """What this process of the test run is called."""
+    """Return the name of this process of the test run."""
     return os.environ.get("PYTEST_XDIST_WORKER", "main")

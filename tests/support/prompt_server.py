@@ -1,4 +1,4 @@
-"""A stand-in for a prompt server: it speaks the envelope of `/api/v1`, and misbehaves on demand."""
+"""Fake prompt server that uses the envelope of `/api/v1` and can misbehave."""
 
 import json
 import threading
@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 PROMPTS = "/api/v1/prompts"
 META = {"timestamp": "2026-01-01T00:00:00Z", "requestId": "1", "version": "v1"}
-DEADLINE = 120  # seconds; a conversation that takes longer hangs
+DEADLINE = 120  # seconds
 
 
 class PromptRequest(NamedTuple):
-    """A request as it came."""
+    """Received request."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ Responder: TypeAlias = Callable[[BaseHTTPRequestHandler], None]
 
 
 def respond_raw(status: int, body: bytes, **headers: str) -> Responder:
-    """An answer of any kind."""
+    """Respond with any status and body."""
 
     def send(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
@@ -43,9 +43,9 @@ def respond_raw(status: int, body: bytes, **headers: str) -> Responder:
 
 
 def respond(data: object, **meta: object) -> Responder:
-    """An answer in the envelope; `meta` is said about it besides."""
-    whole = {"success": True, "data": data, "meta": {**META, **meta}}
-    return respond_raw(200, json.dumps(whole).encode())
+    """Respond with data in the envelope; `meta` is added to its `meta`."""
+    envelope = {"success": True, "data": data, "meta": {**META, **meta}}
+    return respond_raw(200, json.dumps(envelope).encode())
 
 
 def respond_error(status: int, code: str, message: str) -> Responder:
@@ -56,7 +56,7 @@ def respond_error(status: int, code: str, message: str) -> Responder:
 
 
 def respond_truncated(handler: BaseHTTPRequestHandler) -> None:
-    """An answer that ends before it is whole."""
+    """Send a response that is cut off."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
     handler.end_headers()
@@ -64,24 +64,22 @@ def respond_truncated(handler: BaseHTTPRequestHandler) -> None:
 
 
 def make_file(path: str, data: bytes | str) -> dict[str, str]:
-    """A file of an answer; a text is sent as its content, right or wrong."""
+    """Make a file of a response; a string is sent as its content, valid or not."""
     content = b64encode(data).decode() if isinstance(data, bytes) else data
     return {"path": path, "content": content}
 
 
 @dataclass
 class FakePromptServer:
-    """A running server; its prompts are what `put` was told, in that order."""
+    """Running server with the prompts that were added, in that order."""
 
     url: str
     closed: threading.Event
     prompts: list[dict[str, Any]] = field(default_factory=list)
     token: str = ""
     source: str = "built-in"
-    meta: dict[str, object] = field(default_factory=dict)  # said about the listing
-    overrides: dict[str, Responder] = field(
-        default_factory=dict
-    )  # by path, instead of the right one
+    meta: dict[str, object] = field(default_factory=dict)  # added to the listing's `meta`
+    overrides: dict[str, Responder] = field(default_factory=dict)  # by path
     requests: list[PromptRequest] = field(default_factory=list)
 
     def add_prompt(
@@ -92,7 +90,7 @@ class FakePromptServer:
         description: str = "Does it.",
         arguments: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Have a prompt; one of the same name gives way."""
+        """Add a prompt, or replace the one with the same name."""
         prompt = {"name": name, "description": description, "text": text, "files": list(files)}
         if arguments is not None:
             prompt["arguments"] = arguments
@@ -106,7 +104,7 @@ class FakePromptServer:
         self.prompts = [prompt for prompt in self.prompts if prompt["name"] != name]
 
     def never_respond(self, _handler: BaseHTTPRequestHandler) -> None:
-        """Nothing, until the site closes."""
+        """Send nothing until the server closes."""
         self.closed.wait(DEADLINE)
 
     def find_responder(self, request: PromptRequest) -> Responder:
@@ -116,31 +114,32 @@ class FakePromptServer:
             return respond_error(401, "UNAUTHORIZED", "Authentication required")
         source = request.query.get("source") or request.query.get("repo") or self.source
         if request.method == "GET" and request.path == PROMPTS:
-            shown = ("name", "description", "arguments")
-            listed = [{k: p[k] for k in shown if k in p} for p in self.prompts]
+            keys = ("name", "description", "arguments")
+            listed = [{k: p[k] for k in keys if k in p} for p in self.prompts]
             return respond({"prompts": listed, "source": source}, **self.meta)
         if request.path == f"{PROMPTS}/refresh":
             loaded = len(self.prompts)
             return respond({"refreshed": True, "promptsLoaded": loaded, "source": source})
         if request.path == f"{PROMPTS}/sources":
             count = len(request.body["files"])
-            told = {"source": request.body["source"], "fileCount": count, "status": "ingested"}
-            return respond({**told, "contentHash": request.body["contentHash"]})
+            data = {"source": request.body["source"], "fileCount": count, "status": "ingested"}
+            return respond({**data, "contentHash": request.body["contentHash"]})
         return self._respond_prompt(
             unquote(request.path.removeprefix(f"{PROMPTS}/")), request, source
         )
 
     def _respond_prompt(self, name: str, request: PromptRequest, source: str) -> Responder:
-        prompt = next((one for one in self.prompts if one["name"] == name), None)
+        prompt = next((prompt for prompt in self.prompts if prompt["name"] == name), None)
         if prompt is None:
             return respond_error(400, "VALIDATION_ERROR", f"Prompt not found: {name}")
-        given = request.body["arguments"]
-        required = [one["name"] for one in prompt.get("arguments", ()) if one.get("required")]
-        if missing := [one for one in required if not given.get(one)]:
+        arguments = request.body["arguments"]
+        declared = prompt.get("arguments", ())
+        required = [argument["name"] for argument in declared if argument.get("required")]
+        if missing := [name for name in required if not arguments.get(name)]:
             message = f"Missing required arguments: {', '.join(missing)}"
             return respond_error(400, "VALIDATION_ERROR", message)
         text = prompt["text"]
-        for key, value in given.items():
+        for key, value in arguments.items():
             text = text.replace(f"{{{{{key}}}}}", value)
         content = {"type": "text", "text": text}
         messages = [{"role": "user", "content": content}]
@@ -150,21 +149,21 @@ class FakePromptServer:
 
 @contextmanager
 def run_prompt_server() -> Iterator[FakePromptServer]:
-    """A server without prompts yet."""
+    """Run a server without prompts."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = DEADLINE
 
         def do_GET(self) -> None:
-            self._answer()
+            self._respond()
 
         def do_POST(self) -> None:
-            self._answer()
+            self._respond()
 
-        def _answer(self) -> None:
+        def _respond(self) -> None:
             parts = urlsplit(self.path)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked = PromptRequest(
+            request = PromptRequest(
                 self.command,
                 parts.path,
                 dict(parse_qsl(parts.query)),
@@ -172,20 +171,20 @@ def run_prompt_server() -> Iterator[FakePromptServer]:
                 json.loads(body) if body else None,
                 self.requestline,
             )
-            site.requests.append(asked)
-            site.find_responder(asked)(self)
+            site.requests.append(request)
+            site.find_responder(request)(self)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its signature
-            """Say nothing."""
+            """Log nothing."""
 
-    class Listening(ThreadingHTTPServer):
+    class Server(ThreadingHTTPServer):
         daemon_threads = True
         block_on_close = False
 
         def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-            """Clients that have seen enough hang up."""
+            """Ignore clients that disconnect early."""
 
-    with Listening(("127.0.0.1", 0), Handler) as server:
+    with Server(("127.0.0.1", 0), Handler) as server:
         site = FakePromptServer(f"http://127.0.0.1:{server.server_port}", threading.Event())
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()

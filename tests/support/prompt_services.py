@@ -1,4 +1,4 @@
-"""A counter that keeps everything in memory, for tests and benchmarks of surfaces."""
+"""Prompt service in memory, for tests and benchmarks of surfaces."""
 
 import base64
 import hashlib
@@ -44,15 +44,15 @@ def make_prompt(
     files: Mapping[str, bytes] | None = None,
     description: str = "",
 ) -> Prompt:
-    """A prompt of a repository."""
-    kept = tuple(PromptFile(path, data) for path, data in (files or {}).items())
-    told = description or f"Does {name}."
-    return Prompt(name, told, tuple(arguments), body, "user", has_files=bool(kept), files=kept)
+    """Make a prompt of a repository."""
+    items = tuple(PromptFile(path, data) for path, data in (files or {}).items())
+    text = description or f"Does {name}."
+    return Prompt(name, text, tuple(arguments), body, "user", has_files=bool(items), files=items)
 
 
 @dataclass(frozen=True)
 class MemorySnapshot:
-    """Prompts in memory; what it answers is encoded once."""
+    """Prompts in memory; responses are encoded once."""
 
     source: str
     prompts: Mapping[str, Prompt]
@@ -104,7 +104,7 @@ class MemorySnapshot:
 
 
 class PreparedSnapshot(MemorySnapshot):
-    """The same with everything encoded before anybody asks, as a server does it."""
+    """Snapshot with all responses encoded in advance, like a server's."""
 
     def __init__(self, source: str, prompts: Mapping[str, Prompt]) -> None:
         super().__init__(source, prompts)
@@ -124,16 +124,16 @@ class PreparedSnapshot(MemorySnapshot):
 
 @dataclass
 class MemoryPromptService:
-    """A counter of a configured source, of repositories by address, and of uploads."""
+    """Prompt service with a configured source, repositories by URL, and uploads."""
 
     prompts: Sequence[Prompt] = ()
     source: str = BUILT_IN
     commit: str = ""
     stale: Stale | None = None
     repositories: dict[str, Sequence[Prompt]] = field(default_factory=dict)
-    is_refresh_due: bool = False  # whether the remote must be looked at first
-    error: BaseException | None = None  # what every call raises
-    gate: threading.Event | None = None  # what every look at the remote waits for
+    is_refresh_due: bool = False
+    error: BaseException | None = None  # raised by every call
+    gate: threading.Event | None = None  # blocks every refresh
     is_waiting: threading.Event = field(default_factory=threading.Event)
     selectors: list[SourceSelector] = field(default_factory=list)
     refreshed_selectors: list[SourceSelector] = field(default_factory=list)
@@ -159,13 +159,15 @@ class MemoryPromptService:
 
     def ingest(self, upload: Upload) -> IngestResult:
         self._wait()
-        for one in upload.files:
-            if ".." in one.path:
-                raise UploadRejected(f"{one.path!r} is no plain relative path")
-        known = self.uploads.get(upload.source)
-        same = bool(upload.content_hash and known and known.content_hash == upload.content_hash)
+        for file in upload.files:
+            if ".." in file.path:
+                raise UploadRejected(f"{file.path!r} is not a plain relative path")
+        previous = self.uploads.get(upload.source)
+        is_same = bool(
+            upload.content_hash and previous and previous.content_hash == upload.content_hash
+        )
         self.uploads[upload.source] = upload
-        status: IngestStatus = "unchanged" if same else "ingested"
+        status: IngestStatus = "unchanged" if is_same else "ingested"
         return IngestResult(upload.source, upload.content_hash, len(upload.files), status)
 
     def handle_push(self, urls: Sequence[str], branch: str) -> bool:
@@ -175,8 +177,8 @@ class MemoryPromptService:
     def status(self) -> Sequence[SourceStatus]:
         if self.error is not None:
             return []
-        own = SourceStatus(self.source, self.commit, len(self.prompts), self.stale, "")
-        return [own, *self.followed.values()]
+        configured = SourceStatus(self.source, self.commit, len(self.prompts), self.stale, "")
+        return [configured, *self.followed.values()]
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
         followed = FollowedRepository(selector.repo, selector.path, selector.branch)
@@ -223,7 +225,7 @@ class MemoryPromptService:
     def _find_upload(self, name: str) -> PromptSnapshot:
         if name not in self.uploads:
             raise SourceUnknown(name)
-        prompts = [make_prompt(one.path) for one in self.uploads[name].files]
+        prompts = [make_prompt(file.path) for file in self.uploads[name].files]
         return self._build_snapshot(name, prompts)
 
     def _build_snapshot(self, source: str, prompts: Sequence[Prompt]) -> MemorySnapshot:
@@ -233,10 +235,10 @@ class MemoryPromptService:
 
 @dataclass
 class PreparedPromptService(MemoryPromptService):
-    """A counter whose one snapshot is made before anybody asks."""
+    """Prompt service with one snapshot that is prepared in advance."""
 
     def __post_init__(self) -> None:
-        self._snapshot = PreparedSnapshot(self.source, {one.name: one for one in self.prompts})
+        self._snapshot = PreparedSnapshot(self.source, {p.name: p for p in self.prompts})
 
     def cached_snapshot(self, selector: SourceSelector = SourceSelector()) -> PromptSnapshot | None:  # noqa: ARG002, B008
         return self._snapshot
@@ -245,7 +247,7 @@ class PreparedPromptService(MemoryPromptService):
 def _serialize_prompt(prompt: Prompt) -> dict[str, object]:
     listed: dict[str, object] = {"name": prompt.name, "description": prompt.description}
     if prompt.arguments:
-        listed["arguments"] = [one._asdict() for one in prompt.arguments]
+        listed["arguments"] = [argument._asdict() for argument in prompt.arguments]
     return listed
 
 
@@ -253,5 +255,5 @@ def _encode(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-# A type checker reads this: the memory is a counter in every point.
+# A type checker verifies that the class implements the protocol.
 _PROTOCOL_CHECK: type[PromptServiceProtocol] = MemoryPromptService

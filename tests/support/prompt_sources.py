@@ -1,4 +1,4 @@
-"""Sources of prompts on disk and on a site, a clock that stands still, and what answers say."""
+"""Checkouts, snapshots and uploads for tests, and a manual clock."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ BUILT_IN = ["describe-skill", "plan-skill", "review-skill", "split-skill"]
 
 
 class ManualClock:
-    """A clock that goes when it is told to."""
+    """Clock that advances only when a test says so."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -33,12 +33,12 @@ def make_checkout(files: dict[str, bytes], folder: Path) -> Checkout:
 def make_snapshot(
     files: dict[str, bytes], folder: Path, source: str = "acme/prompts"
 ) -> PromptSnapshotView:
-    """The snapshot of a source with these files."""
+    """Make the snapshot of a source with these files."""
     return PromptSnapshotView(PromptContents(source, make_checkout(files, folder)))
 
 
 def list_prompts(snapshot: PromptSnapshot) -> dict[str, Any]:
-    """The prompts of a list that are not built in, by name."""
+    """Return the prompts of a list that are not built in, by name."""
     prompts = json.loads(snapshot.list_json())["prompts"]
     return {prompt["name"]: prompt for prompt in prompts if prompt["name"] not in BUILT_IN}
 
@@ -57,6 +57,6 @@ def make_upload(
     files: dict[str, bytes] | None = None,
     content_hash: str = "",
 ) -> Upload:
-    given = files or {"hello.md": make_skill_md("hello")}
-    encoded = [UploadedFile(path, base64.b64encode(data).decode()) for path, data in given.items()]
+    files = files or {"hello.md": make_skill_md("hello")}
+    encoded = [UploadedFile(path, base64.b64encode(data).decode()) for path, data in files.items()]
     return Upload(source, encoded, content_hash)

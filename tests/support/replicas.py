@@ -1,4 +1,4 @@
-"""Servers as an operator runs them: real processes of `skillhall serve` on one database."""
+"""Servers as an operator runs them: `skillhall serve` processes on one database."""
 
 import json
 import os
@@ -22,25 +22,25 @@ from tests.support.skills import make_skill_md
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 120  # seconds; whatever takes longer has failed
+DEADLINE = 120  # seconds
 SKILLS = "/api/v1/skills"
 PROMPTS = "/api/v1/prompts"
-_POLL_INTERVAL = 0.02  # seconds between two looks
+_POLL_INTERVAL = 0.02  # seconds
 _NEVER = threading.Event()
 
 
 def wait_until(condition: Callable[[], T]) -> T:
-    """What `look` gives as soon as that is something."""
-    ended = time.monotonic() + DEADLINE
-    while not (found := condition()):
-        assert time.monotonic() < ended, "it did not happen"
+    """Poll `condition` and return its first true result."""
+    deadline = time.monotonic() + DEADLINE
+    while not (result := condition()):
+        assert time.monotonic() < deadline, "timed out"
         _NEVER.wait(_POLL_INTERVAL)
-    return found
+    return result
 
 
 @dataclass
 class Replica:
-    """One server: its process, its own folders, and what is asked of it."""
+    """Server process with its own folders."""
 
     folder: Path
     variables: Mapping[str, str]
@@ -49,7 +49,7 @@ class Replica:
     _process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it serves; a second start finds what the first one left."""
+        """Start the server and wait until it serves. A restart reuses its folders."""
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
@@ -72,7 +72,7 @@ class Replica:
         self.port = int(json.loads(line)["data"]["url"].rpartition(":")[2])
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End it, by a signal."""
+        """Stop the server with a signal."""
         if self._process is not None:
             self._process.send_signal(number)
             self._process.communicate(timeout=DEADLINE)
@@ -93,44 +93,44 @@ class Replica:
         return self.request("POST", f"{SKILLS}/import{query}", zip_of(files), kind)
 
     def ids(self) -> set[str]:
-        """The ids of the skills that it lists."""
-        return {one["id"] for one in self.request("GET", SKILLS).json["data"]["skills"]}
+        """Return the ids of the listed skills."""
+        return {item["id"] for item in self.request("GET", SKILLS).json["data"]["skills"]}
 
     def body(self, identity: str) -> str:
-        """The instructions of a skill; "" without it."""
+        """Return the instructions of a skill, or "" if it does not exist."""
         reply = self.request("GET", f"{SKILLS}/{identity}")
         return str(reply.json["data"]["body"]) if reply.status == 200 else ""
 
     @contextmanager
     def events(self, query: str = "") -> Iterator[Iterator[dict[str, Any]]]:
-        """The events that it tells of, as they come."""
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as line:
-            line.request("GET", f"/api/v1/events{query}", headers=self.headers)
-            answer = line.getresponse()
-            assert answer.status == 200
-            assert answer.readline().startswith(b"retry:")  # from here on it listens
-            data = (text[6:] for text in iter(answer.readline, b"") if text.startswith(b"data: "))
+        """Iterate over the server's events as they come."""
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
+            connection.request("GET", f"/api/v1/events{query}", headers=self.headers)
+            response = connection.getresponse()
+            assert response.status == 200
+            assert response.readline().startswith(b"retry:")  # the subscription is active
+            data = (text[6:] for text in iter(response.readline, b"") if text.startswith(b"data: "))
             yield map(json.loads, data)
 
-    def get_readiness(self) -> Any:  # noqa: ANN401 - whatever it says
+    def get_readiness(self) -> Any:  # noqa: ANN401 - JSON
         return self.request("GET", "/readyz").json
 
 
 @contextmanager
 def replicas(folder: Path, **variables: str) -> Iterator[list[Replica]]:
-    """Two servers that run until the block is left."""
-    made = [Replica(folder / name, variables) for name in ("one", "other")]
+    """Run two servers until the block ends."""
+    servers = [Replica(folder / name, variables) for name in ("first", "second")]
     try:
-        for one in made:
-            one.start()
-        yield made
+        for server in servers:
+            server.start()
+        yield servers
     finally:
-        for one in made:
-            one.stop(signal.SIGKILL)
+        for server in servers:
+            server.stop(signal.SIGKILL)
 
 
 def skill_files(name: str, body: str) -> dict[str, bytes]:
-    """A skill with two more files, one of which is a program; all say the same."""
+    """Return the files of a skill: SKILL.md, a text and a script, all with this body."""
     return {
         f"{name}/SKILL.md": make_skill_md(name, f"{name}: {body}", body),
         f"{name}/data/words.txt": body.encode(),
@@ -139,5 +139,5 @@ def skill_files(name: str, body: str) -> dict[str, bytes]:
 
 
 def new_name(start: str = "skill") -> str:
-    """A name that no other test has."""
+    """Return a name that no other test uses."""
     return f"{start}-{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""A database that can be told to be away: the real one, behind a switch."""
+"""Real database that can be made unavailable."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class SwitchableDatabase(Database):
-    """A real database that is away while `is_away` is set."""
+    """Database that is unavailable while `is_down` is set."""
 
     is_down = False
 
@@ -26,4 +26,4 @@ class SwitchableDatabase(Database):
 
     def _check_available(self) -> None:
         if self.is_down:
-            raise DatabaseUnavailable("it is away")
+            raise DatabaseUnavailable("it is down")

@@ -1,4 +1,4 @@
-"""A team's whole server: the real counter and collection over repositories of this machine."""
+"""Complete server of a team: prompt service and collection over local repositories."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ HOOK = "/api/v1/webhooks/git"
 
 
 def make_commit_files(number: int) -> dict[str, bytes]:
-    """The files of one commit: its number is in every one of them."""
+    """Return the files of one commit, each with its number."""
     text = f"commit {number}"
     return {
         "hello.md": make_skill_md("hello", text, text),
@@ -32,8 +32,8 @@ def make_commit_files(number: int) -> dict[str, bytes]:
 
 
 def team_settings(folder: Path, repo: str, **environment: str) -> Settings:
-    """What an environment says, with everything that is kept below one folder."""
-    given = {
+    """Read settings from an environment, with all data below one folder."""
+    variables = {
         "SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8",
         "SKILLHALL_CACHE_DIR": str(folder / "cache"),
         "SKILLHALL_DATA_DIR": str(folder / "data"),
@@ -42,23 +42,23 @@ def team_settings(folder: Path, repo: str, **environment: str) -> Settings:
         **environment,
     }
     (folder / "work").mkdir(exist_ok=True)
-    return Settings.read(given)._replace(working_directory=str(folder / "work"))
+    return Settings.read(variables)._replace(working_directory=str(folder / "work"))
 
 
 @contextmanager
 def team_server(settings: Settings) -> Iterator[RunningServer]:
-    """The server with all that it serves, until the block is left."""
-    counter = open_prompt_service(settings)
+    """Run the complete server until the block ends."""
+    service = open_prompt_service(settings)
     try:
-        services = Services(counter, open_collection(settings, counter))
+        services = Services(service, open_collection(settings, service))
         with run_server(settings=settings, services=services) as server:
             yield server
     finally:
-        counter.close()
+        service.close()
 
 
 def send_push(server: RunningServer, secret: str, url: str, branch: str = "main") -> HttpResponse:
-    """What a git host is answered when it tells of a push."""
+    """Send the webhook request of a git host for a push."""
     payload = {"ref": f"refs/heads/{branch}", "repository": {"clone_url": url}}
     body = json.dumps(payload).encode()
     signature = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
@@ -67,16 +67,16 @@ def send_push(server: RunningServer, secret: str, url: str, branch: str = "main"
 
 
 def decode_files(data: dict[str, Any]) -> dict[str, bytes]:
-    """The files of a prompt, by path."""
-    return {one["path"]: base64.b64decode(one["content"]) for one in data.get("files", ())}
+    """Return the files of a prompt by path."""
+    return {item["path"]: base64.b64decode(item["content"]) for item in data.get("files", ())}
 
 
 def list_descriptions(data: dict[str, Any]) -> set[str]:
-    """What the descriptions of a numbered commit's prompts say."""
-    return {one["description"] for one in data["prompts"] if one["name"] in ("hello", "pdf")}
+    """Return the descriptions of a numbered commit's prompts."""
+    return {item["description"] for item in data["prompts"] if item["name"] in ("hello", "pdf")}
 
 
 def list_prompt_texts(data: dict[str, Any]) -> set[str]:
-    """What everything in one prompt of a numbered commit says."""
-    said = {data["description"], data["messages"][0]["content"]["text"].strip()}
-    return said | {content.decode() for content in decode_files(data).values()}
+    """Return all texts of a prompt of a numbered commit."""
+    texts = {data["description"], data["messages"][0]["content"]["text"].strip()}
+    return texts | {content.decode() for content in decode_files(data).values()}

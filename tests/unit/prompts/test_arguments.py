@@ -1,4 +1,4 @@
-"""Arguments: what a prompt declares, and how values get into its body."""
+"""Arguments of prompts: declaration, validation and rendering."""
 
 import pytest
 from hypothesis import given
@@ -12,22 +12,22 @@ from skillhall._internal.skill.yaml.values import YamlValue
 from skillhall.errors import InvalidArguments, MissingArguments
 
 
-def declared(text: str) -> tuple[tuple[PromptArgument, ...], list[Code]]:
+def declare(text: str) -> tuple[tuple[PromptArgument, ...], list[Code]]:
     source = f"---\nname: a\ndescription: b\narguments: {text}\n---\nbody\n"
-    found, findings = parse_arguments(parse_skill(source.encode()).frontmatter.fields)
-    return found, [finding.code for finding in findings]
+    arguments, findings = parse_arguments(parse_skill(source.encode()).frontmatter.fields)
+    return arguments, [finding.code for finding in findings]
 
 
-def test_arguments_are_a_list_of_maps() -> None:
+def test_arguments_are_parsed_from_a_list_of_maps() -> None:
     text = "\n  - name: file\n    description: Which one\n    required: true\n  - name: tone\n"
-    assert declared(text) == (
+    assert declare(text) == (
         (PromptArgument("file", "Which one", required=True), PromptArgument("tone")),
         [],
     )
 
 
-def test_a_name_alone_declares_an_argument() -> None:
-    assert declared("[file, tone]")[0] == (PromptArgument("file"), PromptArgument("tone"))
+def test_argument_can_be_declared_by_name_only() -> None:
+    assert declare("[file, tone]")[0] == (PromptArgument("file"), PromptArgument("tone"))
 
 
 @pytest.mark.parametrize(
@@ -43,17 +43,17 @@ def test_a_name_alone_declares_an_argument() -> None:
         "[~]",
     ],
 )
-def test_other_shapes_are_ignored_and_reported(text: str) -> None:
-    assert declared(text) == ((), [Code.ARGUMENTS_FORM])
+def test_invalid_declaration_is_ignored_and_reported(text: str) -> None:
+    assert declare(text) == ((), [Code.ARGUMENTS_FORM])
 
 
-def test_an_empty_field_declares_nothing_and_is_no_finding() -> None:
-    assert declared("") == ((), [])
+def test_empty_declaration_is_not_reported() -> None:
+    assert declare("") == ((), [])
 
 
-def test_of_two_arguments_with_one_name_the_first_counts() -> None:
-    found, codes = declared("[{name: a, description: first}, {name: a, description: second}]")
-    assert found == (PromptArgument("a", "first"),)
+def test_first_of_two_equal_argument_names_is_used() -> None:
+    arguments, codes = declare("[{name: a, description: first}, {name: a, description: second}]")
+    assert arguments == (PromptArgument("a", "first"),)
     assert codes == [Code.ARGUMENTS_FORM]
 
 
@@ -66,9 +66,9 @@ values = st.recursive(
 
 
 @given(values)
-def test_no_shape_of_arguments_raises(value: YamlValue) -> None:
-    found, findings = parse_arguments({"arguments": value})
-    assert all(argument.name for argument in found)
+def test_parsing_arguments_never_raises(value: YamlValue) -> None:
+    arguments, findings = parse_arguments({"arguments": value})
+    assert all(argument.name for argument in arguments)
     assert all(finding.code is Code.ARGUMENTS_FORM for finding in findings)
 
 
@@ -83,42 +83,42 @@ def test_no_shape_of_arguments_raises(value: YamlValue) -> None:
         ("{{d.*}}", "{{d.*}}"),
     ],
 )
-def test_each_placeholder_becomes_its_value_literally_and_once(body: str, text: str) -> None:
-    given = {"a": "1", "b": "{{a}}", "c": "$& \\1 \\g<0>"}
-    assert render_arguments(body, given) == text
+def test_placeholders_are_replaced_literally_and_once(body: str, text: str) -> None:
+    values = {"a": "1", "b": "{{a}}", "c": "$& \\1 \\g<0>"}
+    assert render_arguments(body, values) == text
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text()))
-def test_a_body_without_braces_stays_as_it_is(body: str, given: dict[str, str]) -> None:
+def test_body_without_braces_is_unchanged(body: str, values: dict[str, str]) -> None:
     plain = body.replace("{", "")
-    assert render_arguments(plain, given) == plain
+    assert render_arguments(plain, values) == plain
 
 
-def test_missing_and_empty_arguments_are_named_in_the_order_of_their_declaration() -> None:
-    needed = [
+def test_missing_arguments_are_listed_in_declaration_order() -> None:
+    arguments = [
         PromptArgument("b", required=True),
         PromptArgument("a", required=True),
         PromptArgument("c"),
     ]
     with pytest.raises(MissingArguments, match=r"^Missing required arguments: b, a$"):
-        check_arguments(needed, {"a": "", "c": "x"})
+        check_arguments(arguments, {"a": "", "c": "x"})
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [(5, "5"), (0, "0"), (-1.5, "-1.5"), (True, "true"), (False, "false"), (10**20, f"{10**20}")],
 )
-def test_numbers_and_booleans_are_substituted_as_their_json_text(value: object, text: str) -> None:
+def test_numbers_and_booleans_are_rendered_as_json(value: object, text: str) -> None:
     assert check_arguments([PromptArgument("a", required=True)], {"a": value}) == {"a": text}
 
 
-def test_null_counts_as_not_given() -> None:
+def test_null_counts_as_missing() -> None:
     assert check_arguments([PromptArgument("a")], {"a": None, "b": "x"}) == {"b": "x"}
     with pytest.raises(MissingArguments, match=r"^Missing required arguments: a$"):
         check_arguments([PromptArgument("a", required=True)], {"a": None})
 
 
 @pytest.mark.parametrize("value", [[], ["x"], {}, {"x": 1}, float("inf"), float("nan")])
-def test_a_value_that_is_no_text_number_or_boolean_is_refused(value: object) -> None:
+def test_value_that_is_not_a_scalar_is_rejected(value: object) -> None:
     with pytest.raises(InvalidArguments, match=r"must be text, numbers or booleans: a$"):
         check_arguments([PromptArgument("a", required=True)], {"a": value, "b": "x"})

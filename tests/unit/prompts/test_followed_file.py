@@ -1,4 +1,4 @@
-"""The list of followed repositories: what it takes, and what becomes of a broken file."""
+"""List of followed repositories: parsing, limits and invalid files."""
 
 import json
 from pathlib import Path
@@ -29,30 +29,30 @@ PDF, ODT = (
 )
 
 
-def test_what_is_added_is_read_in_order_by_whoever_comes_next(tmp_path: Path) -> None:
+def test_repositories_are_read_in_insertion_order(tmp_path: Path) -> None:
     folder = str(tmp_path / "data")
     assert FollowedList(folder).read() == ()
     FollowedList(folder).add(PDF)
     assert FollowedList(folder).add(ODT) == (PDF, ODT)
     assert FollowedList(folder).remove(PDF.key) == (PDF, (ODT,))
     assert FollowedList(folder).read() == (ODT,)
-    assert [one.name for one in Path(folder).iterdir()] == [FILE]
+    assert [item.name for item in Path(folder).iterdir()] == [FILE]
 
 
-def test_nothing_is_added_twice_or_beyond_the_limit_and_nothing_removed_that_is_not_there(
+def test_duplicate_excess_and_unknown_repositories_are_rejected(
     tmp_path: Path,
 ) -> None:
-    those = FollowedList(str(tmp_path))
+    followed = FollowedList(str(tmp_path))
     for number in range(MAX_FOLLOWED):
-        those.add(FollowedRepository(f"https://example.com/{number}.git"))
+        followed.add(FollowedRepository(f"https://example.com/{number}.git"))
     with pytest.raises(Conflict):
-        those.add(FollowedRepository("https://example.com/0.git"))
-    with pytest.raises(FieldRefused) as full:
-        those.add(PDF)
-    assert full.value.hint == "remove one first"
+        followed.add(FollowedRepository("https://example.com/0.git"))
+    with pytest.raises(FieldRefused) as error_info:
+        followed.add(PDF)
+    assert error_info.value.hint == "remove one first"
     with pytest.raises(RecordNotFound):
-        those.remove(PDF.key)
-    assert len(those.read()) == MAX_FOLLOWED
+        followed.remove(PDF.key)
+    assert len(followed.read()) == MAX_FOLLOWED
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,21 @@ def test_nothing_is_added_twice_or_beyond_the_limit_and_nothing_removed_that_is_
         b" " * 200_000,
     ],
 )
-def test_a_broken_file_is_told_of_and_left_as_it_is(tmp_path: Path, data: bytes) -> None:
+def test_invalid_file_is_reported_and_not_overwritten(tmp_path: Path, data: bytes) -> None:
     (tmp_path / FILE).write_bytes(data)
-    those = FollowedList(str(tmp_path))
-    for call in (those.read, lambda: those.add(PDF), lambda: those.remove(PDF.key)):
-        with pytest.raises(ConfigInvalid, match=FILE) as told:
+    followed = FollowedList(str(tmp_path))
+    for call in (
+        followed.read,
+        lambda: followed.add(PDF),
+        lambda: followed.remove(PDF.key),
+    ):
+        with pytest.raises(ConfigInvalid, match=FILE) as error_info:
             call()
-        assert told.value.hint
+        assert error_info.value.hint
     assert (tmp_path / FILE).read_bytes() == data
 
 
-def test_a_link_is_no_list(tmp_path: Path) -> None:
+def test_linked_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "other").write_text('{"version": 1, "repositories": []}', encoding="ascii")
     (tmp_path / FILE).symlink_to("other")
     with pytest.raises(ConfigInvalid):
@@ -90,7 +94,7 @@ def test_a_link_is_no_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "followed"),
+    ("selector", "followed"),
     [
         (SourceSelector(" acme/x "), FollowedRepository("https://github.com/acme/x.git")),
         (
@@ -111,15 +115,15 @@ def test_a_link_is_no_list(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_place_is_kept_in_one_way_of_writing(
-    asked: SourceSelector, followed: FollowedRepository
+def test_repository_reference_is_normalized(
+    selector: SourceSelector, followed: FollowedRepository
 ) -> None:
-    assert parse_followed(asked, HOSTS) == followed
+    assert parse_followed(selector, HOSTS) == followed
     assert parse_followed(SourceSelector(*followed), HOSTS) == followed
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "selector",
     [
         SourceSelector(""),
         SourceSelector("./folder"),
@@ -137,21 +141,21 @@ def test_a_place_is_kept_in_one_way_of_writing(
         SourceSelector("https://example.com/x.git", "a" * 1001),
     ],
 )
-def test_only_repositories_by_https_are_followed(asked: SourceSelector) -> None:
+def test_only_https_repositories_are_accepted(selector: SourceSelector) -> None:
     with pytest.raises(SourceRejected):
-        parse_followed(asked, HOSTS)
+        parse_followed(selector, HOSTS)
 
 
 @pytest.mark.parametrize(
-    "address",
+    "url",
     [
         "https://s3cr3t@github.com/acme/x",
         "https://me:s3cr3t@example.com/x.git",
         "https://example.com/x.git?token=s3cr3t",
     ],
 )
-def test_an_address_with_a_token_is_refused_without_repeating_it(address: str) -> None:
-    with pytest.raises(SkillhallError) as told:
-        parse_followed(SourceSelector(address), HOSTS)
-    assert "SKILLHALL_GIT_TOKEN" in told.value.hint
-    assert "s3cr3t" not in f"{told.value}{told.value.hint}"
+def test_url_with_credentials_is_rejected_without_repeating_them(url: str) -> None:
+    with pytest.raises(SkillhallError) as error_info:
+        parse_followed(SourceSelector(url), HOSTS)
+    assert "SKILLHALL_GIT_TOKEN" in error_info.value.hint
+    assert "s3cr3t" not in f"{error_info.value}{error_info.value.hint}"

@@ -1,4 +1,4 @@
-"""What servers tell each other about repositories."""
+"""Cache invalidation between servers."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -19,47 +19,49 @@ from tests.support.switchable_database import SwitchableDatabase
 def database(tmp_path: Path) -> Iterator[SwitchableDatabase]:
     with closing(
         SwitchableDatabase(build_sqlite_url(str(tmp_path / "test.db")), TIMESTAMP)
-    ) as made:
-        yield made
+    ) as database:
+        yield database
 
 
-def events(database: SwitchableDatabase) -> Sequence[Event]:
+def read_events(database: SwitchableDatabase) -> Sequence[Event]:
     return SqlWorkspaceStore(database).read(lambda read: read.events(0, 100))
 
 
-def heard(announcer: RepositoryInvalidator, told: Sequence[Event]) -> list[tuple[list[str], str]]:
-    found: list[tuple[list[str], str]] = []
-    announcer.handle_events(told, lambda urls, branch: found.append(([*urls], branch)))
-    return found
+def handle(
+    invalidator: RepositoryInvalidator, events: Sequence[Event]
+) -> list[tuple[list[str], str]]:
+    calls: list[tuple[list[str], str]] = []
+    invalidator.handle_events(events, lambda urls, branch: calls.append(([*urls], branch)))
+    return calls
 
 
-def test_others_hear_of_it_and_the_one_who_told_does_not(database: SwitchableDatabase) -> None:
-    one, other = (RepositoryInvalidator(SqlOutbox(database)) for _ in range(2))
-    one.publish(["https://host/acme/skills.git", "git@host:acme/skills"], "main")
-    assert heard(other, events(database)) == [(["https://host/acme/skills"], "main")]
-    assert heard(one, events(database)) == []
+def test_event_is_handled_by_other_servers_only(database: SwitchableDatabase) -> None:
+    first, second = (RepositoryInvalidator(SqlOutbox(database)) for _ in range(2))
+    first.publish(["https://host/acme/skills.git", "git@host:acme/skills"], "main")
+    assert handle(second, read_events(database)) == [(["https://host/acme/skills"], "main")]
+    assert handle(first, read_events(database)) == []
 
 
-def test_no_credentials_are_told(database: SwitchableDatabase) -> None:
+def test_event_contains_no_credentials(database: SwitchableDatabase) -> None:
     RepositoryInvalidator(SqlOutbox(database)).publish(
         ["https://ada:pa55@host/acme/skills"], "main"
     )
-    assert "pa55" not in repr(events(database))
+    assert "pa55" not in repr(read_events(database))
 
 
 @pytest.mark.parametrize(
     ("urls", "branch"),
     [([], "main"), (["https://h/a\0b"], "main"), (["https://h/a"], "x\0"), (["\ud800"], "main")],
 )
-def test_what_no_database_can_keep_is_not_told(
+def test_values_that_cannot_be_stored_are_not_published(
     urls: list[str], branch: str, database: SwitchableDatabase
 ) -> None:
     RepositoryInvalidator(SqlOutbox(database)).publish(urls, branch)
-    assert [*events(database)] == []
+    assert [*read_events(database)] == []
 
 
-def test_without_a_database_nobody_is_told_and_nothing_fails(database: SwitchableDatabase) -> None:
+def test_publish_without_database_does_not_fail(database: SwitchableDatabase) -> None:
     database.is_down = True
     RepositoryInvalidator(SqlOutbox(database)).publish(["https://host/acme/skills"], "main")
     database.is_down = False
-    assert [*events(database)] == []
+    assert [*read_events(database)] == []

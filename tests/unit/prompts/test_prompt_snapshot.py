@@ -1,4 +1,4 @@
-"""Snapshots: which prompts a folder gives, and the bytes of what is answered."""
+"""Prompt snapshots: the prompts of a folder, and their encoded responses."""
 
 import gc
 import json
@@ -26,11 +26,11 @@ LARGE = 5 * 1024 * 1024
 
 
 def codes(snapshot: PromptSnapshotView) -> set[tuple[Code, str]]:
-    found = (judged for judged in snapshot.findings if judged.effect is not Effect.ACCEPT)
-    return {(one.finding.code, one.finding.path.replace("\\", "/")) for one in found}
+    judged_findings = (judged for judged in snapshot.findings if judged.effect is not Effect.ACCEPT)
+    return {(item.finding.code, item.finding.path.replace("\\", "/")) for item in judged_findings}
 
 
-def test_a_list_has_names_descriptions_arguments_and_the_source_and_no_files(
+def test_list_has_prompts_and_source_but_no_files(
     tmp_path: Path,
 ) -> None:
     files = {"hello.md": FLAT, "pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.sh": b"#!/bin/sh\n"}
@@ -43,7 +43,7 @@ def test_a_list_has_names_descriptions_arguments_and_the_source_and_no_files(
     ]
 
 
-def test_an_answer_has_the_trimmed_body_and_the_files_in_base64(tmp_path: Path) -> None:
+def test_response_has_trimmed_body_and_base64_files(tmp_path: Path) -> None:
     files = {
         "pdf/SKILL.md": make_skill_md("pdf"),
         "pdf/b/SKILL.md": b"nested",
@@ -61,12 +61,12 @@ def test_an_answer_has_the_trimmed_body_and_the_files_in_base64(tmp_path: Path) 
     }
 
 
-def test_an_answer_without_files_does_not_mention_them(tmp_path: Path) -> None:
-    answer = get_prompt(make_snapshot({"hello.md": FLAT}, tmp_path), "hello")
-    assert list(answer) == ["description", "messages", "source"]
+def test_response_without_files_has_no_files_key(tmp_path: Path) -> None:
+    response = get_prompt(make_snapshot({"hello.md": FLAT}, tmp_path), "hello")
+    assert list(response) == ["description", "messages", "source"]
 
 
-def test_arguments_are_filled_in_and_the_answer_without_them_stays_as_it_was(
+def test_rendering_arguments_does_not_change_the_cached_response(
     tmp_path: Path,
 ) -> None:
     snapshot = make_snapshot({"hello.md": FLAT}, tmp_path)
@@ -75,7 +75,7 @@ def test_arguments_are_filled_in_and_the_answer_without_them_stays_as_it_was(
     assert snapshot.prompt_json("hello") is snapshot.prompt_json("hello")
 
 
-def test_a_required_argument_is_asked_for(tmp_path: Path) -> None:
+def test_missing_required_argument_raises(tmp_path: Path) -> None:
     body = make_skill_md("ask", arguments="[{name: who, required: true}]")
     snapshot = make_snapshot({"ask.md": body}, tmp_path)
     with pytest.raises(MissingArguments):
@@ -83,7 +83,7 @@ def test_a_required_argument_is_asked_for(tmp_path: Path) -> None:
     assert snapshot.summary("ask").arguments == (PromptArgument("who", required=True),)
 
 
-def test_a_prompt_is_there_with_and_without_its_files(tmp_path: Path) -> None:
+def test_summary_omits_the_files_of_a_prompt(tmp_path: Path) -> None:
     files = {"pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.sh": b"x"}
     snapshot = make_snapshot(files, tmp_path)
     assert snapshot.prompt("pdf").files == (PromptFile("a.sh", b"x"),)
@@ -92,12 +92,12 @@ def test_a_prompt_is_there_with_and_without_its_files(tmp_path: Path) -> None:
     assert (snapshot.prompt("pdf").kind, snapshot.prompt("plan-skill").kind) == ("user", "built-in")
 
 
-def test_a_name_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+def test_unknown_prompt_raises_not_found(tmp_path: Path) -> None:
     with pytest.raises(PromptNotFound, match=r"^Prompt not found: \.\./x$"):
         make_snapshot({"hello.md": FLAT}, tmp_path).prompt_json("../x")
 
 
-def test_a_file_above_the_limit_is_left_out_and_still_counts(tmp_path: Path) -> None:
+def test_too_large_file_is_skipped_but_counts_as_a_file(tmp_path: Path) -> None:
     files = {
         "pdf/SKILL.md": make_skill_md("pdf"),
         "pdf/big": b"x" * (LARGE + 1),
@@ -111,14 +111,14 @@ def test_a_file_above_the_limit_is_left_out_and_still_counts(tmp_path: Path) -> 
     assert codes(snapshot) == {(Code.FILE_TOO_LARGE, "pdf/big")}
 
 
-def test_a_built_in_prompt_wins_over_one_of_the_repository(tmp_path: Path) -> None:
+def test_built_in_prompt_shadows_a_repository_prompt(tmp_path: Path) -> None:
     files = {"plan-skill.md": make_skill_md("plan-skill", "Mine.")}
     snapshot = make_snapshot(files, tmp_path)
     assert snapshot.summary("plan-skill").description != "Mine."
     assert codes(snapshot) == {(Code.SHADOWED, "plan-skill.md")}
 
 
-def test_a_flat_file_wins_over_a_folder_of_the_same_name(tmp_path: Path) -> None:
+def test_flat_file_shadows_a_folder_with_the_same_name(tmp_path: Path) -> None:
     files = {
         "a/SKILL.md": make_skill_md("both", "Folder."),
         "z.md": make_skill_md("both", "Flat."),
@@ -126,7 +126,7 @@ def test_a_flat_file_wins_over_a_folder_of_the_same_name(tmp_path: Path) -> None
     assert make_snapshot(files, tmp_path).summary("both").description == "Flat."
 
 
-def test_what_cannot_be_handed_out_is_left_out_with_one_finding_each(tmp_path: Path) -> None:
+def test_invalid_prompts_are_skipped_with_one_finding_each(tmp_path: Path) -> None:
     files = {
         "refresh.md": make_skill_md("refresh"),
         "s/SKILL.md": make_skill_md("sources"),
@@ -148,7 +148,7 @@ def test_what_cannot_be_handed_out_is_left_out_with_one_finding_each(tmp_path: P
     }
 
 
-def test_findings_say_nothing_about_this_machine(tmp_path: Path) -> None:
+def test_findings_contain_no_absolute_paths(tmp_path: Path) -> None:
     files = {"plan-skill.md": make_skill_md("plan-skill"), "a.md": b"", "b/SKILL.md": b"x"}
     snapshot = make_snapshot(files, tmp_path)
     assert len(snapshot.findings) == 3
@@ -166,7 +166,7 @@ def test_findings_say_nothing_about_this_machine(tmp_path: Path) -> None:
         {"hello.md": FLAT},
     ],
 )
-def test_the_digest_changes_with_every_answer(changed: dict[str, bytes], tmp_path: Path) -> None:
+def test_digest_changes_with_every_response(changed: dict[str, bytes], tmp_path: Path) -> None:
     files = {"pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.sh": b"x"}
     digest = make_snapshot(files, tmp_path).digest
     assert make_snapshot(files, tmp_path).digest == digest
@@ -174,18 +174,18 @@ def test_the_digest_changes_with_every_answer(changed: dict[str, bytes], tmp_pat
     assert make_snapshot(files, tmp_path, "other").digest != digest
 
 
-def test_half_a_character_in_a_description_is_no_invalid_answer(tmp_path: Path) -> None:
+def test_lone_surrogate_in_a_description_is_encoded(tmp_path: Path) -> None:
     data = b'---\nname: odd\ndescription: "a \\ud800 b"\n---\nbody\n'
     snapshot = make_snapshot({"odd.md": data, "fine.md": make_skill_md("fine")}, tmp_path)
     snapshot.list_json().decode("utf-8")
     assert "fine" in list_prompts(snapshot)
 
 
-def test_the_folder_is_there_as_long_as_somebody_holds_a_snapshot(tmp_path: Path) -> None:
-    copy = make_checkout({"hello.md": FLAT}, tmp_path)
-    folder = copy.folder
-    snapshot = PromptSnapshotView(PromptContents("s", copy))
-    del copy
+def test_checkout_exists_while_a_snapshot_refers_to_it(tmp_path: Path) -> None:
+    checkout = make_checkout({"hello.md": FLAT}, tmp_path)
+    folder = checkout.folder
+    snapshot = PromptSnapshotView(PromptContents("s", checkout))
+    del checkout
     gc.collect()
     assert (Path(folder) / "hello.md").exists()
     del snapshot
@@ -193,20 +193,20 @@ def test_the_folder_is_there_as_long_as_somebody_holds_a_snapshot(tmp_path: Path
     assert not Path(folder).exists()
 
 
-def test_a_copy_that_somebody_cleared_away_is_told_from_a_missing_prompt(tmp_path: Path) -> None:
-    copy = make_checkout({"hello.md": FLAT}, tmp_path)
-    contents = PromptContents("s", copy)
-    (Path(copy.folder) / "hello.md").unlink()
-    Path(copy.folder).rmdir()
+def test_deleted_checkout_is_not_reported_as_a_missing_prompt(tmp_path: Path) -> None:
+    checkout = make_checkout({"hello.md": FLAT}, tmp_path)
+    contents = PromptContents("s", checkout)
+    (Path(checkout.folder) / "hello.md").unlink()
+    Path(checkout.folder).rmdir()
     assert not contents.is_readable
-    with pytest.raises(PromptsSourceError) as raised:
+    with pytest.raises(PromptsSourceError) as error_info:
         contents.prompt_json("hello")
-    assert str(tmp_path) not in str(raised.value)
+    assert str(tmp_path) not in str(error_info.value)
 
 
-def test_a_snapshot_notes_what_did_not_come_as_far_as_its_copy(tmp_path: Path) -> None:
-    copy = make_checkout({"pdf/SKILL.md": make_skill_md("pdf")}, tmp_path)
-    left_out = Finding(Code.FILE_TOO_LARGE, "the file has too many bytes", path="pdf/huge.bin")
-    snapshot = PromptSnapshotView(PromptContents("s", copy, source_findings=[left_out]))
+def test_snapshot_includes_findings_of_skipped_source_files(tmp_path: Path) -> None:
+    checkout = make_checkout({"pdf/SKILL.md": make_skill_md("pdf")}, tmp_path)
+    finding = Finding(Code.FILE_TOO_LARGE, "the file has too many bytes", path="pdf/huge.bin")
+    snapshot = PromptSnapshotView(PromptContents("s", checkout, source_findings=[finding]))
     assert snapshot.summary("pdf").has_files
     assert codes(snapshot) == {(Code.FILE_TOO_LARGE, "pdf/huge.bin")}

@@ -1,4 +1,4 @@
-"""The prompts that come with Skillhall."""
+"""Built-in prompts."""
 
 from pathlib import Path
 
@@ -11,27 +11,27 @@ from skillhall._internal.skill.parser import parse_skill
 FOLDER = Path(prompts.__file__).parent / "built_in"
 
 
-def test_every_built_in_prompt_is_handed_out_and_nothing_is_wrong_with_it() -> None:
+def test_built_in_prompts_are_served_without_findings() -> None:
     contents = PromptContents(BUILT_IN)
     assert list(contents.names) == sorted(entry.stem for entry in FOLDER.iterdir())
     assert contents.findings == ()
 
 
-def test_the_specification_has_nothing_against_them() -> None:
+def test_built_in_prompts_follow_the_specification() -> None:
     for path in FOLDER.rglob("*.md"):
         folder = path.parent.name if path.name == "SKILL.md" else path.stem
-        found = parse_skill(path.read_bytes(), folder).findings
-        loud = [one.code for one in found if one.code is not Code.YAML_FLOW]
-        assert loud == [], path.name
+        findings = parse_skill(path.read_bytes(), folder).findings
+        codes = [finding.code for finding in findings if finding.code is not Code.YAML_FLOW]
+        assert codes == [], path.name
 
 
-def test_they_can_be_rendered_without_arguments_and_leave_no_placeholder() -> None:
+def test_built_in_prompts_have_no_arguments_and_no_placeholders() -> None:
     contents = PromptContents(BUILT_IN)
     for name in contents.names:
         assert contents.summary(name).arguments == ()
         assert b"{{" not in contents.prompt_json(name)
 
 
-def test_none_of_them_needs_files() -> None:
+def test_built_in_prompts_have_no_files() -> None:
     contents = PromptContents(BUILT_IN)
     assert not any(contents.summary(name).has_files for name in contents.names)

@@ -1,4 +1,4 @@
-"""Which repository is meant: by the operator's texts, and by a call's."""
+"""Parsing of configured and requested repositories."""
 
 from pathlib import Path
 
@@ -20,39 +20,39 @@ HOSTS = GitHosts("https://github.com")
 URL = "https://git.example.com/acme/prompts.git"
 
 
-def configured(**texts: str) -> Repository | LocalFolder | None:
+def configure(**texts: str) -> Repository | LocalFolder | None:
     settings = Settings("/run", "/cache", prompts=PromptSettings(**texts))
     return read_prompt_sources(settings).configured
 
 
-def test_a_repository_is_named_with_its_path_and_branch() -> None:
-    wanted = Repository(GitRef(URL, "a/b", "dev"), URL)
-    assert configured(repo=URL, path="/a/b/", branch="dev") == wanted
-    assert parse_requested_repository(URL, "a/b", "dev", HOSTS) == wanted
+def test_repository_has_path_and_branch() -> None:
+    expected = Repository(GitRef(URL, "a/b", "dev"), URL)
+    assert configure(repo=URL, path="/a/b/", branch="dev") == expected
+    assert parse_requested_repository(URL, "a/b", "dev", HOSTS) == expected
 
 
-def test_without_a_branch_main_is_meant_or_else_the_head() -> None:
-    place = GitRef("https://github.com/acme/prompts.git", "", "main")
-    wanted = Repository(place, "acme/prompts", may_fall_back=True)
-    assert configured(repo="acme/prompts") == wanted
-    assert parse_requested_repository("acme/prompts", "", "", HOSTS) == wanted
+def test_default_branch_is_main_with_fallback_to_head() -> None:
+    reference = GitRef("https://github.com/acme/prompts.git", "", "main")
+    expected = Repository(reference, "acme/prompts", may_fall_back=True)
+    assert configure(repo="acme/prompts") == expected
+    assert parse_requested_repository("acme/prompts", "", "", HOSTS) == expected
 
 
-def test_path_and_branch_may_stand_in_the_text() -> None:
-    found = parse_requested_repository("acme/prompts/sub@v1", "", "", HOSTS)
-    assert found.reference == GitRef("https://github.com/acme/prompts.git", "sub", "v1")
-    assert not found.may_fall_back
+def test_path_and_branch_can_be_part_of_the_reference() -> None:
+    repository = parse_requested_repository("acme/prompts/sub@v1", "", "", HOSTS)
+    assert repository.reference == GitRef("https://github.com/acme/prompts.git", "sub", "v1")
+    assert not repository.may_fall_back
 
 
 @pytest.mark.parametrize(("path", "branch"), [("x", ""), ("", "dev")])
-def test_what_is_named_twice_is_refused(path: str, branch: str) -> None:
+def test_path_or_branch_named_twice_is_rejected(path: str, branch: str) -> None:
     with pytest.raises(SourceRejected, match="twice"):
         parse_requested_repository("acme/prompts/sub@v1", path, branch, HOSTS)
 
 
-def test_an_operator_may_name_a_folder(tmp_path: Path) -> None:
-    assert configured(repo="./prompts/", path="sub") == LocalFolder("/run/prompts/sub", "prompts")
-    assert configured(repo="") is None
+def test_settings_can_name_a_folder(tmp_path: Path) -> None:
+    assert configure(repo="./prompts/", path="sub") == LocalFolder("/run/prompts/sub", "prompts")
+    assert configure(repo="") is None
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_an_operator_may_name_a_folder(tmp_path: Path) -> None:
         "a\nb/c",
     ],
 )
-def test_a_call_names_repositories_by_https_and_nothing_else(text: str) -> None:
-    with pytest.raises(SourceRejected) as raised:
+def test_request_can_only_name_https_repositories(text: str) -> None:
+    with pytest.raises(SourceRejected) as error_info:
         parse_requested_repository(text, "", "", HOSTS)
-    assert "secret" not in str(raised.value)
+    assert "secret" not in str(error_info.value)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_call_names_repositories_by_https_and_nothing_else(text: str) -> None:
         ("", "a\n"),
     ],
 )
-def test_odd_paths_and_branches_are_refused(path: str, branch: str) -> None:
+def test_invalid_paths_and_branches_are_rejected(path: str, branch: str) -> None:
     with pytest.raises(SourceRejected):
         parse_requested_repository(URL, path, branch, HOSTS)
     repository = parse_requested_repository(URL, "", "", HOSTS)
@@ -121,14 +121,14 @@ def test_odd_paths_and_branches_are_refused(path: str, branch: str) -> None:
         ({"repo": "./x", "branch": "dev"}, "SKILLHALL_PROMPTS_BRANCH"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named(texts: dict[str, str], variable: str) -> None:
-    with pytest.raises(ConfigInvalid) as raised:
-        configured(**texts)
-    assert raised.value.path == variable
-    assert "secret" not in str(raised.value)
+def test_invalid_setting_is_named_in_the_error(texts: dict[str, str], variable: str) -> None:
+    with pytest.raises(ConfigInvalid) as error_info:
+        configure(**texts)
+    assert error_info.value.path == variable
+    assert "secret" not in str(error_info.value)
 
 
-def test_one_repository_has_many_addresses() -> None:
+def test_urls_of_one_repository_are_equal() -> None:
     same = [
         "https://git.example.com/acme/prompts.git",
         "https://GIT.example.com/acme/prompts",
@@ -143,7 +143,7 @@ def test_one_repository_has_many_addresses() -> None:
     assert ("git.example.com", "acme/prompts") not in map(parse_host_and_path, others)
 
 
-def test_a_push_is_news_for_its_own_branch() -> None:
+def test_push_affects_only_its_branch() -> None:
     repository = parse_requested_repository(URL, "", "dev", HOSTS)
     assert repository.is_affected_by_push(["git@git.example.com:acme/prompts.git"], "dev")
     assert repository.is_affected_by_push([URL], "refs/heads/dev")

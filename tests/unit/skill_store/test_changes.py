@@ -1,4 +1,4 @@
-"""Changes of user skills, and the way back from each."""
+"""Changes of user skills, and undoing them."""
 
 from pathlib import Path
 
@@ -39,20 +39,20 @@ def digest(changes: SkillStoreChanges) -> str:
     return compute_bundle_digest(bundle)
 
 
-def test_an_edit_can_be_taken_back(changes: SkillStoreChanges) -> None:
+def test_edit_can_be_undone(changes: SkillStoreChanges) -> None:
     before = contents(changes)
-    made = changes.edit("pdf", TEXT, digest(changes))
-    assert made.skill.description == "New words."
+    result = changes.edit("pdf", TEXT, digest(changes))
+    assert result.skill.description == "New words."
     assert b"New body." in contents(changes)["pdf/SKILL.md"]
-    assert changes.undo(made.change_id) == ("update", ("pdf",))
+    assert changes.undo(result.change_id) == ("update", ("pdf",))
     assert contents(changes) == before
 
 
-def test_an_edit_of_what_was_changed_meanwhile_is_refused(changes: SkillStoreChanges) -> None:
+def test_edit_of_a_changed_skill_is_rejected(changes: SkillStoreChanges) -> None:
     before = contents(changes)
-    with pytest.raises(ChangedMeanwhile) as refusal:
+    with pytest.raises(ChangedMeanwhile) as error_info:
         changes.edit("pdf", TEXT, "sha256:other")
-    assert refusal.value.digest == digest(changes)
+    assert error_info.value.digest == digest(changes)
     assert contents(changes) == before
 
 
@@ -60,7 +60,7 @@ def test_an_edit_of_what_was_changed_meanwhile_is_refused(changes: SkillStoreCha
     ("text", "error"),
     [(SkillText("pdf", "", "x"), SkillRejected), (SkillText("a\nb", "c", "x"), EditRefused)],
 )
-def test_an_edit_that_agents_would_not_load_is_refused(
+def test_edit_to_an_invalid_skill_is_rejected(
     changes: SkillStoreChanges, text: SkillText, error: type[Exception]
 ) -> None:
     before = contents(changes)
@@ -69,12 +69,12 @@ def test_an_edit_that_agents_would_not_load_is_refused(
     assert contents(changes) == before
 
 
-def test_what_is_not_there_cannot_be_edited(changes: SkillStoreChanges) -> None:
+def test_edit_of_a_missing_skill_is_rejected(changes: SkillStoreChanges) -> None:
     with pytest.raises(SkillNotFound):
         changes.edit("no", TEXT, "")
 
 
-def test_a_deleted_skill_comes_back_with_its_programs(changes: SkillStoreChanges) -> None:
+def test_undone_deletion_restores_executables(changes: SkillStoreChanges) -> None:
     before = contents(changes)
     change = changes.delete("pdf")
     assert contents(changes) == {}
@@ -84,7 +84,7 @@ def test_a_deleted_skill_comes_back_with_its_programs(changes: SkillStoreChanges
     assert script.stat().st_mode & 0o111
 
 
-def test_an_import_that_replaced_and_added_can_be_taken_back(changes: SkillStoreChanges) -> None:
+def test_replacing_and_adding_imports_can_be_undone(changes: SkillStoreChanges) -> None:
     before = contents(changes)
     bundle = make_bundle({"SKILL.md": make_skill_md("pdf", "Other.")})
     _, change = changes.import_([bundle], "pdf", replace=True)
@@ -96,15 +96,15 @@ def test_an_import_that_replaced_and_added_can_be_taken_back(changes: SkillStore
     assert contents(changes) == before
 
 
-def test_nothing_is_taken_back_from_what_was_changed_since(changes: SkillStoreChanges) -> None:
-    made = changes.edit("pdf", TEXT, digest(changes))
+def test_undo_is_rejected_after_a_later_change(changes: SkillStoreChanges) -> None:
+    result = changes.edit("pdf", TEXT, digest(changes))
     changes.edit("pdf", TEXT._replace(body="Newer."), digest(changes))
     with pytest.raises(ChangedMeanwhile):
-        changes.undo(made.change_id)
+        changes.undo(result.change_id)
     assert b"Newer." in contents(changes)["pdf/SKILL.md"]
 
 
-def test_a_change_is_taken_back_once(changes: SkillStoreChanges) -> None:
+def test_change_can_be_undone_only_once(changes: SkillStoreChanges) -> None:
     change = changes.delete("pdf")
     changes.undo(change)
     with pytest.raises(NothingToUndo):
@@ -113,7 +113,7 @@ def test_a_change_is_taken_back_once(changes: SkillStoreChanges) -> None:
         changes.undo("../../etc")
 
 
-def test_a_change_that_fails_leaves_nothing_to_take_back(changes: SkillStoreChanges) -> None:
+def test_failed_change_is_not_recorded(changes: SkillStoreChanges) -> None:
     with pytest.raises(SkillNotFound):
         changes.delete("no")
     broken = make_bundle({"SKILL.md": b"---\nname: x\n---\n"})
@@ -123,12 +123,12 @@ def test_a_change_that_fails_leaves_nothing_to_take_back(changes: SkillStoreChan
     assert not list(history.rglob("*.json")) if history.exists() else True
 
 
-def test_without_a_data_folder_changes_are_made_without_a_way_back(tmp_path: Path) -> None:
+def test_changes_without_data_directory_cannot_be_undone(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
     assert SkillStoreChanges(FolderStore(tmp_path), "").delete("pdf") == ""
 
 
-def test_a_skill_with_links_is_deleted_without_a_way_back(
+def test_deletion_of_a_skill_with_links_cannot_be_undone(
     changes: SkillStoreChanges, tmp_path: Path
 ) -> None:
     (tmp_path / "run/.agents/skills/pdf/link").symlink_to(tmp_path)

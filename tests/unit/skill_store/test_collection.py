@@ -1,4 +1,4 @@
-"""The collection: what a server shows of its run directory and its repository."""
+"""Collection: the skills of a store and its repositories."""
 
 import io
 import shutil
@@ -60,16 +60,16 @@ def collection(run_directory: Path, repository: Path | None = None) -> Collectio
     return Collection(FolderStore(run_directory), settings, current)
 
 
-def test_skills_of_the_run_directory_come_before_those_of_the_repository(
+def test_store_skills_take_precedence_over_repository_skills(
     run_directory: Path, repository: Path
 ) -> None:
-    shown = collection(run_directory, repository).snapshot()
-    rows = [(one.id, one.source) for one in shown.page().skills]
+    snapshot = collection(run_directory, repository).snapshot()
+    rows = [(skill.id, skill.source) for skill in snapshot.page().skills]
     assert rows == [("own", "user"), ("shared", "repository"), ("shipped", "system")]
-    assert [one.finding.code for one in shown.findings].count(Code.SHADOWED) == 1
+    assert [judged.finding.code for judged in snapshot.findings].count(Code.SHADOWED) == 1
 
 
-def test_nothing_is_looked_up_again_while_nothing_changes(run_directory: Path) -> None:
+def test_snapshot_is_reused_until_a_skill_changes(run_directory: Path) -> None:
     skills = collection(run_directory)
     first = skills.snapshot()
     assert skills.snapshot() is first
@@ -77,22 +77,22 @@ def test_nothing_is_looked_up_again_while_nothing_changes(run_directory: Path) -
     assert "new" in skills.snapshot().skills
 
 
-def test_pages_follow_each_other_without_gaps(run_directory: Path) -> None:
+def test_pages_cover_all_skills_without_gaps(run_directory: Path) -> None:
     for number in range(7):
         make_skill(run_directory / ".agents/skills", f"skill-{number}")
-    shown = collection(run_directory).snapshot()
-    seen: list[str] = []
-    page = shown.page(limit=4)
+    snapshot = collection(run_directory).snapshot()
+    listed_ids: list[str] = []
+    page = snapshot.page(limit=4)
     while True:
-        seen += [one.id for one in page.skills]
+        listed_ids += [skill.id for skill in page.skills]
         if not page.next_cursor:
             break
-        page = shown.page(page.next_cursor, 4)
-    assert seen == sorted(shown.skills)
+        page = snapshot.page(page.next_cursor, 4)
+    assert listed_ids == sorted(snapshot.skills)
     assert page.total == 9
 
 
-def test_details_hold_everything_and_no_path_of_the_machine(run_directory: Path) -> None:
+def test_details_contain_no_absolute_paths(run_directory: Path) -> None:
     make_skill(
         run_directory / ".agents/skills",
         "risky",
@@ -101,19 +101,19 @@ def test_details_hold_everything_and_no_path_of_the_machine(run_directory: Path)
     details = collection(run_directory).details("risky")
     assert details.frontmatter["name"] == "risky"
     assert details.tokens > 0
-    found = [one.finding for one in details.findings if one.finding.code == "pipe-to-shell"]
-    assert [(one.path, one.line) for one in found] == [("SKILL.md", 5)]
+    risks = [j.finding for j in details.findings if j.finding.code == "pipe-to-shell"]
+    assert [(finding.path, finding.line) for finding in risks] == [("SKILL.md", 5)]
     assert str(run_directory) not in repr(details.findings)
 
 
-def test_the_digest_changes_with_every_file(run_directory: Path) -> None:
+def test_digest_changes_with_every_file(run_directory: Path) -> None:
     skills = collection(run_directory)
     before = skills.details("own").digest
     (run_directory / ".agents/skills/own/run.sh").write_bytes(b"#!/bin/bash\n")
     assert skills.details("own").digest != before
 
 
-def test_files_are_read_inside_the_skill_only(run_directory: Path) -> None:
+def test_files_outside_the_skill_are_rejected(run_directory: Path) -> None:
     skills = collection(run_directory)
     assert skills.read_file("own", "run.sh") == b"#!/bin/sh\n"
     with pytest.raises(UnsafePath):
@@ -128,18 +128,18 @@ def test_files_are_read_inside_the_skill_only(run_directory: Path) -> None:
     ("identity", "why"),
     [("shipped", "System skills are read-only"), ("shared", "Skills of a repository are")],
 )
-def test_only_the_users_skills_can_be_deleted(
+def test_only_user_skills_can_be_deleted(
     run_directory: Path, repository: Path, identity: str, why: str
 ) -> None:
     skills = collection(run_directory, repository)
-    with pytest.raises(ReadOnly, match=why) as refused:
+    with pytest.raises(ReadOnly, match=why) as error_info:
         skills.delete(identity)
-    assert ("acme/skills" in refused.value.hint) == (identity == "shared")
+    assert ("acme/skills" in error_info.value.hint) == (identity == "shared")
     skills.delete("own")
     assert skills.find("own").source == "repository"
 
 
-def test_an_archive_is_the_same_bytes_each_time_and_can_be_added(run_directory: Path) -> None:
+def test_archive_is_reproducible_and_can_be_imported(run_directory: Path) -> None:
     (run_directory / ".agents/skills/own/run.sh").chmod(0o755)
     skills = collection(run_directory)
     data = skills.archive("own")
@@ -150,7 +150,7 @@ def test_an_archive_is_the_same_bytes_each_time_and_can_be_added(run_directory: 
     assert not bundle.files["SKILL.md"].executable
 
 
-def test_an_archive_says_nothing_of_time_or_machine(tmp_path: Path) -> None:
+def test_archive_contains_no_timestamps(tmp_path: Path) -> None:
     skill = make_skill(tmp_path, "pdf", files={"a/b.md": b"b"})
     settings = Settings(str(tmp_path), str(tmp_path))
     packed = [pack_bundle(open_source(str(skill), settings).bundles[0]) for _ in range(2)]
@@ -159,22 +159,22 @@ def test_an_archive_says_nothing_of_time_or_machine(tmp_path: Path) -> None:
         assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
 
 
-def test_installers_get_one_file_or_an_archive(run_directory: Path, repository: Path) -> None:
+def test_artifact_is_a_single_file_or_an_archive(run_directory: Path, repository: Path) -> None:
     make_skill(
         run_directory / ".agents/skills",
         "hidden",
         data=make_skill_md("hidden", disable_model_invocation="true"),
     )
     artifacts = list(collection(run_directory, repository).artifacts())
-    assert [(one.entry.id, one.is_archive) for one in artifacts] == [
+    assert [(artifact.entry.id, artifact.is_archive) for artifact in artifacts] == [
         ("own", True),
         ("shared", False),
         ("shipped", False),
     ]
-    assert all(one.digest.startswith("sha256:") for one in artifacts)
+    assert all(artifact.digest.startswith("sha256:") for artifact in artifacts)
 
 
-def test_the_offer_is_what_a_model_may_be_shown(run_directory: Path, repository: Path) -> None:
+def test_skill_view_excludes_hidden_skills(run_directory: Path, repository: Path) -> None:
     hidden = make_skill_md("quiet", disable_model_invocation="true")
     make_skill(run_directory / ".agents/skills", "quiet", data=hidden)
     skills = collection(run_directory, repository)
@@ -183,7 +183,7 @@ def test_the_offer_is_what_a_model_may_be_shown(run_directory: Path, repository:
     assert [row.name for row in skills.current_view().search("shared", 5)[0]] == ["shared"]
 
 
-def test_the_offer_stays_the_same_until_something_changes(run_directory: Path) -> None:
+def test_skill_view_is_reused_until_a_skill_changes(run_directory: Path) -> None:
     skills = collection(run_directory)
     before = skills.current_view()
     assert skills.current_view() is before
@@ -192,14 +192,14 @@ def test_the_offer_stays_the_same_until_something_changes(run_directory: Path) -
     assert skills.current_view().revision != before.revision
 
 
-def test_a_page_can_be_of_one_source(run_directory: Path, repository: Path) -> None:
-    shown = collection(run_directory, repository).snapshot()
-    page = shown.page(source="user")
-    assert ([one.id for one in page.skills], page.total) == (["own"], 1)
-    assert shown.ids_of_source("system") == ["shipped"]
+def test_page_can_be_filtered_by_source(run_directory: Path, repository: Path) -> None:
+    snapshot = collection(run_directory, repository).snapshot()
+    page = snapshot.page(source="user")
+    assert ([skill.id for skill in page.skills], page.total) == (["own"], 1)
+    assert snapshot.ids_of_source("system") == ["shipped"]
 
 
-def test_an_edit_by_others_is_seen_by_the_look_that_an_old_one_starts(run_directory: Path) -> None:
+def test_stale_snapshot_starts_a_poll_that_finds_external_edits(run_directory: Path) -> None:
     skills, now = collection(run_directory), [0.0]
     skills.clock = lambda: now[0]
     first = skills.snapshot(max_age=2.0).skills["own"]
@@ -215,19 +215,19 @@ def test_an_edit_by_others_is_seen_by_the_look_that_an_old_one_starts(run_direct
     assert skills.snapshot(max_age=2.0).skills["own"].description == "Other words."
 
 
-def test_what_comes_and_goes_and_what_we_did_is_seen_at_once(run_directory: Path) -> None:
+def test_added_and_removed_skills_and_own_writes_are_visible_at_once(run_directory: Path) -> None:
     skills = collection(run_directory)
     skills.clock = lambda: 0.0
     skills.snapshot(max_age=2.0)
-    theirs = make_skill(run_directory / ".agents/skills", "theirs")
-    assert "theirs" in skills.snapshot(max_age=2.0).skills
+    external = make_skill(run_directory / ".agents/skills", "external")
+    assert "external" in skills.snapshot(max_age=2.0).skills
     skills.store.add("ours", "ours", "Made here.")
     assert "ours" in skills.snapshot(max_age=2.0).skills
-    shutil.rmtree(theirs)
-    assert "theirs" not in skills.snapshot(max_age=2.0).skills
+    shutil.rmtree(external)
+    assert "external" not in skills.snapshot(max_age=2.0).skills
 
 
-def test_figures_are_counted_again_after_an_edit(run_directory: Path) -> None:
+def test_skill_size_is_recomputed_after_an_edit(run_directory: Path) -> None:
     skills = collection(run_directory)
     before = skills.measure_skill(skills.find("own"))
     assert (before.files, before.warnings) == (2, 0)
@@ -239,7 +239,7 @@ def test_figures_are_counted_again_after_an_edit(run_directory: Path) -> None:
 
 
 @pytest.mark.parametrize("identity", ["shipped", "shared"])
-def test_only_the_users_skills_can_be_edited(
+def test_only_user_skills_can_be_edited(
     run_directory: Path, repository: Path, identity: str
 ) -> None:
     skills = collection(run_directory, repository)
@@ -249,22 +249,22 @@ def test_only_the_users_skills_can_be_edited(
     assert skills.find("own").description == "Edited."
 
 
-def test_a_folder_of_the_machine_is_opened_only_if_that_is_allowed(run_directory: Path) -> None:
+def test_local_folder_is_opened_only_if_scans_are_enabled(run_directory: Path) -> None:
     skills = collection(run_directory)
     folder = str(run_directory / ".agents/skills")
-    with pytest.raises(SourceRejected, match="not read here"):
+    with pytest.raises(SourceRejected, match="folder scans are disabled"):
         skills.open_folder(folder)
     skills.settings = skills.settings._replace(server=ServerSettings(folder_scan=True))
     assert len(skills.open_folder(folder).bundles) == 1
 
 
-def test_a_user_skill_that_a_system_skill_shadows_is_told_and_logged_once(
+def test_shadowed_user_skill_is_reported_and_logged_once(
     run_directory: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_skill(run_directory / ".agents/skills", "shipped")
     skills = collection(run_directory)
-    [lost] = skills.snapshot().skipped
-    assert (lost.name, lost.path, lost.code) == (
+    [skipped] = skills.snapshot().skipped
+    assert (skipped.name, skipped.path, skipped.code) == (
         "shipped",
         ".agents/skills/shipped/SKILL.md",
         Code.SHADOWED,
@@ -278,27 +278,27 @@ def test_a_user_skill_that_a_system_skill_shadows_is_told_and_logged_once(
     assert ".agents/skills/shipped/SKILL.md (shadowed)" in caplog.messages[0]
 
 
-def test_a_skill_of_a_repository_names_it_with_its_commit(
+def test_repository_skill_has_its_repository_and_commit(
     run_directory: Path, repository: Path
 ) -> None:
     skills = collection(run_directory, repository)
-    listed = {one.id: one.repository for one in skills.snapshot().page().skills}
+    listed = {skill.id: skill.repository for skill in skills.snapshot().page().skills}
     assert listed == {"own": "", "shared": "acme/skills", "shipped": ""}
     assert skills.origin("shared") == ("acme/skills", "0123")
     assert skills.origin("own") == ("", "")
-    [lost] = skills.snapshot().skipped
-    assert lost.message == "'own' of acme/skills is shadowed by the user skill with the same id"
-    assert [one.repository for one in skills.details("own").shadowed] == ["acme/skills"]
+    [skipped] = skills.snapshot().skipped
+    assert skipped.message == "'own' of acme/skills is shadowed by the user skill with the same id"
+    assert [item.repository for item in skills.details("own").shadowed] == ["acme/skills"]
 
 
-def test_a_skill_md_that_is_a_link_inside_the_folder_is_published(run_directory: Path) -> None:
+def test_skill_md_that_links_inside_its_folder_is_published(run_directory: Path) -> None:
     skill = run_directory / ".agents/skills/own"
     (skill / "SKILL.md").rename(skill / "text.md")
     (skill / "SKILL.md").symlink_to("text.md")
-    shown = collection(run_directory)
+    skills = collection(run_directory)
     names = ["SKILL.md", "run.sh", "text.md"]
-    assert [file.path.text for file in shown.details("own").files] == names
-    with zipfile.ZipFile(io.BytesIO(shown.archive("own"))) as archive:
+    assert [file.path.text for file in skills.details("own").files] == names
+    with zipfile.ZipFile(io.BytesIO(skills.archive("own"))) as archive:
         assert archive.namelist() == names
         assert archive.read("SKILL.md") == make_skill_md("own")
     (skill / "run.sh").unlink()
@@ -306,4 +306,4 @@ def test_a_skill_md_that_is_a_link_inside_the_folder_is_published(run_directory:
     (skill / "SKILL.md").unlink()
     (skill / "SKILL.md").symlink_to("../text.md")
     artifacts = collection(run_directory).artifacts()
-    assert [one.files for one in artifacts if one.entry.id == "own"] == [("SKILL.md",)]
+    assert [a.files for a in artifacts if a.entry.id == "own"] == [("SKILL.md",)]

@@ -1,4 +1,4 @@
-"""The mirror of shared skills: right whatever happened to it, there while the database is not."""
+"""Mirror of a shared database: repairs itself, and survives outages."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -25,8 +25,8 @@ from tests.support.switchable_database import SwitchableDatabase
 def database(tmp_path: Path) -> Iterator[SwitchableDatabase]:
     with closing(
         SwitchableDatabase(build_sqlite_url(str(tmp_path / "test.db")), TIMESTAMP)
-    ) as made:
-        yield made
+    ) as database:
+        yield database
 
 
 @pytest.fixture
@@ -42,118 +42,115 @@ def put(database: Database, name: str, body: str = "Read.") -> None:
 SOON = 0.01  # seconds
 
 
-def refreshed(database: SwitchableDatabase, folder: Path) -> str:
-    """The revision after a server was started and ended."""
+def refresh(database: SwitchableDatabase, folder: Path) -> str:
+    """Refresh with a new mirror and return its revision."""
     with closing(SkillMirror(SqlSharedSkillTable(database), str(folder))) as mirror:
         mirror.refresh()
         return mirror.revision
 
 
 def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mode & 0o777)
-        for path in found
+        for path in paths
     }
 
 
-def lose_a_file(folder: Path) -> None:
+def delete_file(folder: Path) -> None:
     (folder / "pdf" / "run.sh").unlink()
 
 
-def cut_a_file(folder: Path) -> None:
+def truncate_file(folder: Path) -> None:
     (folder / "pdf" / "SKILL.md").write_bytes(b"")
 
 
-def add_a_file(folder: Path) -> None:
+def add_file(folder: Path) -> None:
     (folder / "pdf" / "more").write_bytes(b"x")
 
 
-def lose_a_mode(folder: Path) -> None:
+def change_mode(folder: Path) -> None:
     (folder / "pdf" / "run.sh").chmod(0o644)
 
 
-def put_a_file_there(folder: Path) -> None:
+def replace_folder_by_file(folder: Path) -> None:
     for file in (folder / "pdf").iterdir():
         file.unlink()
     (folder / "pdf").rmdir()
     (folder / "pdf").write_bytes(b"x")
 
 
-def leave_what_a_killed_process_leaves(folder: Path) -> None:
+def leave_staged_folders(folder: Path) -> None:
     (folder / ".skillhall-0123456789abcdef").mkdir()
     (folder / "pdf").rename(folder / ".skillhall-old-pdf")
 
 
-def keep_what_is_gone(folder: Path) -> None:
+def add_deleted_skill(folder: Path) -> None:
     (folder / "gone").mkdir()
     (folder / "gone" / "SKILL.md").write_bytes(make_skill_md("gone"))
 
 
 DAMAGES = [
-    lose_a_file,
-    cut_a_file,
-    add_a_file,
-    lose_a_mode,
-    put_a_file_there,
-    leave_what_a_killed_process_leaves,
-    keep_what_is_gone,
+    delete_file,
+    truncate_file,
+    add_file,
+    change_mode,
+    replace_folder_by_file,
+    leave_staged_folders,
+    add_deleted_skill,
 ]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_whatever_stands_there_at_the_start_it_is_right_then(
+def test_refresh_repairs_any_damage(
     damage: Callable[[Path], None], database: SwitchableDatabase, folder: Path
 ) -> None:
     put(database, "pdf")
     put(database, "csv")
-    revision = refreshed(database, folder)
-    whole = tree(folder)
+    revision = refresh(database, folder)
+    expected = tree(folder)
     damage(folder)
-    assert tree(folder) != whole or (folder / ".skillhall-0123456789abcdef").exists()
-    assert refreshed(database, folder) == revision
-    assert tree(folder) == whole
+    assert tree(folder) != expected or (folder / ".skillhall-0123456789abcdef").exists()
+    assert refresh(database, folder) == revision
+    assert tree(folder) == expected
     assert sorted(path.name for path in folder.iterdir()) == ["csv", "pdf"]
 
 
-def test_what_is_right_already_is_not_written_again(
-    database: SwitchableDatabase, folder: Path
-) -> None:
+def test_refresh_writes_only_changed_skills(database: SwitchableDatabase, folder: Path) -> None:
     put(database, "pdf")
     put(database, "csv")
-    refreshed(database, folder)
+    refresh(database, folder)
     before = {name: (folder / name).stat().st_ino for name in ("pdf", "csv")}
     put(database, "csv", "Other.")
-    refreshed(database, folder)
+    refresh(database, folder)
     assert (folder / "pdf").stat().st_ino == before["pdf"]
     assert (folder / "csv").stat().st_ino != before["csv"]
 
 
-def test_the_same_skills_have_the_same_revision_everywhere(
+def test_equal_skills_have_equal_revisions_on_all_machines(
     database: SwitchableDatabase, tmp_path: Path
 ) -> None:
     put(database, "pdf")
-    one = refreshed(database, tmp_path / "one")
-    assert refreshed(database, tmp_path / "other") == one
+    first = refresh(database, tmp_path / "first")
+    assert refresh(database, tmp_path / "other") == first
     put(database, "pdf", "Other.")
-    assert refreshed(database, tmp_path / "one") != one
+    assert refresh(database, tmp_path / "first") != first
 
 
-def test_a_skill_that_this_disk_cannot_hold_keeps_no_other_away(
-    database: SwitchableDatabase, folder: Path
-) -> None:
+def test_unwritable_skill_does_not_block_others(database: SwitchableDatabase, folder: Path) -> None:
     put(database, "pdf")
-    refreshed(database, folder)
+    refresh(database, folder)
     files = {"SKILL.md": (make_skill_md("pdf"), 0o644), "x" * 300: (b"x", 0o644)}
     SqlSharedSkillTable(database).write(lambda write: write.put("pdf", files, ""), TIMESTAMP)
     put(database, "csv")
     put(database, "zip")
-    refreshed(database, folder)
+    refresh(database, folder)
     assert sorted(path.name for path in folder.iterdir()) == ["csv", "pdf", "zip"]
-    assert b"Read." in (folder / "pdf" / "SKILL.md").read_bytes()  # the last one that it could
+    # The old version remains.
+    assert b"Read." in (folder / "pdf" / "SKILL.md").read_bytes()
 
 
-def test_a_database_that_was_restored_is_compared_byte_by_byte(
+def test_restored_database_is_compared_by_content(
     database: SwitchableDatabase, folder: Path
 ) -> None:
     put(database, "pdf", "Of now.")
@@ -163,18 +160,18 @@ def test_a_database_that_was_restored_is_compared_byte_by_byte(
         mirror.refresh()
         before = mirror.revision
         put(database, "pdf", "Of another history.")
-        changed = update(shared_skills).values(version=version)
-        database.write(lambda connection: connection.execute(changed))
+        statement = update(shared_skills).values(version=version)
+        database.write(lambda connection: connection.execute(statement))
         mirror.handle_events([Event("database-restored", "", "", 0, {}, TIMESTAMP)])
         wait_until(lambda: mirror.revision != before)
     assert b"Of another history." in (folder / "pdf" / "SKILL.md").read_bytes()
 
 
-def test_while_the_database_is_away_skills_are_read_and_changes_refused(
+def test_outage_keeps_skills_readable_and_rejects_changes(
     database: SwitchableDatabase, folder: Path, tmp_path: Path
 ) -> None:
     put(database, "pdf")
-    refreshed(database, folder)
+    refresh(database, folder)
     database.is_down = True
     store = SqlSharedSkillTable(database)
     with closing(SkillMirror(store, str(folder), retry_interval=SOON)) as mirror:
@@ -188,23 +185,23 @@ def test_while_the_database_is_away_skills_are_read_and_changes_refused(
             skills.delete("pdf")
         assert [skill.id for skill in skills.catalog()] == ["pdf"]
         before = skills.revision()
-        with closing(Database(build_sqlite_url(database.path), TIMESTAMP)) as of_another_server:
-            put(of_another_server, "csv")
+        with closing(Database(build_sqlite_url(database.path), TIMESTAMP)) as other_database:
+            put(other_database, "csv")
         database.is_down = False
         wait_until(lambda: skills.revision() != before)
         assert [skill.id for skill in skills.catalog()] == ["csv", "pdf"]
 
 
-def test_a_mirror_that_is_removed_comes_back(database: SwitchableDatabase, folder: Path) -> None:
+def test_deleted_mirror_is_restored(database: SwitchableDatabase, folder: Path) -> None:
     put(database, "pdf")
     with closing(SkillMirror(SqlSharedSkillTable(database), str(folder))) as mirror:
         mirror.refresh()
-        whole = tree(folder)
+        expected = tree(folder)
         folder.rename(folder.with_name("elsewhere"))
-        wait_until(lambda: mirror.revision and tree(folder) == whole)
+        wait_until(lambda: mirror.revision and tree(folder) == expected)
 
 
-def test_a_skill_that_cannot_be_written_here_is_kept_all_the_same(
+def test_skill_is_stored_even_if_the_mirror_cannot_be_written(
     database: SwitchableDatabase, folder: Path, tmp_path: Path
 ) -> None:
     store = SqlSharedSkillTable(database)

@@ -1,4 +1,4 @@
-"""Skills that wait to be looked at before they are imported."""
+"""Pending imports: candidates, confirmation and limits."""
 
 from pathlib import Path
 
@@ -21,68 +21,70 @@ class Clock:
 
 
 @pytest.fixture
-def reviews(tmp_path: Path) -> PendingImports:
+def pending_imports(tmp_path: Path) -> PendingImports:
     make_skill(tmp_path / "run/.agents/skills", "pdf", data=make_skill_md("pdf", "Old."))
     changes = SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"))
     return PendingImports(changes, lambda: ["shipped"], PendingStore(Clock()))
 
 
-def test_a_candidate_is_new_the_same_or_replaces_or_cannot_be_taken(
-    reviews: PendingImports,
+def test_candidate_status_compares_with_the_store(
+    pending_imports: PendingImports,
 ) -> None:
-    given = [
+    bundles = [
         make_bundle({"SKILL.md": make_skill_md(name, text)})
         for name, text in (("new", "A."), ("pdf", "Old."), ("pdf", "New."), ("shipped", "A."))
     ]
     broken = make_bundle({"SKILL.md": b"---\nname: x\n---\n"})
-    found = reviews.add("some.zip", [*given, broken])
-    ids = {one.key: one.name for one in found.candidates[:4]}
-    again = reviews.find(found.id, ids)
-    standings = [one.status for one in again.candidates]
-    assert standings == ["new", "same", "replaces", "taken", "refused"]
-    assert again.candidates[2].changes[0].path == "SKILL.md"
-    assert "description" in again.candidates[4].problem
+    pending = pending_imports.add("some.zip", [*bundles, broken])
+    ids = {candidate.key: candidate.name for candidate in pending.candidates[:4]}
+    renamed = pending_imports.find(pending.id, ids)
+    statuses = [candidate.status for candidate in renamed.candidates]
+    assert statuses == ["new", "same", "replaces", "taken", "refused"]
+    assert renamed.candidates[2].changes[0].path == "SKILL.md"
+    assert "description" in renamed.candidates[4].problem
 
 
-def test_what_was_looked_at_is_taken_and_waits_no_longer(reviews: PendingImports) -> None:
-    found = reviews.add("x", [make_bundle({"SKILL.md": make_skill_md("notes", "A.")})])
-    named = reviews.find(found.id, {"0": "notes"})
-    report, change = reviews.confirm(named, named.candidates)
-    assert [one.id for one in report.imported] == ["notes"]
+def test_confirmed_import_is_no_longer_pending(pending_imports: PendingImports) -> None:
+    pending = pending_imports.add("x", [make_bundle({"SKILL.md": make_skill_md("notes", "A.")})])
+    renamed = pending_imports.find(pending.id, {"0": "notes"})
+    report, change = pending_imports.confirm(renamed, renamed.candidates)
+    assert [item.id for item in report.imported] == ["notes"]
     assert change
     with pytest.raises(ReviewGone):
-        reviews.find(found.id)
+        pending_imports.find(pending.id)
 
 
-def test_what_means_something_else_by_now_is_not_taken(reviews: PendingImports) -> None:
-    found = reviews.add("x", [make_bundle({"SKILL.md": make_skill_md("pdf", "New.")})])
-    named = reviews.find(found.id, {"0": "pdf"})
-    place = Path(reviews.changes.store.location) / "skills/pdf/SKILL.md"
-    place.write_bytes(make_skill_md("pdf", "Edited meanwhile."))
+def test_confirm_is_rejected_if_the_skill_changed(pending_imports: PendingImports) -> None:
+    pending = pending_imports.add("x", [make_bundle({"SKILL.md": make_skill_md("pdf", "New.")})])
+    renamed = pending_imports.find(pending.id, {"0": "pdf"})
+    path = Path(pending_imports.changes.store.location) / "skills/pdf/SKILL.md"
+    path.write_bytes(make_skill_md("pdf", "Edited elsewhere."))
     with pytest.raises(ChangedMeanwhile):
-        reviews.confirm(named, named.candidates)
-    assert b"Edited meanwhile." in place.read_bytes()
+        pending_imports.confirm(renamed, renamed.candidates)
+    assert b"Edited elsewhere." in path.read_bytes()
 
 
-def test_nothing_waits_for_ever_or_without_end(reviews: PendingImports) -> None:
-    clock = reviews.pending.clock
+def test_pending_imports_are_limited_in_number_and_age(pending_imports: PendingImports) -> None:
+    clock = pending_imports.pending.clock
     assert isinstance(clock, Clock)
-    one = make_bundle({"SKILL.md": make_skill_md("a")})
-    first = reviews.add("x", [one])
+    bundle = make_bundle({"SKILL.md": make_skill_md("a")})
+    first = pending_imports.add("x", [bundle])
     for _ in range(MAX_PENDING):
-        last = reviews.add("x", [one])
+        last = pending_imports.add("x", [bundle])
     with pytest.raises(ReviewGone):
-        reviews.find(first.id)
-    assert reviews.find(last.id)
+        pending_imports.find(first.id)
+    assert pending_imports.find(last.id)
     clock.now = MAX_PENDING_AGE + 1
     with pytest.raises(ReviewGone):
-        reviews.find(last.id)
+        pending_imports.find(last.id)
 
 
-def test_a_review_does_not_show_dot_files_of_the_replaced_skill(
-    reviews: PendingImports, tmp_path: Path
+def test_pending_import_does_not_show_hidden_files_of_the_replaced_skill(
+    pending_imports: PendingImports, tmp_path: Path
 ) -> None:
     (tmp_path / "run/.agents/skills/pdf/.env").write_bytes(b"planted-7f3a")
-    found = reviews.add("some.zip", [make_bundle({"SKILL.md": make_skill_md("pdf", "New.")})])
-    candidate = reviews.find(found.id, {"0": "pdf"}).candidates[0]
+    pending = pending_imports.add(
+        "some.zip", [make_bundle({"SKILL.md": make_skill_md("pdf", "New.")})]
+    )
+    candidate = pending_imports.find(pending.id, {"0": "pdf"}).candidates[0]
     assert [change.path for change in candidate.changes] == ["SKILL.md"]

@@ -1,4 +1,4 @@
-"""The skills that Skillhall ships are skills as it wants them."""
+"""Shipped skills follow the rules that Skillhall checks."""
 
 import re
 from pathlib import Path
@@ -14,14 +14,12 @@ from skillhall._internal.skill_store.shipped_skills import SHIPPED_METADATA, rea
 SHIPPED = sorted(read_shipped_skills())
 
 
-def test_writing_and_checking_are_shipped() -> None:
+def test_expected_skills_are_shipped() -> None:
     assert {"checking-skills", "writing-skills"} <= set(SHIPPED)
 
 
 @pytest.mark.parametrize("identity", SHIPPED)
-def test_a_shipped_skill_follows_the_specification_without_a_finding(
-    identity: str, tmp_path: Path
-) -> None:
+def test_shipped_skill_has_no_findings(identity: str, tmp_path: Path) -> None:
     for path, data in read_shipped_skills()[identity].items():
         (tmp_path / identity / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / identity / path).write_bytes(data)
@@ -31,11 +29,11 @@ def test_a_shipped_skill_follows_the_specification_without_a_finding(
 
 
 @pytest.mark.parametrize("identity", SHIPPED)
-def test_a_shipped_skill_says_what_and_when_and_names_its_files(identity: str) -> None:
+def test_shipped_skill_has_metadata_and_links_its_files(identity: str) -> None:
     files = read_shipped_skills()[identity]
     parsed = parse_skill(files["SKILL.md"], identity)
     assert "Use when" in parsed.frontmatter.description
     assert parsed.frontmatter.metadata[SHIPPED_METADATA[0]] == SHIPPED_METADATA[1]
     assert parsed.body.count("\n") < 150
-    named = set(re.findall(r"\]\(([^)]+)\)", parsed.body))
-    assert named == set(files) - {"SKILL.md"}
+    linked = set(re.findall(r"\]\(([^)]+)\)", parsed.body))
+    assert linked == set(files) - {"SKILL.md"}

@@ -1,4 +1,4 @@
-"""Tokens of servers: made once, known by digests, gone when revoked."""
+"""Access tokens: created, stored as digests, revoked."""
 
 import re
 import threading
@@ -21,8 +21,8 @@ from tests.support.switchable_database import SwitchableDatabase
 def database(tmp_path: Path) -> Iterator[SwitchableDatabase]:
     with closing(
         SwitchableDatabase(build_sqlite_url(str(tmp_path / "test.db")), TIMESTAMP)
-    ) as made:
-        yield made
+    ) as database:
+        yield database
 
 
 @pytest.fixture
@@ -30,68 +30,66 @@ def tokens(database: SwitchableDatabase) -> AccessTokens:
     return AccessTokens(SqlTokenTable(database))
 
 
-def test_a_token_is_shown_once_and_only_its_digest_is_kept(
-    tokens: AccessTokens, tmp_path: Path
-) -> None:
-    made = tokens.create(" laptop ")
-    assert re.fullmatch(r"skh_[A-Za-z0-9_-]{43}", made.text)
-    assert made.text != tokens.create("other").text
-    assert [one.label for one in tokens.list()] == ["laptop", "other"]
-    kept = b"".join(path.read_bytes() for path in tmp_path.glob("test.db*"))
-    assert made.stored.digest.encode() in kept
-    assert made.text.encode() not in kept
+def test_only_the_digest_of_a_token_is_stored(tokens: AccessTokens, tmp_path: Path) -> None:
+    token = tokens.create(" laptop ")
+    assert re.fullmatch(r"skh_[A-Za-z0-9_-]{43}", token.text)
+    assert token.text != tokens.create("other").text
+    assert [item.label for item in tokens.list()] == ["laptop", "other"]
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("test.db*"))
+    assert token.stored.digest.encode() in stored
+    assert token.text.encode() not in stored
 
 
 @pytest.mark.parametrize("label", ["", " ", "a\nb", "a\0", "x" * 101, "\ud800"])
-def test_a_label_is_one_short_line(label: str, tokens: AccessTokens) -> None:
+def test_invalid_label_is_rejected(label: str, tokens: AccessTokens) -> None:
     with pytest.raises(FieldRefused):
         tokens.create(label)
     assert tokens.list() == []
 
 
-def test_a_label_names_one_token(tokens: AccessTokens) -> None:
+def test_label_must_be_unique(tokens: AccessTokens) -> None:
     tokens.create("laptop")
     with pytest.raises(Conflict):
         tokens.create("laptop")
 
 
-def test_what_is_not_there_cannot_be_revoked(tokens: AccessTokens) -> None:
-    made = tokens.create("laptop")
-    tokens.revoke(made.stored.id)
-    for name in ("laptop", made.stored.id, "%", ""):
+def test_unknown_token_cannot_be_revoked(tokens: AccessTokens) -> None:
+    token = tokens.create("laptop")
+    tokens.revoke(token.stored.id)
+    for name in ("laptop", token.stored.id, "%", ""):
         with pytest.raises(TokenNotFound):
             tokens.revoke(name)
 
 
-def test_a_ring_admits_what_is_there_and_what_was_while_the_database_is_away(
-    tokens: AccessTokens, database: SwitchableDatabase
-) -> None:
-    made = tokens.create("laptop")
-    with closing(TokenCache(SqlTokenTable(database))) as ring:
-        ring.try_refresh()
-        assert ring.find(made.text.encode())
-        assert not ring.find(made.stored.digest.encode())
-        assert not ring.find(b"")
+def test_token_cache_survives_an_outage(tokens: AccessTokens, database: SwitchableDatabase) -> None:
+    token = tokens.create("laptop")
+    with closing(TokenCache(SqlTokenTable(database))) as cache:
+        cache.try_refresh()
+        assert cache.find(token.text.encode())
+        assert not cache.find(token.stored.digest.encode())
+        assert not cache.find(b"")
         database.is_down = True
-        ring.handle_events(())
-        ring.try_refresh()
-        assert ring.find(made.text.encode())
+        cache.handle_events(())
+        cache.try_refresh()
+        assert cache.find(token.text.encode())
         database.is_down = False
         tokens.revoke("laptop")
-        ring.handle_events(())  # as the event of the database does
-        wait_until(lambda: not ring.find(made.text.encode()))
+        cache.handle_events(())  # the database's event does the same
+        wait_until(lambda: not cache.find(token.text.encode()))
 
 
-def test_a_ring_reports_a_revoked_token(tokens: AccessTokens, database: SwitchableDatabase) -> None:
-    made = tokens.create("laptop")
-    with closing(TokenCache(SqlTokenTable(database))) as ring:
-        ring.try_refresh()
+def test_token_cache_notifies_subscribers_of_a_revocation(
+    tokens: AccessTokens, database: SwitchableDatabase
+) -> None:
+    token = tokens.create("laptop")
+    with closing(TokenCache(SqlTokenTable(database))) as cache:
+        cache.try_refresh()
         changed = threading.Event()
-        ring.subscribe(changed.set)
-        ring.try_refresh()
+        cache.subscribe(changed.set)
+        cache.try_refresh()
         assert not changed.is_set()
-        assert ring.find_by_id(made.stored.id) == made.stored
+        assert cache.find_by_id(token.stored.id) == token.stored
         tokens.revoke("laptop")
-        ring.handle_events(())
+        cache.handle_events(())
         assert changed.wait(DEADLINE)
-        assert ring.find_by_id(made.stored.id) is None
+        assert cache.find_by_id(token.stored.id) is None

@@ -36,7 +36,7 @@ def make_change(number: int = 1) -> HistoryChange:
     return HistoryChange(f"change-{number}", "update", "2026-01-01T00:00:00Z", {"pdf-tools": entry})
 
 
-def files_of(folder: Path) -> list[Path]:
+def list_files(folder: Path) -> list[Path]:
     return sorted((folder / "history").glob("*/*"))
 
 
@@ -59,19 +59,19 @@ def files_of(folder: Path) -> list[Path]:
         HistoryChange("\udc80é\n", "add", "\0", {"../é": HistoryEntry(None, {})}),
     ],
 )
-def test_what_is_recorded_is_read_back(change: HistoryChange, history: History) -> None:
+def test_recorded_change_can_be_read(change: HistoryChange, history: History) -> None:
     history.record(change)
     assert history.last() == change
     assert history.read() == Journal((change,), ())
 
 
-def test_changes_come_newest_first(history: History) -> None:
+def test_changes_are_sorted_newest_first(history: History) -> None:
     for number in range(12):
         history.record(make_change(number))
-    assert [one.id for one in history.changes()] == [f"change-{n}" for n in range(11, -1, -1)]
+    assert [change.id for change in history.changes()] == [f"change-{n}" for n in range(11, -1, -1)]
 
 
-def test_a_scope_without_a_history_is_empty(history: History, tmp_path: Path) -> None:
+def test_scope_without_history_is_empty(history: History, tmp_path: Path) -> None:
     history.delete("change-1")
     assert (history.read(), history.last()) == (Journal((), ()), None)
     assert list(tmp_path.iterdir()) == []
@@ -85,46 +85,44 @@ def test_each_scope_has_its_own_history(history: History, tmp_path: Path) -> Non
     assert other.changes() == (make_change(2),)
 
 
-def test_a_change_of_another_scope_in_the_folder_does_not_count(
-    history: History, tmp_path: Path
-) -> None:
+def test_change_of_another_scope_is_reported_as_damaged(history: History, tmp_path: Path) -> None:
     History(str(tmp_path), "/home/ada/other").record(make_change(1))
-    (file,) = files_of(tmp_path)
+    (file,) = list_files(tmp_path)
     history.record(make_change(2))
-    (mine,) = (path.parent for path in files_of(tmp_path) if path != file)
+    (mine,) = (path.parent for path in list_files(tmp_path) if path != file)
     (mine / "00000009-00000000.json").write_bytes(file.read_bytes())
     assert history.read() == Journal((make_change(2),), ("00000009-00000000.json",))
 
 
-def test_only_the_person_may_look_into_the_history(history: History, tmp_path: Path) -> None:
+def test_history_is_readable_only_by_its_owner(history: History, tmp_path: Path) -> None:
     history.record(make_change())
-    (file,) = files_of(tmp_path)
+    (file,) = list_files(tmp_path)
     assert [path.stat().st_mode & 0o777 for path in (file, file.parent)] == [0o600, 0o700]
 
 
-def test_the_oldest_changes_give_way(history: History, tmp_path: Path) -> None:
+def test_oldest_changes_are_deleted(history: History, tmp_path: Path) -> None:
     for number in range(MAX_CHANGES + 3):
         history.record(make_change(number))
-    assert [one.id for one in history.changes()][-1] == "change-3"
-    assert len(files_of(tmp_path)) == MAX_CHANGES
+    assert [change.id for change in history.changes()][-1] == "change-3"
+    assert len(list_files(tmp_path)) == MAX_CHANGES
 
 
-def test_a_dropped_change_is_forgotten_and_the_others_stay(history: History) -> None:
+def test_deleted_change_is_no_longer_listed(history: History) -> None:
     for number in (1, 2, 3):
         history.record(make_change(number))
     history.delete("change-2")
     history.delete("change-9")
-    assert [one.id for one in history.changes()] == ["change-3", "change-1"]
+    assert [change.id for change in history.changes()] == ["change-3", "change-1"]
     history.record(make_change(4))
-    assert [one.id for one in history.changes()] == ["change-4", "change-3", "change-1"]
+    assert [change.id for change in history.changes()] == ["change-4", "change-3", "change-1"]
 
 
-def replaced(old: str, new: str) -> Callable[[bytes], bytes]:
-    def damaged(data: bytes) -> bytes:
+def replace_text(old: str, new: str) -> Callable[[bytes], bytes]:
+    def damage(data: bytes) -> bytes:
         assert old.encode() in data
         return data.replace(old.encode(), new.encode())
 
-    return damaged
+    return damage
 
 
 @pytest.mark.parametrize(
@@ -136,37 +134,35 @@ def replaced(old: str, new: str) -> Callable[[bytes], bytes]:
         lambda _: b"[" * 100_000,
         lambda _: b"[]",
         lambda _: b"\xff",
-        replaced('"update"', '"destroy"'),
-        replaced('"update"', '["update"]'),
-        replaced("SKILL.md", "../SKILL.md"),
-        replaced("SKILL.md", "/etc/passwd"),
-        replaced("SKILL.md", "./SKILL.md"),
-        replaced(ONE, "../../secret"),
-        replaced("true", "1"),
-        replaced('"format": 1', '"format": 2'),
-        replaced('"2026-01-01T00:00:00Z"', "5"),
-        replaced('"before"', '"befor"'),
-        replaced('"before": {', '"before": [], "x": {'),
+        replace_text('"update"', '"destroy"'),
+        replace_text('"update"', '["update"]'),
+        replace_text("SKILL.md", "../SKILL.md"),
+        replace_text("SKILL.md", "/etc/passwd"),
+        replace_text("SKILL.md", "./SKILL.md"),
+        replace_text(ONE, "../../secret"),
+        replace_text("true", "1"),
+        replace_text('"format": 1', '"format": 2'),
+        replace_text('"2026-01-01T00:00:00Z"', "5"),
+        replace_text('"before"', '"befor"'),
+        replace_text('"before": {', '"before": [], "x": {'),
     ],
 )
-def test_a_damaged_file_is_named_and_spoils_nothing(
+def test_damaged_file_is_reported_and_skipped(
     damage: Callable[[bytes], bytes], history: History, tmp_path: Path
 ) -> None:
     for number in (1, 2):
         history.record(make_change(number))
-    last = files_of(tmp_path)[-1]
+    last = list_files(tmp_path)[-1]
     last.write_bytes(damage(last.read_bytes()))
     assert history.read() == Journal((make_change(1),), (last.name,))
     assert history.last() == make_change(1)
     history.record(make_change(3))
-    assert [one.id for one in history.changes()] == ["change-3", "change-1"]
+    assert [change.id for change in history.changes()] == ["change-3", "change-1"]
 
 
-def test_a_link_a_folder_and_a_huge_file_are_damaged_and_strangers_are_not_looked_at(
-    history: History, tmp_path: Path
-) -> None:
+def test_links_folders_and_huge_files_are_damaged(history: History, tmp_path: Path) -> None:
     history.record(make_change())
-    (file,) = files_of(tmp_path)
+    (file,) = list_files(tmp_path)
     names = [f"{number:08}-00000000.json" for number in (4, 3, 2)]
     (file.parent / names[0]).symlink_to(file)
     (file.parent / names[1]).mkdir()
@@ -190,15 +186,15 @@ def test_a_link_a_folder_and_a_huge_file_are_damaged_and_strangers_are_not_looke
         ),
     ],
 )
-def test_a_change_that_could_not_be_read_back_is_refused(
+def test_change_that_cannot_be_parsed_is_not_recorded(
     change: HistoryChange, history: History, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match="cannot be written down"):
+    with pytest.raises(ValueError, match="cannot be recorded"):
         history.record(change)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_digest_that_any_scope_names_is_known(history: History, tmp_path: Path) -> None:
+def test_referenced_digests_cover_all_scopes(history: History, tmp_path: Path) -> None:
     assert find_referenced_digests(str(tmp_path)) == set()
     three = hashlib.sha256(b"3").hexdigest()
     lock = json.dumps({"files": {"SKILL.md": f"sha256:{three}"}})
@@ -210,8 +206,8 @@ def test_every_digest_that_any_scope_names_is_known(history: History, tmp_path: 
     assert make_change().digests() == {ONE, TWO}
 
 
-def test_damage_keeps_the_contents_that_a_change_named(history: History, tmp_path: Path) -> None:
+def test_referenced_digests_include_damaged_changes(history: History, tmp_path: Path) -> None:
     history.record(make_change())
-    (file,) = files_of(tmp_path)
+    (file,) = list_files(tmp_path)
     file.write_bytes(file.read_bytes()[:-3])
     assert find_referenced_digests(str(tmp_path)) == {ONE, TWO}

@@ -11,7 +11,7 @@ from skillhall._internal.storage.usage_log import CURRENT_FILE, ROTATED_FILE, Us
 LOADED = UsageRecord("2026-01-01T00:00:00+00:00", "coding", "loaded", ("pdf",), 12)
 
 
-def test_what_is_noted_is_read_in_order(tmp_path: Path) -> None:
+def test_records_are_read_in_order(tmp_path: Path) -> None:
     log = UsageLog(str(tmp_path))
     offered = LOADED._replace(event="offered", skills=("pdf", "naïve"))
     log.record(offered)
@@ -19,21 +19,19 @@ def test_what_is_noted_is_read_in_order(tmp_path: Path) -> None:
     assert [*log.read()] == [offered, LOADED]
 
 
-def test_nothing_is_noted_yet(tmp_path: Path) -> None:
+def test_new_log_is_empty(tmp_path: Path) -> None:
     assert [*UsageLog(str(tmp_path)).read()] == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of Unix")
-def test_the_log_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_log_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     log = UsageLog(str(tmp_path))
     log.record(LOADED)
     assert stat.S_IMODE((Path(log.directory) / CURRENT_FILE).stat().st_mode) == 0o600
     assert stat.S_IMODE(Path(log.directory).stat().st_mode) == 0o700
 
 
-def test_a_full_log_becomes_the_older_of_two(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_LOG", 300)
     log = UsageLog(str(tmp_path))
     for number in range(40):
@@ -43,28 +41,28 @@ def test_a_full_log_becomes_the_older_of_two(
     assert [*log.read()][-1].tokens == 39
 
 
-def test_a_line_of_somebody_else_is_passed_over(tmp_path: Path) -> None:
+def test_invalid_lines_are_skipped(tmp_path: Path) -> None:
     log = UsageLog(str(tmp_path))
     log.record(LOADED)
-    strange = [b"", b"\xff", b"[1]", b"{}", b'{"at":1,"agent":2,"event":"x","skills":[]}']
-    strange.append(json.dumps({**LOADED._asdict(), "skills": "pdf"}).encode())
+    invalid = [b"", b"\xff", b"[1]", b"{}", b'{"at":1,"agent":2,"event":"x","skills":[]}']
+    invalid.append(json.dumps({**LOADED._asdict(), "skills": "pdf"}).encode())
     with (Path(log.directory) / CURRENT_FILE).open("ab") as file:
-        file.write(b"\n".join(strange))
+        file.write(b"\n".join(invalid))
     assert [*log.read()] == [LOADED]
 
 
-def test_a_line_with_too_many_names_keeps_the_first(
+def test_too_long_record_keeps_the_first_skills(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_LINE", 500)
     log = UsageLog(str(tmp_path))
     log.record(LOADED._replace(skills=tuple(f"skill-{n}" for n in range(1_000))))
-    (noted,) = log.read()
-    assert noted.skills[0] == "skill-0"
-    assert 0 < len(noted.skills) < 60
+    (record,) = log.read()
+    assert record.skills[0] == "skill-0"
+    assert 0 < len(record.skills) < 60
 
 
-def test_a_folder_that_cannot_be_made_fails_nobody(tmp_path: Path) -> None:
+def test_unusable_folder_does_not_raise(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"a file")
     log = UsageLog(str(tmp_path / "data"))
     log.record(LOADED)

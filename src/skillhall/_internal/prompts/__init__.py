@@ -1,1 +1,1 @@
-"""The counter: the verbs on prompts and skills that a server hands out."""
+"""Prompt server: prompts and skills of configured, followed and uploaded sources."""

@@ -1,4 +1,4 @@
-"""The arguments of prompts: what the frontmatter declares, and putting values into a body."""
+"""Arguments of prompts: their declaration in the frontmatter, and rendering them into a body."""
 
 from __future__ import annotations
 
@@ -18,40 +18,39 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
 _FIELD = "arguments"
-# Exactly so: white space inside the braces belongs to the name.
+# The match is exact: spaces inside the braces belong to the name.
 _PLACEHOLDER = re.compile(r"\{\{([^{}]+)\}\}")
 _HINT = "write a list of maps with name, description and required"
 
 
 def parse_arguments(fields: Fields) -> tuple[tuple[PromptArgument, ...], tuple[Finding, ...]]:
-    """The arguments that a prompt declares, in order, and what is odd about them."""
+    """Return the arguments that a prompt declares, in order, and the findings."""
     value = fields.get(_FIELD)
     if value is None:
         return (), ()
     if not isinstance(value, list):
-        return (), (_argument_finding(f"they are {describe_type(value)}, not a list"),)
-    found: dict[str, PromptArgument] = {}
+        return (), (_argument_finding(f"the value is {describe_type(value)}, not a list"),)
+    arguments: dict[str, PromptArgument] = {}
     findings: list[Finding] = []
     for number, item in enumerate(value, start=1):
         argument = _parse(item)
         if argument is None:
-            findings.append(_argument_finding(f"number {number} has no name"))
-        elif argument.name in found:
-            findings.append(
-                _argument_finding(f"{argument.name!r} is there twice; the first one counts")
-            )
+            findings.append(_argument_finding(f"item {number} has no name"))
+        elif argument.name in arguments:
+            problem = f"{argument.name!r} is declared twice; the first one is used"
+            findings.append(_argument_finding(problem))
         else:
-            found[argument.name] = argument
-    return tuple(found.values()), tuple(findings)
+            arguments[argument.name] = argument
+    return tuple(arguments.values()), tuple(findings)
 
 
 def _parse(item: YamlValue) -> PromptArgument | None:
-    """The argument that one item of the list declares: a map, or a name alone."""
-    given = item if isinstance(item, dict) else {"name": item}
-    name = _text(given.get("name"))
+    """Parse one item of the list: a map, or only a name."""
+    fields = item if isinstance(item, dict) else {"name": item}
+    name = _text(fields.get("name"))
     if not name:
         return None
-    return PromptArgument(name, _text(given.get("description")), _is_true(given.get("required")))
+    return PromptArgument(name, _text(fields.get("description")), _is_true(fields.get("required")))
 
 
 def _text(value: YamlValue) -> str:
@@ -63,15 +62,15 @@ def _is_true(value: YamlValue) -> bool:
 
 
 def _argument_finding(problem: str) -> Finding:
-    return Finding(Code.ARGUMENTS_FORM, f"of the arguments, {problem}", hint=_HINT)
+    return Finding(Code.ARGUMENTS_FORM, f"arguments: {problem}", hint=_HINT)
 
 
 def check_arguments(
     arguments: Sequence[PromptArgument], values: Mapping[str, object]
 ) -> Mapping[str, str]:
-    """The values as text, if nothing that is required is missing or empty.
+    """Return the values as strings, if no required argument is missing or empty.
 
-    Numbers and booleans become their JSON text; None counts as not given.
+    Numbers and booleans are converted to JSON. None means that the argument is missing.
     Raises: InvalidArguments, MissingArguments.
     """
     supplied = {name: value for name, value in values.items() if value is not None}
@@ -81,19 +80,22 @@ def check_arguments(
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in supplied.items()
     }
-    missing = [one.name for one in arguments if one.required and not texts.get(one.name)]
+    missing = [
+        argument.name
+        for argument in arguments
+        if argument.required and not texts.get(argument.name)
+    ]
     if missing:
         raise MissingArguments(missing)
     return texts
 
 
 def _is_scalar(value: object) -> bool:
-    """Whether the value has a text: a string, a boolean or a finite number."""
     if isinstance(value, float):
         return math.isfinite(value)
-    return isinstance(value, str | int)  # a boolean is an int
+    return isinstance(value, str | int)  # bool is a subclass of int
 
 
 def render_arguments(body: str, values: Mapping[str, str]) -> str:
-    """The body with each `{{name}}` that has a value replaced by it, in one pass and literally."""
-    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), body)
+    """Replace each `{{name}}` that has a value, literally and in one pass."""
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), body)

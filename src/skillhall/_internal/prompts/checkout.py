@@ -1,8 +1,7 @@
-"""Folders that nobody changes: what a source held at one moment, for as long as somebody reads it.
+"""Immutable checkouts of a source, deleted when no longer in use.
 
-```text
-<cache>/prompts/<run>/<copy>/…      one run per process, locked while it lives; the others are swept
-```
+They are in `<cache>/prompts/<process>/<checkout>/`. A process holds a lock on its folder; folders
+without a lock are deleted.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _FILE_MODE = 0o600
 
 
 class Checkout:
-    """The files of one source at one moment; its folder goes when nobody holds it any more."""
+    """Files of a source at one moment. The folder is deleted with the object."""
 
     __slots__ = ("__weakref__", "digest", "folder")
 
@@ -42,12 +41,12 @@ class Checkout:
 
     @property
     def exists(self) -> bool:
-        """Whether it is still there: people may clear caches at any time."""
+        """Whether the folder still exists; users may clear the cache at any time."""
         return os.path.isdir(self.folder)
 
 
 class CheckoutStore:
-    """The copies of one process. Nothing is made before the first one."""
+    """Checkouts of one process. Nothing is written before the first one."""
 
     def __init__(self, cache_directory: str) -> None:
         self._base = os.path.join(cache_directory, "prompts")
@@ -55,37 +54,37 @@ class CheckoutStore:
         self._process_folder: _ProcessFolder | None = None
 
     def put(self, tree: FileTree) -> Checkout:
-        """A copy of the files. Raises: OSError."""
+        """Write the files as a checkout. Raises: OSError."""
         with self._lock:
             if self._process_folder is None or not os.path.isdir(self._process_folder.folder):
                 self._process_folder = _create_process_folder(self._base)
-            run = self._process_folder.folder
+            parent = self._process_folder.folder
         name = secrets.token_hex(8)
-        with WritableFolder(run) as folder:
-            # Nobody reads it after a crash.
+        with WritableFolder(parent) as folder:
+            # No fsync: a checkout is never read after a crash.
             files = {path: (data, _FILE_MODE) for path, data in tree.files.items()}
             folder.create_folder(name, files, fsync=False)
-        return Checkout(os.path.join(run, name), hash_files(tree.files))
+        return Checkout(os.path.join(parent, name), hash_files(tree.files))
 
     def close(self) -> None:
-        """Remove all of them."""
+        """Delete all checkouts."""
         with self._lock:
-            run, self._process_folder = self._process_folder, None
-        if run is not None:
-            run.remove()
+            folder, self._process_folder = self._process_folder, None
+        if folder is not None:
+            folder.remove()
 
 
 def hash_files(files: Mapping[str, bytes]) -> str:
-    """One digest over all paths and bytes."""
-    whole = hashlib.sha256()
+    """Return one digest of all paths and contents."""
+    digest = hashlib.sha256()
     for path in sorted(files):
-        whole.update(f"{len(path.encode())} {path} {len(files[path])} ".encode())
-        whole.update(files[path])
-    return whole.hexdigest()
+        digest.update(f"{len(path.encode())} {path} {len(files[path])} ".encode())
+        digest.update(files[path])
+    return digest.hexdigest()
 
 
 class _ProcessFolder:
-    """The folder of one process, which it holds a lock on."""
+    """Locked folder of one process."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -107,16 +106,16 @@ class _ProcessFolder:
 
 
 def _create_process_folder(base: str) -> _ProcessFolder:
-    """A folder for this process; those of processes that are gone are removed. Raises: OSError."""
+    """Create the folder of this process and delete those of dead ones. Raises: OSError."""
     os.makedirs(base, mode=0o700, exist_ok=True)
     with WritableFolder(base) as folder, folder.lock():
         for name in folder.list_names():
             _remove_if_unlocked(os.path.join(base, name))
-        run = os.path.join(base, secrets.token_hex(8))
-        os.mkdir(run, 0o700)
-        return _ProcessFolder(run)
+        path = os.path.join(base, secrets.token_hex(8))
+        os.mkdir(path, 0o700)
+        return _ProcessFolder(path)
 
 
 def _remove_if_unlocked(folder: str) -> None:
-    with contextlib.suppress(OSError):  # somebody is at work there, or it is gone
+    with contextlib.suppress(OSError):  # locked by its process, or already deleted
         _ProcessFolder(folder).remove()

@@ -1,10 +1,6 @@
-"""The list of repositories that people follow, and its place on disk; tokens are not in it.
+"""List of followed repositories in `<data>/followed.json`. It contains no tokens.
 
-```text
-<data>/followed.json     {"version": 1, "repositories": [{"repo": …, "path": …, "branch": …}]}
-```
-
-A file that cannot be understood is told of and never overwritten.
+A file that cannot be parsed is reported and never overwritten.
 """
 
 from __future__ import annotations
@@ -42,45 +38,47 @@ if TYPE_CHECKING:
 FILE = "followed.json"
 VERSION = 1
 MAX_FOLLOWED = 20
-MAX_FIELD_LENGTH = 1000  # characters of an address or a path
-_MAX_FILE_BYTES = 128 * 1024  # bytes of the file
+MAX_FIELD_LENGTH = 1000  # characters of a URL or path
+_MAX_FILE_BYTES = 128 * 1024
 _FIX_HINT = "correct it or move it away, then refresh"
 _TOKEN_HINT = "leave that out: for private ones, the operator sets SKILLHALL_GIT_TOKEN_REPOS"  # noqa: S105 - not a secret
 
 
 def parse_followed(selector: SourceSelector, hosts: GitHosts) -> FollowedRepository:
-    """What a call names, in one way of writing. Raises: SourceRejected."""
+    """Normalize the repository that a request names. Raises: SourceRejected."""
     repo = selector.repo.strip()
     if without_credentials(repo) != repo:
         raise SourceRejected(
-            "url", repo, "it holds a user name, a password or a query", _TOKEN_HINT
+            "url", repo, "it contains a user name, a password or a query", _TOKEN_HINT
         )
-    found = parse_requested_repository(repo, selector.path.strip(), selector.branch.strip(), hosts)
-    branch = "" if found.may_fall_back else found.reference.ref
-    followed = FollowedRepository(found.reference.url, found.reference.path, branch)
+    repository = parse_requested_repository(
+        repo, selector.path.strip(), selector.branch.strip(), hosts
+    )
+    branch = "" if repository.may_fall_back else repository.reference.ref
+    followed = FollowedRepository(repository.reference.url, repository.reference.path, branch)
     if max(map(len, followed)) > MAX_FIELD_LENGTH:
         raise SourceRejected("url", repo, "it is too long")
     return followed
 
 
 def format_followed(followed: FollowedRepository) -> str:
-    """What answers call it; whoever edits the file by hand may write a secret there."""
+    """Return the display name. A file edited by hand may contain credentials."""
     return without_credentials(GitRef(*followed).text)
 
 
 def to_repository(followed: FollowedRepository, hosts: GitHosts) -> Repository:
-    """The repository that is followed. Raises: SourceRejected."""
+    """Return the followed repository. Raises: SourceRejected."""
     return parse_requested_repository(*followed, hosts)
 
 
 class FollowedList:
-    """The list in one file; several processes of one machine may share it."""
+    """List in one file, shared by the processes of one machine."""
 
     def __init__(self, data_directory: str) -> None:
         self._folder = data_directory
 
     def read(self) -> tuple[FollowedRepository, ...]:
-        """All of them, in the order they were added. Raises: ConfigInvalid, OSError."""
+        """Return all repositories in insertion order. Raises: ConfigInvalid, OSError."""
         try:
             root = open_root(self._folder)
         except FileNotFoundError:
@@ -90,44 +88,44 @@ class FollowedList:
         except SkillFileNotFound:
             return ()
         except (NotAFile, TooLarge, UnsafePath):
-            raise _invalid_file_error("it is not a regular file of ordinary size") from None
+            raise _invalid_file_error("it is too large or not a regular file") from None
         finally:
             root.close()
         return _parse_file(data)
 
     def add(self, followed: FollowedRepository) -> tuple[FollowedRepository, ...]:
-        """Put one at the end; all of them. Raises: Conflict, FieldRefused, as `read`."""
-        with self._edit_list() as those:
-            check_can_add(followed, those)
-            those.append(followed)
-        return tuple(those)
+        """Append a repository; return the list. Raises: Conflict, FieldRefused, as `read`."""
+        with self._edit_list() as repositories:
+            check_can_add(followed, repositories)
+            repositories.append(followed)
+        return tuple(repositories)
 
     def remove(self, key: str) -> tuple[FollowedRepository, tuple[FollowedRepository, ...]]:
-        """The one that is taken out, and those that stay. Raises: RecordNotFound, as `read`."""
-        with self._edit_list() as those:
-            found = next((one for one in those if one.key == key), None)
-            if found is None:
+        """Return the removed repository and the rest. Raises: RecordNotFound, as `read`."""
+        with self._edit_list() as repositories:
+            removed = next((repo for repo in repositories if repo.key == key), None)
+            if removed is None:
                 raise RecordNotFound("followed repository", key)
-            those.remove(found)
-        return found, tuple(those)
+            repositories.remove(removed)
+        return removed, tuple(repositories)
 
     @contextmanager
     def _edit_list(self) -> Iterator[list[FollowedRepository]]:
-        """The list, kept from other processes and written when the block ends well."""
+        """Lock the list, and write it if the block succeeds."""
         os.makedirs(self._folder, exist_ok=True)
         with WritableFolder(self._folder) as folder, folder.lock():
-            those = [*self.read()]
-            yield those
-            rows = [one._asdict() for one in those]
+            repositories = [*self.read()]
+            yield repositories
+            rows = [repo._asdict() for repo in repositories]
             text = json.dumps({"version": VERSION, "repositories": rows}, indent=2)
             folder.write_file(FILE, f"{text}\n".encode("ascii"), 0o600)
 
 
 def check_can_add(followed: FollowedRepository, existing: Sequence[FollowedRepository]) -> None:
-    """See that there is a place for this one. Raises: Conflict, FieldRefused."""
+    """Check that a repository can be added. Raises: Conflict, FieldRefused."""
     if followed in existing:
         raise Conflict(
-            format_followed(followed), "it is in the list; name another folder or branch of it"
+            format_followed(followed), "it is already followed; name another folder or branch of it"
         )
     if len(existing) >= MAX_FOLLOWED:
         raise FieldRefused("repository", f"{MAX_FOLLOWED} are followed already", "remove one first")
@@ -141,20 +139,20 @@ def _parse_file(data: bytes) -> tuple[FollowedRepository, ...]:
     fields = value if isinstance(value, dict) else {}
     rows = fields.get("repositories")
     if not isinstance(rows, list) or fields.get("version") != VERSION:
-        raise _invalid_file_error(f"it holds no repositories of version {VERSION}")
+        raise _invalid_file_error(f"it contains no repositories of version {VERSION}")
     if len(rows) > MAX_FOLLOWED:
-        raise _invalid_file_error(f"it holds more than {MAX_FOLLOWED} repositories")
+        raise _invalid_file_error(f"it contains more than {MAX_FOLLOWED} repositories")
     return tuple(dict.fromkeys(map(_parse_row, rows)))
 
 
-def _parse_row(value: object) -> FollowedRepository:
-    fields = value if isinstance(value, dict) else {}
-    texts = [fields.get(name, "") for name in FollowedRepository._fields]
-    if not texts[0] or not all(
-        isinstance(one, str) and len(one) <= MAX_FIELD_LENGTH for one in texts
+def _parse_row(row: object) -> FollowedRepository:
+    fields = row if isinstance(row, dict) else {}
+    values = [fields.get(name, "") for name in FollowedRepository._fields]
+    if not values[0] or not all(
+        isinstance(value, str) and len(value) <= MAX_FIELD_LENGTH for value in values
     ):
-        raise _invalid_file_error("one of its rows names no repository")
-    return FollowedRepository(*texts)
+        raise _invalid_file_error("one of its rows does not name a repository")
+    return FollowedRepository(*values)
 
 
 def _invalid_file_error(problem: str) -> ConfigInvalid:

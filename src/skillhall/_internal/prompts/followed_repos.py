@@ -1,4 +1,4 @@
-"""Following: the repositories that people added, each with a feed that nobody pushes out."""
+"""Followed repositories: added by users, refreshed in the background, never evicted."""
 
 from __future__ import annotations
 
@@ -45,63 +45,62 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.refreshing_source import FetchedContents
     from skillhall._internal.prompts.service import PromptSources
 
-    DiscardClones: TypeAlias = Callable[
-        [Iterable[str]], None
-    ]  # what git's own copies are kept under
+    DiscardClones: TypeAlias = Callable[[Iterable[str]], None]  # takes keys of the clone cache
 
-_RESPONSE_CACHE_BYTES = 0  # bytes of answers that are kept: its prompts are not handed out
-_MAX_CONCURRENT = 4  # looks; each may take git's whole time
+_RESPONSE_CACHE_BYTES = 0  # prompts of followed repositories are not served
+_MAX_CONCURRENT = 4  # refreshes; each may take as long as git's timeout
 _MIN_POLL_INTERVAL = 1.0  # seconds
 _THREAD = "skillhall-followed"
 
 
 class FollowedSkills(NamedTuple):
-    """The skills of several sources, in order, for as long as they can be read."""
+    """Skills of several sources, in order. Keeps their checkouts alive."""
 
     contents: tuple[PromptContents, ...]
-    digest: str  # changes with any of them
+    digest: str  # changes with any source
     skills: tuple[Skill, ...]
 
     @classmethod
     def from_contents(cls, contents: tuple[PromptContents, ...]) -> FollowedSkills:
-        """All skills of all contents."""
-        digests = [one.digest for one in contents]
+        """Collect the skills of all contents."""
+        digests = [item.digest for item in contents]
         digest = hashlib.sha256("".join(digests).encode()).hexdigest()
-        skills = tuple(skill for one in contents for skill in one.skills)
+        skills = tuple(skill for item in contents for skill in item.skills)
         return cls(contents, digest if digests[1:] else digests[0], skills)
 
 
 @dataclass(frozen=True, slots=True)
 class _FollowedSource:
-    """One that is followed, and what was read of it."""
+    """Followed repository with its cached contents."""
 
     followed: FollowedRepository
     source: RefreshingSource
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to look, or what was read is gone."""
+        """Whether a refresh is due or the contents are gone."""
         return not self.source.seconds_until_due or self.is_missing
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is nothing to give, and no look has told why."""
+        """Whether there are no contents and no failure that explains it."""
         return self.source.cached_snapshot is None and not self.source.failure
 
     def build_status(self) -> SourceStatus:
-        """How it stands."""
-        kept, feed = self.source.cached_snapshot, self.source
+        snapshot, source = self.source.cached_snapshot, self.source
         name = format_followed(self.followed)
-        if kept is None:
-            stale = Stale(feed.failure, "") if feed.failure else None
-            return SourceStatus(name, "", 0, stale, feed.checked_at, self.followed, "followed")
-        number = len(kept.contents.skills)
-        status = SourceStatus(name, kept.commit, number, kept.stale, feed.checked_at, self.followed)
-        return status._replace(role="followed", skipped=kept.skipped)
+        if snapshot is None:
+            stale = Stale(source.failure, "") if source.failure else None
+            return SourceStatus(name, "", 0, stale, source.checked_at, self.followed, "followed")
+        number = len(snapshot.contents.skills)
+        status = SourceStatus(
+            name, snapshot.commit, number, snapshot.stale, source.checked_at, self.followed
+        )
+        return status._replace(role="followed", skipped=snapshot.skipped)
 
 
 class FollowedRepositories:
-    """The verbs on what is followed; thread-safe. Requests never wait for a look but their own."""
+    """Operations on followed repositories. Thread-safe; never waits for another refresh."""
 
     def __init__(
         self,
@@ -111,29 +110,29 @@ class FollowedRepositories:
         *,
         poll: bool,
     ) -> None:
-        """`discard` removes those of git's own copies that nothing else is read from."""
+        """`discard_clones` deletes those clones that no other source uses."""
         self._discard_clones = discard_clones
         self._prompt_sources = prompt_sources
         self._checkouts = checkouts
         self._list = FollowedList(prompt_sources.data_directory)
-        self._list_lock = threading.Lock()  # the list and the sources, together
+        self._list_lock = threading.Lock()  # keeps the file and the sources consistent
         self._sources_lock = threading.Lock()
         self._concurrency = threading.BoundedSemaphore(_MAX_CONCURRENT)
         self._sources: dict[FollowedRepository, _FollowedSource] = {}
         self._error: SkillhallError | None = None if prompt_sources.can_follow else FollowingOff()
         self._read_list()
-        is_watched = poll and prompt_sources.can_follow
+        is_polling = poll and prompt_sources.can_follow
         self._poller = (
-            PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_watched else None
+            PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
         )
 
     @property
     def error(self) -> SkillhallError | None:
-        """Why nothing can be added or removed; None if it can."""
+        """Reason why repositories cannot be added or removed, or None."""
         return self._error
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository, then keep it. Raises: as `Counter.follow`."""
+        """Read a repository and add it. Raises: as `PromptServiceProtocol.follow`."""
         followed = self._validate(selector)
         try:
             source = self._read_source(followed)
@@ -146,65 +145,65 @@ class FollowedRepositories:
         return source.build_status()
 
     def unfollow(self, key: str) -> FollowedRepository:
-        """Keep one no longer. Raises: as `Counter.unfollow`."""
+        """Remove a repository. Raises: as `PromptServiceProtocol.unfollow`."""
         self._check_enabled()
         with self._list_lock:
-            removed, those = self._list.remove(key)
-            self._set_sources(those)
+            removed, remaining = self._list.remove(key)
+            self._set_sources(remaining)
         self._discard_clones(self._build_clone_keys([removed]))
         return removed
 
     def refresh(self) -> None:
-        """Look at all of them now."""
+        """Refresh all repositories now."""
         self._read_list()
         self._refresh_all(self._list_sources())
 
     def contents(self) -> tuple[PromptContents, ...]:
-        """What was read of each, in the order they were added."""
+        """Return the contents of each repository, in insertion order."""
         sources = self._list_sources()
         if any(source.is_missing for source in sources):
             self._wake()
-        kept = [source.source.cached_snapshot for source in sources]
-        return tuple(snapshot.contents for snapshot in kept if snapshot is not None)
+        snapshots = [source.source.cached_snapshot for source in sources]
+        return tuple(snapshot.contents for snapshot in snapshots if snapshot is not None)
 
     def status(self) -> list[SourceStatus]:
-        """How each of them stands."""
+        """Return the status of each repository."""
         return [source.build_status() for source in self._list_sources()]
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
-        """Note that a repository has news; whether it is followed."""
-        ours = [
+        """Mark a pushed repository as due; return whether it is followed."""
+        affected = [
             source
             for source in self._list_sources()
             if any(
-                one.is_affected_by_push(urls, branch)
-                for one in self._to_repositories([source.followed])
+                repository.is_affected_by_push(urls, branch)
+                for repository in self._to_repositories([source.followed])
             )
         ]
-        for source in ours:
+        for source in affected:
             source.source.expire()
-        if ours:
+        if affected:
             self._wake()
-        return bool(ours)
+        return bool(affected)
 
     def clone_keys(self) -> set[str]:
-        """What git's own copies of them are kept under."""
+        """Return the keys of the repositories in the clone cache."""
         return self._build_clone_keys(source.followed for source in self._list_sources())
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop polling."""
         if self._poller is not None:
             self._poller.close()
 
     def _validate(self, selector: SourceSelector) -> FollowedRepository:
-        """What is to be followed, unless that is clear to fail before anything is read."""
+        """Parse a repository and run all checks that need no network."""
         self._check_enabled()
         followed = parse_followed(selector, self._prompt_sources.git_hosts)
         check_can_add(followed, self._list.read())
         configured = self._prompt_sources.configured
         if isinstance(configured, Repository):
-            wanted = to_repository(followed, self._prompt_sources.git_hosts).reference
-            if wanted == configured.reference:
+            requested = to_repository(followed, self._prompt_sources.git_hosts).reference
+            if requested == configured.reference:
                 raise Conflict(format_followed(followed), "it is the one in the settings")
         return followed
 
@@ -213,17 +212,17 @@ class FollowedRepositories:
             raise FollowingOff
 
     def _create_source(self) -> RefreshingSource:
-        # Nobody waits for these looks, so nothing is gained by one for every request.
+        # These refreshes run in the background, so a TTL of 0 needs no refresh per request.
         return RefreshingSource(
             max(self._prompt_sources.ttl, RETRY_INTERVAL), self._prompt_sources.clock
         )
 
     def _build_clone_keys(self, followed: Iterable[FollowedRepository]) -> set[str]:
-        found = self._to_repositories(followed)
-        return {one.clone_key(self._prompt_sources.git_access_for(one)) for one in found}
+        repositories = self._to_repositories(followed)
+        return {r.clone_key(self._prompt_sources.git_access_for(r)) for r in repositories}
 
     def _read_source(self, followed: FollowedRepository) -> _FollowedSource:
-        """One that has skills. Raises: SourceRejected, PromptsSourceError, NoSkillThere."""
+        """Read a new source. Raises: SourceRejected, PromptsSourceError, NoSkillThere."""
         source = _FollowedSource(followed, self._create_source())
         try:
             snapshot = source.source.refresh(self._build_fetch(followed))
@@ -235,37 +234,37 @@ class FollowedRepositories:
                 format_followed(followed), describe_error(error), hint
             ) from None
         if not snapshot.contents.skills:
-            hint = "name the folder in which the folders with a SKILL.md are"
+            hint = "name the folder that contains the skill folders"
             raise NoSkillThere(format_followed(followed), hint)
         return source
 
     def _build_fetch(
         self, followed: FollowedRepository
     ) -> Callable[[PromptContents | None], FetchedContents]:
-        def look(kept: PromptContents | None) -> FetchedContents:
-            # What the operator allows may have changed since it was added.
-            # Its name says the folder and the branch too: one repository can be followed twice.
-            found = to_repository(followed, self._prompt_sources.git_hosts)
-            repository = replace(found, source=format_followed(followed))
+        def fetch(previous: PromptContents | None) -> FetchedContents:
+            # Parse it again: the settings may have changed since it was added. The name includes
+            # the folder and the branch, because one repository can be followed twice.
+            parsed = to_repository(followed, self._prompt_sources.git_hosts)
+            repository = replace(parsed, source=format_followed(followed))
             reader = self._prompt_sources.build_reader(
                 self._prompt_sources.git_access_for(repository)
             )
-            return repository.fetch(kept, reader, self._checkouts, _RESPONSE_CACHE_BYTES)
+            return repository.fetch(previous, reader, self._checkouts, _RESPONSE_CACHE_BYTES)
 
-        return look
+        return fetch
 
-    def _set_sources(self, followed: Iterable[FollowedRepository], *read: _FollowedSource) -> None:
-        """Have a source for each of these, in this order, and for no other."""
+    def _set_sources(self, followed: Iterable[FollowedRepository], *new: _FollowedSource) -> None:
+        """Set the sources to these repositories, in this order; reuse existing sources."""
         with self._sources_lock:
-            known = {**self._sources, **{source.followed: source for source in read}}
+            known = {**self._sources, **{source.followed: source for source in new}}
             self._sources = {
-                one: known.get(one) or _FollowedSource(one, self._create_source())
-                for one in followed
+                item: known.get(item) or _FollowedSource(item, self._create_source())
+                for item in followed
             }
         self._error = None
 
     def _read_list(self) -> None:
-        """What the file says; while it cannot be read, what it said before."""
+        """Read the list from the file. If that fails, keep the sources."""
         if not self._prompt_sources.can_follow:
             return
         try:
@@ -281,27 +280,27 @@ class FollowedRepositories:
             return [*self._sources.values()]
 
     def _to_repositories(self, followed: Iterable[FollowedRepository]) -> list[Repository]:
-        """Those that may be looked at."""
-        found = []
-        for one in followed:
+        """Return the repositories that the settings allow."""
+        repositories = []
+        for item in followed:
             with contextlib.suppress(SourceRejected):
-                found.append(to_repository(one, self._prompt_sources.git_hosts))
-        return found
+                repositories.append(to_repository(item, self._prompt_sources.git_hosts))
+        return repositories
 
     def _wake(self) -> None:
         if self._poller is not None:
             self._poller.wake()
 
     def _poll(self) -> None:
-        """A look at those whose time is over, by the watch."""
+        """Refresh the sources that are due."""
         self._read_list()
         self._refresh_all([source for source in self._list_sources() if source.is_due])
 
     def _refresh_all(self, sources: Sequence[_FollowedSource]) -> None:
-        """Look at several; a few slow ones keep no other waiting."""
+        """Refresh several sources concurrently."""
         threads = [
-            threading.Thread(target=self._refresh_source, args=[one], daemon=True)
-            for one in sources
+            threading.Thread(target=self._refresh_source, args=[source], daemon=True)
+            for source in sources
         ]
         for thread in threads:
             thread.start()
@@ -309,11 +308,10 @@ class FollowedRepositories:
             thread.join()
 
     def _refresh_source(self, source: _FollowedSource) -> None:
-        # What goes wrong is noted in the feed.
+        # The source records its failure.
         with self._concurrency, contextlib.suppress(Exception):
             source.source.refresh(self._build_fetch(source.followed))
 
     def _seconds_until_poll(self) -> float | None:
-        """Until the next one is due."""
-        left = [source.source.seconds_until_due for source in self._list_sources()]
-        return max(min(left), _MIN_POLL_INTERVAL) if left else None
+        delays = [source.source.seconds_until_due for source in self._list_sources()]
+        return max(min(delays), _MIN_POLL_INTERVAL) if delays else None

@@ -1,4 +1,4 @@
-"""What servers tell each other about repositories: one of them has news."""
+"""Cache invalidation between servers: events about changed repositories."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.ports import Outbox
     from skillhall._internal.storage.records import Event
 
-MAX_URLS = 20  # of one repository
+MAX_URLS = 20  # per repository
 
 
 class RepositoryInvalidator:
-    """Tells the other servers, and hears what they tell."""
+    """Publishes changes of repositories to other servers, and handles theirs."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._server_id = secrets.token_hex(8)  # of this server, which knows what it told
+        self._server_id = secrets.token_hex(8)  # recognizes the server's own events
 
     def publish(self, urls: Sequence[str], branch: str) -> None:
-        """Tell that a repository has news; without a database, others find out in their time."""
-        addresses = sorted({to_canonical_url(url) for url in urls[:MAX_URLS] if url.isprintable()})
-        if not addresses or not branch.isprintable():
+        """Publish that a repository changed. Without a database, others notice by polling."""
+        canonical_urls = sorted(
+            {to_canonical_url(url) for url in urls[:MAX_URLS] if url.isprintable()}
+        )
+        if not canonical_urls or not branch.isprintable():
             return
-        data = {"addresses": "\n".join(addresses), "branch": branch, "by": self._server_id}
+        data = {"addresses": "\n".join(canonical_urls), "branch": branch, "by": self._server_id}
         with contextlib.suppress(SkillhallError):
             self._outbox.publish(
                 REPOSITORY_CHANGED, data, datetime.now(UTC).isoformat(timespec="seconds")
@@ -41,8 +43,8 @@ class RepositoryInvalidator:
     def handle_events(
         self, events: Sequence[Event], expire: Callable[[Sequence[str], str], object]
     ) -> None:
-        """Let those repositories expire that other servers tell of."""
+        """Expire the repositories that other servers reported as changed."""
         for event in events:
             if event.kind == REPOSITORY_CHANGED and event.data.get("by") != self._server_id:
-                addresses, branch = event.data.get("addresses"), event.data.get("branch")
-                expire(str(addresses).split("\n"), str(branch))
+                urls, branch = event.data.get("addresses"), event.data.get("branch")
+                expire(str(urls).split("\n"), str(branch))

@@ -1,4 +1,4 @@
-"""What the counter hands out: prompts, and a snapshot of all of one source at one commit."""
+"""Prompt model: prompts, sources, uploads, and the protocols of snapshot and service."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PromptKind: TypeAlias = Literal["built-in", "user"]
 IngestStatus: TypeAlias = Literal["ingested", "unchanged"]
 SourceRole: TypeAlias = Literal["configured", "followed", "override", "upload"]
 
-BUILT_IN = "built-in"  # what answers name as their source when no repository is configured
+BUILT_IN = "built-in"  # source name in responses when no repository is configured
 
 
 class PromptArgument(NamedTuple):
-    """One argument of a prompt."""
+    """Argument of a prompt."""
 
     name: str
     description: str = ""
@@ -30,7 +30,7 @@ class PromptArgument(NamedTuple):
 
 
 class PromptFile(NamedTuple):
-    """A supporting file: its path in the skill's folder, and its bytes."""
+    """Supporting file with its path in the skill's folder."""
 
     path: str
     data: bytes
@@ -38,26 +38,26 @@ class PromptFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt: a flat Markdown file, or a skill's folder."""
+    """Prompt: a flat Markdown file, or a skill folder."""
 
     name: str
     description: str
     arguments: tuple[PromptArgument, ...]
     body: str
     kind: PromptKind
-    has_files: bool  # also if its only file is too large to be handed out
+    has_files: bool  # also if its only file is too large to be served
     files: tuple[PromptFile, ...] = ()
-    hidden: bool = False  # whether it asks not to be shown to models; people may still call it
+    hidden: bool = False  # hidden from models; users may still call it
 
     def with_files(self, files: tuple[PromptFile, ...]) -> Prompt:
-        """The same prompt, with the bytes of its files."""
+        """Return a copy of the prompt with the contents of its files."""
         return replace(self, files=files)
 
 
 class Stale(NamedTuple):
-    """Why a snapshot is not the newest, and since when, as an ISO time in UTC.
+    """Reason why a snapshot is outdated, and an ISO time in UTC.
 
-    The built-in prompts alone are stale since "": the configured source was never read.
+    `since` is "" for the built-in prompts alone: the configured source was never read.
     """
 
     reason: str
@@ -65,82 +65,82 @@ class Stale(NamedTuple):
 
 
 class PromptSnapshot(Protocol):
-    """All prompts of one source, at one commit; it never changes.
+    """Immutable set of all prompts of one source at one commit.
 
-    `list_data` and `get_data` are JSON, ready to be put behind `"data":` of an answer to
-    `GET /api/v1/prompts` and to `POST /api/v1/prompts/{name}`; without arguments it is made once.
+    `list_json` and `prompt_json` return the `data` of the responses to `GET /api/v1/prompts` and
+    `POST /api/v1/prompts/{name}`. Without arguments, the JSON is cached.
     """
 
     @property
     def source(self) -> str:
-        """What answers call it, without credentials."""
+        """Name of the source in responses, without credentials."""
 
     @property
     def commit(self) -> str:
-        """The commit it was read at; "" for folders and uploads."""
+        """Commit of the snapshot; "" for folders and uploads."""
 
     @property
     def stale(self) -> Stale | None:
-        """Why it is an older copy, if it is one."""
+        """Why the snapshot is outdated, or None."""
 
     @property
     def digest(self) -> str:
-        """Changes with whatever a list or an answer could say; the heart of an ETag."""
+        """Digest that changes with any response; used in ETags."""
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """What was left out, and what else was noticed."""
+        """All findings, including those of rejected prompts."""
 
     @property
     def skipped(self) -> tuple[SkippedItem, ...]:
-        """What the source holds but does not serve."""
+        """Items of the source that are not served."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of all prompts, in order."""
+        """Names of all prompts, in order."""
 
     def prompt(self, name: str) -> Prompt:
-        """The prompt of that name, with its files. Raises: PromptNotFound."""
+        """Return a prompt with its files. Raises: PromptNotFound."""
 
     def summary(self, name: str) -> Prompt:
-        """The same without the files' bytes. Raises: PromptNotFound."""
+        """Return a prompt without the contents of its files. Raises: PromptNotFound."""
 
     def list_json(self) -> bytes:
-        """Every prompt's name, description and arguments, and the source."""
+        """Return the name, description and arguments of every prompt, and the source."""
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """One prompt's description, messages, files and source, with its arguments filled in.
+        """Return a rendered prompt: description, messages, files and source.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
 
 
 class SourceSelector(NamedTuple):
-    """Which source a call is about: an override, an upload, or what is configured."""
+    """Source of a request: an override, an upload, or the configured source."""
 
     repo: str = ""
     path: str = ""
     branch: str = ""
-    source: str = ""  # the name of an upload
-    token: Secret | None = None  # for this call alone
+    source: str = ""  # name of an upload
+    token: Secret | None = None  # used for this request only
 
 
 class FollowedRepository(NamedTuple):
-    """A repository that people follow: its address, the folder in it, and the branch."""
+    """Repository that users follow: URL, folder and branch."""
 
     repo: str
     path: str = ""
-    branch: str = ""  # "" is the default one
+    branch: str = ""  # "" means the default branch
 
     @property
     def key(self) -> str:
-        """What pages and forms call it."""
-        whole = "\n".join(self).encode("utf-8", "surrogatepass")
-        return hashlib.sha256(whole).hexdigest()[:16]
+        """Identifier in URLs and forms."""
+        data = "\n".join(self).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(data).hexdigest()[:16]
 
 
 class UploadedFile(NamedTuple):
-    """One file of an upload, as it was sent: base64, and perhaps a mode."""
+    """File of an upload as it was sent: base64, with an optional mode."""
 
     path: str
     content: str
@@ -148,7 +148,7 @@ class UploadedFile(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """A source that a client sends."""
+    """Source that a client uploads."""
 
     source: str
     files: Sequence[UploadedFile]
@@ -156,7 +156,7 @@ class Upload(NamedTuple):
 
 
 class IngestResult(NamedTuple):
-    """What became of an upload."""
+    """Result of an upload."""
 
     source: str
     content_hash: str
@@ -165,61 +165,61 @@ class IngestResult(NamedTuple):
 
 
 class SourceStatus(NamedTuple):
-    """How one source stands, for health checks."""
+    """Status of one source, for health checks and pages."""
 
     source: str
     commit: str
     prompts: int
     stale: Stale | None
-    checked: str  # ISO time of the last look at the remote; "" if there was none
-    followed: FollowedRepository | None = None  # what people follow there, and may stop to follow
-    role: SourceRole = "configured"  # overrides and uploads are named by clients
-    skipped: tuple[SkippedItem, ...] = ()  # what it holds but does not serve
+    checked: str  # ISO time of the last refresh, or ""
+    followed: FollowedRepository | None = None  # set if users can unfollow it
+    role: SourceRole = "configured"
+    skipped: tuple[SkippedItem, ...] = ()  # items of the source that are not served
 
 
 class PromptServiceProtocol(Protocol):
-    """The verbs of a prompt server; thread-safe."""
+    """Operations of a prompt server. Thread-safe."""
 
     def snapshot(self, selector: SourceSelector = ...) -> PromptSnapshot:
-        """What is handed out now; read at the first call, and again when its time is over.
+        """Return the current snapshot. It is read on first use and refreshed when due.
 
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
         """
 
     def cached_snapshot(self, selector: SourceSelector = ...) -> PromptSnapshot | None:
-        """The same if it is at hand and no look at the remote is due, else None; never waits."""
+        """Return the snapshot if no refresh is due, else None. Never blocks."""
 
     def refresh(self, selector: SourceSelector = ...) -> PromptSnapshot:
-        """The newest, now; it is stale if the source cannot be reached. Raises: as `snapshot`."""
+        """Refresh a source; the result is stale if that fails. Raises: as `snapshot`."""
 
     def ingest(self, upload: Upload) -> IngestResult:
-        """Keep an upload under its name. Raises: UploadRejected, TooLarge."""
+        """Store an upload under its name. Raises: UploadRejected, TooLarge."""
 
     def handle_push(self, urls: Sequence[str], branch: str) -> bool:
-        """Note that a repository has news; whether it is one of ours. It is refreshed soon."""
+        """Mark a pushed repository as due; return whether it is in use."""
 
     def status(self) -> Sequence[SourceStatus]:
-        """Every source that is in use, the configured one first, then those that are followed."""
+        """Return the status of all sources: configured, followed, then the others."""
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository, and give its skills from now on.
+        """Read a repository and serve its skills from now on.
 
         Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
         FieldRefused, ConfigInvalid, OSError.
         """
 
     def unfollow(self, key: str) -> FollowedRepository:
-        """Give the skills of a repository no longer.
+        """Stop serving the skills of a repository.
 
         Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.
         """
 
     def refresh_followed(self) -> None:
-        """Look at all that are followed, now; how it went, `status` says."""
+        """Refresh all followed repositories; `status` has the results."""
 
     @property
     def follow_error(self) -> SkillhallError | None:
-        """Why no repository can be followed; None if they can."""
+        """Reason why no repository can be followed, or None."""
 
     def close(self) -> None:
-        """Stop looking for news, and remove what was only kept for this process."""
+        """Stop polling and delete the files of this process."""

@@ -1,4 +1,4 @@
-"""Snapshots: all prompts of one source at one moment, and the bytes of what is answered."""
+"""Prompt snapshots: all prompts of a source at one moment, with their encoded responses."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.prompt_model import PromptArgument, PromptKind
     from skillhall._internal.skill.bundle import SkillFile
 
-MAX_FILE = 5 * 1024 * 1024  # bytes of one file that is handed out
-RESPONSE_CACHE_BYTES = 256 * 1024 * 1024  # bytes of answers that are kept
-_BODY_CACHE_BYTES = 64 * 1024 * 1024  # bytes of bodies that are kept
+MAX_FILE = 5 * 1024 * 1024  # bytes; larger files are not served
+RESPONSE_CACHE_BYTES = 256 * 1024 * 1024
+_BODY_CACHE_BYTES = 64 * 1024 * 1024
 _BUILT_IN_FOLDER = os.path.join(os.path.dirname(__file__), "built_in")
 _PROFILE = PROMPT_REPOSITORY
 _SKIPPED_FILE_CODES = frozenset({Code.FILE_LEFT_OUT, Code.FILE_TOO_LARGE, Code.TOO_MANY_FILES})
 
 
 class _PromptEntry(NamedTuple):
-    """What is known about one prompt before anybody asks for it."""
+    """Prompt without its body."""
 
     skill: Skill
     kind: PromptKind
@@ -50,7 +50,7 @@ class _PromptEntry(NamedTuple):
 
 
 class PromptContents:
-    """The prompts of the built-in folder and of one copy, and what was said of them so far."""
+    """Built-in prompts and those of one checkout, with a cache of their responses."""
 
     def __init__(
         self,
@@ -63,19 +63,17 @@ class PromptContents:
     ) -> None:
         self.source = source
         self.commit = commit
-        self._checkout = checkout  # as long as we live, it does
-        self.source_findings = tuple(
-            source_findings
-        )  # what reading the source found, before it was copied
-        reading = _ContentsReader(checkout.folder if checkout else "", self.source_findings)
-        self._entries = {entry.skill.name: entry for entry in reading.read_entries()}
+        self._checkout = checkout  # its folder is deleted with the last reference
+        self.source_findings = tuple(source_findings)
+        reader = _ContentsReader(checkout.folder if checkout else "", self.source_findings)
+        self._entries = {entry.skill.name: entry for entry in reader.read_entries()}
         self.skills = tuple(
             entry.skill for entry in self._entries.values() if entry.skill.source != BUILT_IN
         )
         self.names = tuple(self._entries)
-        self.findings = reading.build_findings()
+        self.findings = reader.build_findings()
         self.skipped = collect_skipped(self.findings)
-        self.digest = reading.finish_digest(source, checkout.digest if checkout else "")
+        self.digest = reader.finish_digest(source, checkout.digest if checkout else "")
         self._bodies = SizedCache[str](_BODY_CACHE_BYTES, len)
         self._responses = SizedCache[bytes](response_cache_bytes, len)
         self.list_json = _to_json_bytes(
@@ -84,26 +82,26 @@ class PromptContents:
 
     @property
     def folder(self) -> str:
-        """Where its files are; "" for the built-in prompts alone."""
+        """Folder of the checkout; "" for the built-in prompts alone."""
         return self._checkout.folder if self._checkout else ""
 
     @property
     def label(self) -> str:
-        """The source and its commit, for logs."""
+        """Source and commit, for logs."""
         return f"{self.source} at {self.commit[:12]}" if self.commit else self.source
 
     @property
     def is_readable(self) -> bool:
-        """Whether everything can still be read."""
+        """Whether the checkout still exists."""
         return self._checkout is None or self._checkout.exists
 
     def find_same_checkout(self, files: Mapping[str, bytes]) -> Checkout | None:
-        """The copy, if exactly these files were copied."""
+        """Return the checkout if it has exactly these files."""
         is_same = self._checkout is not None and self._checkout.digest == hash_files(files)
         return self._checkout if is_same else None
 
     def summary(self, name: str) -> Prompt:
-        """The prompt without its files' bytes. Raises: PromptNotFound, PromptsSourceError."""
+        """Return a prompt without its files. Raises: PromptNotFound, PromptsSourceError."""
         entry = self._find_entry(name)
         body = self._bodies.get_or_create(name, lambda: self._read_body(entry))
         skill = entry.skill
@@ -118,41 +116,41 @@ class PromptContents:
         )
 
     def files(self, name: str) -> tuple[PromptFile, ...]:
-        """The prompt's files. Raises: PromptNotFound, PromptsSourceError."""
+        """Read the files of a prompt. Raises: PromptNotFound, PromptsSourceError."""
         try:
             return tuple(PromptFile(f.path.text, f.read()) for f in self._find_entry(name).files)
         except SkillhallError as error:
             raise self._changed_error(error) from None
 
     def prompt_json(self, name: str) -> bytes:
-        """The answer for a prompt without arguments. Raises: as `summary`, MissingArguments."""
+        """Return the response without arguments. Raises: as `summary`, MissingArguments."""
         return self._responses.get_or_create(name, lambda: self.render_json(name, {}))
 
     def render_json(self, name: str, values: Mapping[str, object]) -> bytes:
-        """The answer for a prompt. Raises: as `summary`, MissingArguments, InvalidArguments."""
+        """Render a response. Raises: as `summary`, MissingArguments, InvalidArguments."""
         prompt = self.summary(name)
         text = render_arguments(prompt.body, check_arguments(prompt.arguments, values))
         message = {"role": "user", "content": {"type": "text", "text": text}}
-        answer: dict[str, Any] = {"description": prompt.description, "messages": [message]}
+        response: dict[str, Any] = {"description": prompt.description, "messages": [message]}
         if files := self.files(name):
-            answer["files"] = [
+            response["files"] = [
                 {"path": path, "content": base64.b64encode(data).decode("ascii")}
                 for path, data in files
             ]
-        return _to_json_bytes({**answer, "source": self.source})
+        return _to_json_bytes({**response, "source": self.source})
 
     def _find_entry(self, name: str) -> _PromptEntry:
-        found = self._entries.get(name)
-        if found is None:
+        entry = self._entries.get(name)
+        if entry is None:
             raise PromptNotFound(name)
-        return found
+        return entry
 
     def _serialize_entry(self, name: str) -> dict[str, Any]:
         entry = self._entries[name]
-        listed: dict[str, Any] = {"name": name, "description": entry.skill.description}
+        data: dict[str, Any] = {"name": name, "description": entry.skill.description}
         if entry.arguments:
-            listed["arguments"] = [argument._asdict() for argument in entry.arguments]
-        return listed
+            data["arguments"] = [argument._asdict() for argument in entry.arguments]
+        return data
 
     def _read_body(self, entry: _PromptEntry) -> str:
         try:
@@ -161,17 +159,17 @@ class PromptContents:
             raise self._changed_error(error) from None
 
     def _changed_error(self, error: SkillhallError) -> PromptsSourceError:
-        return PromptsSourceError(self.source, f"its copy was changed: {error}", "refresh it")
+        return PromptsSourceError(self.source, f"the cached files changed: {error}", "refresh it")
 
 
 def _to_json_bytes(value: object) -> bytes:
-    # YAML can spell half of a surrogate pair, which no UTF-8 holds.
+    # YAML can contain a lone surrogate, which UTF-8 cannot encode.
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 
 
 class _ContentsReader:
-    """Reads all prompts once, from the first line to the last: a body can be what is wrong."""
+    """Reads all prompts completely: a body, too, can be the reason to reject one."""
 
     def __init__(self, folder: str, source_findings: tuple[Finding, ...]) -> None:
         roots = [Root(_BUILT_IN_FOLDER, BUILT_IN)] + ([Root(folder, "user")] if folder else [])
@@ -181,37 +179,37 @@ class _ContentsReader:
         self._extra_findings: list[Finding] = []
         self._hash = hashlib.sha256()
         self._incomplete_folders = {
-            note.path.partition("/")[0]
-            for note in source_findings
-            if note.code in _SKIPPED_FILE_CODES and note.path
+            finding.path.partition("/")[0]
+            for finding in source_findings
+            if finding.code in _SKIPPED_FILE_CODES and finding.path
         }
 
     def read_entries(self) -> Iterator[_PromptEntry]:
-        """The prompts that can be handed out."""
+        """Iterate over the prompts that can be served."""
         for skill in self._catalog:
             entry = self._read_entry(skill)
             if entry is not None:
                 yield entry
 
     def build_findings(self) -> tuple[JudgedFinding, ...]:
-        """All there is to say, by paths inside the source."""
+        """Return all findings, with paths relative to the source."""
         judged = [
             *self._catalog.findings,
             *_PROFILE.load_policy.judge((*self._source_findings, *self._extra_findings)),
         ]
         return tuple(
             JudgedFinding(
-                one._replace(
-                    path=self._to_relative_text(one.path),
-                    message=self._to_relative_text(one.message),
+                finding._replace(
+                    path=self._to_relative_text(finding.path),
+                    message=self._to_relative_text(finding.message),
                 ),
                 effect,
             )
-            for one, effect in judged
+            for finding, effect in judged
         )
 
     def finish_digest(self, source: str, files: str) -> str:
-        """What changes with every answer."""
+        """Return the digest of everything that responses depend on."""
         self._update_hash(source, files)
         return self._hash.hexdigest()
 
@@ -222,18 +220,17 @@ class _ContentsReader:
         except SkillhallError as error:
             self._add_finding(Finding(Code.UNREADABLE, str(error)), skill)
             return None
-        if against := [one for one in parsed.findings if _is_rejecting(one)]:
-            self._extra_findings += [
-                one.with_location(skill.location, skill.name) for one in against
-            ]
+        if rejecting := [finding for finding in parsed.findings if _is_rejecting(finding)]:
+            self._extra_findings += [f.with_location(skill.location, skill.name) for f in rejecting]
             return None
-        arguments, odd = parse_arguments(parsed.frontmatter.fields)
+        arguments, argument_findings = parse_arguments(parsed.frontmatter.fields)
         resources = [file for path, file in bundle.files.items() if path != skill.file]
         too_large = [file for file in resources if file.size > MAX_FILE]
-        for finding in (*odd, *bundle.findings, *map(_too_large_finding, too_large)):
+        too_large_findings = map(_too_large_finding, too_large)
+        for finding in (*argument_findings, *bundle.findings, *too_large_findings):
             self._add_finding(finding, skill)
-        left_out = any(one.code in _SKIPPED_FILE_CODES for one in bundle.findings)
-        has_files = bool(resources or left_out or self._is_incomplete(skill))
+        is_truncated = any(f.code in _SKIPPED_FILE_CODES for f in bundle.findings)
+        has_files = bool(resources or is_truncated or self._is_incomplete(skill))
         self._update_hash(skill.name, skill.description, arguments, has_files, parsed.body)
         kind: PromptKind = "built-in" if skill.source == BUILT_IN else "user"
         files = tuple(file for file in resources if file.size <= MAX_FILE)
@@ -243,12 +240,12 @@ class _ContentsReader:
         self._hash.update(repr(facts).encode("utf-8", "surrogatepass"))
 
     def _is_incomplete(self, skill: Skill) -> bool:
-        """Whether files of the skill did not even come as far as our copy."""
+        """Whether files of the skill were skipped when the source was read."""
         return bool(skill.source != BUILT_IN and skill.folder in self._incomplete_folders)
 
     def _add_finding(self, finding: Finding, skill: Skill) -> None:
-        place = f"{skill.directory}{os.sep}{finding.path}" if finding.path else skill.location
-        self._extra_findings.append(finding.with_location(place, skill.name))
+        path = f"{skill.directory}{os.sep}{finding.path}" if finding.path else skill.location
+        self._extra_findings.append(finding.with_location(path, skill.name))
 
     def _to_relative_text(self, text: str) -> str:
         text = text.replace(_BUILT_IN_FOLDER, BUILT_IN)
@@ -262,65 +259,65 @@ def _is_rejecting(finding: Finding) -> bool:
 
 
 def _too_large_finding(file: SkillFile) -> Finding:
-    message = f"the file has more than {MAX_FILE} bytes and is not handed out"
+    message = f"the file has more than {MAX_FILE} bytes and is not served"
     return Finding(Code.FILE_TOO_LARGE, message, path=file.path.text)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSnapshotView:
-    """All prompts of one source at one commit, and whether newer ones may exist."""
+    """Snapshot of one source at one commit, and whether it is outdated."""
 
     contents: PromptContents
     stale: Stale | None = None
 
     @property
     def source(self) -> str:
-        """What answers call it, without credentials."""
+        """Name of the source in responses, without credentials."""
         return self.contents.source
 
     @property
     def commit(self) -> str:
-        """The commit it was read at; "" for folders and uploads."""
+        """Commit of the snapshot; "" for folders and uploads."""
         return self.contents.commit
 
     @property
     def digest(self) -> str:
-        """Changes with whatever a list or an answer could say."""
+        """Digest that changes with any response."""
         return self.contents.digest
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """What was left out, and what else was noticed."""
+        """All findings, including those of rejected prompts."""
         return self.contents.findings
 
     @property
     def skipped(self) -> tuple[SkippedItem, ...]:
-        """What the source holds but does not serve."""
+        """Items of the source that are not served."""
         return self.contents.skipped
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of all prompts, in order."""
+        """Names of all prompts, in order."""
         return self.contents.names
 
     def prompt(self, name: str) -> Prompt:
-        """The prompt of that name, with its files. Raises: PromptNotFound, PromptsSourceError."""
+        """Return a prompt with its files. Raises: PromptNotFound, PromptsSourceError."""
         summary = self.contents.summary(name)
         return summary.with_files(self.contents.files(name))
 
     def summary(self, name: str) -> Prompt:
-        """The same without the files' bytes. Raises: PromptNotFound, PromptsSourceError."""
+        """Return a prompt without its files. Raises: PromptNotFound, PromptsSourceError."""
         return self.contents.summary(name)
 
     def list_json(self) -> bytes:
-        """Every prompt's name, description and arguments, and the source."""
+        """Return the name, description and arguments of every prompt, and the source."""
         return self.contents.list_json
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """One prompt's description, messages, files and source, with its arguments filled in.
+        """Return a rendered prompt: description, messages, files and source.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
-        return (
-            self.contents.render_json(name, values) if values else self.contents.prompt_json(name)
-        )
+        if values:
+            return self.contents.render_json(name, values)
+        return self.contents.prompt_json(name)

@@ -1,4 +1,4 @@
-"""A feed: one source that is looked at again when its time is over, by one thread at a time."""
+"""Source with a TTL: one thread at a time refreshes it, the others get the last snapshot."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
     from skillhall._internal.prompts.prompt_snapshot import PromptContents
 
-    # What is there now; given what was there, which is returned if nothing is new.
+    # Takes the previous contents, and returns the same object if nothing changed.
     Fetch: TypeAlias = Callable[[PromptContents | None], "FetchedContents"]
 
-RETRY_INTERVAL = 30.0  # seconds after a failure until the next look that nobody asks for
+RETRY_INTERVAL = 30.0  # seconds until the next automatic refresh after a failure
 _ALREADY_DUE = float("-inf")
 
 
 class Clock(NamedTuple):
-    """How time is told: durations by the one, moments by the other, in seconds."""
+    """Clocks for durations and for timestamps, in seconds."""
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
 
 
 class FetchedContents(NamedTuple):
-    """What a look found; `stale` says why it is an older copy, which was new at `seen`."""
+    """Result of a fetch. If `stale_reason` is set, it was current at `checked_at`."""
 
     contents: PromptContents
     stale_reason: str = ""
@@ -45,82 +45,83 @@ class FetchedContents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Refresh:
-    """One look; others wait for it to land."""
+    """Refresh in progress, or the last one. Other threads wait for its future."""
 
     number: int
     future: Future[PromptSnapshotView] = field(default_factory=Future)
 
 
 class RefreshingSource:
-    """The snapshots of one source. How to look is given with each call, and not kept."""
+    """Snapshots of one source. Callers pass the fetch function, which is not stored."""
 
     def __init__(self, ttl: float, clock: Clock, *, delay_retries: bool = False) -> None:
-        """`rests` is for a source without which one can live: a failure is not repeated at once."""
+        """With `delay_retries`, a failed first fetch is not retried before `RETRY_INTERVAL`."""
         self.ttl = ttl
-        self.checked_at = ""  # when the last look was
+        self.checked_at = ""  # ISO time of the last refresh
         self._clock = clock
         self._delays_retries = delay_retries
         self._lock = threading.Lock()
         self._due_at = _ALREADY_DUE
-        self._expire_count = 0  # how often somebody said that there is news
+        self._expire_count = 0
         self._cached: PromptSnapshotView | None = None
-        self._failure = ""  # in words: an exception would keep the token of its call alive
+        # A string: an exception would keep the token of its request alive.
+        self._failure = ""
         self._succeeded_at = 0.0
-        self._logged_version: object = None  # the contents whose skipped prompts were logged last
+        self._logged_version: object = None  # contents whose skipped items were logged last
         self._current_refresh = _Refresh(0)
         self._current_refresh.future.cancel()
 
     @property
     def cached_snapshot(self) -> PromptSnapshotView | None:
-        """The last good snapshot, if it can still be read."""
-        kept = self._cached
-        return kept if kept is not None and kept.contents.is_readable else None
+        """Last good snapshot, if it is still readable."""
+        snapshot = self._cached
+        return snapshot if snapshot is not None and snapshot.contents.is_readable else None
 
     @property
     def failure(self) -> str:
-        """Why the last look failed, if it did."""
+        """Why the last refresh failed, or ""."""
         return self._failure
 
     @property
     def seconds_until_due(self) -> float:
-        """How long until the next look is due."""
+        """Seconds until the next refresh is due."""
         return max(self._due_at - self._clock.monotonic(), 0.0)
 
     def expire(self) -> None:
-        """Let the next call look, also if a look is under way that may have come too early."""
+        """Make a refresh due. A refresh in progress may be too early and does not count."""
         self._expire_count += 1
         self._due_at = _ALREADY_DUE
 
     def snapshot(self, fetch: Fetch) -> PromptSnapshotView:
-        """What is there, as far as is known; only the first whose time is over looks again.
+        """Return the cached snapshot. If a refresh is due, the first caller runs it.
 
-        Raises: SkillhallError, OSError if there is nothing yet and it cannot be read.
+        Raises: SkillhallError, OSError if there is no snapshot and fetching fails.
         """
-        kept = self.cached_snapshot
-        flight = self._current_refresh
-        if kept is not None and (self.seconds_until_due or not flight.future.done()):
-            return kept
-        if kept is None and self._delays_retries and self._failure and self.seconds_until_due:
+        cached = self.cached_snapshot
+        refresh = self._current_refresh
+        if cached is not None and (self.seconds_until_due or not refresh.future.done()):
+            return cached
+        if cached is None and self._delays_retries and self._failure and self.seconds_until_due:
             raise SkillhallError(self._failure)
-        return self._wait_for_refresh(fetch, flight.number - (not flight.future.done()))
+        return self._wait_for_refresh(fetch, refresh.number - (not refresh.future.done()))
 
     def refresh(self, fetch: Fetch) -> PromptSnapshotView:
-        """What is there now, by a look that begins after this call. Raises: as `snapshot`."""
+        """Return the result of a refresh that starts after this call. Raises: as `snapshot`."""
         return self._wait_for_refresh(fetch, self._current_refresh.number)
 
     def _wait_for_refresh(self, fetch: Fetch, after: int) -> PromptSnapshotView:
-        """What a flight with a higher number than `after` finds: somebody's, or our own."""
+        """Return the result of a refresh with a number above `after`: ours or another's."""
         while True:
             with self._lock:
-                flight = self._current_refresh
-                is_ours = flight.number <= after and flight.future.done()
+                refresh = self._current_refresh
+                is_ours = refresh.number <= after and refresh.future.done()
                 if is_ours:
-                    flight = self._current_refresh = _Refresh(flight.number + 1)
+                    refresh = self._current_refresh = _Refresh(refresh.number + 1)
             if is_ours:
-                self._run_refresh(flight, fetch)
-            if flight.number > after:
-                return flight.future.result()
-            flight.future.exception()  # waits for it, whatever it brings
+                self._run_refresh(refresh, fetch)
+            if refresh.number > after:
+                return refresh.future.result()
+            refresh.future.exception()  # waits for it and ignores its result
 
     def _run_refresh(self, refresh: _Refresh, fetch: Fetch) -> None:
         try:
@@ -131,19 +132,19 @@ class RefreshingSource:
         refresh.future.set_result(snapshot)
 
     def _fetch_snapshot(self, fetch: Fetch) -> PromptSnapshotView:
-        kept, expired = self.cached_snapshot, self._expire_count
+        cached, expire_count = self.cached_snapshot, self._expire_count
         try:
-            looked = run_low_priority(lambda: fetch(kept.contents if kept else None))
+            result = run_low_priority(lambda: fetch(cached.contents if cached else None))
         except (SkillhallError, OSError) as error:
             self._failure = describe_error(error)
-            self._set_due(RETRY_INTERVAL, expired)
-            if kept is None:
+            self._set_due(RETRY_INTERVAL, expire_count)
+            if cached is None:
                 raise
-            snapshot = replace(kept, stale=Stale(self._failure, format_utc(self._succeeded_at)))
+            snapshot = replace(cached, stale=Stale(self._failure, format_utc(self._succeeded_at)))
         else:
             self._failure = ""
-            self._log_skipped(looked.contents)
-            snapshot = self._accept_result(looked, expired)
+            self._log_skipped(result.contents)
+            snapshot = self._accept_result(result, expire_count)
         self._cached = snapshot
         return snapshot
 
@@ -159,24 +160,24 @@ class RefreshingSource:
         return PromptSnapshotView(result.contents)
 
     def _log_skipped(self, contents: PromptContents) -> None:
-        """Log what is skipped, once per commit; a folder has none, but a digest of its files."""
+        """Log skipped items once per commit, or once per content of a folder."""
         version = contents.commit, contents.digest, contents.skipped
         if version != self._logged_version:
             self._logged_version = version
             log_skipped(contents.label, contents.skipped)
 
     def _set_due(self, seconds: float, expire_count: int) -> None:
-        self._due_at = self._clock.monotonic() + seconds
-        if self._expire_count != expire_count:
-            self._due_at = _ALREADY_DUE
+        # `expire` was called during the refresh: its result may already be outdated.
+        is_expired = self._expire_count != expire_count
+        self._due_at = _ALREADY_DUE if is_expired else self._clock.monotonic() + seconds
         self.checked_at = format_utc(self._clock.now())
 
 
 def describe_error(error: Exception) -> str:
-    """What went wrong, without paths of this machine."""
+    """Describe an error without local paths."""
     return f"the cache: {format_os_error(error)}" if isinstance(error, OSError) else str(error)
 
 
 def format_utc(seconds: float) -> str:
-    """The ISO time in UTC."""
+    """Format a timestamp as an ISO time in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

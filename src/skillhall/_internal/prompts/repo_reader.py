@@ -1,4 +1,4 @@
-"""How repositories are read: by git, or where that is not to be used, GitHub's by its API."""
+"""Readers of repositories: git, or GitHub's API where git is not available."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ _SCAN = PROMPT_REPOSITORY.scan_policy
 
 
 class RepositoryReader(Protocol):
-    """A way to repositories. Both calls raise what `read_git` raises."""
+    """Reads repositories. Both methods raise what `read_git` raises."""
 
     def resolve_commit(self, reference: GitRef) -> str:
-        """The commit that the ref has now."""
+        """Return the current commit of the ref."""
 
     def read_prompts(self, reference: GitRef, text: str) -> FileTree:
-        """The prompts at the reference; `text` names it."""
+        """Read the prompts at the reference; `text` names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitReader:
-    """By the git program."""
+    """Reads repositories with git."""
 
     access: GitAccess
 
     def resolve_commit(self, reference: GitRef) -> str:
-        """The commit that the ref has now."""
+        """Return the current commit of the ref."""
         return resolve_commit(reference, self.access)
 
     def read_prompts(self, reference: GitRef, text: str) -> FileTree:
-        """The prompts at the reference."""
+        """Read the prompts at the reference."""
         return read_git_level(reference, self.access, _SCAN, source_text=text)
 
 
 @dataclass(frozen=True, slots=True)
 class GitHubReader:
-    """By the API of GitHub; no other host can be read so."""
+    """Reads repositories with GitHub's API; other hosts are rejected."""
 
     access: GitHubAccess
     github_url: str
 
     def resolve_commit(self, reference: GitRef) -> str:
-        """The commit that the ref has now."""
+        """Return the current commit of the ref."""
         return resolve_github_commit(self._to_github_ref(reference), self.access)
 
     def read_prompts(self, reference: GitRef, text: str) -> FileTree:
-        """The prompts at the reference."""
+        """Read the prompts at the reference."""
         return read_github_level(
             self._to_github_ref(reference), self.access, _SCAN, source_text=text
         )
@@ -68,6 +68,6 @@ class GitHubReader:
         owner, _, repository = name.partition("/")
         if name == reference.url or not repository or "/" in repository:
             host = parse_endpoint(reference.url).authority
-            problem = "only GitHub is read without git, which is off or missing here"
+            problem = "without git, only GitHub repositories can be read"
             raise SourceUnavailable(host, problem, "install git, and leave SKILLHALL_GIT out")
         return GitHubRef(owner, repository, reference.path, reference.ref)

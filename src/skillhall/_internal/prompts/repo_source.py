@@ -1,4 +1,4 @@
-"""Which repository prompts come from: what an operator configures, and what a call asks for."""
+"""Repositories and folders that prompts come from, configured or requested."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.git.source import GitAccess
     from skillhall._internal.sources.repo_layout import FileTree
 
-DEFAULT_BRANCH = "main"  # the branch that is meant when none is named; the HEAD if there is none
+DEFAULT_BRANCH = "main"  # if no branch is named; falls back to HEAD
 _HOST_AND_PATH = re.compile(
     r"(?:[a-z+]+://)?(?:[^@/]*@)?(\[[^\]]*\]|[^/:]+)(?::[0-9]+(?=/))?[:/]+(.+)", re.IGNORECASE
 )
 
 
 class GitHosts(NamedTuple):
-    """How texts that name repositories are read."""
+    """Settings for parsing source references."""
 
     github_url: str
     allow_loopback_http: bool = False
@@ -47,42 +47,42 @@ class GitHosts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A folder of a repository at a branch, and what answers call it."""
+    """Folder of a repository at a branch, with its name in responses."""
 
     reference: GitRef
     source: str
-    may_fall_back: bool = False  # to the HEAD, if there is no such branch
+    may_fall_back: bool = False  # to HEAD, if the branch does not exist
 
     def key(self, access: GitAccess) -> tuple[str, ...]:
-        """What tells it from others; what one token reads is nothing for another."""
+        """Return a cache key. Each token has its own, because it may see other contents."""
         return self.clone_key(access), self.reference.ref, self.reference.path, self.source
 
     def clone_key(self, access: GitAccess) -> str:
-        """What git's own copy is kept under."""
+        """Return the key of the repository in the clone cache."""
         return cache_key(parse_endpoint(self.reference.url), access)
 
     def with_token(self, access: GitAccess, token: Secret | None) -> GitAccess:
-        """The access with a token for this repository's host alone."""
+        """Return the access with a token for this repository's host only."""
         if token is None:
             return access
         return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})
 
     def with_path_and_branch(self, path: str, branch: str) -> Repository:
-        """Another folder or branch of the same repository. Raises: SourceRejected."""
-        place = replace(
+        """Return another folder or branch of the same repository. Raises: SourceRejected."""
+        reference = replace(
             self.reference,
             path=validate_path(path) if path else self.reference.path,
             ref=validate_branch(branch) if branch else self.reference.ref,
         )
-        return Repository(place, self.source, may_fall_back=self.may_fall_back and not branch)
+        return Repository(reference, self.source, may_fall_back=self.may_fall_back and not branch)
 
     @property
     def canonical_url(self) -> str:
-        """Where it lies, for whoever has the way there: host and path alone."""
+        """Host and path, which identify the repository whatever URL is used."""
         return to_canonical_url(self.reference.url)
 
     def is_affected_by_push(self, urls: Sequence[str], branch: str) -> bool:
-        """Whether a push to that branch is news for us."""
+        """Whether a push to the branch may change this source."""
         ref = branch.removeprefix("refs/heads/")
         is_ours = not ref or self.may_fall_back or ref == self.reference.ref
         return is_ours and parse_host_and_path(self.reference.url) in map(parse_host_and_path, urls)
@@ -94,23 +94,23 @@ class Repository:
         checkouts: CheckoutStore,
         cache_bytes: int,
     ) -> FetchedContents:
-        """What is there now; nothing is fetched if the commit is known. Raises: as `read_git`."""
-        reference, notes = self.reference, tuple[Finding, ...]()
+        """Read the repository, unless its commit is unchanged. Raises: as `read_git`."""
+        reference, findings = self.reference, tuple[Finding, ...]()
         try:
             commit = reader.resolve_commit(reference) if previous else ""
         except SourceNotFound:
-            reference, notes = self._fall_back_to_head()
+            reference, findings = self._fall_back_to_head()
             commit = reader.resolve_commit(reference)
         if previous is not None and previous.commit == commit:
             return FetchedContents(previous)
-        tree, notes = self._read_tree(reference, reader, notes)
-        # Skills that a commit did not touch stay where those who list them know them to be.
-        same = previous.find_same_checkout(tree.files) if previous is not None else None
+        tree, findings = self._read_tree(reference, reader, findings)
+        # Reuse the checkout if no file changed, so that the paths of its skills stay valid.
+        checkout = previous.find_same_checkout(tree.files) if previous is not None else None
         contents = PromptContents(
             self.source,
-            same or checkouts.put(tree),
+            checkout or checkouts.put(tree),
             commit=tree.commit,
-            source_findings=(*tree.findings, *notes),
+            source_findings=(*tree.findings, *findings),
             response_cache_bytes=cache_bytes,
         )
         return FetchedContents(contents, tree.stale, tree.checked_at)
@@ -123,8 +123,8 @@ class Repository:
         except SourceNotFound:
             if reference != self.reference or self._has_branch(reader):
                 raise
-            other, findings = self._fall_back_to_head()
-        return reader.read_prompts(other, reference.text), findings
+            head, findings = self._fall_back_to_head()
+        return reader.read_prompts(head, reference.text), findings
 
     def _has_branch(self, reader: RepositoryReader) -> bool:
         try:
@@ -134,83 +134,82 @@ class Repository:
         return True
 
     def _fall_back_to_head(self) -> tuple[GitRef, tuple[Finding, ...]]:
-        """The HEAD instead of a branch that nobody named and that is not there."""
+        """Return HEAD in place of the missing default branch, with a finding."""
         if not self.may_fall_back:
             raise SourceNotFound(self.reference.text)
         head = replace(self.reference, ref="")
-        message = f"there is no branch {self.reference.ref!r}; the default branch is used"
+        message = f"the branch {self.reference.ref!r} does not exist; the default branch is used"
         return head, (Finding(Code.BRANCH_MISSING, message, hint="name the branch"),)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFolder:
-    """A folder of this machine, which only an operator can name."""
+    """Folder of this machine; only settings can name one."""
 
     path: str
     source: str
 
     def fetch(self, previous: PromptContents | None, checkouts: CheckoutStore) -> FetchedContents:
-        """What is there now. Raises: SourceNotFound, TooLarge, OSError."""
+        """Read the folder. Raises: SourceNotFound, TooLarge, OSError."""
         tree = read_folder(self.path, self.source)
-        same = previous.find_same_checkout(tree.files) if previous is not None else None
-        if previous is not None and same is not None and previous.source_findings == tree.findings:
+        checkout = previous.find_same_checkout(tree.files) if previous is not None else None
+        if checkout and previous is not None and previous.source_findings == tree.findings:
             return FetchedContents(previous)
-        return FetchedContents(
-            PromptContents(self.source, same or checkouts.put(tree), source_findings=tree.findings)
-        )
+        checkout = checkout or checkouts.put(tree)
+        return FetchedContents(PromptContents(self.source, checkout, source_findings=tree.findings))
 
 
 def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:
-    """What an operator's texts name: a repository, or a folder. Raises: SourceRejected."""
+    """Parse a configured repository or folder. Raises: SourceRejected."""
     reference = parse_source_ref(text, allow_loopback_http=hosts.allow_loopback_http)
     if isinstance(reference, LocalRef):
         return reference
     if not isinstance(reference, GitHubRef | GitRef):
-        raise SourceRejected("url", text, "it names no git repository")
+        raise SourceRejected("url", text, "it is not a git repository")
     git = to_git_ref(reference, hosts.github_url)
     is_default = branch in ("", DEFAULT_BRANCH)
     if (path and git.path) or (not is_default and git.ref):
         problem = "the path or branch is named twice"
         raise SourceRejected("url", text, problem, "name it in one place only")
-    place = GitRef(git.url, validate_path(path or git.path), git.ref or validate_branch(branch))
-    return Repository(place, without_credentials(text), may_fall_back=is_default and not git.ref)
+    parsed = GitRef(git.url, validate_path(path or git.path), git.ref or validate_branch(branch))
+    return Repository(parsed, without_credentials(text), may_fall_back=is_default and not git.ref)
 
 
 def parse_requested_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
-    """What a call names: a repository by https, nothing else. Raises: SourceRejected."""
-    found = parse_repository(text, path, branch, hosts)
-    if isinstance(found, LocalRef):
-        raise SourceRejected("path", text, "it names no git repository")
-    reject_ssh(found.reference.url, text)
-    return found
+    """Parse a requested repository, which must use https. Raises: SourceRejected."""
+    repository = parse_repository(text, path, branch, hosts)
+    if isinstance(repository, LocalRef):
+        raise SourceRejected("path", text, "it is not a git repository")
+    reject_ssh(repository.reference.url, text)
+    return repository
 
 
 def validate_path(path: str) -> str:
-    """A path below the top of a repository. Raises: SourceRejected."""
+    """Normalize a path in a repository. Raises: SourceRejected."""
     inner = path.strip("/")
     if inner in ("", "."):
         return ""
     try:
         return RelativePath.parse(inner).text
     except UnsafePath as error:
-        raise SourceRejected("path", path, f"of its path, {error.reason}") from None
+        raise SourceRejected("path", path, f"invalid path: {error.reason}") from None
 
 
 def validate_branch(branch: str) -> str:
-    """A branch, tag or commit; `main` if none is named. Raises: SourceRejected."""
+    """Check a branch, tag or commit; `main` if empty. Raises: SourceRejected."""
     if branch and not is_valid_ref(branch):
-        raise SourceRejected("ref", branch, "git has no such names for branches")
+        raise SourceRejected("ref", branch, "it is not a valid git ref name")
     return branch or DEFAULT_BRANCH
 
 
 def parse_host_and_path(url: str) -> tuple[str, str]:
-    """Host and path of a repository, whatever way leads there; ways differ in scheme and port."""
-    found = _HOST_AND_PATH.fullmatch(url[:4096].strip())
-    if found is None:
+    """Return host and path of a repository URL, ignoring scheme, user and port."""
+    match = _HOST_AND_PATH.fullmatch(url[:4096].strip())
+    if match is None:
         return "", url
-    return found[1].lower(), found[2].strip("/").removesuffix(".git").casefold()
+    return match[1].lower(), match[2].strip("/").removesuffix(".git").casefold()
 
 
 def to_canonical_url(url: str) -> str:
-    """Host and path as one address, without whatever else leads there."""
+    """Return an https URL of host and path, without port and credentials."""
     return "https://{}/{}".format(*parse_host_and_path(url))

@@ -1,4 +1,4 @@
-"""The counter: which source a call is about, and what is handed out from it."""
+"""Prompt service: selects the source of a request and serves its prompts."""
 
 from __future__ import annotations
 
@@ -53,35 +53,34 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.github.client import GitHubAccess
 
     ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], PromptSnapshotView]
-    PublishChange: TypeAlias = Callable[[Sequence[str], str], None]  # its addresses, and the branch
+    PublishChange: TypeAlias = Callable[[Sequence[str], str], None]  # takes URLs and a branch
 
 _CONFIGURED_SOURCE = SourceSelector()
-MAX_OVERRIDES = 32  # repositories that calls asked for and that are kept
-_OVERRIDE_CACHE_BYTES = 8 * 1024 * 1024  # bytes of answers that are kept of each of them
+MAX_OVERRIDES = 32  # cached repositories that requests named
+_OVERRIDE_CACHE_BYTES = 8 * 1024 * 1024  # for the responses of each override
 _MIN_POLL_INTERVAL = 1.0  # seconds
 _THREAD = "skillhall-prompts"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSources:
-    """Where prompts come from, and how it is reached."""
+    """Sources of prompts, and how to reach them."""
 
-    git_access: GitAccess  # for the operator's repositories
+    git_access: GitAccess  # with the operator's tokens
     data_directory: str
     git_hosts: GitHosts
     configured: Repository | LocalFolder | None = None
     ttl: float = 86400.0  # seconds
     max_overrides: int = MAX_OVERRIDES
     clock: Clock = field(default_factory=Clock)
-    # The repositories that the operator's tokens are for.
     token_scope: TokenScope = field(default_factory=TokenScope)
-    github_access: GitHubAccess | None = None  # instead of git, if that is not to be used
-    uploads: Uploads | None = None  # folders in the data directory, if it is not given
-    publish_change: PublishChange = lambda *_: None  # tells other servers which repository has news
-    can_follow: bool = True  # whether people may add repositories, in a list of this server's own
+    github_access: GitHubAccess | None = None  # replaces git where that is not available
+    uploads: Uploads | None = None  # defaults to folders in the data directory
+    publish_change: PublishChange = lambda *_: None  # notifies other servers
+    can_follow: bool = True  # whether users may add repositories
 
     def git_access_for(self, repository: Repository) -> GitAccess:
-        """The access to a repository that anybody named: tokens go to the operator's alone."""
+        """Return the access to a repository. Only the operator's repositories get tokens."""
         url, configured = repository.reference.url, self.configured
         is_configured = isinstance(configured, Repository) and url == configured.reference.url
         if is_configured or self.token_scope.includes(url):
@@ -89,18 +88,18 @@ class PromptSources:
         return self.git_access.without_credentials()
 
     def build_reader(self, access: GitAccess) -> RepositoryReader:
-        """The way to a repository, with the tokens of an access."""
+        """Return a reader with the tokens of an access."""
         if self.github_access is None:
             return GitReader(access)
         github = self.github_access
-        if access is not self.git_access:  # a call's own token, which its repository's host may see
+        if access is not self.git_access:  # the request's own token, for the repository's host
             token = next(iter(access.tokens.values()), None)
             github = replace(github, tokens={github.authority: token} if token else {})
         return GitHubReader(github, self.git_hosts.github_url)
 
 
 class PromptService:
-    """The verbs of a prompt server, over the built-in prompts and one supply; thread-safe."""
+    """Prompt server over the built-in prompts and the configured sources. Thread-safe."""
 
     def __init__(self, prompt_sources: PromptSources, *, poll: bool = False) -> None:
         self._prompt_sources = prompt_sources
@@ -115,9 +114,9 @@ class PromptService:
             OrderedDict()
         )
         self._upload_snapshots: OrderedDict[str, tuple[str, PromptSnapshotView]] = OrderedDict()
-        is_watched = poll and prompt_sources.configured is not None
+        is_polling = poll and prompt_sources.configured is not None
         self._poller = (
-            PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_watched else None
+            PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
         )
         self._followed = FollowedRepositories(
             prompt_sources, self._checkouts, self._discard_clones, poll=poll
@@ -125,7 +124,7 @@ class PromptService:
         self._cached_skills: FollowedSkills | None = None
 
     def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshotView:
-        """What is handed out now; read at the first call, and again when its time is over.
+        """Return the current snapshot. It is read on first use and refreshed when due.
 
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
         """
@@ -134,7 +133,7 @@ class PromptService:
     def cached_snapshot(
         self, selector: SourceSelector = _CONFIGURED_SOURCE
     ) -> PromptSnapshotView | None:
-        """What is handed out now, if nothing must be read for it."""
+        """Return the snapshot if no refresh is due, else None. Never blocks."""
         if selector != _CONFIGURED_SOURCE:
             return None
         if self._prompt_sources.configured is None:
@@ -146,7 +145,7 @@ class PromptService:
         )
 
     def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshotView:
-        """The newest, now; other servers are told to look too. Raises: as `snapshot`."""
+        """Refresh a source and notify other servers. Raises: as `snapshot`."""
         snapshot = self._read_snapshot(selector, RefreshingSource.refresh)
         repository = self._select_repository(selector)
         if repository is not None:
@@ -156,42 +155,42 @@ class PromptService:
         return snapshot
 
     def ingest(self, upload: Upload) -> IngestResult:
-        """Keep an upload under its name. Raises: UploadRejected, TooLarge, OSError."""
+        """Store an upload under its name. Raises: UploadRejected, TooLarge, OSError."""
         return self._uploads.ingest(upload)
 
     def handle_push(self, urls: Sequence[str], branch: str) -> bool:
-        """Note that a repository has news; whether it is one of ours. It is refreshed soon."""
+        """Mark a pushed repository as due; return whether it is in use."""
         is_ours = self.expire(urls, branch)
         self._prompt_sources.publish_change(urls, branch)
         return is_ours
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
-        """The same, told by another server, which has told everybody."""
+        """As `handle_push`, for an event of another server: it is not published again."""
         with self._lock:
             known = list(self._overrides.values())
         configured = self._prompt_sources.configured
         if isinstance(configured, Repository):
             known.append((configured, self._configured_source))
-        ours = [feed for repository, feed in known if repository.is_affected_by_push(urls, branch)]
-        for feed in ours:
-            feed.expire()
-        if self._poller is not None and self._configured_source in ours:
+        affected = [source for repo, source in known if repo.is_affected_by_push(urls, branch)]
+        for source in affected:
+            source.expire()
+        if self._poller is not None and self._configured_source in affected:
             self._poller.wake()
-        return self._followed.expire(urls, branch) or bool(ours)
+        return self._followed.expire(urls, branch) or bool(affected)
 
     def status(self) -> Sequence[SourceStatus]:
-        """Every source that is in use, the configured one first, then those that are followed."""
+        """Return the status of all sources: configured, followed, then the others."""
         with self._lock:
             others = list(self._overrides.values())
             uploaded = [snapshot for _, snapshot in self._upload_snapshots.values()]
-        found = [self._configured_status(), *self._followed.status()]
-        for _, feed in others:
-            if (kept := feed.cached_snapshot) is not None:
-                found.append(_build_status(kept, feed.checked_at, "override"))
-        return [*found, *(_build_status(snapshot, "", "upload") for snapshot in uploaded)]
+        statuses = [self._configured_status(), *self._followed.status()]
+        for _, source in others:
+            if (snapshot := source.cached_snapshot) is not None:
+                statuses.append(_build_status(snapshot, source.checked_at, "override"))
+        return [*statuses, *(_build_status(snapshot, "", "upload") for snapshot in uploaded)]
 
     def skills(self) -> FollowedSkills:
-        """The skills of the configured source, then of those that are followed."""
+        """Return the skills of the configured source, then of the followed ones."""
         configured = self.cached_snapshot() or self.snapshot()
         contents = (configured.contents, *self._followed.contents())
         with self._lock:
@@ -200,70 +199,70 @@ class PromptService:
             return self._cached_skills
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository, and give its skills from now on. Raises: as `Counter.follow`."""
+        """Read a repository and serve its skills. Raises: see `PromptServiceProtocol.follow`."""
         return self._followed.follow(selector)
 
     def unfollow(self, key: str) -> FollowedRepository:
-        """Give the skills of a repository no longer. Raises: as `Counter.unfollow`."""
+        """Stop serving a repository. Raises: see `PromptServiceProtocol.unfollow`."""
         return self._followed.unfollow(key)
 
     def refresh_followed(self) -> None:
-        """Look at all that are followed, now; how it went, `status` says."""
+        """Refresh all followed repositories; `status` has the results."""
         self._followed.refresh()
 
     @property
     def follow_error(self) -> SkillhallError | None:
-        """Why no repository can be followed; None if they can."""
+        """Reason why no repository can be followed, or None."""
         return self._followed.error
 
     def close(self) -> None:
-        """Stop looking, and remove what was only kept for this process."""
+        """Stop polling and delete the files of this process."""
         self._followed.close()
         if self._poller is not None:
             self._poller.close()
         self._checkouts.close()
 
-    def _read_snapshot(self, selector: SourceSelector, call: ReadSource) -> PromptSnapshotView:
-        names_place = bool(selector.repo or selector.path or selector.branch)
+    def _read_snapshot(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshotView:
+        names_repository = bool(selector.repo or selector.path or selector.branch)
         if selector.source:
-            if names_place:
+            if names_repository:
                 problem = "an uploaded source has no repository, path or branch"
                 raise SourceRejected("url", selector.source, problem, "ask for one or the other")
             return self._read_upload(selector.source)
         has_own_token = selector.token and isinstance(self._prompt_sources.configured, Repository)
-        if names_place or has_own_token:
-            return self._read_override(selector, call)
-        return self._read_configured(call)
+        if names_repository or has_own_token:
+            return self._read_override(selector, read)
+        return self._read_configured(read)
 
-    def _read_configured(self, call: ReadSource) -> PromptSnapshotView:
-        """The configured prompts; without them the built-in ones, and why."""
+    def _read_configured(self, read: ReadSource) -> PromptSnapshotView:
+        """Read the configured source; if that fails, return the built-in prompts as stale."""
         if self._prompt_sources.configured is None:
             return PromptSnapshotView(self._built_in)
         try:
-            return call(self._configured_source, self._fetch_configured)
+            return read(self._configured_source, self._fetch_configured)
         except (SkillhallError, OSError) as error:
             return PromptSnapshotView(self._built_in, self._to_stale(describe_error(error)))
 
-    def _read_override(self, selector: SourceSelector, call: ReadSource) -> PromptSnapshotView:
+    def _read_override(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshotView:
         repository, access = self._resolve_override(selector)
         key, reader = repository.key(access), self._prompt_sources.build_reader(access)
-        feed = self._get_override_source(key, repository)
+        source = self._get_override_source(key, repository)
 
-        def look(kept: PromptContents | None) -> FetchedContents:
-            return repository.fetch(kept, reader, self._checkouts, _OVERRIDE_CACHE_BYTES)
+        def fetch(previous: PromptContents | None) -> FetchedContents:
+            return repository.fetch(previous, reader, self._checkouts, _OVERRIDE_CACHE_BYTES)
 
         try:
-            return call(feed, look)
+            return read(source, fetch)
         except SourceRejected:
-            self._forget_override(key, feed)
+            self._forget_override(key, source)
             raise
         except (SkillhallError, OSError) as error:
-            self._forget_override(key, feed)
+            self._forget_override(key, source)
             hint = error.hint if isinstance(error, SkillhallError) else ""
             raise PromptsSourceError(repository.source, describe_error(error), hint) from None
 
     def _resolve_override(self, selector: SourceSelector) -> tuple[Repository, GitAccess]:
-        """The repository that a call is about, and how it may be reached."""
+        """Return the repository of a request, and the access to it."""
         repository = self._select_repository(selector)
         if repository is None:
             text, hint = selector.path or selector.branch, "name the repository too"
@@ -273,7 +272,7 @@ class PromptService:
         )
 
     def _select_repository(self, selector: SourceSelector) -> Repository | None:
-        """The repository that a call is about; none for uploads and folders."""
+        """Return the repository of a request; None for uploads and folders."""
         if selector.source:
             return None
         if selector.repo:
@@ -288,54 +287,55 @@ class PromptService:
     def _get_override_source(
         self, key: tuple[str, ...], repository: Repository
     ) -> RefreshingSource:
-        """The feed of an override, which is now the last one that would go."""
+        """Return the source of an override, which becomes the most recently used one."""
         with self._lock:
             if key not in self._overrides:
-                feed = RefreshingSource(self._prompt_sources.ttl, self._prompt_sources.clock)
-                self._overrides[key] = repository, feed
+                source = RefreshingSource(self._prompt_sources.ttl, self._prompt_sources.clock)
+                self._overrides[key] = repository, source
             self._overrides.move_to_end(key)
-            feed = self._overrides[key][1]
-            too_many = len(self._overrides) - self._prompt_sources.max_overrides
-            lost = [self._overrides.popitem(last=False)[0] for _ in range(max(too_many, 0))]
-        if lost:
-            self._discard_clones({one[0] for one in lost})
-        return feed
+            source = self._overrides[key][1]
+            excess = len(self._overrides) - self._prompt_sources.max_overrides
+            evicted = [self._overrides.popitem(last=False)[0] for _ in range(max(excess, 0))]
+        if evicted:
+            self._discard_clones({clone_key for clone_key, *_ in evicted})
+        return source
 
     def _discard_clones(self, clone_keys: Iterable[str]) -> None:
-        """Remove git's own copies that nothing is read from any more."""
+        """Delete the clones that no source uses."""
         with self._lock:
-            used = {kept[0] for kept in self._overrides}
+            used = {clone_key for clone_key, *_ in self._overrides}
         configured = self._prompt_sources.configured
         if isinstance(configured, Repository):
             used.add(configured.clone_key(self._prompt_sources.git_access))
-        for copy in {*clone_keys} - used - self._followed.clone_keys():
-            delete_clone(self._prompt_sources.git_access.cache_directory, copy)
+        for key in {*clone_keys} - used - self._followed.clone_keys():
+            delete_clone(self._prompt_sources.git_access.cache_directory, key)
 
     def _forget_override(self, key: tuple[str, ...], source: RefreshingSource) -> None:
-        """Forget an override that was never read: it must not push others out."""
+        """Drop an override that could not be read, so that it does not evict others."""
         with self._lock:
-            if (
-                source.cached_snapshot is None
-                and self._overrides.get(key, (None, None))[1] is source
-            ):
+            cached_source = self._overrides.get(key, (None, None))[1]
+            if source.cached_snapshot is None and cached_source is source:
                 del self._overrides[key]
 
     def _read_upload(self, requested_name: str) -> PromptSnapshotView:
         source = normalize_source_name(requested_name)
         version = self._uploads.version(source)
         with self._lock:
-            known = self._upload_snapshots.get(source)
-        if known is not None and known[0] == version and known[1].contents.is_readable:
-            return known[1]
+            cached = self._upload_snapshots.get(source)
+        if cached is not None and cached[0] == version and cached[1].contents.is_readable:
+            return cached[1]
         try:
             version, tree = self._uploads.read(source)
-            copy = self._checkouts.put(tree)
+            checkout = self._checkouts.put(tree)
         except OSError as error:
             raise PromptsSourceError(source, describe_error(error)) from None
         contents = PromptContents(
-            source, copy, source_findings=tree.findings, response_cache_bytes=_OVERRIDE_CACHE_BYTES
+            source,
+            checkout,
+            source_findings=tree.findings,
+            response_cache_bytes=_OVERRIDE_CACHE_BYTES,
         )
-        if known is None or known[0] != version:
+        if cached is None or cached[0] != version:
             log_skipped(contents.label, contents.skipped)
         with self._lock:
             self._upload_snapshots[source] = version, PromptSnapshotView(contents)
@@ -345,7 +345,6 @@ class PromptService:
         return PromptSnapshotView(contents)
 
     def _fetch_configured(self, previous: PromptContents | None) -> FetchedContents:
-        """A look at the configured source."""
         configured = self._prompt_sources.configured
         if isinstance(configured, Repository):
             reader = self._prompt_sources.build_reader(self._prompt_sources.git_access)
@@ -355,35 +354,30 @@ class PromptService:
         return configured.fetch(previous, self._checkouts)
 
     def _poll(self) -> None:
-        """A look at the configured source if it is time, by the watch."""
+        """Refresh the configured source if that is due."""
         if not self._configured_source.seconds_until_due:
-            # What goes wrong is noted; whatever else it is, the next caller meets it too.
+            # The source records its failure; the next request reports any other error.
             with contextlib.suppress(Exception):
                 self._configured_source.refresh(self._fetch_configured)
 
     def _seconds_until_poll(self) -> float | None:
-        """Until the watch looks again; callers look themselves if it is every time."""
-        return (
-            max(self._configured_source.seconds_until_due, _MIN_POLL_INTERVAL)
-            if self._prompt_sources.ttl
-            else None
-        )
+        # With a TTL of 0, every request refreshes, so polling is not needed.
+        if not self._prompt_sources.ttl:
+            return None
+        return max(self._configured_source.seconds_until_due, _MIN_POLL_INTERVAL)
 
     def _configured_status(self) -> SourceStatus:
-        feed, configured = self._configured_source, self._prompt_sources.configured
-        if feed.cached_snapshot is not None or configured is None:
-            return _build_status(
-                feed.cached_snapshot or PromptSnapshotView(self._built_in), feed.checked_at
-            )
-        why = self._to_stale(feed.failure) if feed.failure else None
-        return SourceStatus(configured.source, "", len(self._built_in.names), why, feed.checked_at)
+        source, configured = self._configured_source, self._prompt_sources.configured
+        if source.cached_snapshot is not None or configured is None:
+            snapshot = source.cached_snapshot or PromptSnapshotView(self._built_in)
+            return _build_status(snapshot, source.checked_at)
+        stale = self._to_stale(source.failure) if source.failure else None
+        prompts = len(self._built_in.names)
+        return SourceStatus(configured.source, "", prompts, stale, source.checked_at)
 
     def _to_stale(self, problem: str) -> Stale:
-        source = (
-            ""
-            if self._prompt_sources.configured is None
-            else self._prompt_sources.configured.source
-        )
+        configured = self._prompt_sources.configured
+        source = "" if configured is None else configured.source
         return Stale(str(PromptsSourceError(source, problem)), "")
 
 

@@ -1,4 +1,4 @@
-"""Prompts out of any skills, wherever they stand: what a person calls by name in a client."""
+"""Prompts made from any skills: what a user can call by name in a client."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class SkillPrompts:
-    """The prompts that some skills make; the first of a name counts, and bodies are read on demand.
+    """Prompts of some skills. The first skill of a name wins; bodies are read on demand.
 
-    Skills that only people may call are among them: here, people call.
+    Skills hidden from models are included, because users call prompts.
     """
 
     def __init__(self, digest: str, skills: Sequence[Skill], profile: Profile) -> None:
@@ -36,11 +36,11 @@ class SkillPrompts:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of all prompts."""
+        """Names of all prompts."""
         return [*self._skills_by_name]
 
     def summary(self, name: str) -> Prompt:
-        """One prompt without its body. Raises: PromptNotFound."""
+        """Return a prompt without its body. Raises: PromptNotFound."""
         skill = self._skills_by_name.get(name)
         if skill is None:
             raise PromptNotFound(name)
@@ -51,18 +51,18 @@ class SkillPrompts:
         )
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """One prompt's description and message, with its arguments filled in.
+        """Return a rendered prompt: description and message.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
         prompt = self.summary(name)
-        given = check_arguments(prompt.arguments, values or {})
-        text = render_arguments(self._read_body(self._skills_by_name[name]), given)
+        arguments = check_arguments(prompt.arguments, values or {})
+        text = render_arguments(self._read_body(self._skills_by_name[name]), arguments)
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return json.dumps({"description": prompt.description, "messages": [message]}).encode()
 
     def _has_files(self, skill: Skill) -> bool:
-        """Whether it needs files, also if they are left out; one that is gone needs all of them."""
+        """Whether the skill has files, even skipped ones; true if it cannot be read."""
         try:
             bundle = open_skill_bundle(skill, self._profile.scan_policy.without_hidden_files)
         except SkillhallError:
@@ -73,7 +73,7 @@ class SkillPrompts:
         try:
             parsed = read_skill(skill, self._profile)
         except SkillhallError:
-            raise PromptsSourceError(skill.name, "it cannot be read any more") from None
+            raise PromptsSourceError(skill.name, "it can no longer be read") from None
         for finding, effect in self._profile.load_policy.judge(parsed.findings):
             if effect is Effect.REJECT:
                 raise PromptsSourceError(skill.name, finding.message)

@@ -1,4 +1,4 @@
-"""The operator's texts, checked: where prompts come from, and how often that is looked at."""
+"""Parser of the settings for prompt sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAX_TTL = 10**9  # seconds
 
 
 def read_prompt_sources(settings: Settings) -> PromptSources:
-    """Where prompts come from. Raises: ConfigInvalid."""
+    """Build the prompt sources from settings. Raises: ConfigInvalid."""
     prompts = settings.prompts
     hosts = GitHosts(settings.github_url, allow_loopback_http=bool(settings.allowed_networks))
     access = GitAccess(
@@ -73,17 +73,18 @@ def _parse_configured_source(
     _validate_setting("BRANCH", lambda: validate_branch(prompts.branch))
     if not prompts.repo:
         return None
-    place = prompts.repo, prompts.path, prompts.branch
-    found = _validate_setting("REPO", lambda: parse_repository(*place, hosts))
-    if not isinstance(found, LocalRef):
-        return found
+    repository = _validate_setting(
+        "REPO", lambda: parse_repository(prompts.repo, prompts.path, prompts.branch, hosts)
+    )
+    if not isinstance(repository, LocalRef):
+        return repository
     if prompts.branch != DEFAULT_BRANCH:
         raise ConfigInvalid(
             f"{_VARIABLE_PREFIX}_BRANCH", "a folder has no branches", "leave it out"
         )
-    folder = Root.resolve(found.path, working_directory).path
-    below = os.path.join(folder, *path.split("/"))
-    return LocalFolder(below.rstrip(os.sep), os.path.basename(folder))
+    folder = Root.resolve(repository.path, working_directory).path
+    subfolder = os.path.join(folder, *path.split("/"))
+    return LocalFolder(subfolder.rstrip(os.sep), os.path.basename(folder))
 
 
 def _validate_setting(name: str, check: Callable[[], T]) -> T:
@@ -95,6 +96,6 @@ def _validate_setting(name: str, check: Callable[[], T]) -> T:
 
 def _parse_ttl(text: str) -> float:
     if not (text.isascii() and text.isdigit()) or int(text[:20]) > _MAX_TTL:
-        problem, hint = f"{text[:20]!r} is no number of seconds", "0 looks every time"
+        problem, hint = f"{text[:20]!r} is not a number of seconds", "0 disables the cache"
         raise ConfigInvalid(f"{_VARIABLE_PREFIX}_CACHE_TTL", problem, hint)
     return float(text)

@@ -1,7 +1,7 @@
-"""Changes of user skills that can be taken back: edits, imports and deletions.
+"""Undoable changes of user skills: edits, imports and deletions.
 
-Each is written down before it is made, with the bytes that it replaces. One that would lose what
-cannot be kept, as links and files beyond the limits, is made without a way back.
+A change is recorded before it is made, with the bytes that it replaces. A change that would lose
+links or files beyond the limits is made, but cannot be undone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from skillhall._internal.installer.preflight import build_bundle, compute_bundle
 from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.skill.edit import edit_skill_md
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.skill_store.input_checks import StoredSkill, find_skill_md, prepare_bundles
+from skillhall._internal.skill_store.input_checks import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    StoredSkill,
+    find_skill_md,
+    prepare_bundles,
+    read_files,
+)
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import (
@@ -41,19 +48,18 @@ if TYPE_CHECKING:
     _StoredFiles: TypeAlias = Mapping[str, HistoryFile] | None
     RecordChange: TypeAlias = Callable[[Verb, Mapping[str, tuple[_StoredFiles, _StoredFiles]]], str]
 
-_FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
-_HISTORY_SCOPE = "local"  # apart from what is added to the same project with a lock
+_HISTORY_SCOPE = "local"  # separate from skills installed in the same project with a lock file
 
 
 class SkillChangeResult(NamedTuple):
-    """A skill that was changed, and what takes the change back; "" if nothing does."""
+    """Changed skill, and the id that undoes the change, or "" if it cannot be undone."""
 
     skill: StoredSkill
     change_id: str
 
 
 class UndoneChange(NamedTuple):
-    """A change that was taken back: what it was, and the skills it was about."""
+    """Undone change: its verb and the ids of its skills."""
 
     verb: Verb
     ids: tuple[str, ...]
@@ -61,121 +67,123 @@ class UndoneChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
-    """The verbs on user skills, each with a way back; without a data folder there is none."""
+    """Undoable operations on user skills. Without a data directory, nothing can be undone."""
 
     store: SkillStore
     data_directory: str
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
-        """Change the words of a user skill whose published files are what `digest` says.
+        """Edit a user skill whose published files have this digest.
 
         Raises: SkillNotFound, ChangedMeanwhile, EditRefused, SkillRejected, UnsafePath, OSError.
         """
-        made: list[SkillChangeResult] = []
+        results: list[SkillChangeResult] = []
 
-        def decide(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
+        def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
             bundle = _require_unchanged(identity, present[identity], digest)
             path = find_skill_md(bundle)
             data = edit_skill_md(bundle.files[path].read(), text)
-            item = _check_edited_skill(identity, bundle, path, data)
+            skill = _check_edited_skill(identity, bundle, path, data)
             before = self._store_bundle(bundle)
             after = (
                 None if before is None else {**before, path: self._store_file(data, before[path])}
             )
-            made.append(SkillChangeResult(item, noted("update", {identity: (before, after)})))
-            files = _read_files(bundle)
+            change_id = record("update", {identity: (before, after)})
+            results.append(SkillChangeResult(skill, change_id))
+            files = read_files(bundle)
             return {identity: {**files, path: (data, files[path][1])}}
 
-        with self._record_change() as noted:
-            self.store.rewrite([identity], decide)
-        return made[-1]
+        with self._record_change() as record:
+            self.store.rewrite([identity], compute_files)
+        return results[-1]
 
     def import_(
         self, bundles: Sequence[Bundle], identity: str | None = None, *, replace: bool = False
     ) -> tuple[ImportReport, str]:
-        """Take bundles in as user skills. Raises: as `LocalSkills.import_`."""
+        """Import bundles as user skills. Raises: as `SkillStore.import_`."""
         prepared = prepare_bundles(bundles, identity)
         entries = {}
-        for one, bundle in zip(prepared, bundles, strict=True):
-            present = self.store.files(one.skill.id)
+        for item, bundle in zip(prepared, bundles, strict=True):
+            present = self.store.files(item.skill.id)
             before = None if present is None else self._store_bundle(present)
+            # A skill that cannot be stored completely cannot be restored: record nothing.
             is_lost = present is not None and before is None
-            entries[one.skill.id] = before, None if is_lost else self._store_bundle(bundle)
-        with self._record_change() as note:
-            change = note("update" if replace else "add", entries)
+            entries[item.skill.id] = before, None if is_lost else self._store_bundle(bundle)
+        with self._record_change() as record:
+            change = record("update" if replace else "add", entries)
             report = self.store.import_(bundles, identity, replace=replace)
         return report, change
 
     def delete(self, identity: str, *, shadowed: bool = False) -> str:
-        """Remove a user skill; the id of the change. Raises: as `LocalSkills.delete`."""
+        """Delete a user skill; return the change's id. Raises: as `SkillStore.delete`."""
         present = self.store.files(identity)
         before = None if present is None else self._store_bundle(present)
-        with self._record_change() as note:
-            change = note("remove", {identity: (before, None)})
+        with self._record_change() as record:
+            change = record("remove", {identity: (before, None)})
             self.store.delete(identity, shadowed=shadowed)
         return change
 
     def can_undo(self, identity: str) -> bool:
-        """Whether a change of the skill that is there would keep all that it replaces."""
+        """Whether all files that a change of this skill replaces could be restored."""
         present = self.store.files(identity)
         return bool(self.data_directory) and present is not None and not present.findings
 
     def undo(self, change_id: str) -> UndoneChange:
-        """Take a change back.
+        """Undo a change.
 
         Raises: NothingToUndo, ChangedMeanwhile, UnsafePath, OSError, DatabaseUnavailable.
         """
         history = self._open_history()
-        found = next((one for one in history.changes() if one.id == change_id), None)
-        if found is None:
+        change = next((item for item in history.changes() if item.id == change_id), None)
+        if change is None:
             raise NothingToUndo(change_id)
-        restored = {key: self._load_files(key, entry) for key, entry in found.entries.items()}
+        restored = {key: self._load_files(key, entry) for key, entry in change.entries.items()}
 
-        def decide(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
-            for key, entry in found.entries.items():
+        def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
+            for key, entry in change.entries.items():
                 self._check_unchanged(key, present[key], entry)
             return restored
 
-        self.store.rewrite([*found.entries], decide)
+        self.store.rewrite([*change.entries], compute_files)
         history.delete(change_id)
-        return UndoneChange(found.verb, tuple(found.entries))
+        return UndoneChange(change.verb, tuple(change.entries))
 
     def _open_history(self) -> History:
         return History(self.data_directory, os.path.join(self.store.location, _HISTORY_SCOPE))
 
     @contextmanager
     def _record_change(self) -> Iterator[RecordChange]:
-        """Notes a change that is made meanwhile, and forgets it if that fails.
+        """Record a change, and delete the record if the change fails.
 
-        What is noted last is what was made: a change may be tried twice.
+        A transaction may run twice, so a second call replaces the first record.
         """
-        change_id, is_noted = secrets.token_hex(8), False
+        change_id, is_recorded = secrets.token_hex(8), False
 
-        def note(verb: Verb, entries: Mapping[str, tuple[_StoredFiles, _StoredFiles]]) -> str:
-            nonlocal is_noted
-            if is_noted:
+        def record(verb: Verb, entries: Mapping[str, tuple[_StoredFiles, _StoredFiles]]) -> str:
+            nonlocal is_recorded
+            if is_recorded:
                 self._open_history().delete(change_id)
-                is_noted = False
-            if not self.data_directory or any(one == (None, None) for one in entries.values()):
+                is_recorded = False
+            if not self.data_directory or any(entry == (None, None) for entry in entries.values()):
                 return ""
-            made = {key: HistoryEntry(before, after) for key, (before, after) in entries.items()}
+            changes = {key: HistoryEntry(before, after) for key, (before, after) in entries.items()}
             time = self.clock().isoformat(timespec="seconds")
-            self._open_history().record(HistoryChange(change_id, verb, time, made))
-            is_noted = True
+            self._open_history().record(HistoryChange(change_id, verb, time, changes))
+            is_recorded = True
             return change_id
 
         try:
-            yield note
+            yield record
         except BaseException:
-            if is_noted:
+            if is_recorded:
                 self._open_history().delete(change_id)
             raise
         if self.data_directory:
             clean_up_if_due(self.data_directory)
 
     def _store_bundle(self, bundle: Bundle) -> dict[str, HistoryFile] | None:
-        """The bundle's files, kept in the store; None if not all of it can be."""
+        """Store the files of a bundle; None if some of them cannot be stored."""
         if not self.data_directory or bundle.findings:
             return None
         store = ContentStore(self.data_directory)
@@ -191,42 +199,35 @@ class SkillStoreChanges:
         return previous._replace(sha256=ContentStore(self.data_directory).put(data))
 
     def _load_files(self, key: str, entry: HistoryEntry) -> dict[str, tuple[bytes, int]] | None:
-        """What stood there, from the store. Raises: NothingToUndo if it is lost."""
+        """Load the replaced files. Raises: NothingToUndo if one is missing."""
         if entry.before is None:
             return None
         files = {}
-        for path, held in entry.before.items():
-            data = ContentStore(self.data_directory).find(held.sha256)
+        for path, file in entry.before.items():
+            data = ContentStore(self.data_directory).find(file.sha256)
             if data is None:
                 raise NothingToUndo(key)
-            files[path] = data, _EXECUTABLE_MODE if held.executable else _FILE_MODE
+            files[path] = data, EXECUTABLE_MODE if file.executable else FILE_MODE
         return files
 
     def _check_unchanged(self, key: str, present: Bundle | None, entry: HistoryEntry) -> None:
-        now = None if present is None else self._store_bundle(present)
-        if (present is None) != (entry.after is None) or now != entry.after:
+        stored = None if present is None else self._store_bundle(present)
+        if (present is None) != (entry.after is None) or stored != entry.after:
             raise ChangedMeanwhile(
                 key, compute_bundle_digest(remove_hidden_files(present)) if present else ""
             )
 
 
 def _check_edited_skill(identity: str, bundle: Bundle, path: str, data: bytes) -> StoredSkill:
-    """The skill that the edited file makes. Raises: SkillRejected."""
+    """Check the edited file and return its skill. Raises: SkillRejected."""
     states = {path: FileState(data, bundle.files[path].executable)}
     return prepare_bundles([build_bundle(identity, states)], identity)[0].skill
 
 
 def _require_unchanged(identity: str, bundle: Bundle | None, digest: str) -> Bundle:
-    """The skill, which is what `digest` says. Raises: SkillNotFound, ChangedMeanwhile."""
+    """Check the digest of a bundle. Raises: SkillNotFound, ChangedMeanwhile."""
     if bundle is None:
         raise SkillNotFound(identity)
-    if (found := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
-        raise ChangedMeanwhile(identity, found)
+    if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
+        raise ChangedMeanwhile(identity, current)
     return bundle
-
-
-def _read_files(bundle: Bundle) -> dict[str, tuple[bytes, int]]:
-    return {
-        path: (file.read(), _EXECUTABLE_MODE if file.executable else _FILE_MODE)
-        for path, file in bundle.files.items()
-    }

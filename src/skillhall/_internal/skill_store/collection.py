@@ -1,7 +1,7 @@
-"""The collection: every skill that a server shows, of its run directory and of its repository.
+"""Collection: every skill that a server shows, from its skill store and its repositories.
 
-A skill of the run directory can change at any moment; what is told about it is read when it is
-asked for. One of the repository belongs to a commit, and what was found out about it stays true.
+Skills of the store can change at any moment, so their details are read on each request. Skills of a
+repository belong to a commit, so their artifacts are cached.
 """
 
 from __future__ import annotations
@@ -71,22 +71,21 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.store import SkillStore
     from skillhall._internal.sources.folder.candidate import Signature
 
-    SkillImportResult: TypeAlias = tuple[
-        ImportReport, str
-    ]  # and what takes it back; "" if nothing does
+    # The second item is the id that undoes the change, or "" if it cannot be undone.
+    SkillImportResult: TypeAlias = tuple[ImportReport, str]
     ReadRepositorySkills: TypeAlias = Callable[[], "RepositorySkillSet"]
 
 SOURCES = ("user", "system", "repository")
-REPOSITORY_SOURCE = "repository"  # the source of skills that are not the run directory's own
+REPOSITORY_SOURCE = "repository"
 _FOLDER_BY_SOURCE = {source: folder for folder, source in LOCAL_SKILLS.roots}
 MAX_PAGE_SIZE = 1000  # skills
-MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # that are imported at once
+MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
 _PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
 _LOG = logging.getLogger("skillhall.server")
 
 
 class RepositoryOrigin(NamedTuple):
-    """The repository that a skill is from, without credentials, and its commit."""
+    """Repository and commit of a skill. The URL contains no credentials."""
 
     repository: str = ""
     commit: str = ""
@@ -96,37 +95,35 @@ _UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
 
 
 class RepositorySkillSet(NamedTuple):
-    """The skills of all repositories that a server reads, in order of precedence."""
+    """Skills of all repositories of a server, in order of precedence."""
 
-    digest: str = ""  # changes with any of them
+    digest: str = ""  # changes with any repository
     skills: Sequence[Skill] = ()
-    origins: Mapping[str, RepositoryOrigin] = MappingProxyType(
-        {}
-    )  # by the folder that skills are read from
+    origins: Mapping[str, RepositoryOrigin] = MappingProxyType({})  # by root path
 
 
 class CollectionEntry(NamedTuple):
-    """A skill as a list shows it."""
+    """Skill as a row of a list."""
 
     id: str
     name: str
     description: str
     source: str  # system, user or repository
     hidden: bool
-    repository: str = ""  # which one, for a skill of a repository
+    repository: str = ""  # only for skills of a repository
 
 
 class CollectionPage(NamedTuple):
-    """A part of the list, and where the next part begins."""
+    """Page of the list, with the cursor of the next page."""
 
     skills: tuple[CollectionEntry, ...]
     total: int
-    next_cursor: str = ""  # the id after which it goes on
+    next_cursor: str = ""  # last id of this page; "" on the last page
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDetails:
-    """Everything about one skill at this moment."""
+    """All details of one skill at this moment."""
 
     entry: CollectionEntry
     frontmatter: Mapping[str, object]
@@ -135,18 +132,18 @@ class SkillDetails:
     digest: str
     files: tuple[SkillFile, ...]
     findings: tuple[JudgedFinding, ...]
-    shadowed: tuple[CollectionEntry, ...] = ()  # skills of the same id that are not served
+    shadowed: tuple[CollectionEntry, ...] = ()  # skills with the same id that are not served
 
 
 class SearchPage(NamedTuple):
-    """What a search found, the best first."""
+    """Search results, best match first."""
 
     skills: tuple[CollectionEntry, ...]
     total: int
 
 
 class SkillArtifact(NamedTuple):
-    """A skill as one file for installers: its SKILL.md alone, or an archive."""
+    """Skill as one download for installers: its SKILL.md alone, or an archive."""
 
     entry: CollectionEntry
     is_archive: bool
@@ -155,48 +152,48 @@ class SkillArtifact(NamedTuple):
 
 
 class SkillFileList(NamedTuple):
-    """A skill and the paths of its files, SKILL.md first, whatever that is called here."""
+    """Skill with the paths of its files, SKILL.md first under its canonical name."""
 
     entry: CollectionEntry
     files: tuple[str, ...]
 
 
 class SkillSize(NamedTuple):
-    """What a list tells about a skill besides its words."""
+    """Numbers that a list shows for a skill."""
 
     tokens: int
     files: int
-    warnings: int  # findings that a person should look at
+    warnings: int  # findings that are not accepted
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionSnapshot:
-    """The collection at one moment."""
+    """Immutable state of the collection at one moment."""
 
     revision: str
     skills: Mapping[str, Skill]
     findings: tuple[JudgedFinding, ...]
-    ids: tuple[str, ...]  # in order
-    index_input: IndexInput  # the same as a search takes it
+    ids: tuple[str, ...]  # sorted
+    index_input: IndexInput  # the same skills, for the search index
     origins: Mapping[str, RepositoryOrigin]
-    shadowed: Mapping[str, tuple[Skill, ...]]  # by id: those that another one hides
-    skipped: tuple[SkippedItem, ...]  # what is not served, of the run directory and of repositories
+    shadowed: Mapping[str, tuple[Skill, ...]]  # skills that are not served, by id
+    skipped: tuple[SkippedItem, ...]  # of the store and of repositories
 
     @property
     def published_ids(self) -> list[str]:
-        """The ids of the skills that installers get: those that a model may see, in order."""
+        """Sorted ids of the skills that installers get: those that are not hidden."""
         return [identity for identity in self.ids if not self.skills[identity].hidden]
 
     def ids_of_source(self, source: str) -> list[str]:
-        """The ids of one source, in order."""
+        """Sorted ids of the skills of one source."""
         return [identity for identity in self.ids if self.skills[identity].source == source]
 
     def get_entry(self, identity: str) -> CollectionEntry:
-        """One row of the list."""
+        """Return the list row of a skill."""
         return self._build_entry(self.skills[identity])
 
     def get_shadowed_entries(self, identity: str) -> tuple[CollectionEntry, ...]:
-        """The skills of the same id that are not served."""
+        """Return the skills with the same id that are not served."""
         return tuple(map(self._build_entry, self.shadowed.get(identity, ())))
 
     def _build_entry(self, skill: Skill) -> CollectionEntry:
@@ -206,26 +203,26 @@ class CollectionSnapshot:
         )
 
     def page(self, after: str = "", limit: int = MAX_PAGE_SIZE, source: str = "") -> CollectionPage:
-        """Up to `limit` skills that come after an id, in order; of one source, if it is named."""
+        """Return up to `limit` skills after an id, sorted; optionally only of one source."""
         ids = self.ids_of_source(source) if source else self.ids
         rest = ids[bisect_right(ids, after) :]
-        taken = rest[: min(limit, MAX_PAGE_SIZE)]
-        following = taken[-1] if taken and len(rest) > len(taken) else ""
-        return CollectionPage(tuple(map(self.get_entry, taken)), len(ids), following)
+        page_ids = rest[: min(limit, MAX_PAGE_SIZE)]
+        next_cursor = page_ids[-1] if page_ids and len(rest) > len(page_ids) else ""
+        return CollectionPage(tuple(map(self.get_entry, page_ids)), len(ids), next_cursor)
 
 
 @dataclass(slots=True)
 class Collection:
-    """The verbs on a server's skills; safe to use from several threads."""
+    """Operations on a server's skills. Thread-safe."""
 
     store: SkillStore
     settings: Settings
     read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
     clock: Callable[[], float] = time.monotonic
     _snapshot: CollectionSnapshot | None = None
-    _last_repository_skills: tuple[str, Sequence[Skill]] = ("", ())  # what the repository gave last
-    _logged_skips: frozenset[SkippedItem] = frozenset()  # what is skipped and was logged
-    _move_count: int = 0  # how often that was the same in another place
+    _last_repository_skills: tuple[str, Sequence[Skill]] = ("", ())  # digest and skills
+    _logged_skips: frozenset[SkippedItem] = frozenset()
+    _move_count: int = 0  # how often equal repository skills moved to other folders
     _background_index: BackgroundIndex = field(default_factory=BackgroundIndex)
     _view: SkillView | None = None
     _artifacts: dict[str, tuple[str, SkillArtifact]] = field(default_factory=dict)
@@ -234,18 +231,18 @@ class Collection:
     revision_poller: RevisionPoller = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nothing is looked at before it is asked for."""
+        """Create the poller; nothing is read before the first request."""
         self.revision_poller = RevisionPoller(self.store)
 
     def snapshot(self, max_age: float = 0.0) -> CollectionSnapshot:
-        """What there is now; looked up again only if something changed.
+        """Return the current collection. It is rebuilt only if a revision changed.
 
-        With a `max_age` in seconds, files that others edited since may not be seen yet.
+        With a `max_age` in seconds, recent edits by other processes may be missing.
         """
         digest, skills, origins = self.read_repositories()
-        looked = self.revision_poller.revision(self.clock(), max_age)
+        store_revision = self.revision_poller.revision(self.clock(), max_age)
         with self._lock:
-            revision = f"{looked}{digest}{self._move_suffix(digest, skills)}"
+            revision = f"{store_revision}{digest}{self._move_suffix(digest, skills)}"
             if self._snapshot is None or self._snapshot.revision != revision:
                 self._snapshot = _build_snapshot(revision, self.store.catalog(), skills, origins)
                 self._background_index.schedule(self._snapshot.index_input)
@@ -253,54 +250,60 @@ class Collection:
             return self._snapshot
 
     def _log_skipped(self, skipped: Sequence[SkippedItem]) -> None:
-        """Log what was not skipped before; repositories log their own at each commit."""
-        log_skipped("skills", [one for one in skipped if one not in self._logged_skips])
+        """Log newly skipped items. Repositories log their own at each commit."""
+        log_skipped("skills", [item for item in skipped if item not in self._logged_skips])
         self._logged_skips = frozenset(skipped)
 
     def _move_suffix(self, digest: str, skills: Sequence[Skill]) -> str:
-        """What tells skills from equal ones elsewhere, as before a cache was cleared."""
-        before, were = self._last_repository_skills
-        if skills is not were:
-            self._move_count += before == digest and _get_locations(skills) != _get_locations(were)
+        """Suffix of the revision that changes if equal skills move to other folders.
+
+        This happens when a cache is cleared and the repository is fetched again.
+        """
+        last_digest, last_skills = self._last_repository_skills
+        if skills is not last_skills:
+            moved = last_digest == digest and _get_locations(skills) != _get_locations(last_skills)
+            self._move_count += moved
             self._last_repository_skills = digest, skills
         return f"-{self._move_count}" if self._move_count else ""
 
     def search(self, query: str, limit: int = MAX_PAGE_SIZE, max_age: float = 0.0) -> SearchPage:
-        """The skills that a text finds in names, descriptions and, once they are read, bodies."""
-        shown = self.snapshot(max_age)
-        skills, total = self._background_index.get_index(shown.index_input).find(query, limit)
-        return SearchPage(tuple(shown.get_entry(skill.id) for skill in skills), total)
+        """Search names, descriptions and, as soon as they are indexed, bodies."""
+        snapshot = self.snapshot(max_age)
+        skills, total = self._background_index.get_index(snapshot.index_input).find(query, limit)
+        return SearchPage(tuple(snapshot.get_entry(skill.id) for skill in skills), total)
 
     def current_view(self) -> SkillView:
-        """The skills that a model may be shown, for tools and for MCP."""
-        shown = self.snapshot()
+        """Return the skills that models may see, for tools and MCP."""
+        snapshot = self.snapshot()
         with self._lock:
-            if self._view is None or self._view.revision != shown.revision:
-                index = partial(self._background_index.get_index, shown.index_input)
-                skills = shown.skills.values()
-                self._view = SkillView(shown.revision, LOCAL_SKILLS, skills, shown.findings, index)
+            if self._view is None or self._view.revision != snapshot.revision:
+                index = partial(self._background_index.get_index, snapshot.index_input)
+                skills = snapshot.skills.values()
+                self._view = SkillView(
+                    snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
+                )
             return self._view
 
     def import_source(
         self, text: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
-        """Take in the skills of a repository or web address: nothing of this machine.
+        """Import the skills of a repository or URL, never of this machine.
 
         Raises: SourceRejected, and what opening the source and importing raise.
         """
         return self._import_bundles(self.open_remote(text).bundles, identity, replace=replace)
 
     def open_remote(self, text: str) -> OpenedSource:
-        """The skills of a repository or web address. Raises: SourceRejected, as `open_source`."""
+        """Open a repository or URL. Raises: SourceRejected, and as `open_source`."""
         return open_client_source(text, self.settings)
 
     def open_folder(self, text: str) -> OpenedSource:
-        """The skills of a folder of this machine, if the operator lets pages read those.
+        """Open a folder of this machine, if folder scans are enabled.
 
         Raises: SourceRejected, and as `open_source`.
         """
         if not self.settings.server.folder_scan:
-            problem, hint = "folders are not read here", "set SKILLHALL_FOLDER_SCAN=on"
+            problem, hint = "folder scans are disabled", "set SKILLHALL_FOLDER_SCAN=on"
             raise SourceRejected("path", text, problem, hint)
         path = os.path.abspath(os.path.expanduser(text.strip()))
         return open_source(path, self.settings)
@@ -308,13 +311,13 @@ class Collection:
     def import_archive(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
-        """Take in the skills of an archive. Raises: what reading it and importing raise."""
+        """Import the skills of an archive. Raises: errors of reading and importing."""
         return self._import_bundles(read_archive(data, name), identity, replace=replace)
 
     def import_file(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
-        """Take in the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
+        """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
         return self._import_bundles(read_archive_or_skill_md(data, name), identity, replace=replace)
 
     def import_files(
@@ -324,7 +327,7 @@ class Collection:
         *,
         replace: bool = False,
     ) -> SkillImportResult:
-        """Take in the skills among loose files with paths. Raises: as `import_archive`."""
+        """Import the skills among files with paths. Raises: as `import_archive`."""
         return self._import_bundles(build_bundles(files), identity, replace=replace)
 
     def _import_bundles(
@@ -333,77 +336,77 @@ class Collection:
         return self.changes.import_([*bundles], identity, replace=replace)
 
     def find(self, identity: str) -> Skill:
-        """The skill with that id. Raises: SkillNotFound."""
+        """Return the skill with this id. Raises: SkillNotFound."""
         skills = self.snapshot().skills
         if identity not in skills:
             raise SkillNotFound(identity, get_close_matches(identity, skills))
         return skills[identity]
 
     def details(self, identity: str) -> SkillDetails:
-        """Everything about one skill. Raises: SkillNotFound, SkillFileNotFound."""
+        """Return all details of a skill. Raises: SkillNotFound, SkillFileNotFound."""
         skill = self.find(identity)
 
         def read(bundle: Bundle) -> SkillDetails:
-            seen, shown = examine_skill(skill, LOCAL_SKILLS), self.snapshot()
-            held = load_into_memory(bundle)
+            examined, snapshot = examine_skill(skill, LOCAL_SKILLS), self.snapshot()
+            loaded = load_into_memory(bundle)
             return SkillDetails(
-                shown.get_entry(identity),
-                seen.parsed.frontmatter.fields,
-                seen.parsed.body,
-                estimate_tokens(seen.parsed.body),
-                compute_bundle_digest(held),
-                tuple(held.files.values()),
-                tuple(_relativize_to_skill(one, skill) for one in seen.findings),
-                shown.get_shadowed_entries(identity),
+                snapshot.get_entry(identity),
+                examined.parsed.frontmatter.fields,
+                examined.parsed.body,
+                estimate_tokens(examined.parsed.body),
+                compute_bundle_digest(loaded),
+                tuple(loaded.files.values()),
+                tuple(_relativize_to_skill(finding, skill) for finding in examined.findings),
+                snapshot.get_shadowed_entries(identity),
             )
 
         return with_bundle(skill, _PUBLISHED_SCAN, read)
 
     def origin(self, identity: str) -> RepositoryOrigin:
-        """The repository that a skill is from now. Raises: SkillNotFound."""
-        shown, folder = self.snapshot(), self.find(identity).root.path
-        # A commit that changes no skill is news for this alone.
-        now = self.read_repositories().origins
-        return now.get(folder) or shown.origins.get(folder, RepositoryOrigin())
+        """Return the current repository and commit of a skill. Raises: SkillNotFound."""
+        snapshot, folder = self.snapshot(), self.find(identity).root.path
+        # The snapshot keeps its origins when a new commit changes no skill, so ask again.
+        origins = self.read_repositories().origins
+        return origins.get(folder) or snapshot.origins.get(folder, RepositoryOrigin())
 
     def bundle(self, identity: str) -> Bundle:
-        """All published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
+        """Open all published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
         return open_skill_bundle(self.find(identity), _PUBLISHED_SCAN)
 
     def read_file(self, identity: str, path: str) -> bytes:
-        """One file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        """Read a file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
         return read_published_file(self.find(identity), RelativePath.parse(path))
 
     def archive(self, identity: str) -> bytes:
-        """All files as one zip file. Raises: as `bundle`, and what reading raises."""
+        """Pack all published files as a zip file. Raises: as `bundle`, and errors of reading."""
         return with_bundle(self.find(identity), _PUBLISHED_SCAN, pack_bundle)
 
     def measure_skill(self, skill: Skill) -> SkillSize:
-        """The figures of a skill, counted again if its SKILL.md changed."""
+        """Return the numbers of a skill, cached until its SKILL.md changes."""
         signature = read_signature(skill.location)
-        known = self._sizes.get(skill.location)
-        if known is None or known[0] != signature:
-            known = self._sizes[skill.location] = signature, _measure_skill(skill)
-        return known[1]
+        cached = self._sizes.get(skill.location)
+        if cached is None or cached[0] != signature:
+            cached = self._sizes[skill.location] = signature, _measure_skill(skill)
+        return cached[1]
 
     def system_ids(self) -> list[str]:
-        """The ids that no user skill may have."""
+        """Ids that no user skill may have."""
         return self.snapshot().ids_of_source(SYSTEM)
 
     @property
     def changes(self) -> SkillStoreChanges:
-        """The verbs on user skills that can be taken back."""
+        """Undoable operations on user skills."""
         return SkillStoreChanges(self.store, self.settings.data_directory)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
-        """Change the words of a user skill. Raises: ReadOnly, and as `LocalChanges.edit`."""
+        """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
         return self.changes.edit(identity, text, digest)
 
     def delete(self, identity: str, *, shadowed: bool = False) -> str:
-        """Remove a user skill; the id of the change, if it can be taken back.
+        """Delete a user skill; return the id that undoes it, or "" if it cannot be undone.
 
-        One that a system skill shadows is removed only if `shadowed` asks for it.
+        A user skill that a system skill shadows is deleted only if `shadowed` is set.
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
         if self.find(identity).source == REPOSITORY_SOURCE:
@@ -411,7 +414,7 @@ class Collection:
         return self.changes.delete(identity, shadowed=shadowed)
 
     def shadowed_bundle(self, identity: str) -> Bundle:
-        """All published files of the user skill that a system skill shadows.
+        """Open all published files of the user skill that a system skill shadows.
 
         Raises: SkillNotFound.
         """
@@ -421,51 +424,51 @@ class Collection:
         raise SkillNotFound(identity, hint=NOT_SHADOWED_HINT)
 
     def draft(self, identity: str, text: SkillText) -> SkillDraft:
-        """What a new skill would be, and whether its id is free; nothing is written."""
+        """Check a new skill and whether its id is free, without writing it."""
         return draft_skill(identity, text, frozenset(map(fold_name, self.snapshot().ids)))
 
     def check_writable(self, identity: str) -> None:
-        """Raises: ReadOnly unless it is a user skill, SkillNotFound."""
-        listed = self.snapshot().get_entry(self.find(identity).id)
-        if listed.source == REPOSITORY_SOURCE:
-            raise ReadOnly(identity, repository=listed.repository or "its repository")
-        if listed.source != USER:
-            lost = self.snapshot().shadowed.get(identity, ())
-            raise ReadOnly(identity, shadows=any(one.source == USER for one in lost))
+        """Check that a skill is a user skill. Raises: ReadOnly, SkillNotFound."""
+        entry = self.snapshot().get_entry(self.find(identity).id)
+        if entry.source == REPOSITORY_SOURCE:
+            raise ReadOnly(identity, repository=entry.repository or "its repository")
+        if entry.source != USER:
+            shadowed = self.snapshot().shadowed.get(identity, ())
+            raise ReadOnly(identity, shadows=any(skill.source == USER for skill in shadowed))
 
     def artifacts(self) -> Iterator[SkillArtifact]:
-        """Every published skill as one file, in order of their ids."""
-        shown = self.snapshot()
-        for identity in shown.published_ids:
+        """Iterate over the published skills as downloads, sorted by id."""
+        snapshot = self.snapshot()
+        for identity in snapshot.published_ids:
             with _skip_unreadable(identity):
-                yield self._get_artifact(shown, identity)
+                yield self._get_artifact(snapshot, identity)
 
     def file_lists(self) -> Iterator[SkillFileList]:
-        """Every published skill with the paths of its files, in order of their ids."""
-        shown = self.snapshot()
-        for identity in shown.published_ids:
-            skill = shown.skills[identity]
+        """Iterate over the published skills with their file paths, sorted by id."""
+        snapshot = self.snapshot()
+        for identity in snapshot.published_ids:
+            skill = snapshot.skills[identity]
             with _skip_unreadable(identity):
                 paths = sorted(open_skill_bundle(skill, _PUBLISHED_SCAN).files)
                 others = (path for path in paths if path != skill.file)
-                yield SkillFileList(shown.get_entry(identity), (SKILL_MD, *others))
+                yield SkillFileList(snapshot.get_entry(identity), (SKILL_MD, *others))
 
     def read_published_file(self, identity: str, path: str) -> bytes:
-        """One file of an outline. Raises: as `read_file`."""
+        """Read a file listed by `file_lists`. Raises: as `read_file`."""
         skill = self.find(identity)
         if skill.hidden:
             raise SkillNotFound(identity)
-        asked = skill.file if path == SKILL_MD else path
-        return read_published_file(skill, RelativePath.parse(asked))
+        real_path = skill.file if path == SKILL_MD else path
+        return read_published_file(skill, RelativePath.parse(real_path))
 
-    def _get_artifact(self, shown: CollectionSnapshot, identity: str) -> SkillArtifact:
-        known = self._artifacts.get(identity)
-        is_settled = shown.skills[identity].source == REPOSITORY_SOURCE
-        if known is not None and is_settled and known[0] == shown.revision:
-            return known[1]
-        pack = partial(_pack_artifact, shown.get_entry(identity))
-        artifact = with_bundle(shown.skills[identity], _PUBLISHED_SCAN, pack)
-        self._artifacts[identity] = shown.revision, artifact
+    def _get_artifact(self, snapshot: CollectionSnapshot, identity: str) -> SkillArtifact:
+        cached = self._artifacts.get(identity)
+        is_immutable = snapshot.skills[identity].source == REPOSITORY_SOURCE
+        if cached is not None and is_immutable and cached[0] == snapshot.revision:
+            return cached[1]
+        pack = partial(_pack_artifact, snapshot.get_entry(identity))
+        artifact = with_bundle(snapshot.skills[identity], _PUBLISHED_SCAN, pack)
+        self._artifacts[identity] = snapshot.revision, artifact
         return artifact
 
 
@@ -479,10 +482,10 @@ def _pack_artifact(entry: CollectionEntry, bundle: Bundle) -> SkillArtifact:
 
 @contextmanager
 def _skip_unreadable(identity: str) -> Iterator[None]:
-    """One skill whose files cannot be read does not spoil a list of all of them."""
+    """Log a skill whose files cannot be read, so that a list shows the others."""
     try:
         yield
-    except (SkillNotFound, SkillFileNotFound):  # it was removed in between
+    except (SkillNotFound, SkillFileNotFound):  # removed since the list was made
         pass
     except (SkillhallError, OSError) as error:
         problem = error if isinstance(error, SkillhallError) else format_os_error(error)
@@ -499,60 +502,59 @@ def _build_snapshot(
     repository: Iterable[Skill],
     origins: Mapping[str, RepositoryOrigin],
 ) -> CollectionSnapshot:
-    """The skills by id: the run directory's own come first, then the first of a repository."""
+    """Merge skills by id. The store's skills win, then the first repository."""
     skills = {skill.id: skill for skill in local}
-    findings = [_relativize_to_root(one, local) for one in local.findings]
+    findings = [_relativize_to_root(finding, local) for finding in local.findings]
     shadowed: dict[str, tuple[Skill, ...]] = {}
-    for one in local.shadowed:
-        shadowed[one.skill.id] = (*shadowed.get(one.skill.id, ()), one.skill)
-    for given in repository:
-        skill = given._replace(root=given.root._replace(source=REPOSITORY_SOURCE))
+    for loser in local.shadowed:
+        shadowed[loser.skill.id] = (*shadowed.get(loser.skill.id, ()), loser.skill)
+    for original in repository:
+        skill = original._replace(root=original.root._replace(source=REPOSITORY_SOURCE))
         winner = skills.setdefault(skill.id, skill)
         if winner is not skill:
             shadowed[skill.id] = (*shadowed.get(skill.id, ()), skill)
-            findings += LOCAL_SKILLS.load_policy.judge(
-                [_build_shadowed_finding(skill, winner, origins)]
-            )
+            finding = _build_shadowed_finding(skill, winner, origins)
+            findings += LOCAL_SKILLS.load_policy.judge([finding])
     ids = tuple(sorted(skills))
-    state = IndexInput(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
-    told = tuple(findings)
+    index_input = IndexInput(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
+    skipped = collect_skipped(tuple(findings))
     return CollectionSnapshot(
-        revision, skills, told, ids, state, origins, shadowed, collect_skipped(told)
+        revision, skills, tuple(findings), ids, index_input, origins, shadowed, skipped
     )
 
 
 def _build_shadowed_finding(
     skill: Skill, winner: Skill, origins: Mapping[str, RepositoryOrigin]
 ) -> Finding:
-    """The finding about a skill of a repository whose id is taken."""
-    place = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
+    repository = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
     other = f"the {winner.source} skill"
     if winner.source == REPOSITORY_SOURCE:
         other = f"the skill of {origins.get(winner.root.path, _UNKNOWN_ORIGIN).repository}"
-    message = f"{skill.id!r} of {place} is shadowed by {other} with the same id"
+    message = f"{skill.id!r} of {repository} is shadowed by {other} with the same id"
     path = f"{skill.folder}/{skill.file}".lstrip("/")
     hint = "rename one of them, or remove the copy that is not needed"
     return Finding(Code.SHADOWED, message, hint=hint, path=path, skill=skill.name)
 
 
 def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:
-    """The finding with paths as agents know them, without places on this machine."""
-    found = judged.finding
-    path, message = found.path, found.message
+    """Replace absolute paths in a finding by paths relative to the run directory."""
+    finding = judged.finding
+    path, message = finding.path, finding.message
     for root in local.roots:
         folder = _FOLDER_BY_SOURCE.get(root.source, root.source)
         path, message = (text.replace(root.path, folder) for text in (path, message))
-    return judged._replace(finding=found._replace(path=path, message=message))
+    return judged._replace(finding=finding._replace(path=path, message=message))
 
 
 def _measure_skill(skill: Skill) -> SkillSize:
-    seen = examine_skill(skill, LOCAL_SKILLS)
-    warnings = sum(1 for one in seen.findings if one.effect is not Effect.ACCEPT)
-    return SkillSize(estimate_tokens(seen.parsed.body), max(1, len(seen.bundle.files)), warnings)
+    examined = examine_skill(skill, LOCAL_SKILLS)
+    warnings = sum(1 for finding in examined.findings if finding.effect is not Effect.ACCEPT)
+    files = max(1, len(examined.bundle.files))
+    return SkillSize(estimate_tokens(examined.parsed.body), files, warnings)
 
 
 def _relativize_to_skill(judged: JudgedFinding, skill: Skill) -> JudgedFinding:
-    """The finding with a path in the skill: where that stands is nobody's business."""
-    found = judged.finding
-    path = found.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
-    return judged._replace(finding=found._replace(path=path))
+    """Replace the absolute path of a finding by its path in the skill."""
+    finding = judged.finding
+    path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
+    return judged._replace(finding=finding._replace(path=path))

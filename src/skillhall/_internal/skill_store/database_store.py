@@ -1,6 +1,6 @@
-"""Shared skills: the user skills that all servers on one database have, and the verbs on them.
+"""Skill store in a database: user skills shared by all servers that use it.
 
-The database decides; folders that mirror it are what everybody reads. System skills stay files.
+The database is authoritative. Readers use folders that mirror it. System skills stay files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ADDED_ORIGIN, _IMPORTED_ORIGIN = "added", "imported"
 
 
 class DatabaseStore:
-    """The skills of a database, beside the system skills of one run directory."""
+    """User skills of a database, with the system skills of one run directory."""
 
     def __init__(
         self,
@@ -68,21 +68,21 @@ class DatabaseStore:
 
     @property
     def location(self) -> str:
-        """What they are known by on this machine."""
+        """Path of the mirror, which identifies the store on this machine."""
         return self._mirror.folder
 
     @property
     def quick_revision(self) -> str:
-        """Another one after each change that this server has heard of."""
+        """Revision of the last change that this server knows of."""
         return self._mirror.revision
 
     def list_unshared_ids(self) -> Sequence[str]:
-        """The user skills of the run directory, which belong to this machine alone."""
+        """Ids of the user skills in the run directory, which are not shared."""
         root = Root(self._unshared_folder, USER, is_required=False)
         return [skill.id for skill in load_roots([root], LOCAL_SKILLS)]
 
     def catalog(self) -> Catalog:
-        """System and user skills, all of one moment."""
+        """Load system and user skills, consistent at one moment."""
         roots = (
             Root(self._system_folder, SYSTEM, is_required=False),
             Root(self._mirror.folder, USER, is_required=False),
@@ -90,8 +90,8 @@ class DatabaseStore:
         with self._mirror.lock_folders():
             return load_roots(roots, LOCAL_SKILLS)
 
-    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - what everybody calls it
-        """Make a new user skill.
+    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - the public name
+        """Create a user skill.
 
         Raises: UnsafePath, SkillRejected, Conflict, DatabaseUnavailable, DatabaseFull.
         """
@@ -102,103 +102,103 @@ class DatabaseStore:
     def import_(
         self,
         bundles: Bundle | Iterable[Bundle],
-        id: str | None = None,  # noqa: A002 - what everybody calls it
+        id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
     ) -> ImportReport:
-        """Take bundles in as user skills, all or none.
+        """Import bundles as user skills, all or none.
 
-        Raises: as `add`, and ReadOnly, and what reading raises.
+        Raises: as `add`, and ReadOnly, and errors of reading.
         """
-        given = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
-        prepared = prepare_bundles(given, id)
-        places = self._write_skills(prepared, _IMPORTED_ORIGIN, replace=replace)
-        items = [
-            one.skill._replace(id=place or one.skill.id)
-            for one, place in zip(prepared, places, strict=True)
+        sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
+        prepared = prepare_bundles(sources, id)
+        replaced_ids = self._write_skills(prepared, _IMPORTED_ORIGIN, replace=replace)
+        skills = [
+            item.skill._replace(id=replaced_id or item.skill.id)
+            for item, replaced_id in zip(prepared, replaced_ids, strict=True)
         ]
-        findings = tuple(judged for one in prepared for judged in one.findings)
-        return ImportReport(tuple(items), tuple(filter(None, places)), findings)
+        findings = tuple(judged for item in prepared for judged in item.findings)
+        return ImportReport(tuple(skills), tuple(filter(None, replaced_ids)), findings)
 
-    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - what everybody calls it
-        """Remove a user skill; one that a system skill shadows only if `shadowed` asks for it.
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
+        """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
 
         Raises: ReadOnly, SkillNotFound, DatabaseUnavailable, DatabaseFull.
         """
 
-        def work(writing: SharedSkillWriter) -> None:
-            ids = writing.versions()
+        def work(writer: SharedSkillWriter) -> None:
+            ids = writer.versions()
             check_deletion(id, ids, served, shadowed=shadowed)
             if id not in ids:
                 if id in list_names(self._system_folder):
                     raise ReadOnly(id)
                 raise SkillNotFound(id, get_close_matches(id, ids))
-            writing.delete(id)
+            writer.delete(id)
 
         served = self.catalog()
         self._store.write(work, self._get_timestamp())
         self._mirror.try_refresh()
 
-    def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
-        """All files of a user skill; None if it is not there. Raises: DatabaseUnavailable."""
+    def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
+        """Read all files of a user skill, or None. Raises: DatabaseUnavailable."""
 
-        def work(reading: SharedSkillReader) -> Bundle | None:
-            found = reading.find(id)
-            return None if found is None else load_into_memory(_build_bundle(found, reading))
+        def work(reader: SharedSkillReader) -> Bundle | None:
+            skill = reader.find(id)
+            return None if skill is None else load_into_memory(_build_bundle(skill, reader))
 
         return self._store.read(work)
 
-    def rewrite(self, ids: Sequence[str], decide: ComputeFiles) -> None:
-        """Put other files where user skills stand, all or none, while nobody else changes them.
+    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
+        """Replace the files of user skills in one transaction.
 
-        Raises: what `decide` raises, DatabaseUnavailable, DatabaseFull.
+        Raises: as `compute_files`, and DatabaseUnavailable, DatabaseFull.
         """
 
-        def work(writing: SharedSkillWriter) -> None:
-            present = {identity: writing.find(identity) for identity in ids}
+        def work(writer: SharedSkillWriter) -> None:
+            present = {identity: writer.find(identity) for identity in ids}
             bundles = {
-                identity: None if found is None else _build_bundle(found, writing)
-                for identity, found in present.items()
+                identity: None if skill is None else _build_bundle(skill, writer)
+                for identity, skill in present.items()
             }
-            for identity, files in decide(bundles).items():
-                found = present[identity]
+            for identity, files in compute_files(bundles).items():
+                skill = present[identity]
                 if files is None:
-                    writing.delete(identity)
+                    writer.delete(identity)
                 else:
-                    writing.put(identity, files, found.origin if found else _IMPORTED_ORIGIN)
+                    writer.put(identity, files, skill.origin if skill else _IMPORTED_ORIGIN)
 
         self._store.write(work, self._get_timestamp())
         self._mirror.try_refresh()
 
     def revision(self) -> str:
-        """A text that is another one as soon as a skill came, went or was edited."""
+        """Return a string that changes when a skill is added, removed or edited."""
         return f"{self._system_revision.current()}{self._mirror.revision}"
 
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
-        """Keep all of them or none; the ids of those that were replaced."""
+        """Write all skills or none; return the replaced id of each, or None."""
         system = list_names(self._system_folder)
 
-        def work(writing: SharedSkillWriter) -> Sequence[str | None]:
-            ids = sorted(writing.versions())
-            places = [
-                find_replaced_id(one.skill.id, ids, system, replace=replace) for one in prepared
+        def work(writer: SharedSkillWriter) -> Sequence[str | None]:
+            ids = sorted(writer.versions())
+            replaced_ids = [
+                find_replaced_id(item.skill.id, ids, system, replace=replace) for item in prepared
             ]
-            for one, place in zip(prepared, places, strict=True):
-                writing.put(place or one.skill.id, one.files, origin)
-            return places
+            for item, replaced_id in zip(prepared, replaced_ids, strict=True):
+                writer.put(replaced_id or item.skill.id, item.files, origin)
+            return replaced_ids
 
-        places = self._store.write(work, self._get_timestamp())
+        replaced_ids = self._store.write(work, self._get_timestamp())
         self._mirror.try_refresh()
-        return places
+        return replaced_ids
 
     def _get_timestamp(self) -> str:
         return self._clock().isoformat(timespec="seconds")
 
 
 def _build_bundle(skill: SharedSkill, reader: SharedSkillReader) -> Bundle:
-    """The skill as it is in the database, read on demand."""
+    """Build a bundle whose files are read from the database on demand."""
 
     def read(digest: str) -> bytes:
         return reader.read_blob(digest) or b""
@@ -206,11 +206,11 @@ def _build_bundle(skill: SharedSkill, reader: SharedSkillReader) -> Bundle:
     files = {
         path: SkillFile(
             RelativePath.parse(path),
-            one.size,
-            bool(one.mode & EXECUTABLE_BIT),
-            partial(read, one.digest),
+            file.size,
+            bool(file.mode & EXECUTABLE_BIT),
+            partial(read, file.digest),
         )
-        for path, one in skill.files.items()
+        for path, file in skill.files.items()
     }
     return Bundle(skill.id, files)
 
@@ -218,11 +218,13 @@ def _build_bundle(skill: SharedSkill, reader: SharedSkillReader) -> Bundle:
 def copy_to_database(
     folder_store: FolderStore, database_store: DatabaseStore, *, replace: bool
 ) -> ImportReport:
-    """Copy the user skills of a run directory to where all servers have them, all or none.
+    """Copy the user skills of a run directory to the database, all or none.
 
-    Raises: SkillRejected if there is none, and as `SharedSkills.import_`.
+    Raises: SkillRejected if there are none, and as `DatabaseStore.import_`.
     """
-    mine = [skill for skill in folder_store.catalog() if skill.source == USER]
-    return database_store.import_(
-        [open_skill_bundle(skill, ALL_FILES_SCAN) for skill in mine], replace=replace
-    )
+    bundles = [
+        open_skill_bundle(skill, ALL_FILES_SCAN)
+        for skill in folder_store.catalog()
+        if skill.source == USER
+    ]
+    return database_store.import_(bundles, replace=replace)

@@ -1,4 +1,4 @@
-"""Drafts: what a skill would be, and what would be said about it, before anything is written."""
+"""Drafts: unsaved skills with the findings that saving them would give."""
 
 from __future__ import annotations
 
@@ -30,54 +30,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """A skill that is not written yet."""
+    """Skill that is not saved yet."""
 
-    id: str  # "" if none can be made of what was given
-    problems: tuple[str, ...]  # why it cannot be written
-    is_taken: bool  # whether a skill has the id
+    id: str  # "" if the input gives no valid id
+    problems: tuple[str, ...]  # reasons why it cannot be saved
+    is_taken: bool  # whether another skill has this id
     findings: tuple[JudgedFinding, ...]
     tokens: int
-    skill: StoredSkill | None = None  # as the run directory would know it
+    skill: StoredSkill | None = None  # as the store would list it
     data: bytes = b""  # the SKILL.md
 
 
 def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) -> SkillDraft:
-    """What these words would make; `taken` holds the folded ids that are in use."""
+    """Build the draft of a new skill. `taken_ids` are folded with `fold_name`."""
     try:
-        safe = parse_skill_id(identity)
+        skill_id = parse_skill_id(identity)
     except SkillhallError as error:
         return _build_rejected_draft("", error)
 
     def write() -> bytes:
-        return prepare_new_skill(safe, text.name, text.description, text.body).files[SKILL_MD][0]
+        new = prepare_new_skill(skill_id, text.name, text.description, text.body)
+        return new.files[SKILL_MD][0]
 
-    return draft_skill_md(safe, write, is_taken=fold_name(safe) in taken_ids)
+    return draft_skill_md(skill_id, write, is_taken=fold_name(skill_id) in taken_ids)
 
 
 def draft_skill_md(
     identity: str, write: Callable[[], bytes], *, is_taken: bool = False
 ) -> SkillDraft:
-    """What a SKILL.md would be that `write` makes, or why there would be none."""
+    """Build the draft of the SKILL.md that `write` returns, or of its rejection."""
     try:
         data = write()
-        alone = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
-        item = prepare_bundles([alone], identity)[0].skill
+        bundle = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
+        skill = prepare_bundles([bundle], identity)[0].skill
     except SkillhallError as error:
         return _build_rejected_draft(identity, error, is_taken=is_taken)
     tokens = estimate_tokens(parse_skill(data).body)
-    found = judge_skill_md(identity, data)
-    return SkillDraft(identity, (), is_taken, found, tokens, item, data)
+    findings = judge_skill_md(identity, data)
+    return SkillDraft(identity, (), is_taken, findings, tokens, skill, data)
 
 
 def judge_skill_md(identity: str, data: bytes) -> tuple[JudgedFinding, ...]:
-    """What is worth telling about a SKILL.md, risks included, by lines."""
+    """Return the findings of a SKILL.md that are not accepted, including risks."""
     parsed = parse_skill(data, identity, LOCAL_SKILLS.key_case)
-    alone = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
-    found = (*parsed.findings, *scan_bundle(alone, parsed.frontmatter))
-    judged = LOCAL_SKILLS.load_policy.judge(
-        one.with_location(one.path or SKILL_MD) for one in found
-    )
-    return tuple(one for one in judged if one.effect is not Effect.ACCEPT)
+    bundle = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
+    findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter))
+    judged = LOCAL_SKILLS.load_policy.judge(f.with_location(f.path or SKILL_MD) for f in findings)
+    return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
 
 
 def _build_rejected_draft(

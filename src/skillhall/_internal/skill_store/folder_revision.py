@@ -1,4 +1,4 @@
-"""Whether folders of skills changed: a text out of all that their catalogs depend on."""
+"""Revision of skill folders: a digest of everything that their catalogs depend on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FolderRevision:
-    """The revision of folders below a base; nothing is kept but the last one."""
+    """Revision of folders below a base path; caches the last one."""
 
     def __init__(self, base: str, folders: Sequence[str], *, follow_links: bool = False) -> None:
         self._base = base
@@ -29,23 +29,23 @@ class FolderRevision:
         self._cached: tuple[Fingerprint, str] | None = None
 
     def current(self) -> str:
-        """A text that is another one as soon as a skill came, went or was edited."""
+        """Return a string that changes when a skill is added, removed or edited."""
         if self._cached is None or not self._cached[0].is_current():
-            stamps = take_fingerprint(
+            fingerprint = take_fingerprint(
                 self._folders, LOCAL_SKILLS.scan_policy, self._followed_folders
             )
-            self._cached = stamps, self._compute_digest(stamps)
+            self._cached = fingerprint, self._compute_digest(fingerprint)
         return self._cached[1]
 
     def _compute_digest(self, fingerprint: Fingerprint) -> str:
-        """The folders that are there, and the bytes of every SKILL.md."""
+        """Hash the names of existing folders and the bytes of every SKILL.md."""
         digest = hashlib.sha256()
         for path, signature in sorted(fingerprint.signatures.items()):
-            text = os.path.relpath(path, self._base).replace(os.sep, "/")
+            relative_path = os.path.relpath(path, self._base).replace(os.sep, "/")
             content = repr(signature is None).encode()
             if is_skill_md(os.path.basename(path)):
-                content = self._read_content(text) or repr(signature).encode()
-            digest.update(f"{text!a}\0{len(content)}\0".encode() + content)
+                content = self._read_content(relative_path) or repr(signature).encode()
+            digest.update(f"{relative_path!a}\0{len(content)}\0".encode() + content)
         return digest.hexdigest()
 
     def _read_content(self, path: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Local skills: the system and user skills of one run directory, and the verbs on them."""
+"""Skill store in folders: the system and user skills of one run directory."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
 class StoreListing(NamedTuple):
-    """The skills of a run directory in order, system skills first, and what was noticed."""
+    """Skills of a run directory, system skills first, with their findings."""
 
     items: tuple[StoredSkill, ...]
     findings: tuple[JudgedFinding, ...]
 
 
 class ImportReport(NamedTuple):
-    """What was imported, which ids had a skill before, and everything that was noticed."""
+    """Imported skills, the ids of replaced skills, and all findings."""
 
     imported: tuple[StoredSkill, ...]
     replaced: tuple[str, ...]
@@ -62,10 +62,10 @@ class ImportReport(NamedTuple):
 
 
 class FolderStore:
-    """The skills below `.agents` in a run directory; nothing is kept but the last revision.
+    """Skills below `.agents` in a run directory; caches only the last revision.
 
-    With `follow_links`, skill folders may be links to folders outside of the run directory. Such
-    skills are read, never written.
+    With `follow_links`, skill folders may be links to folders outside the run directory. Such
+    skills are read but never written.
     """
 
     def __init__(
@@ -73,39 +73,39 @@ class FolderStore:
     ) -> None:
         self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
         self.location = os.path.join(self.run_directory, ".agents")
-        self._write_count = 0  # how often this process opened the folders to write
-        # A link that is there from the start is the user's choice, and is read. One that appears
-        # later is not followed.
+        self._write_count = 0  # part of quick_revision
+        # A link that exists at startup is the user's choice and is followed. One that appears
+        # later may be an attack and is not.
         self._linked_sources = frozenset(
-            one for one in _FOLDER_BY_SOURCE if self._is_behind_link(one)
+            source for source in _FOLDER_BY_SOURCE if self._is_behind_link(source)
         )
         self._follow_links = follow_links
-        folders = [self._get_folder_path(one) for one in _FOLDER_BY_SOURCE]
+        folders = [self._get_folder_path(source) for source in _FOLDER_BY_SOURCE]
         self._revision = FolderRevision(self.run_directory, folders, follow_links=follow_links)
 
     @property
     def quick_revision(self) -> object:
-        """Another one after each change by this process, and as soon as a folder came or went."""
+        """Value that changes with each write of this process and if a folder appears or goes."""
         return self._write_count, [
             read_signature(self._get_folder_path(source)) for source in _FOLDER_BY_SOURCE
         ]
 
     def catalog(self) -> Catalog:
-        """Everything about both folders, as they are at this moment."""
+        """Load the current skills of both folders."""
         return load_roots(self._roots(), LOCAL_SKILLS)
 
     def list(self) -> StoreListing:
-        """Every skill; a user skill with the id of a system skill is a finding instead."""
+        """List the served skills. A shadowed user skill is reported as a finding."""
         catalog = self.catalog()
         items = (StoredSkill(s.id, s.name, s.description, s.source, s.hidden) for s in catalog)
         return StoreListing(tuple(items), catalog.findings)
 
     def prompt_block(self) -> str:
-        """What a model is told about the skills; "" if there are none."""
+        """Render the skills for a model's prompt; "" if there are none."""
         return render_local(item for item in self.list().items if is_visible_to_models(item))
 
-    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - what everybody calls it
-        """Make a new user skill. Raises: UnsafePath, SkillRejected, Conflict, OSError."""
+    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - the public name
+        """Create a user skill. Raises: UnsafePath, SkillRejected, Conflict, OSError."""
         new = prepare_new_skill(parse_skill_id(id), name, description, body)
         with self._open_folder(USER, make=True) as target:
             self._find_replaced_id(target, new, replace=False)
@@ -115,74 +115,75 @@ class FolderStore:
     def import_(
         self,
         bundles: Bundle | Iterable[Bundle],
-        id: str | None = None,  # noqa: A002 - what everybody calls it
+        id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
     ) -> ImportReport:
-        """Take bundles in as user skills: all are checked before the first is written.
+        """Import bundles as user skills. All are checked before the first is written.
 
-        Raises: SkillRejected, UnsafePath, Conflict, ReadOnly, OSError, and what reading raises.
+        Raises: SkillRejected, UnsafePath, Conflict, ReadOnly, OSError, and errors of reading.
         """
-        given = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
-        prepared = prepare_bundles(given, id)
+        sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
+        prepared = prepare_bundles(sources, id)
         with self._open_folder(USER, make=True) as target:
-            places = [self._find_replaced_id(target, one, replace=replace) for one in prepared]
-            items = [_write_skill(target, *pair) for pair in zip(prepared, places, strict=True)]
-        findings = tuple(judged for one in prepared for judged in one.findings)
-        return ImportReport(tuple(items), tuple(filter(None, places)), findings)
+            replaced = [self._find_replaced_id(target, item, replace=replace) for item in prepared]
+            skills = [_write_skill(target, *pair) for pair in zip(prepared, replaced, strict=True)]
+        findings = tuple(judged for item in prepared for judged in item.findings)
+        return ImportReport(tuple(skills), tuple(filter(None, replaced)), findings)
 
-    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - what everybody calls it
-        """Remove a user skill; one that a system skill shadows only if `shadowed` asks for it.
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
+        """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
 
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
         self._sweep_folder(USER)
         catalog = self.catalog()
-        check_deletion(id, self._list_deletable_ids(catalog), catalog, shadowed=shadowed)
-        if id not in self._list_deletable_ids(catalog):
+        deletable = self._list_deletable_ids(catalog)
+        check_deletion(id, deletable, catalog, shadowed=shadowed)
+        if id not in deletable:
             if any(skill.id == id for skill in catalog):
                 raise ReadOnly(id)
-            raise SkillNotFound(id, get_close_matches(id, self._list_deletable_ids(catalog)))
+            raise SkillNotFound(id, get_close_matches(id, deletable))
         with self._open_folder(USER) as target:
-            if target.entry_kind(id) is None:  # somebody was faster
+            if target.entry_kind(id) is None:  # another process deleted it
                 raise SkillNotFound(id)
             target.remove_atomically(id)
 
-    def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
-        """Everything below a user skill's folder; None if it is not there. Raises: UnsafePath."""
+    def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
+        """Open all files of a user skill, or None. Raises: UnsafePath."""
         try:
             folder = self._root(USER).location.child(RelativePath.parse(id).text)
             return open_bundle(folder, ALL_FILES_SCAN)
         except SkillFileNotFound:
             return None
 
-    def rewrite(self, ids: Sequence[str], decide: ComputeFiles) -> None:
-        """Put other files where user skills stand, while nobody else changes them.
+    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
+        """Replace the files of user skills while holding the folder's lock.
 
-        Raises: what `decide` raises, UnsafePath, OSError.
+        Raises: as `compute_files`, and UnsafePath, OSError.
         """
         with self._open_folder(USER, make=True) as target:
             present = {identity: self.files(identity) for identity in ids}
-            for identity, files in decide(present).items():
+            for identity, files in compute_files(present).items():
                 _rewrite_skill(target, identity, present[identity], files)
 
     def sweep(self) -> None:
-        """Clear up what killed processes left behind, in folders that can be written."""
+        """Delete leftovers of killed processes, in folders that are writable."""
         for source in _FOLDER_BY_SOURCE:
             with suppress(OSError):
                 self._sweep_folder(source)
 
     def install_system_skills(self) -> ShippedSkillsReport:
-        """Bring the skills that Skillhall ships up to date. Raises: UnsafePath, OSError."""
+        """Install or update the skills that Skillhall ships. Raises: UnsafePath, OSError."""
         with self._open_folder(SYSTEM, make=True) as target:
             return shipped.install_shipped_skills(target, self._get_folder_path(SYSTEM))
 
     def revision(self) -> str:
-        """A text that is another one as soon as a skill came, went or was edited."""
+        """Return a string that changes when a skill is added, removed or edited."""
         return self._revision.current()
 
     def _sweep_folder(self, source: str) -> None:
-        """Opening a folder clears it up; one behind a link is not ours to clear."""
+        # Opening a folder recovers it. A folder behind a link is not ours to change.
         if os.path.isdir(self._get_folder_path(source)):
             with suppress(UnsafePath), self._open_folder(source):
                 pass
@@ -213,19 +214,19 @@ class FolderStore:
 
     @contextmanager
     def _open_folder(self, source: str, *, make: bool = False) -> Iterator[WritableFolder]:
-        """One of the two folders: open, locked, and cleared up. Raises: UnsafePath, OSError."""
-        with ExitStack() as held:
-            folder = held.enter_context(WritableFolder(self.run_directory))
+        """Open, lock and recover the folder of a source. Raises: UnsafePath, OSError."""
+        with ExitStack() as stack:
+            folder = stack.enter_context(WritableFolder(self.run_directory))
             for name in _FOLDER_BY_SOURCE[source].split("/"):
                 if folder.entry_kind(name) is EntryKind.LINK:
                     raise UnsafePath(
                         _FOLDER_BY_SOURCE[source], f"{name!r} is a link; nothing is written"
                     )
                 parent, is_new = folder, folder.entry_kind(name) is None
-                folder = held.enter_context(parent.open_folder(name, create=make))
+                folder = stack.enter_context(parent.open_folder(name, create=make))
                 if is_new:
                     parent.sync()
-            held.enter_context(folder.lock())
+            stack.enter_context(folder.lock())
             folder.recover()
             try:
                 yield folder
@@ -235,45 +236,37 @@ class FolderStore:
     def _find_replaced_id(
         self, target: WritableFolder, prepared: PreparedSkill, *, replace: bool
     ) -> str | None:
-        """The folder that `one` replaces, if it may. Raises: Conflict, ReadOnly."""
-        return find_replaced_id(
-            prepared.skill.id, target.list_names(), self._system_ids(), replace=replace
-        )
-
-    def _system_ids(self) -> tuple[str, ...]:
-        return list_names(self._get_folder_path(SYSTEM))
+        """Return the id that is replaced, or None. Raises: Conflict, ReadOnly."""
+        system_ids = list_names(self._get_folder_path(SYSTEM))
+        return find_replaced_id(prepared.skill.id, target.list_names(), system_ids, replace=replace)
 
     def _list_deletable_ids(self, catalog: Catalog) -> set[str]:
-        """The ids of user skills, also of shadowed and of broken ones."""
-        shadowed = (lost.skill for lost in catalog.shadowed)
+        """Ids of user skills, including shadowed and broken ones."""
+        shadowed = (loser.skill for loser in catalog.shadowed)
         ids = {skill.id for skill in (*catalog, *shadowed) if skill.source == USER}
-        broken = (one for one in catalog.rejected if is_skill_md(os.path.basename(one.location)))
+        user_prefix = self._get_folder_path(USER) + os.sep
         return ids | {
-            one.id
-            for one in broken
-            if one.location.startswith(self._get_folder_path(USER) + os.sep)
+            rejected.id
+            for rejected in catalog.rejected
+            if is_skill_md(os.path.basename(rejected.location))
+            and rejected.location.startswith(user_prefix)
         }
-
-
-def _write_new_skill(target: WritableFolder, prepared: PreparedSkill) -> None:
-    try:
-        target.create_folder(prepared.skill.id, prepared.files)
-    except OSError:
-        if (
-            target.entry_kind(prepared.skill.id) is not None
-        ):  # somebody was faster, where nothing can be locked
-            raise Conflict(prepared.skill.id) from None
-        raise
 
 
 def _write_skill(
     target: WritableFolder, prepared: PreparedSkill, replaced_id: str | None
 ) -> StoredSkill:
-    if replaced_id is None:
-        _write_new_skill(target, prepared)
-        return prepared.skill
-    target.replace_folder(replaced_id, prepared.files)
-    return prepared.skill._replace(id=replaced_id)
+    if replaced_id is not None:
+        target.replace_folder(replaced_id, prepared.files)
+        return prepared.skill._replace(id=replaced_id)
+    try:
+        target.create_folder(prepared.skill.id, prepared.files)
+    except OSError:
+        # Where the file system has no locks, another process may have created it.
+        if target.entry_kind(prepared.skill.id) is not None:
+            raise Conflict(prepared.skill.id) from None
+        raise
+    return prepared.skill
 
 
 def _rewrite_skill(
@@ -283,16 +276,17 @@ def _rewrite_skill(
         target.remove_atomically(identity)
     elif present is None:
         target.create_folder(identity, files)
-    elif (alone := _find_only_change(present, files)) is not None:
-        # Links, and files beyond the limits, are no part of a bundle; they stay where they are.
+    elif (path := _find_only_change(present, files)) is not None:
+        # Links and files beyond the limits are not part of a bundle. Writing one file leaves
+        # them in place.
         with target.open_folder(identity) as folder:
-            folder.write_file(alone, files[alone][0], folder.mode(alone))
+            folder.write_file(path, files[path][0], folder.mode(path))
     else:
         target.replace_folder(identity, files)
 
 
 def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:
-    """The file directly in the folder whose bytes alone are others, if there is just one."""
+    """Return the path of the only changed file, if it is at the top level of the skill."""
     if present.files.keys() != files.keys():
         return None
     changed = [path for path, (data, _) in files.items() if present.files[path].read() != data]

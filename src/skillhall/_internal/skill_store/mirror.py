@@ -1,8 +1,7 @@
-"""The mirror: shared skills as folders of this machine, for all that reads skills from folders.
+"""Mirror: skills of a shared database as local folders, `<cache>/shared/<database>/<id>/`.
 
-```text
-<cache>/shared/<database>/<id>/…      whole skills; what stands there is compared before it is kept
-```
+Everything that reads skills reads folders. A folder is compared with the database before it is
+reused.
 """
 
 from __future__ import annotations
@@ -34,31 +33,31 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.ports import SharedSkillReader, SharedSkillTable
     from skillhall._internal.storage.records import Event, SharedSkill
 
-POLL_INTERVAL = 30.0  # seconds between looks that no event asks for
-RETRY_INTERVAL = 1.0  # seconds after a look that failed
-EXECUTABLE_BIT = 0o100  # the bit of a mode
+POLL_INTERVAL = 30.0  # seconds, without an event
+RETRY_INTERVAL = 1.0  # seconds, after a failure
+EXECUTABLE_BIT = 0o100
 _THREAD_NAME = "skillhall-mirror"
 
 
 class _MirroredSkill(NamedTuple):
-    """A shared skill as it was mirrored: its version, and what changes with its files alone."""
+    """Version of a mirrored skill, and the digest of its files."""
 
     version: int
     digest: str
 
 
 class _SyncPlan(NamedTuple):
-    """What one look found, by id."""
+    """Result of one poll, by id."""
 
     ids: AbstractSet[str]
     mirrored: dict[str, _MirroredSkill]
-    staged_folders: dict[str, str]  # the names of folders that wait
+    staged_folders: dict[str, str]  # temporary folder names
 
 
 class SkillMirror:
-    """The folders of one machine, brought up to date by a thread of their own; `close` it.
+    """Local folders, updated by a polling thread. Call `close` when done.
 
-    While the database cannot be reached, what was mirrored last stays.
+    While the database is unavailable, the last mirrored skills remain.
     """
 
     def __init__(
@@ -67,25 +66,25 @@ class SkillMirror:
         self.folder = folder
         self._retry_interval = retry_interval
         self._store = store
-        self._refresh_lock = threading.Lock()  # one brings it up to date at a time
-        self._folder_lock = threading.Lock()  # folders are exchanged, or listed
+        self._refresh_lock = threading.Lock()  # one refresh at a time
+        self._folder_lock = threading.Lock()  # folders are either swapped or listed
         self._mirrored: Mapping[str, _MirroredSkill] = {}
         self._revision = ""
         self._is_stale = True
-        self._needs_full_sync = False  # whether a version may stand for something else now
+        self._needs_full_sync = False  # whether known versions are no longer reliable
         self._polling_thread = PollingThread(self.try_refresh, self._get_interval, _THREAD_NAME)
 
     @property
     def revision(self) -> str:
-        """The same text on all machines that have the same skills; "" before the first look."""
-        if not os.path.isdir(self.folder) and self._mirrored:  # people may clear caches at any time
+        """Revision, equal on all machines with the same skills; "" before the first poll."""
+        if not os.path.isdir(self.folder) and self._mirrored:  # the cache was cleared
             self._needs_full_sync = True
             self._polling_thread.wake()
         return self._revision
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Look at once if events tell of skills, or if nobody knows what they would have told."""
-        kinds = {one.kind for one in events}
+        """Poll at once if events concern skills, or if events were missed (none given)."""
+        kinds = {event.kind for event in events}
         if DATABASE_RESTORED in kinds:
             self._needs_full_sync = True
         if not kinds or kinds & {SKILL_CHANGED, SKILL_DELETED, DATABASE_RESTORED}:
@@ -93,53 +92,55 @@ class SkillMirror:
 
     @contextlib.contextmanager
     def lock_folders(self) -> Iterator[None]:
-        """Keep the folders as they are, all of one moment; only to list them."""
+        """Keep the folders unchanged while they are listed."""
         with self._folder_lock:
             yield
 
     def try_refresh(self) -> None:
-        """Bring the folders up to date; what cannot be done is tried again soon."""
+        """Update the folders; a failure is retried soon."""
         try:
             self.refresh()
-        except Exception:  # noqa: BLE001 - whatever it is, the thread must go on looking
+        except Exception:  # noqa: BLE001 - the polling thread must survive any error
             self._is_stale = True
 
     def refresh(self) -> None:
-        """Bring the folders up to date. Raises: DatabaseUnavailable, OSError."""
+        """Update the folders. Raises: DatabaseUnavailable, OSError."""
         with self._refresh_lock:
             if self._needs_full_sync:
                 self._mirrored, self._needs_full_sync = {}, False
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             with WritableFolder(self.folder) as target, target.lock():
                 target.recover()
-                look = self._store.read(lambda read: self._plan_sync(target, read))
+                plan = self._store.read(lambda reader: self._plan_sync(target, reader))
                 with self._folder_lock:
-                    _swap_folders(target, look.staged_folders, set(target.list_names()) - look.ids)
-                    self._mirrored, self._is_stale = look.mirrored, False
-                    self._revision = _compute_digest(one.digest for one in look.mirrored.values())
-                target.recover()  # removes what was exchanged
+                    _swap_folders(target, plan.staged_folders, set(target.list_names()) - plan.ids)
+                    self._mirrored, self._is_stale = plan.mirrored, False
+                    self._revision = _compute_digest(
+                        skill.digest for skill in plan.mirrored.values()
+                    )
+                target.recover()  # deletes the replaced folders
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._polling_thread.close()
 
     def _get_interval(self) -> float:
         return self._retry_interval if self._is_stale else POLL_INTERVAL
 
     def _plan_sync(self, target: WritableFolder, reader: SharedSkillReader) -> _SyncPlan:
-        """What is there at one moment; what is new waits in folders to be put in place."""
-        target.recover()  # if this is done again, what was staged before is of another moment
+        """Read the database at one moment and stage new skills in temporary folders."""
+        target.recover()  # the transaction may be retried: drop folders staged by the last try
         versions = reader.versions()
-        look = _SyncPlan(versions.keys(), {}, {})
+        plan = _SyncPlan(versions.keys(), {}, {})
         for identity, version in sorted(versions.items()):
             known = self._mirrored.get(identity)
             if known is not None and known.version == version:
-                look.mirrored[identity] = known
+                plan.mirrored[identity] = known
                 continue
-            # One that this disk cannot hold must not keep the others away; it is tried again.
+            # A skill that cannot be written must not block the others. The next poll retries it.
             with contextlib.suppress(OSError):
-                self._stage_if_changed(identity, target, reader, look)
-        return look
+                self._stage_if_changed(identity, target, reader, plan)
+        return plan
 
     def _stage_if_changed(
         self, identity: str, target: WritableFolder, reader: SharedSkillReader, plan: _SyncPlan
@@ -153,35 +154,36 @@ class SkillMirror:
             )
 
     def _is_mirrored(self, skill: SharedSkill) -> bool:
-        """Whether its folder holds the same bytes already."""
+        """Whether the skill's folder already has the same content."""
         try:
             bundle = open_bundle(FolderHandle(self.folder, skill.id), ALL_FILES_SCAN)
-            found = {p: (f.digest(), f.executable) for p, f in bundle.files.items()}
+            present = {p: (f.digest(), f.executable) for p, f in bundle.files.items()}
         except (SkillhallError, OSError):
             return False
-        return found == {
+        return present == {
             path: (f"sha256:{file.digest}", bool(file.mode & EXECUTABLE_BIT))
             for path, file in skill.files.items()
         }
 
 
 def _stage_skill(target: WritableFolder, skill: SharedSkill, reader: SharedSkillReader) -> str:
-    """The name of a folder that holds the skill, and waits."""
+    """Write the skill to a temporary folder; return the folder's name."""
     name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
     files = {
-        path: (reader.read_blob(one.digest) or b"", one.mode) for path, one in skill.files.items()
+        path: (reader.read_blob(file.digest) or b"", file.mode)
+        for path, file in skill.files.items()
     }
-    # Nothing is synced: what a crash leaves is compared at the next start.
+    # No fsync: after a crash, the next start compares the content.
     target.create_folder(name, files, fsync=False)
     return name
 
 
 def _swap_folders(target: WritableFolder, staged: Mapping[str, str], removed: set[str]) -> None:
-    for identity, temporary in staged.items():
+    for identity, staged_name in staged.items():
         if target.entry_kind(identity) is None:
-            target.rename(temporary, identity)
+            target.rename(staged_name, identity)
         else:
-            target.exchange_folder(identity, temporary)
+            target.exchange_folder(identity, staged_name)
             target.remove_replaced(identity)
     for name in removed:
         if not name.startswith(STAGING_PREFIX):
@@ -189,7 +191,7 @@ def _swap_folders(target: WritableFolder, staged: Mapping[str, str], removed: se
 
 
 def _describe_files(skill: SharedSkill) -> Iterator[str]:
-    return (f"{one.digest} {one.mode} {path}" for path, one in skill.files.items())
+    return (f"{file.digest} {file.mode} {path}" for path, file in skill.files.items())
 
 
 def _compute_digest(texts: Iterable[str]) -> str:

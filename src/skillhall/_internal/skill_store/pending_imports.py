@@ -1,6 +1,6 @@
-"""Reviews: skills that wait for a person to look at them before they are imported.
+"""Pending imports: skills that wait in memory for confirmation.
 
-They wait in memory, for a while and up to a size; whatever was looked at is what is written.
+They are limited by age and size. Confirming one writes exactly the bytes that were reviewed.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ ImportStatus: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class ImportCandidate:
-    """A skill that could be imported, and what that would mean."""
+    """Skill that could be imported, with the effects of importing it."""
 
-    key: str  # what it is chosen by
+    key: str  # selects it in a request
     id: str
     name: str
     description: str
     tokens: int
     files: int
     status: ImportStatus
-    problem: str  # why it is refused
+    problem: str  # why it is rejected
     findings: tuple[JudgedFinding, ...]
-    changes: tuple[FileChange, ...]  # to the one that it replaces
-    replaced_digest: str  # the digest of that one
+    changes: tuple[FileChange, ...]  # compared with the skill that it replaces
+    replaced_digest: str  # digest of that skill
     bundle: Bundle
 
     @property
     def can_import(self) -> bool:
-        """Whether importing it would do something, and may."""
+        """Whether importing it is allowed and has an effect."""
         return self.status in ("new", "replaces")
 
 
@@ -66,42 +66,42 @@ class PendingImport(NamedTuple):
     """Candidates of one source, in order."""
 
     id: str
-    source: str  # in words
+    source: str  # for display
     candidates: tuple[ImportCandidate, ...]
 
 
 @dataclass(slots=True)
 class PendingImports:
-    """Everything that waits; safe to use from several threads."""
+    """All pending imports. Thread-safe."""
 
     changes: SkillStoreChanges
     system_ids: Callable[[], Iterable[str]] = tuple
     pending: PendingStore[_PendingBundles] = field(default_factory=PendingStore)
 
     def add(self, source: str, bundles: Iterable[Bundle]) -> PendingImport:
-        """Let bundles wait. Raises: what reading them raises."""
-        held = tuple(load_into_memory(bundle) for bundle in bundles)
-        size = sum(file.size for bundle in held for file in bundle.files.values())
-        waiting = _PendingBundles(source, held)
-        return self._build_pending_import(self.pending.add(waiting, size), waiting, {})
+        """Add bundles as a pending import. Raises: errors of reading them."""
+        loaded = tuple(load_into_memory(bundle) for bundle in bundles)
+        size = sum(file.size for bundle in loaded for file in bundle.files.values())
+        pending = _PendingBundles(source, loaded)
+        return self._build_pending_import(self.pending.add(pending, size), pending, {})
 
     def find(self, import_id: str, ids: Mapping[str, str] | None = None) -> PendingImport:
-        """What waits under that id, with other ids for some candidates. Raises: ReviewGone."""
+        """Return a pending import; `ids` overrides ids by key. Raises: ReviewGone."""
         return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
     def confirm(
         self, pending_import: PendingImport, chosen: Sequence[ImportCandidate]
     ) -> tuple[ImportReport, str]:
-        """Import what was chosen, if it would still do what was shown.
+        """Import the chosen candidates, if the result is still as shown.
 
-        Raises: ChangedMeanwhile, and what importing raises.
+        Raises: ChangedMeanwhile, and errors of importing.
         """
-        for one in chosen:
-            present = self.changes.store.files(one.id)
-            if (compute_bundle_digest(present) if present else "") != one.replaced_digest:
-                raise ChangedMeanwhile(one.id)
-        is_replacing = any(one.status == "replaces" for one in chosen)
-        bundles = [one.bundle for one in chosen]
+        for candidate in chosen:
+            present = self.changes.store.files(candidate.id)
+            if (compute_bundle_digest(present) if present else "") != candidate.replaced_digest:
+                raise ChangedMeanwhile(candidate.id)
+        is_replacing = any(candidate.status == "replaces" for candidate in chosen)
+        bundles = [candidate.bundle for candidate in chosen]
         report = self.changes.import_(bundles, replace=is_replacing)
         self.pending.drop(pending_import.id)
         return report
@@ -109,15 +109,16 @@ class PendingImports:
     def _build_pending_import(
         self, import_id: str, bundles: _PendingBundles, ids: Mapping[str, str]
     ) -> PendingImport:
-        system = {fold_name(one) for one in self.system_ids()}
+        system_ids = {fold_name(identity) for identity in self.system_ids()}
         candidates: list[ImportCandidate] = []
         for number, bundle in enumerate(bundles.bundles):
             key = str(number)
-            given = ids.get(key)
-            one = self._build_candidate(key, bundle if not given else replace(bundle, folder=given))
-            if one.status != "refused" and fold_name(one.id) in system:
-                one = replace(one, status="taken", problem=one.id)
-            candidates.append(one)
+            new_id = ids.get(key)
+            renamed = replace(bundle, folder=new_id) if new_id else bundle
+            candidate = self._build_candidate(key, renamed)
+            if candidate.status != "refused" and fold_name(candidate.id) in system_ids:
+                candidate = replace(candidate, status="taken", problem=candidate.id)
+            candidates.append(candidate)
         return PendingImport(import_id, bundles.source, tuple(candidates))
 
     def _build_candidate(self, key: str, bundle: Bundle) -> ImportCandidate:
@@ -128,17 +129,14 @@ class PendingImports:
         identity = prepared.skill.id
         present = self.changes.store.files(identity)
         changes: tuple[FileChange, ...] = ()
-        standing: ImportStatus = "new"
+        status: ImportStatus = "new"
         if present is not None:
-            # Hidden files of the skill that is replaced are not shown to the importer.
+            # Hidden files of the replaced skill are private, so they are not compared.
             changes = compare_files(
                 read_contents(remove_hidden_files(present)), read_contents(bundle)
             )
-            standing = (
-                "replaces"
-                if compute_bundle_digest(present) != compute_bundle_digest(bundle)
-                else "same"
-            )
+            is_same = compute_bundle_digest(present) == compute_bundle_digest(bundle)
+            status = "same" if is_same else "replaces"
         data = bundle.files[find_skill_md(bundle)].read()
         return ImportCandidate(
             key=key,
@@ -147,7 +145,7 @@ class PendingImports:
             description=prepared.skill.description,
             tokens=estimate_tokens(parse_skill(data).body),
             files=len(bundle.files),
-            status=standing,
+            status=status,
             problem="",
             findings=(*judge_skill_md(identity, data), *_judge_other_files(bundle, data)),
             changes=changes,
@@ -163,11 +161,11 @@ class _PendingBundles:
 
 
 def _judge_other_files(bundle: Bundle, data: bytes) -> tuple[JudgedFinding, ...]:
-    """What is worth telling about the other files."""
-    own = find_skill_md(bundle)
-    found = (*bundle.findings, *scan_bundle(bundle, parse_skill(data).frontmatter))
-    judged = LOCAL_SKILLS.load_policy.judge(one for one in found if one.path != own)
-    return tuple(one for one in judged if one.effect is not Effect.ACCEPT)
+    """Return the findings of files other than SKILL.md that are not accepted."""
+    skill_md = find_skill_md(bundle)
+    findings = (*bundle.findings, *scan_bundle(bundle, parse_skill(data).frontmatter))
+    judged = LOCAL_SKILLS.load_policy.judge(f for f in findings if f.path != skill_md)
+    return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
 
 
 def _build_rejected_candidate(key: str, bundle: Bundle, error: SkillhallError) -> ImportCandidate:

@@ -1,4 +1,4 @@
-"""Looks at a server's own skills: at once where it must be so, else beside whoever asks."""
+"""Polls the skill store's revision; serves stale data while revalidating."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _PollResult(NamedTuple):
-    """A look: when it was, what was known to have changed until then, and what it saw."""
+    """Result of a poll, with the quick revision from just before it."""
 
     time: float
     quick_revision: object
@@ -22,7 +22,7 @@ class _PollResult(NamedTuple):
 
 @dataclass(slots=True)
 class RevisionPoller:
-    """The last look, and the one that is under way."""
+    """Last poll of a store, and the poll that is in progress."""
 
     store: SkillStore
     _last: _PollResult | None = None
@@ -30,27 +30,28 @@ class RevisionPoller:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def revision(self, now: float, max_age: float) -> str:
-        """What is seen now; with a `max_age` in seconds, what was seen last.
+        """Return the revision: current, or with a `max_age` in seconds the last one.
 
-        A change that is known of without a look is always seen. A look older than `max_age` is
-        still good, and starts the next one.
+        A changed quick revision is always noticed. A result older than `max_age` is returned as it
+        is and starts a poll in the background.
         """
-        last, pulse = self._last, self.store.quick_revision
-        if last is None or not max_age or last.quick_revision != pulse:
+        last, quick_revision = self._last, self.store.quick_revision
+        if last is None or not max_age or last.quick_revision != quick_revision:
             return self._poll(now)
         if now - last.time >= max_age:
             self._poll_in_background(now)
         return last.revision
 
     def wait(self) -> None:
-        """Until no look is under way."""
-        beside = self._thread
-        if beside is not None:
-            beside.join()
+        """Wait until no background poll is in progress."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
 
     def _poll(self, now: float) -> str:
-        pulse = self.store.quick_revision  # before the look: a change meanwhile is looked at again
-        self._last = _PollResult(now, pulse, self.store.revision())
+        # Read first: a change during the poll then triggers another poll.
+        quick_revision = self.store.quick_revision
+        self._last = _PollResult(now, quick_revision, self.store.revision())
         return self._last.revision
 
     def _poll_in_background(self, now: float) -> None:
@@ -63,4 +64,4 @@ class RevisionPoller:
         try:
             self._poll(now)
         except (OSError, SkillhallError):
-            self._last = None  # whoever asks next looks, and is told
+            self._last = None  # the next request polls and gets the error

@@ -1,4 +1,4 @@
-"""The skills that Skillhall ships, and putting them where a run directory keeps system skills."""
+"""Skills that ship with Skillhall, and their installation as system skills."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     from skillhall._internal.fs.write import WritableFolder
 
-# How a shipped skill is told from one that somebody else put there.
+# Marks a shipped skill, so that one from elsewhere under the same id is never replaced.
 SHIPPED_METADATA = ("shipped-with", "skillhall")
 _ALL_FILES_SCAN = ScanPolicy(include_hidden_files=True)
 _FILE_MODE = 0o644
 
 
 class ShippedSkillsReport(NamedTuple):
-    """What became of each shipped skill, by id."""
+    """Result for each shipped skill, by id."""
 
     written: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()  # somebody else's, under the same id
+    skipped: tuple[str, ...] = ()  # not ours, but under the same id
 
 
 def read_shipped_skills() -> Mapping[str, Mapping[str, bytes]]:
-    """The files of each shipped skill, by id and path."""
+    """Return the files of each shipped skill, by id and path."""
     folder = files("skillhall._internal.skill_store") / "system_skills"
     return {
         skill.name: dict(_iter_files(skill, ""))
@@ -43,11 +43,11 @@ def read_shipped_skills() -> Mapping[str, Mapping[str, bytes]]:
 
 
 def install_shipped_skills(target: WritableFolder, path: str) -> ShippedSkillsReport:
-    """Bring the shipped skills into the open and locked folder at `path`. Raises: OSError."""
-    became: dict[str, list[str]] = {"written": [], "unchanged": [], "left_alone": []}
-    for identity, wanted in read_shipped_skills().items():
-        became[_install_skill(target, path, identity, wanted)].append(identity)
-    return ShippedSkillsReport(*(tuple(ids) for ids in became.values()))
+    """Install the shipped skills in the open, locked folder at `path`. Raises: OSError."""
+    results: dict[str, list[str]] = {"written": [], "unchanged": [], "skipped": []}
+    for identity, shipped_files in read_shipped_skills().items():
+        results[_install_skill(target, path, identity, shipped_files)].append(identity)
+    return ShippedSkillsReport(**{key: tuple(ids) for key, ids in results.items()})
 
 
 def _install_skill(
@@ -62,7 +62,7 @@ def _install_skill(
     if present == shipped_files:
         return "unchanged"
     if not _is_shipped(present.get(SKILL_MD, b"")):
-        return "left_alone"
+        return "skipped"
     target.replace_folder(identity, fresh)
     return "written"
 
@@ -78,12 +78,12 @@ def _read_files(folder_handle: FolderHandle) -> dict[str, bytes]:
             path: file.read()
             for path, file in open_bundle(folder_handle, _ALL_FILES_SCAN).files.items()
         }
-    except SkillhallError:  # it changes while we look: whoever changes it is at work there
+    except SkillhallError:  # another process is changing it
         return {}
 
 
 def _iter_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
-    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
         if entry.is_dir():
             yield from _iter_files(entry, f"{prefix}{entry.name}/")
         else:

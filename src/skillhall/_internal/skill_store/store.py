@@ -1,4 +1,4 @@
-"""The skills that a server keeps itself, wherever it keeps them: folders, or a database."""
+"""Skill store: the editable skills of a server, in folders or in a database."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.input_checks import StoredSkill
 
     SkillFiles: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
-    # Given what stands there by id, gives what shall stand there, or nothing. It checks what it
-    # gives, and may be called twice.
+    # Maps the present files by id to the new files, or None to delete a skill. A transaction may
+    # call it twice.
     ComputeFiles: TypeAlias = Callable[
         [Mapping[str, Bundle | None]], Mapping[str, SkillFiles | None]
     ]
 
 
 class SkillStore(Protocol):
-    """The verbs on them; one contract suite runs on every implementation."""
+    """Operations on the skills; one contract suite runs on every implementation."""
 
     @property
     def location(self) -> str:
-        """What they are known by on this machine."""
+        """Path that identifies the store on this machine."""
 
     @property
     def quick_revision(self) -> object:
-        """Another one after each change that is known of without a look; it costs nothing."""
+        """Value that changes with each change known without polling; cheap to read."""
 
     def catalog(self) -> Catalog:
-        """System and user skills, all of one moment."""
+        """Load system and user skills, consistent at one moment."""
 
-    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - what everybody calls it
-        """Make a new user skill.
+    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - the public name
+        """Create a user skill.
 
         Raises: UnsafePath, SkillRejected, Conflict, OSError, DatabaseUnavailable, DatabaseFull.
         """
@@ -44,32 +44,32 @@ class SkillStore(Protocol):
     def import_(
         self,
         bundles: Bundle | Iterable[Bundle],
-        id: str | None = None,  # noqa: A002 - what everybody calls it
+        id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
     ) -> ImportReport:
-        """Take bundles in as user skills: all are checked before the first is written.
+        """Import bundles as user skills. All are checked before the first is written.
 
-        Raises: as `add`, and ReadOnly, and what reading raises.
+        Raises: as `add`, and ReadOnly, and errors of reading.
         """
 
-    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - what everybody calls it
-        """Remove a user skill; one that a system skill shadows only if `shadowed` asks for it.
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
+        """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
 
         Raises: ReadOnly, SkillNotFound, and as `add`.
         """
 
-    def files(self, id: str) -> Bundle | None:  # noqa: A002 - what everybody calls it
-        """All files of a user skill; None if it is not there.
+    def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
+        """Return all files of a user skill, or None.
 
         Raises: UnsafePath, DatabaseUnavailable.
         """
 
     def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
-        """Put other files where user skills stand, while nobody else changes them.
+        """Replace the files of user skills while no other writer can change them.
 
-        Raises: what `decide` raises, UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.
+        Raises: as `compute_files`, and UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.
         """
 
     def revision(self) -> str:
-        """A text that is another one as soon as a skill came, went or was edited."""
+        """Return a string that changes when a skill is added, removed or edited."""

@@ -1,4 +1,4 @@
-"""Comparing two versions of a skill: file by file, and the lines of text files."""
+"""Comparison of two versions of a skill, by file and by line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 DiffLineKind: TypeAlias = Literal["same", "old", "new", "gap"]
 FileChangeKind: TypeAlias = Literal["added", "removed", "changed"]
 
-CONTEXT_LINES = 3  # equal lines that are shown around a change
-MAX_DIFF_LINES = 600  # lines of one file
-MAX_TEXT_SIZE = 256 * 1024  # bytes of a file whose lines are compared
+CONTEXT_LINES = 3  # unchanged lines shown around a change
+MAX_DIFF_LINES = 600  # per file
+MAX_TEXT_SIZE = 256 * 1024  # bytes; larger files are not compared by line
 
 
 class DiffLine(NamedTuple):
-    """A line of either version, with its numbers there; a gap stands for equal lines."""
+    """Line of a diff with its line numbers. A gap replaces unchanged lines."""
 
     kind: DiffLineKind
     old: int | None
@@ -30,16 +30,16 @@ class DiffLine(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """What became of one file; without lines if it is no text or too large."""
+    """Change of one file; without lines if it is not text or too large."""
 
     path: str
     kind: FileChangeKind
     lines: tuple[DiffLine, ...] = ()
-    is_truncated: bool = False  # whether there are more lines
+    is_truncated: bool = False
 
 
 def compare_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[FileChange, ...]:
-    """The files that differ, SKILL.md first."""
+    """Return the files that differ, SKILL.md first."""
     paths = sorted({*old, *new}, key=lambda path: (path.lower() != "skill.md", path))
     return tuple(
         _compare_file(p, old.get(p), new.get(p)) for p in paths if old.get(p) != new.get(p)
@@ -47,26 +47,26 @@ def compare_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[F
 
 
 def read_contents(bundle: Bundle) -> dict[str, bytes]:
-    """The bytes of each file. Raises: what reading raises."""
+    """Read the bytes of each file. Raises: errors of reading."""
     return {path: file.read() for path, file in bundle.files.items()}
 
 
 def diff_texts(old: str, new: str) -> tuple[DiffLine, ...]:
-    """The lines that differ, with some equal ones around them; all of both if it takes too long."""
+    """Diff two texts with context lines; if that takes too long, return all lines."""
     before, after = split_lines(old), split_lines(new)
-    found = find_hunks(before, after)
-    if found is None:
+    result = find_hunks(before, after)
+    if result is None:
         return (*_changed_lines("old", before, 0), *_changed_lines("new", after, 0))
-    return tuple(_build_diff_lines(before, after, found[0]))
+    return tuple(_build_diff_lines(before, after, result[0]))
 
 
 def _compare_file(path: str, old: bytes | None, new: bytes | None) -> FileChange:
-    fate: FileChangeKind = "added" if old is None else "removed" if new is None else "changed"
+    kind: FileChangeKind = "added" if old is None else "removed" if new is None else "changed"
     texts = _decode_text(old), _decode_text(new)
     if texts[0] is None or texts[1] is None:
-        return FileChange(path, fate)
+        return FileChange(path, kind)
     lines = diff_texts(texts[0], texts[1])
-    return FileChange(path, fate, lines[:MAX_DIFF_LINES], len(lines) > MAX_DIFF_LINES)
+    return FileChange(path, kind, lines[:MAX_DIFF_LINES], len(lines) > MAX_DIFF_LINES)
 
 
 def _decode_text(data: bytes | None) -> str | None:
@@ -83,19 +83,19 @@ def _decode_text(data: bytes | None) -> str | None:
 def _build_diff_lines(
     before: Sequence[str], after: Sequence[str], hunks: Sequence[Hunk]
 ) -> Iterator[DiffLine]:
-    shown = 0  # lines of the old text that were passed
+    position = 0  # in the old text
     for number, hunk in enumerate(hunks):
-        lead = max(shown, hunk.start - CONTEXT_LINES)
-        if lead > shown:
+        lead = max(position, hunk.start - CONTEXT_LINES)
+        if lead > position:
             yield DiffLine("gap", None, None, "")
         shift = hunk.new_start - hunk.start
         yield from _context_lines(before, range(lead, hunk.start), shift)
         yield from _changed_lines("old", before[hunk.start : hunk.end], hunk.start)
         yield from _changed_lines("new", after[hunk.new_start : hunk.new_end], hunk.new_start)
         following = hunks[number + 1].start if number + 1 < len(hunks) else len(before)
-        shown = min(hunk.end + CONTEXT_LINES, following)
-        yield from _context_lines(before, range(hunk.end, shown), hunk.new_end - hunk.end)
-    if hunks and shown < len(before):
+        position = min(hunk.end + CONTEXT_LINES, following)
+        yield from _context_lines(before, range(hunk.end, position), hunk.new_end - hunk.end)
+    if hunks and position < len(before):
         yield DiffLine("gap", None, None, "")
 
 

@@ -1,1 +1,1 @@
-"""The cellar: what is kept between runs. File contents by digest, and a history of changes."""
+"""Data kept between runs: contents by digest, history, usage log, tokens, database."""

@@ -1,4 +1,4 @@
-"""Tokens: what lets clients into every server on one database. Only digests are kept."""
+"""Access tokens, shared by all servers of one database. Only digests are stored."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Token: TypeAlias = StoredToken
 TOKEN_PREFIX = "skh_"  # noqa: S105 - not a secret
 MAX_LABEL = 100  # characters
-POLL_INTERVAL = 30.0  # seconds between looks that no event asks for
-RETRY_INTERVAL = 1.0  # seconds after a look that failed
+POLL_INTERVAL = 30.0  # seconds, without an event
+RETRY_INTERVAL = 1.0  # seconds, after a failure
 _THREAD_NAME = "skillhall-tokens"
 
 
 class NewToken(NamedTuple):
-    """A token that nobody can read again."""
+    """New token. Its text is shown only once."""
 
     text: str
     stored: StoredToken
@@ -37,17 +37,16 @@ class NewToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """The verbs on tokens."""
+    """Operations on access tokens."""
 
     store: TokenTable
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def create(self, label: str) -> NewToken:
-        """Make a token. Raises: FieldRefused, Conflict, DatabaseUnavailable, DatabaseFull."""
+        """Create a token. Raises: FieldRefused, Conflict, DatabaseUnavailable, DatabaseFull."""
         name = label.strip()
         if not name or len(name) > MAX_LABEL or not name.isprintable():
-            problem = f"it is one line of 1 to {MAX_LABEL} printable characters"
-            raise FieldRefused("label", problem)
+            raise FieldRefused("label", f"it must have 1 to {MAX_LABEL} printable characters")
         text = f"{TOKEN_PREFIX}{secrets.token_urlsafe(32)}"
         digest = sha256_hex(text.encode("ascii"))
         stored = StoredToken(secrets.token_hex(4), name, digest, self._get_timestamp())
@@ -55,11 +54,11 @@ class AccessTokens:
         return NewToken(text, stored)
 
     def list(self) -> Sequence[StoredToken]:
-        """All of them, the oldest first. Raises: DatabaseUnavailable."""
+        """Return all tokens, oldest first. Raises: DatabaseUnavailable."""
         return self.store.list()
 
     def revoke(self, name: str) -> None:
-        """Let nobody in any more by the token with that id or label.
+        """Revoke the token with this id or label.
 
         Raises: TokenNotFound, DatabaseUnavailable, DatabaseFull.
         """
@@ -71,9 +70,9 @@ class AccessTokens:
 
 
 class TokenCache:
-    """The tokens that are accepted at this moment; `close` it.
+    """Tokens that are accepted at this moment. Call `close` when done.
 
-    While the database cannot be reached, those that were known last are.
+    While the database is unavailable, the last known tokens are accepted.
     """
 
     def __init__(self, store: TokenTable) -> None:
@@ -86,42 +85,42 @@ class TokenCache:
         self._polling_thread = PollingThread(self.try_refresh, self._get_interval, _THREAD_NAME)
 
     def find(self, token: bytes) -> StoredToken | None:
-        """The accepted token with this text; it never waits."""
+        """Return the accepted token with this text. Never blocks."""
         return self._by_digest.get(sha256_hex(token))
 
     def find_by_id(self, identity: str) -> StoredToken | None:
-        """The accepted token with this id; it never waits."""
+        """Return the accepted token with this id. Never blocks."""
         return self._by_id.get(identity)
 
     def subscribe(self, subscriber: Callable[[], None]) -> None:
-        """Call `listener` in the ring's own thread after every change; it must not block."""
+        """Call `subscriber` in the polling thread after every change. It must not block."""
         self._subscribers = (*self._subscribers, subscriber)
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Look at once if events tell of tokens, or if nobody knows what they would have told."""
-        if not events or any(one.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for one in events):
+        """Poll at once if events concern tokens, or if events were missed (none given)."""
+        if not events or any(e.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for e in events):
             self._polling_thread.wake()
 
     def try_refresh(self) -> None:
-        """Read them again; what cannot be done is tried again soon."""
+        """Read the tokens again; a failure is retried soon."""
         with self._refresh_lock:
             try:
                 self._replace_tokens(self._store.list())
                 self._is_stale = False
-            except Exception:  # noqa: BLE001 - whatever it is, the thread must go on looking
+            except Exception:  # noqa: BLE001 - the polling thread must survive any error
                 self._is_stale = True
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._polling_thread.close()
 
     def _replace_tokens(self, tokens: Sequence[StoredToken]) -> None:
-        by_digest = {one.digest: one for one in tokens}
+        by_digest = {token.digest: token for token in tokens}
         if by_digest == self._by_digest:
             return
-        self._by_digest, self._by_id = by_digest, {one.id: one for one in tokens}
-        for listener in self._subscribers:
-            listener()
+        self._by_digest, self._by_id = by_digest, {token.id: token for token in tokens}
+        for subscriber in self._subscribers:
+            subscriber()
 
     def _get_interval(self) -> float:
         return RETRY_INTERVAL if self._is_stale else POLL_INTERVAL

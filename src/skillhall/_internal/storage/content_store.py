@@ -1,4 +1,4 @@
-"""File contents by digest: written once, and found only while they are what they were."""
+"""Content store: file contents by digest, verified on every read."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_SHARD_NAME = re.compile(r"[0-9a-f]{2}")  # the names of folders: how the digests in them begin
-_FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # nobody else reads what a person changed in a skill
+_SHARD_NAME = re.compile(r"[0-9a-f]{2}")  # the first two digits of the digests in it
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # contents may be private
 
 
 class ContentStore:
-    """The contents below a data folder. Only `keep` raises, whatever is wrong with the disk."""
+    """Contents below a data directory. Only `put` raises for disk errors."""
 
     def __init__(self, directory: str) -> None:
         self._directory = os.path.join(directory, "contents")
 
     def put(self, data: bytes) -> str:
-        """The SHA-256 of `data` in hexadecimal digits; `find` takes it. Raises: OSError."""
+        """Store `data` and return its SHA-256 in hexadecimal. Raises: OSError."""
         digest = sha256_hex(data)
         os.makedirs(self._directory, _FOLDER_MODE, exist_ok=True)
         with contextlib.suppress(FileExistsError):
@@ -39,28 +39,28 @@ class ContentStore:
             if self._read(digest) != data:
                 _write_content(folder, digest, data)
             else:
-                # A sweep that does not know of this use yet must not find it old.
+                # A sweep that started before this use is recorded must not find it old.
                 os.utime(os.path.join(self._directory, digest[:2], digest))
         return digest
 
     def find(self, digest: str) -> bytes | None:
-        """The bytes of that digest; `None` if they are not here, or not what they were."""
+        """Return the bytes with this digest; `None` if they are missing or damaged."""
         if not _DIGEST.fullmatch(digest):
             return None
         data = self._read(digest)
         if data is None or sha256_hex(data) == digest:
             return data
         with contextlib.suppress(OSError), self._lock_shard(digest[:2]) as folder:
-            # Somebody may have put the right bytes there since.
+            # Another process may have written the right bytes since.
             data = self._read(digest)
             if data is not None and sha256_hex(data) != digest:
                 folder.remove(digest)
         return None
 
     def sweep(self, referenced: Collection[str], grace: float, clock: Callable[[], float]) -> int:
-        """Remove contents not in `keep` that nobody kept for `grace` seconds; how many it were.
+        """Delete contents not in `referenced` and unused for `grace` seconds; return their number.
 
-        What a killed process left unfinished goes with them.
+        Leftovers of killed processes are deleted, too.
         """
         oldest = clock() - grace
         return sum(self._sweep_shard(name, referenced, oldest) for name in self._list_shards())
@@ -96,7 +96,7 @@ class ContentStore:
             yield folder
 
     def _read(self, digest: str) -> bytes | None:
-        """What stands under the digest, right or wrong; `None` if it cannot be read."""
+        """Read the stored bytes unverified; `None` if that fails."""
         try:
             with folder_at(FolderHandle(self._directory, digest[:2])) as folder:
                 return read_file(folder, digest, sys.maxsize - 1)

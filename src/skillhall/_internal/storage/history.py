@@ -1,6 +1,6 @@
-"""What was changed in a scope, a project or a home, so that it can be undone: one file a change.
+"""History of changes in a scope (a project or a home), one file per change, for undo.
 
-The files' contents are not here but in a `ContentStore`; a change names them by their digests.
+Contents are in a `ContentStore`; a change refers to them by digest.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Verb: TypeAlias = Literal["add", "update", "remove", "rollback"]
 
-MAX_CHANGES = 50  # of one scope; older ones are forgotten
-MAX_SIZE = 16 * 1024 * 1024  # bytes of one change: a hundred skills with a thousand files each
+MAX_CHANGES = 50  # per scope; older ones are deleted
+MAX_SIZE = 16 * 1024 * 1024  # bytes per change; a hundred skills with a thousand files each
 FORMAT = 1
 _VERBS: dict[str, Verb] = {
     "add": "add",
@@ -39,23 +39,23 @@ _ANY_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 class HistoryFile(NamedTuple):
-    """One file of a skill: where its bytes are in the store, and whether it can be run."""
+    """File of a skill: the digest of its content, and whether it is executable."""
 
     sha256: str
     executable: bool
 
 
 class HistoryEntry(NamedTuple):
-    """One skill before and after a change: its files by path, `None` if it was not there."""
+    """Files of a skill before and after a change; `None` if it did not exist."""
 
     before: Mapping[str, HistoryFile] | None
     after: Mapping[str, HistoryFile] | None
-    lock_before: str | None = None  # its entry in the lock file, as JSON text
+    lock_before: str | None = None  # the skill's entry in the lock file, as JSON
     lock_after: str | None = None
 
 
 class HistoryChange(NamedTuple):
-    """What one command did."""
+    """Change made by one command."""
 
     id: str
     verb: Verb
@@ -63,20 +63,20 @@ class HistoryChange(NamedTuple):
     entries: Mapping[str, HistoryEntry]  # by the key of the skill
 
     def digests(self) -> set[str]:
-        """The contents that undoing or repeating the change needs."""
-        sides = (side for one in self.entries.values() for side in (one.before, one.after))
-        return {held.sha256 for side in sides if side is not None for held in side.values()}
+        """Return the digests that undoing or repeating the change needs."""
+        versions = (files for e in self.entries.values() for files in (e.before, e.after))
+        return {file.sha256 for files in versions if files is not None for file in files.values()}
 
 
 class Journal(NamedTuple):
-    """The changes that can be read, newest first, and the names of files that cannot."""
+    """Readable changes, newest first, and the names of damaged files."""
 
     changes: tuple[HistoryChange, ...]
     damaged: tuple[str, ...]
 
 
 class History:
-    """The changes of one scope, named by the path of its root, below a data folder."""
+    """Changes of one scope below a data directory. A scope is the path of its root."""
 
     def __init__(self, directory: str, scope: str) -> None:
         self._parent = os.path.join(directory, "history")
@@ -84,26 +84,26 @@ class History:
         self._scope = scope
 
     def record(self, change: HistoryChange) -> None:
-        """Write the change down; the oldest ones give way.
+        """Record a change and delete the oldest ones beyond the limit.
 
         Raises: OSError, ValueError if the change could not be read back.
         """
         data = _serialize_change(change, self._scope)
         if len(data) > MAX_SIZE or _parse_change(data, self._scope) != change:
-            raise ValueError("the change cannot be written down")
+            raise ValueError("the change cannot be recorded")
         os.makedirs(self._path, _FOLDER_MODE, exist_ok=True)
         with WritableFolder(self._path) as folder, folder.lock():
             folder.recover()
-            known = _sort_change_files(folder.list_names())
-            number = _parse_file_number(known[-1]) + 1 if known else 1
-            # Where locks are missing, two changes may take one number, and both are kept.
-            mark = hashlib.sha256(change.id.encode(errors="surrogatepass")).hexdigest()[:8]
-            folder.write_file(f"{number:08}-{mark}.json", data, _FILE_MODE)
-            for name in known[: max(0, len(known) + 1 - MAX_CHANGES)]:
+            names = _sort_change_files(folder.list_names())
+            number = _parse_file_number(names[-1]) + 1 if names else 1
+            # Without locks, two changes may get the same number; the suffix keeps both files.
+            suffix = hashlib.sha256(change.id.encode(errors="surrogatepass")).hexdigest()[:8]
+            folder.write_file(f"{number:08}-{suffix}.json", data, _FILE_MODE)
+            for name in names[: max(0, len(names) + 1 - MAX_CHANGES)]:
                 folder.remove(name)
 
     def read(self) -> Journal:
-        """All that is known. Raises: OSError if the folder is there and cannot be read."""
+        """Read all changes. Raises: OSError if the folder exists and cannot be read."""
         changes, damaged = [], []
         for name, change in self._read_files():
             if change is None:
@@ -113,15 +113,15 @@ class History:
         return Journal(tuple(changes[:MAX_CHANGES]), tuple(damaged))
 
     def changes(self) -> tuple[HistoryChange, ...]:
-        """The changes that can be read, newest first. Raises: OSError."""
+        """Return the readable changes, newest first. Raises: OSError."""
         return self.read().changes
 
     def last(self) -> HistoryChange | None:
-        """The newest change that can be read. Raises: OSError."""
+        """Return the newest readable change. Raises: OSError."""
         return next((change for _, change in self._read_files() if change is not None), None)
 
     def delete(self, change_id: str) -> None:
-        """Forget a change, as after it was undone. Raises: OSError."""
+        """Delete a change, for example after it was undone. Raises: OSError."""
         if not os.path.isdir(self._path):
             return
         with WritableFolder(self._path) as folder, folder.lock():
@@ -135,7 +135,7 @@ class History:
         return os.path.join(self._parent, self._name)
 
     def _read_files(self) -> Iterator[tuple[str, HistoryChange | None]]:
-        """Each file, newest first, and the change in it; `None` if it is damaged."""
+        """Iterate over files, newest first, with their change; `None` if damaged."""
         try:
             names = _sort_change_files(os.listdir(self._path))
         except FileNotFoundError:
@@ -144,7 +144,7 @@ class History:
             try:
                 with folder_at(FolderHandle(self._parent, self._name)) as folder:
                     data = read_file(folder, name, MAX_SIZE)
-            except FileNotFoundError:  # forgotten meanwhile
+            except FileNotFoundError:  # deleted by another process
                 continue
             except (OSError, NotAFile, TooLarge):
                 yield name, None
@@ -153,40 +153,40 @@ class History:
 
 
 def find_referenced_digests(directory: str) -> set[str]:
-    """Every digest that the changes of any scope below the data folder name, damaged ones too.
+    """Return all digests that changes of any scope refer to, including damaged changes.
 
-    Raises: OSError, NotAFile, TooLarge if one cannot be read: nobody knows then what may be swept.
+    Raises: OSError, NotAFile, TooLarge if one cannot be read, because a sweep is then unsafe.
     """
     parent = os.path.join(directory, "history")
     digests: set[str] = set()
     for scope in filter(_SCOPE_NAME.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
         with folder_at(FolderHandle(parent, scope)) as folder:
             for name in _sort_change_files([name for name, _ in folder.list_entries()]):
-                with contextlib.suppress(FileNotFoundError):  # forgotten meanwhile
+                with contextlib.suppress(FileNotFoundError):  # deleted by another process
                     data = read_file(folder, name, MAX_SIZE)
                     digests |= find_digests(data)
     return digests
 
 
 def find_digests(data: bytes) -> set[str]:
-    """Every SHA-256 in the text of a file."""
-    return {found.decode() for found in _ANY_DIGEST.findall(data)}
+    """Return every SHA-256 in a file's text."""
+    return {digest.decode() for digest in _ANY_DIGEST.findall(data)}
 
 
 class HistoryScope(NamedTuple):
-    """A project or a home with a history, and the time of its last change."""
+    """Project or home with a history, and the time of its last change."""
 
     path: str
     changed_at: float  # seconds since 1970
 
 
 def list_scopes(directory: str) -> dict[str, HistoryScope]:
-    """The scopes that have a history below the data folder, by the names of their folders there.
+    """Return the scopes with a history, by folder name.
 
-    One whose changes are all damaged is not among them. Raises: OSError, NotAFile, TooLarge.
+    Scopes with only damaged changes are omitted. Raises: OSError, NotAFile, TooLarge.
     """
     parent = os.path.join(directory, "history")
-    found = {}
+    scopes = {}
     for name in filter(_SCOPE_NAME.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
         with (
             contextlib.suppress(FileNotFoundError),
@@ -196,13 +196,13 @@ def list_scopes(directory: str) -> dict[str, HistoryScope]:
             for file in reversed(_sort_change_files([entry for entry, _ in folder.list_entries()])):
                 times.append(folder.stat(file).st_mtime)
                 if (path := _parse_scope(read_file(folder, file, MAX_SIZE))) is not None:
-                    found[name] = HistoryScope(path, max(times))
+                    scopes[name] = HistoryScope(path, max(times))
                     break
-    return found
+    return scopes
 
 
 def delete_scope(directory: str, name: str) -> None:
-    """Remove the history in that folder. Raises: OSError."""
+    """Delete the history in a folder. Raises: OSError."""
     with WritableFolder(os.path.join(directory, "history")) as parent, parent.lock():
         parent.remove_atomically(name)
 
@@ -215,7 +215,7 @@ def _parse_scope(data: bytes) -> str | None:
 
 
 def _sort_change_files(names: list[str]) -> list[str]:
-    """The files that hold changes, the oldest first."""
+    """Return the names of change files, oldest first."""
     return sorted(
         (name for name in names if _CHANGE_FILE_NAME.fullmatch(name)),
         key=lambda n: (_parse_file_number(n), n),
@@ -235,29 +235,27 @@ def _serialize_change(change: HistoryChange, scope: str) -> bytes:
         }
         for key, entry in change.entries.items()
     }
-    whole = {"format": FORMAT, "scope": scope, **change._asdict(), "entries": entries}
-    return f"{json.dumps(whole, indent=1)}\n".encode()
+    data = {"format": FORMAT, "scope": scope, **change._asdict(), "entries": entries}
+    return f"{json.dumps(data, indent=1)}\n".encode()
 
 
 def _serialize_files(files: Mapping[str, HistoryFile] | None) -> dict[str, tuple[str, bool]] | None:
-    return (
-        None
-        if files is None
-        else {path: (held.sha256, held.executable) for path, held in files.items()}
-    )
+    if files is None:
+        return None
+    return {path: (file.sha256, file.executable) for path, file in files.items()}
 
 
 def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
-    """The change in a file of this scope; `None` if it is not one, or damaged."""
+    """Parse a change of this scope; `None` if it is damaged or of another scope."""
     try:
-        whole = json.loads(data)
-        if (whole["format"], whole["scope"]) != (FORMAT, scope):
+        value = json.loads(data)
+        if (value["format"], value["scope"]) != (FORMAT, scope):
             return None
-        entries = {key: _parse_entry(value) for key, value in whole["entries"].items()}
+        entries = {key: _parse_entry(entry) for key, entry in value["entries"].items()}
         return HistoryChange(
-            _require_text(whole["id"]),
-            _parse_verb(whole["verb"]),
-            _require_text(whole["time"]),
+            _require_text(value["id"]),
+            _parse_verb(value["verb"]),
+            _require_text(value["time"]),
             entries,
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, UnsafePath):

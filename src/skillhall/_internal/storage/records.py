@@ -1,4 +1,4 @@
-"""What the database keeps, as values: sessions, blocks, templates, snapshots, events, files."""
+"""Records of the database: sessions, blocks, templates, snapshots, events, files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Zone(StrEnum):
-    """Where a block lies. The order of the names is the order in which a model reads the zones."""
+    """Part of a session. The names are in the order in which a model reads the zones."""
 
     PERMANENT = "PERMANENT"
     STABLE = "STABLE"
@@ -20,7 +20,7 @@ class Zone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionBudgets:
-    """How many tokens a session means to spend; nothing means no limit."""
+    """Token budgets of a session; None means no limit."""
 
     permanent: int | None = None
     stable: int | None = None
@@ -28,7 +28,7 @@ class SessionBudgets:
     total: int | None = None
 
     def for_zone(self, zone: Zone) -> int | None:
-        """The budget of one zone."""
+        """Return the budget of one zone."""
         return {
             Zone.PERMANENT: self.permanent,
             Zone.STABLE: self.stable,
@@ -38,10 +38,10 @@ class SessionBudgets:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A desk of blocks.
+    """Session: an ordered set of blocks.
 
-    `revision` counts every change in it. A version is the revision of the last change of the thing
-    that has it: it never comes back, whatever is restored.
+    `revision` counts every change in it. A version is the revision of the last change of a record.
+    It is never reused, even after a restore.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SkillOrigin:
-    """The skill that a block was imported from."""
+    """Skill that a block was imported from."""
 
     name: str
     description: str
@@ -65,7 +65,7 @@ class SkillOrigin:
 
 @dataclass(frozen=True, slots=True)
 class BlockContent:
-    """What a block says, wherever it lies."""
+    """Content of a block."""
 
     type: str
     zone: Zone
@@ -76,7 +76,7 @@ class BlockContent:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of context in a session."""
+    """Piece of context in a session."""
 
     id: str
     session: str
@@ -85,17 +85,17 @@ class Block:
     version: int
     created: str
     updated: str
-    deleted: int | None = None  # the revision that deleted it, while that can be taken back
+    deleted: int | None = None  # the revision that deleted it, while it can be restored
 
     @property
     def zone(self) -> Zone:
-        """Where it lies."""
+        """Zone of the block."""
         return self.content.zone
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneSize:
-    """How much lies in a zone."""
+    """Size of a zone."""
 
     blocks: int = 0
     tokens: int = 0
@@ -104,7 +104,7 @@ class ZoneSize:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A saved arrangement of blocks that starts a session; its contents are kept beside it."""
+    """Saved arrangement of blocks for new sessions; its contents are stored separately."""
 
     id: str
     name: str
@@ -117,7 +117,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class SessionSnapshot:
-    """A session as it was; its blocks are kept beside it."""
+    """Saved state of a session; its blocks are stored separately."""
 
     id: str
     session: str
@@ -125,19 +125,19 @@ class SessionSnapshot:
     budgets: SessionBudgets
     revision: int
     created: str
-    automatic: bool  # made by us, before blocks were replaced
+    automatic: bool  # created before blocks were replaced
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change that was accepted: what happened to which thing, never what it says.
+    """Accepted change: what happened to which record, without its content.
 
-    `seq` orders all events of a database; it is 0 until the event is kept.
+    `seq` orders all events of a database; it is 0 until the event is stored.
     """
 
     kind: str
     subject: str
-    session: str  # "" where no session is concerned
+    session: str  # "" if no session is concerned
     revision: int
     data: Mapping[str, str | int | None]
     at: str
@@ -146,7 +146,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of a skill or an upload: its bytes are found by the digest."""
+    """File of a skill or an upload; its bytes are stored by digest."""
 
     digest: str
     size: int
@@ -155,7 +155,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class SharedSkill:
-    """A skill that all servers on one database have."""
+    """Skill shared by all servers of one database."""
 
     id: str
     origin: str
@@ -166,18 +166,18 @@ class SharedSkill:
 
 @dataclass(frozen=True, slots=True)
 class StoredUpload:
-    """A source of prompts that a client sent."""
+    """Uploaded source of prompts."""
 
     source: str
     content_hash: str
     files: Mapping[str, StoredFile]
-    used: int  # a number that grows with each use, of any upload
+    used: int  # grows with each use of any upload
     updated: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A token that servers accept; only its digest is kept."""
+    """Access token; only its digest is stored."""
 
     id: str
     label: str

@@ -1,6 +1,6 @@
-"""The usage log: which skill was offered, loaded or read by which agent. Names only, no content.
+"""Usage log: which agent was offered, loaded or read which skill. Names only, no content.
 
-One JSON object a line, appended; when the file is full it becomes the older one of two.
+One JSON object per line. A full file replaces the rotated one.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 UsageEvent: TypeAlias = Literal["offered", "loaded", "read"]
 
 FOLDER, CURRENT_FILE, ROTATED_FILE = "usage", "usage.jsonl", "usage.1.jsonl"
-MAX_LOG = 4 * 1024 * 1024  # bytes of one of the two files
-MAX_LINE = 1024 * 1024  # bytes; an agent with more skills than that names the first ones
+MAX_LOG = 4 * 1024 * 1024  # bytes per file, of two
+MAX_LINE = 1024 * 1024  # bytes; longer lists of skills are cut
 _EVENTS: tuple[UsageEvent, ...] = ("offered", "loaded", "read")
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
 class UsageRecord(NamedTuple):
-    """One thing that happened to skills."""
+    """Event about skills."""
 
-    at: str  # UTC, as ISO 8601 writes it
+    at: str  # ISO 8601, UTC
     agent: str
     event: UsageEvent
     skills: tuple[str, ...]
-    tokens: int = 0  # that the model was given by it
+    tokens: int = 0  # given to the model
 
 
 class UsageLog:
-    """The log below a data folder. It never fails its writer: what cannot be noted is not."""
+    """Log below a data directory. Writing never fails; records may be lost instead."""
 
     def __init__(self, data_directory: str) -> None:
         self.directory = os.path.join(data_directory, FOLDER)
 
     def record(self, usage: UsageRecord) -> None:
-        """Append one line; several processes may do so at once."""
+        """Append one line. Safe for several processes."""
         with suppress(OSError):
             os.makedirs(self.directory, _FOLDER_MODE, exist_ok=True)
             with WritableFolder(self.directory) as folder, folder.lock():
@@ -49,7 +49,7 @@ class UsageLog:
                 self._append(_serialize_usage(usage))
 
     def read(self) -> Iterator[UsageRecord]:
-        """Everything that is noted, oldest first; a line that is none of ours is passed over."""
+        """Iterate over all records, oldest first; invalid lines are skipped."""
         for name in (ROTATED_FILE, CURRENT_FILE):
             try:
                 with open(os.path.join(self.directory, name), "rb") as file:
@@ -84,9 +84,9 @@ def _serialize_usage(usage: UsageRecord) -> bytes:
 
 def _parse_usage(line: bytes) -> UsageRecord | None:
     try:
-        found = json.loads(line)
-        at, agent, event, skills = (found[key] for key in ("at", "agent", "event", "skills"))
-        tokens = found.get("tokens", 0)
+        data = json.loads(line)
+        at, agent, event, skills = (data[key] for key in ("at", "agent", "event", "skills"))
+        tokens = data.get("tokens", 0)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     if event not in _EVENTS or not isinstance(skills, list) or not isinstance(tokens, int):

@@ -1,4 +1,4 @@
-"""The hook in Claude Code's settings: put in, updated, taken out, and nothing else changed."""
+"""Hook in Claude Code's settings: added, updated and removed without other changes."""
 
 import json
 import shlex
@@ -31,42 +31,42 @@ OTHERS = {
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> Project:
     return Project.from_settings(make_project_settings(tmp_path))
 
 
-def settings_file(shelf: Project) -> Path:
-    return Path(shelf.root, ".claude/settings.json")
+def get_settings_path(project: Project) -> Path:
+    return Path(project.root, ".claude/settings.json")
 
 
-def write(shelf: Project, text: str) -> None:
-    settings_file(shelf).parent.mkdir(exist_ok=True)
-    settings_file(shelf).write_bytes(text.encode())
+def write_settings(project: Project, text: str) -> None:
+    get_settings_path(project).parent.mkdir(exist_ok=True)
+    get_settings_path(project).write_bytes(text.encode())
 
 
-def read(shelf: Project) -> Any:  # noqa: ANN401 - whatever JSON holds
-    return json.loads(settings_file(shelf).read_bytes())
+def read_settings(project: Project) -> Any:  # noqa: ANN401 - JSON
+    return json.loads(get_settings_path(project).read_bytes())
 
 
-def commands(shelf: Project) -> list[str]:
-    groups = [group for group in read(shelf)["hooks"]["SessionStart"] if group != "odd"]
+def list_commands(project: Project) -> list[str]:
+    groups = [group for group in read_settings(project)["hooks"]["SessionStart"] if group != "odd"]
     return [hook["command"] for group in groups for hook in group["hooks"]]
 
 
-def test_settings_are_made_where_there_are_none(shelf: Project) -> None:
-    report = install_hook(shelf, OPTIONS)
+def test_missing_settings_are_created(project: Project) -> None:
+    report = install_hook(project, OPTIONS)
     assert (report.change, report.backup) == ("added", "")
     hook = {"type": "command", "command": build_hook_command(OPTIONS)}
-    assert read(shelf) == {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
-    assert settings_file(shelf).stat().st_mode & 0o777 == 0o644
+    assert read_settings(project) == {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
+    assert get_settings_path(project).stat().st_mode & 0o777 == 0o644
 
 
-def test_a_persons_own_settings_lie_in_the_home_folder(tmp_path: Path) -> None:
-    shelf = Project.from_settings(make_project_settings(tmp_path), user=True)
-    assert install_hook(shelf, []).path == str(tmp_path / "home/.claude/settings.json")
-    elsewhere = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+def test_user_settings_are_in_the_home_folder(tmp_path: Path) -> None:
+    project = Project.from_settings(make_project_settings(tmp_path), user=True)
+    assert install_hook(project, []).path == str(tmp_path / "home/.claude/settings.json")
+    variables = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
     moved = Project.from_settings(
-        make_project_settings(tmp_path)._replace(variables=elsewhere), user=True
+        make_project_settings(tmp_path)._replace(variables=variables), user=True
     )
     assert install_hook(moved, []).path == str(tmp_path / "config/settings.json")
     assert (tmp_path / "config/settings.json").is_file()
@@ -74,67 +74,67 @@ def test_a_persons_own_settings_lie_in_the_home_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("indent", [2, 4, "\t", None])
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_everything_else_keeps_its_order_and_its_manner(
-    shelf: Project, indent: int | str | None, end: str
+def test_other_settings_keep_their_order_and_format(
+    project: Project, indent: int | str | None, end: str
 ) -> None:
     before = json.dumps(OTHERS, indent=indent) + end
-    write(shelf, before)
-    assert install_hook(shelf, OPTIONS).change == "added"
-    text = settings_file(shelf).read_text(encoding="utf-8")
-    assert commands(shelf) == ["git fetch", build_hook_command(OPTIONS)]
-    assert text == json.dumps(read(shelf), indent=indent) + end
-    assert list(read(shelf)) == list(OTHERS)
-    assert remove_hook(shelf).change == "removed"
-    assert settings_file(shelf).read_text(encoding="utf-8") == before
+    write_settings(project, before)
+    assert install_hook(project, OPTIONS).change == "added"
+    text = get_settings_path(project).read_text(encoding="utf-8")
+    assert list_commands(project) == ["git fetch", build_hook_command(OPTIONS)]
+    assert text == json.dumps(read_settings(project), indent=indent) + end
+    assert list(read_settings(project)) == list(OTHERS)
+    assert remove_hook(project).change == "removed"
+    assert get_settings_path(project).read_text(encoding="utf-8") == before
 
 
-def test_windows_line_ends_and_marks_are_kept(shelf: Project) -> None:
-    write(shelf, '\ufeff{\r\n  "a": "é"\r\n}\r\n')
-    install_hook(shelf, OPTIONS)
-    data = settings_file(shelf).read_bytes()
+def test_windows_newlines_and_bom_are_preserved(project: Project) -> None:
+    write_settings(project, '\ufeff{\r\n  "a": "é"\r\n}\r\n')
+    install_hook(project, OPTIONS)
+    data = get_settings_path(project).read_bytes()
     assert data.startswith(b'\xef\xbb\xbf{\r\n  "a": "\xc3\xa9",\r\n')
     assert data.count(b"\n") == data.count(b"\r\n")
 
 
-def test_the_same_hook_is_not_added_twice(shelf: Project) -> None:
-    install_hook(shelf, OPTIONS)
-    before = settings_file(shelf).stat()
-    assert install_hook(shelf, OPTIONS).change == "unchanged"
-    assert settings_file(shelf).stat() == before
+def test_installing_the_same_hook_changes_nothing(project: Project) -> None:
+    install_hook(project, OPTIONS)
+    before = get_settings_path(project).stat()
+    assert install_hook(project, OPTIONS).change == "unchanged"
+    assert get_settings_path(project).stat() == before
 
 
-def test_an_older_hook_of_ours_is_updated_where_it_stands(shelf: Project) -> None:
-    write(shelf, json.dumps(OTHERS))
-    install_hook(shelf, ["--agent=cursor"])
-    assert install_hook(shelf, OPTIONS).change == "updated"
-    assert commands(shelf) == ["git fetch", build_hook_command(OPTIONS)]
+def test_existing_hook_is_updated_in_place(project: Project) -> None:
+    write_settings(project, json.dumps(OTHERS))
+    install_hook(project, ["--agent=cursor"])
+    assert install_hook(project, OPTIONS).change == "updated"
+    assert list_commands(project) == ["git fetch", build_hook_command(OPTIONS)]
 
 
-def test_a_hook_that_a_person_wrote_is_not_ours(shelf: Project) -> None:
+def test_hook_written_by_the_user_is_not_changed(project: Project) -> None:
     own = {"type": "command", "command": "skillhall generate --agent cursor"}
-    write(shelf, json.dumps({"hooks": {"SessionStart": [{"hooks": [own]}]}}))
-    assert remove_hook(shelf).change == "unchanged"
-    install_hook(shelf, OPTIONS)
-    assert commands(shelf) == [own["command"], build_hook_command(OPTIONS)]
+    write_settings(project, json.dumps({"hooks": {"SessionStart": [{"hooks": [own]}]}}))
+    assert remove_hook(project).change == "unchanged"
+    install_hook(project, OPTIONS)
+    assert list_commands(project) == [own["command"], build_hook_command(OPTIONS)]
 
 
-def test_the_settings_as_they_were_are_kept(shelf: Project) -> None:
-    write(shelf, '{"a": 1}')
-    backup = Path(install_hook(shelf, OPTIONS).backup)
+def test_settings_are_backed_up_before_a_change(project: Project) -> None:
+    write_settings(project, '{"a": 1}')
+    backup = Path(install_hook(project, OPTIONS).backup)
     assert backup.read_text(encoding="utf-8") == '{"a": 1}'
-    assert backup.is_relative_to(shelf.settings.data_directory)
+    assert backup.is_relative_to(project.settings.data_directory)
 
 
-def test_taking_out_what_is_not_there_makes_nothing(shelf: Project) -> None:
-    assert remove_hook(shelf).change == "unchanged"
-    assert list(Path(shelf.root).iterdir()) == []
+def test_removing_a_missing_hook_creates_nothing(project: Project) -> None:
+    assert remove_hook(project).change == "unchanged"
+    assert list(Path(project.root).iterdir()) == []
 
 
-def test_a_hook_that_was_alone_leaves_nothing_behind(shelf: Project) -> None:
-    write(shelf, "{}\n")
-    install_hook(shelf, OPTIONS)
-    remove_hook(shelf)
-    assert read(shelf) == {}
+def test_removing_the_only_hook_removes_empty_keys(project: Project) -> None:
+    write_settings(project, "{}\n")
+    install_hook(project, OPTIONS)
+    remove_hook(project)
+    assert read_settings(project) == {}
 
 
 @pytest.mark.parametrize(
@@ -150,38 +150,36 @@ def test_a_hook_that_was_alone_leaves_nothing_behind(shelf: Project) -> None:
         '{"hooks": null}',
     ],
 )
-def test_settings_that_cannot_be_changed_without_loss_stay(shelf: Project, text: str) -> None:
-    write(shelf, text)
+def test_invalid_settings_are_not_changed(project: Project, text: str) -> None:
+    write_settings(project, text)
     with pytest.raises(ConfigInvalid, match=r"settings\.json: .*nothing was changed"):
-        install_hook(shelf, OPTIONS)
+        install_hook(project, OPTIONS)
     with pytest.raises(ConfigInvalid, match=r"settings\.json: .*nothing was changed"):
-        remove_hook(shelf)
-    assert settings_file(shelf).read_text(encoding="utf-8") == text
-    assert not Path(shelf.settings.data_directory).exists()
+        remove_hook(project)
+    assert get_settings_path(project).read_text(encoding="utf-8") == text
+    assert not Path(project.settings.data_directory).exists()
 
 
-def test_settings_behind_a_link_are_not_written(shelf: Project, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere.json"
-    elsewhere.write_text("{}", encoding="utf-8")
-    settings_file(shelf).parent.mkdir()
-    settings_file(shelf).symlink_to(elsewhere)
+def test_linked_settings_are_not_written(project: Project, tmp_path: Path) -> None:
+    target = tmp_path / "target.json"
+    target.write_text("{}", encoding="utf-8")
+    get_settings_path(project).parent.mkdir()
+    get_settings_path(project).symlink_to(target)
     with pytest.raises(ConfigInvalid, match="link"):
-        install_hook(shelf, OPTIONS)
-    assert elsewhere.read_text(encoding="utf-8") == "{}"
-    assert settings_file(shelf).is_symlink()
+        install_hook(project, OPTIONS)
+    assert target.read_text(encoding="utf-8") == "{}"
+    assert get_settings_path(project).is_symlink()
 
 
-def test_a_settings_folder_that_leads_out_of_the_project_is_refused(
-    shelf: Project, tmp_path: Path
-) -> None:
+def test_settings_folder_outside_the_project_is_rejected(project: Project, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
-    settings_file(shelf).parent.symlink_to(tmp_path / "outside")
+    get_settings_path(project).parent.symlink_to(tmp_path / "outside")
     with pytest.raises(UnsafePath):
-        install_hook(shelf, OPTIONS)
+        install_hook(project, OPTIONS)
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-@pytest.mark.parametrize("word", ["a b", "$(touch x)", "a'b\"c", "`x`", "*", "a;b"])
-def test_words_reach_the_command_as_they_are_whatever_a_shell_makes_of_them(word: str) -> None:
-    command = build_hook_command([f"--include={word}"])
-    assert shlex.split(command) == ["skillhall", "generate", "--as-hook", f"--include={word}"]
+@pytest.mark.parametrize("option", ["a b", "$(touch x)", "a'b\"c", "`x`", "*", "a;b"])
+def test_hook_options_are_quoted_for_the_shell(option: str) -> None:
+    command = build_hook_command([f"--include={option}"])
+    assert shlex.split(command) == ["skillhall", "generate", "--as-hook", f"--include={option}"]

@@ -1,4 +1,4 @@
-"""Prompts as skills: the folder's name, the SKILL.md, and which files are scripts."""
+"""Conversion of prompts to skills: folder name, SKILL.md and scripts."""
 
 import pytest
 from hypothesis import given
@@ -28,14 +28,12 @@ from skillhall._internal.sources.server_api.prompt_client import RemotePromptArg
         ("日本" * 40, "日本" * 32),
     ],
 )
-def test_a_folder_is_named_after_its_prompt_as_the_specification_wants(
-    name: str, folder: str
-) -> None:
+def test_folder_name_follows_the_specification(name: str, folder: str) -> None:
     assert to_folder_name(name) == folder
 
 
 @given(st.text())
-def test_any_name_gives_one_plain_component(name: str) -> None:
+def test_any_name_gives_a_safe_folder_name(name: str) -> None:
     folder = to_folder_name(name)
     assert RelativePath.parse(folder).parts == (folder,)
     assert not folder.startswith((".", "-"))
@@ -46,7 +44,7 @@ def test_any_name_gives_one_plain_component(name: str) -> None:
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(str.strip),
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
 )
-def test_a_prompt_reads_back_as_it_was(description: str, body: str) -> None:
+def test_converted_prompt_can_be_parsed_without_loss(description: str, body: str) -> None:
     data = build_prompt_skill_md(
         "pdf",
         description,
@@ -59,7 +57,7 @@ def test_a_prompt_reads_back_as_it_was(description: str, body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "taken"),
+    ("prompt_filter", "selected"),
     [
         (PromptFilter(), {"a", "ab", "B"}),
         (PromptFilter(include=("a*",)), {"a", "ab"}),
@@ -69,13 +67,13 @@ def test_a_prompt_reads_back_as_it_was(description: str, body: str) -> None:
         (PromptFilter(include=("b",)), set()),
     ],
 )
-def test_globs_take_what_an_include_has_and_no_exclude(
-    wanted: PromptFilter, taken: set[str]
+def test_filter_selects_included_and_not_excluded_names(
+    prompt_filter: PromptFilter, selected: set[str]
 ) -> None:
-    assert {name for name in ("a", "ab", "B") if wanted.includes(name)} == taken
+    assert {name for name in ("a", "ab", "B") if prompt_filter.includes(name)} == selected
 
 
-def test_a_script_says_so_in_its_first_line_or_by_its_name() -> None:
+def test_script_is_recognized_by_first_line_or_extension() -> None:
     assert is_script("a/b", b"#!/bin/sh")
     assert is_script("a/B.SH", b"")
     assert not is_script("a.sh/b.txt", b" #!/bin/sh")

@@ -1,4 +1,4 @@
-"""Shared uploads between looks at the database, and while it is away."""
+"""Uploads in a database: caching, events and outages."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,8 +23,8 @@ OTHER = {"bye.md": make_skill_md("bye")}
 def database(tmp_path: Path) -> Iterator[SwitchableDatabase]:
     with closing(
         SwitchableDatabase(build_sqlite_url(str(tmp_path / "test.db")), TIMESTAMP)
-    ) as made:
-        yield made
+    ) as database:
+        yield database
 
 
 @pytest.fixture
@@ -34,38 +34,38 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def uploads(database: SwitchableDatabase, clock: ManualClock, tmp_path: Path) -> DatabaseUploads:
-    ours = DatabaseUploads(SqlUploadTable(database), str(tmp_path), clock=clock.clock.monotonic)
-    ours.ingest(make_upload())
-    return ours
+    uploads = DatabaseUploads(SqlUploadTable(database), str(tmp_path), clock=clock.clock.monotonic)
+    uploads.ingest(make_upload())
+    return uploads
 
 
-def told(kind: str, source: str) -> list[Event]:
+def make_events(kind: str, source: str) -> list[Event]:
     return [
         Event("skill-changed", source, "", 0, {}, TIMESTAMP),
         Event(kind, source, "", 0, {}, TIMESTAMP),
     ]
 
 
-def by_another_server(database: SwitchableDatabase, tmp_path: Path) -> None:
+def upload_by_another_server(database: SwitchableDatabase, tmp_path: Path) -> None:
     DatabaseUploads(SqlUploadTable(database), str(tmp_path)).ingest(make_upload(files=OTHER))
 
 
-def test_another_server_s_upload_is_seen_when_it_is_told_of(
+def test_event_invalidates_the_cached_version(
     uploads: DatabaseUploads, database: SwitchableDatabase, tmp_path: Path
 ) -> None:
     before = uploads.version("team")
-    by_another_server(database, tmp_path)
-    uploads.handle_events(told("upload-changed", "other"))
+    upload_by_another_server(database, tmp_path)
+    uploads.handle_events(make_events("upload-changed", "other"))
     assert uploads.version("team") == before
-    uploads.handle_events(told("upload-changed", "team"))
+    uploads.handle_events(make_events("upload-changed", "team"))
     assert uploads.version("team") != before
 
 
-def test_what_nobody_told_of_is_seen_after_a_while_or_after_an_outage(
+def test_change_without_event_is_noticed_by_recheck(
     uploads: DatabaseUploads, database: SwitchableDatabase, clock: ManualClock, tmp_path: Path
 ) -> None:
     before = uploads.version("team")
-    by_another_server(database, tmp_path)
+    upload_by_another_server(database, tmp_path)
     clock.seconds += RECHECK_INTERVAL - 1
     assert uploads.version("team") == before
     clock.seconds += 1
@@ -76,25 +76,25 @@ def test_what_nobody_told_of_is_seen_after_a_while_or_after_an_outage(
     assert uploads.version("team") == before
 
 
-def test_a_dropped_upload_is_unknown_as_soon_as_that_is_told(
+def test_deleted_upload_is_unknown_after_the_event(
     uploads: DatabaseUploads, database: SwitchableDatabase, tmp_path: Path
 ) -> None:
     uploads.version("team")
     DatabaseUploads(SqlUploadTable(database), str(tmp_path), max_sources=1).ingest(
         make_upload("other")
     )
-    uploads.handle_events(told("upload-deleted", "team"))
+    uploads.handle_events(make_events("upload-deleted", "team"))
     with pytest.raises(SourceUnknown):
         uploads.version("team")
 
 
-def test_while_the_database_is_away_what_was_seen_stays(
+def test_outage_keeps_the_cached_version(
     uploads: DatabaseUploads, database: SwitchableDatabase, clock: ManualClock
 ) -> None:
     before = uploads.version("team")
     database.is_down = True
     clock.seconds += RECHECK_INTERVAL
     assert uploads.version("team") == before
-    for asked in (lambda: uploads.version("other"), lambda: uploads.ingest(make_upload())):
+    for call in (lambda: uploads.version("other"), lambda: uploads.ingest(make_upload())):
         with pytest.raises(DatabaseUnavailable):
-            asked()
+            call()

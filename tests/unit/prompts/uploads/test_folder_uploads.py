@@ -1,4 +1,4 @@
-"""Uploads: what is refused, what is kept, and for how long."""
+"""Uploads in folders: validation, storage and eviction."""
 
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from tests.support.skills import make_skill_md
 HELLO = make_skill_md("hello")
 
 
-def files_of(uploads: FolderUploads, source: str = "team") -> dict[str, bytes]:
+def read_files(uploads: FolderUploads, source: str = "team") -> dict[str, bytes]:
     return dict(uploads.read(source)[1].files)
 
 
-def everything_below(folder: Path) -> dict[str, bytes]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+def read_tree(folder: Path) -> dict[str, bytes]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-def test_of_the_one_that_was_not_used_longest_nothing_stays(tmp_path: Path) -> None:
+def test_evicted_upload_is_deleted_from_disk(tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path), max_sources=3)
     for name in ("a", "b", "c"):
         uploads.ingest(make_upload(name))
@@ -32,10 +32,10 @@ def test_of_the_one_that_was_not_used_longest_nothing_stays(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["../..", "/etc", "a/b", "C:\\x", "ä" * 200, "-rf", ".", "a b"])
-def test_a_name_is_a_key_and_no_path(name: str, tmp_path: Path) -> None:
+def test_source_name_is_never_used_as_a_path(name: str, tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path / "data"))
     uploads.ingest(make_upload(name))
-    assert files_of(uploads, name) == {"hello.md": HELLO}
+    assert read_files(uploads, name) == {"hello.md": HELLO}
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
@@ -55,56 +55,58 @@ PATHS = [
 CONTENTS = ["a", "YQ", "YQ=", "YR==", " YQ==", "YQ==\n", "Y_-=", "YQ==YQ==", "é", "YQ===", "="]
 
 
-def hostile() -> dict[str, Upload]:
+def hostile_uploads() -> dict[str, Upload]:
     fine = UploadedFile("a.md", "YQ==")
-    found = {f"path {path!r}": Upload("team", [fine, UploadedFile(path, "YQ==")]) for path in PATHS}
-    found |= {f"content {c!r}": Upload("team", [fine, UploadedFile("b", c)]) for c in CONTENTS}
-    twice = [["A.md"], ["a.md"], ["a.md/b"], ["A.MD/b"], ["x/a", "X/b"], ["\u00e9", "e\u0301"]]
-    for paths in twice:
+    cases = {f"path {p!r}": Upload("team", [fine, UploadedFile(p, "YQ==")]) for p in PATHS}
+    cases |= {f"content {c!r}": Upload("team", [fine, UploadedFile("b", c)]) for c in CONTENTS}
+    equal = [["A.md"], ["a.md"], ["a.md/b"], ["A.MD/b"], ["x/a", "X/b"], ["\u00e9", "e\u0301"]]
+    for paths in equal:
         files = [fine, *(UploadedFile(path, "YQ==") for path in paths)]
-        found[f"together {paths}"] = Upload("team", files)
-    found["no files"] = Upload("team", [])
-    found["too many"] = Upload("team", [UploadedFile(f"{n}.md", "") for n in range(101)])
-    found["too large"] = make_upload(files={"a": b"x" * 200_000, "b": b"x" * 62_145})
-    found["far too large"] = Upload("team", [UploadedFile("a", "A" * 10_000_000)])
-    found["long part"] = Upload("team", [UploadedFile("ä" * 128, "")])
-    found["deep"] = Upload("team", [UploadedFile("a/" * 40 + "b", "")])
-    found["long hash"] = Upload("team", [fine], "x" * 201)
+        cases[f"together {paths}"] = Upload("team", files)
+    cases["no files"] = Upload("team", [])
+    cases["too many"] = Upload("team", [UploadedFile(f"{n}.md", "") for n in range(101)])
+    cases["too large"] = make_upload(files={"a": b"x" * 200_000, "b": b"x" * 62_145})
+    cases["far too large"] = Upload("team", [UploadedFile("a", "A" * 10_000_000)])
+    cases["long part"] = Upload("team", [UploadedFile("ä" * 128, "")])
+    cases["deep"] = Upload("team", [UploadedFile("a/" * 40 + "b", "")])
+    cases["long hash"] = Upload("team", [fine], "x" * 201)
     names = ["", " ", "a\nb", "a\0", "x" * 201, "\ud800"]
-    return found | {f"name {name!r}": Upload(name, [fine]) for name in names}
+    return cases | {f"name {name!r}": Upload(name, [fine]) for name in names}
 
 
-@pytest.mark.parametrize("upload", hostile().values(), ids=hostile().keys())
-def test_a_refused_upload_leaves_everything_as_it_was(upload: Upload, tmp_path: Path) -> None:
+@pytest.mark.parametrize("upload", hostile_uploads().values(), ids=hostile_uploads().keys())
+def test_rejected_upload_changes_nothing(upload: Upload, tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path))
     uploads.ingest(make_upload())
-    before = everything_below(tmp_path)
-    with pytest.raises(SkillhallError) as raised:
+    before = read_tree(tmp_path)
+    with pytest.raises(SkillhallError) as error_info:
         uploads.ingest(upload)
-    assert isinstance(raised.value, UploadRejected | TooLarge)
-    assert everything_below(tmp_path) == before
+    assert isinstance(error_info.value, UploadRejected | TooLarge)
+    assert read_tree(tmp_path) == before
 
 
 @pytest.mark.parametrize(
-    ("mode", "kept"), [(None, 0o644), (0o4755, 0o755), (0, 0o600), (-1, 0o777)]
+    ("mode", "stored_mode"), [(None, 0o644), (0o4755, 0o755), (0, 0o600), (-1, 0o777)]
 )
-def test_of_a_mode_only_permissions_count(mode: int | None, kept: int, tmp_path: Path) -> None:
+def test_only_permission_bits_of_a_mode_are_used(
+    mode: int | None, stored_mode: int, tmp_path: Path
+) -> None:
     FolderUploads(str(tmp_path)).ingest(Upload("team", [UploadedFile("a.md", "YQ==", mode)]))
-    (place,) = tmp_path.rglob("a.md")
-    assert place.stat().st_mode & 0o7777 == kept
+    (path,) = tmp_path.rglob("a.md")
+    assert path.stat().st_mode & 0o7777 == stored_mode
 
 
-def test_what_a_killed_upload_left_is_swept(tmp_path: Path) -> None:
+def test_leftovers_of_killed_uploads_are_deleted(tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path))
     uploads.ingest(make_upload())
-    left = tmp_path / "uploads" / ".skillhall-0123456789abcdef"
-    left.mkdir()
-    (left / "half").write_bytes(b"x")
-    assert files_of(uploads) == {"hello.md": HELLO}
-    assert not left.exists()
+    leftover = tmp_path / "uploads" / ".skillhall-0123456789abcdef"
+    leftover.mkdir()
+    (leftover / "half").write_bytes(b"x")
+    assert read_files(uploads) == {"hello.md": HELLO}
+    assert not leftover.exists()
 
 
-def test_a_manifest_that_is_damaged_makes_the_source_unknown(tmp_path: Path) -> None:
+def test_damaged_manifest_makes_the_source_unknown(tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path))
     uploads.ingest(make_upload())
     (manifest,) = tmp_path.rglob("manifest.json")

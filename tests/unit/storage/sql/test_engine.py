@@ -1,4 +1,4 @@
-"""What can go wrong with a database file, and what is said about it."""
+"""Database URLs, and failures of database files."""
 
 import sqlite3
 from pathlib import Path
@@ -24,24 +24,24 @@ from tests.support.workspaces import list_texts, make_workspace
         ("postgresql://user:pw@host:5432/name?sslmode=require", "postgresql+psycopg"),
     ],
 )
-def test_an_address_names_its_driver(text: str, driver: str) -> None:
+def test_url_selects_the_driver(text: str, driver: str) -> None:
     assert parse_database_url(text).drivername == driver
 
 
 @pytest.mark.parametrize("text", ["", "x", "mysql://h/d", "sqlite://", "sqlite:///:memory:"])
-def test_another_address_is_refused(text: str) -> None:
+def test_unsupported_url_is_rejected(text: str) -> None:
     with pytest.raises(ConfigInvalid):
         parse_database_url(text)
 
 
-def test_a_path_may_hold_anything(tmp_path: Path) -> None:
+def test_path_with_special_characters_works(tmp_path: Path) -> None:
     path = tmp_path / "a folder?x=1%20#"
     database = Database(build_sqlite_url(str(path / "my db")), TIMESTAMP)
     database.close()
     assert (path / "my db").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_full_disk_changes_nothing_and_reading_goes_on(tmp_path: Path) -> None:
+def test_full_disk_changes_nothing_and_keeps_reads_working(tmp_path: Path) -> None:
     def limit(connection: sqlite3.Connection, _: object) -> None:
         connection.execute("PRAGMA max_page_count=80")
 
@@ -60,25 +60,25 @@ def test_a_full_disk_changes_nothing_and_reading_goes_on(tmp_path: Path) -> None
         event.remove(Engine, "connect", limit)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_unusable_folder_raises_database_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(DatabaseUnavailable, match="cannot be used"):
         Database(build_sqlite_url(str(tmp_path / "file" / "x.db")), TIMESTAMP)
 
 
-def test_a_door_opens_once_the_database_is_there() -> None:
-    made = make_workspace(MemoryStore())
-    answers = [DatabaseUnavailable("it is down"), made]
+def test_lazy_workspace_opens_once_the_database_is_available() -> None:
+    workspace = make_workspace(MemoryStore())
+    results = [DatabaseUnavailable("it is down"), workspace]
 
     def make() -> object:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        result = results.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
-    door = LazyWorkspace(make)  # type: ignore[arg-type]  # one of the answers is an error
+    lazy_workspace = LazyWorkspace(make)  # type: ignore[arg-type]  # one of the results is an error
     with pytest.raises(DatabaseUnavailable):
-        door.open()
-    assert door.open() is made
-    assert door.open() is made
-    door.close()
+        lazy_workspace.open()
+    assert lazy_workspace.open() is workspace
+    assert lazy_workspace.open() is workspace
+    lazy_workspace.close()

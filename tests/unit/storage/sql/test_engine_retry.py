@@ -1,4 +1,4 @@
-"""A database that is not there when a server starts."""
+"""Database that is unavailable when a server starts."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -20,18 +20,18 @@ from tests.support.replicas import wait_until
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the folder of the database should be, but a file is."""
-    place = tmp_path / "data"
-    place.write_bytes(b"")
-    return place
+    """Path of the database's folder, blocked by a file."""
+    path = tmp_path / "data"
+    path.write_bytes(b"")
+    return path
 
 
-def test_an_impatient_one_fails_at_once(folder: Path) -> None:
+def test_database_without_allow_outage_fails_at_once(folder: Path) -> None:
     with pytest.raises(DatabaseUnavailable):
         Database(build_sqlite_url(str(folder / "test.db")), TIMESTAMP)
 
 
-def test_a_patient_one_is_opened_as_soon_as_it_can_be(folder: Path) -> None:
+def test_database_with_allow_outage_opens_once_available(folder: Path) -> None:
     with closing(
         Database(build_sqlite_url(str(folder / "test.db")), TIMESTAMP, allow_outage=True)
     ) as database:
@@ -43,7 +43,7 @@ def test_a_patient_one_is_opened_as_soon_as_it_can_be(folder: Path) -> None:
         SqlOutbox(database).publish("kind", {}, TIMESTAMP)
 
 
-def test_not_even_a_patient_one_touches_what_is_newer(tmp_path: Path) -> None:
+def test_newer_database_is_rejected_despite_allow_outage(tmp_path: Path) -> None:
     url = build_sqlite_url(str(tmp_path / "test.db"))
     with closing(Database(url, TIMESTAMP)) as database:
         row = {"version": 10_000, "applied_at": TIMESTAMP}
@@ -52,19 +52,19 @@ def test_not_even_a_patient_one_touches_what_is_newer(tmp_path: Path) -> None:
         Database(url, TIMESTAMP, allow_outage=True)
 
 
-def test_a_feed_says_when_it_begins_to_know_and_tells_everything_after_that(folder: Path) -> None:
+def test_event_feed_sends_an_empty_batch_after_an_outage(folder: Path) -> None:
     with closing(
         Database(build_sqlite_url(str(folder / "test.db")), TIMESTAMP, allow_outage=True)
     ) as database:
-        heard: list[Sequence[str]] = []
+        received: list[Sequence[str]] = []
 
-        def listen(events: Sequence[Event]) -> None:
-            heard.append([event.kind for event in events])
+        def receive(events: Sequence[Event]) -> None:
+            received.append([event.kind for event in events])
 
         with closing(EventFeed(SqlWorkspaceStore(database), open_event_signal(database))) as feed:
-            feed.subscribe(listen)
-            assert heard == []
+            feed.subscribe(receive)
+            assert received == []
             folder.unlink()
-            wait_until(lambda: heard == [[]])
+            wait_until(lambda: received == [[]])
             SqlOutbox(database).publish("kind", {}, TIMESTAMP)
-            wait_until(lambda: heard == [[], ["kind"]])
+            wait_until(lambda: received == [[], ["kind"]])

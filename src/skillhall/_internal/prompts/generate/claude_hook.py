@@ -1,7 +1,7 @@
-"""A hook in Claude Code's settings that generates skills whenever a session starts.
+"""Hook in Claude Code's settings that generates skills when a session starts.
 
-The settings are the person's own: only our command is added, changed or taken out, every other key
-stays where it is, and the file as it was is kept before it changes.
+The settings belong to the user. Only our command is added, changed or removed, the other keys keep
+their order, and the file is backed up before each change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 HookChange: TypeAlias = Literal["added", "updated", "unchanged", "removed"]
 
 SETTINGS_FILE: Final = "settings.json"
-HOOK_OPTION: Final = "--as-hook"  # the option by which a command is known to be ours
+HOOK_OPTION: Final = "--as-hook"  # identifies our command
 HOOK_EVENT: Final = "SessionStart"
 MAX_SETTINGS_SIZE: Final = 4 * 1024 * 1024  # bytes
 _BOM: Final = "\ufeff"
@@ -50,7 +50,7 @@ _SHARED_MODE: Final = 0o644  # a project's settings are committed
 
 
 class HookReport(NamedTuple):
-    """What became of the hook, and where the settings as they were are kept."""
+    """Result of a change of the hook, with the path of the settings' backup."""
 
     path: str
     change: HookChange
@@ -59,28 +59,27 @@ class HookReport(NamedTuple):
 
 
 def build_hook_command(options: Sequence[str]) -> str:
-    """The command line of the hook: fixed words, quoted for a shell."""
+    """Return the command line of the hook, quoted for a shell."""
     return shlex.join(["skillhall", "generate", HOOK_OPTION, *options])
 
 
 def install_hook(
     project: Project, options: Sequence[str], agents: Sequence[str] = (_CLAUDE_CODE.id,)
 ) -> HookReport:
-    """Have Claude Code generate with these options at every start; an older hook is updated.
+    """Make Claude Code generate with these options at each start; update an existing hook.
 
-    It must be one of the agents that were named, or of those used here if none was named.
+    Claude Code must be among the given agents, or among those used here if none is given.
     Raises: AgentHasNoHook, UnknownAgent, UnsafePath, OSError, and ConfigInvalid if the settings
     cannot be changed without loss.
     """
     _check_agents(project, agents or (ALL_AGENTS,))
     command = build_hook_command(options)
-    return _edit_settings(project, lambda settings: _set_hook(settings, command))._replace(
-        command=command
-    )
+    report = _edit_settings(project, lambda settings: _set_hook(settings, command))
+    return report._replace(command=command)
 
 
 def remove_hook(project: Project, agents: Sequence[str] = ()) -> HookReport:
-    """Take the hook out again. Raises: as `install_hook`."""
+    """Remove the hook. Raises: as `install_hook`."""
     if agents and ALL_AGENTS not in agents:
         _check_agents(project, agents)
     return _edit_settings(project, _remove_hook)
@@ -105,8 +104,8 @@ def _edit_settings(project: Project, edit: Callable[[HookSettings], HookChange])
         if change == "unchanged":
             return HookReport(path, change)
         backup = "" if data is None else _back_up(project.settings.data_directory, data)
-        fresh = _PRIVATE_MODE if project.is_user else _SHARED_MODE
-        mode = fresh if data is None else opened.mode(SETTINGS_FILE)
+        new_mode = _PRIVATE_MODE if project.is_user else _SHARED_MODE
+        mode = new_mode if data is None else opened.mode(SETTINGS_FILE)
         opened.write_file(SETTINGS_FILE, _render_settings(settings, data), mode)
         return HookReport(path, change, backup=backup)
 
@@ -130,13 +129,15 @@ def _open_folder(project: Project, folder: str) -> Iterator[WritableFolder]:
 
 
 def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
-    """The settings' bytes; `None` if there are none. Raises: ConfigInvalid, OSError."""
+    """Return the settings' bytes, or None. Raises: ConfigInvalid, OSError."""
     kind = opened.entry_kind(SETTINGS_FILE)
     if kind is None:
         return None
     if kind is not EntryKind.FILE:
-        hint = "put the hook into the file that it leads to by hand"
-        raise ConfigInvalid(SETTINGS_FILE, "it is a link, or no file; nothing was changed", hint)
+        hint = "add the hook by hand to the file that it points to"
+        raise ConfigInvalid(
+            SETTINGS_FILE, "it is a link or not a regular file; nothing was changed", hint
+        )
     root = open_root(folder)
     try:
         return read_below(root, RelativePath.parse(SETTINGS_FILE), MAX_SETTINGS_SIZE)
@@ -147,13 +148,12 @@ def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
 
 
 def _parse_settings(data: bytes | None) -> HookSettings:
-    """The settings. Raises: ConfigInvalid."""
     if data is None or not data.strip():
         return {}
     try:
         settings = parse_json(data, unique_keys=True)
     except InvalidJson as error:
-        hint = "mend it, or put the hook in by hand; comments are not JSON"
+        hint = "correct it, or add the hook by hand; JSON does not allow comments"
         raise ConfigInvalid(SETTINGS_FILE, f"{error}; nothing was changed", hint) from None
     if not isinstance(settings, dict):
         raise ConfigInvalid(SETTINGS_FILE, "it is not a JSON object; nothing was changed")
@@ -161,7 +161,7 @@ def _parse_settings(data: bytes | None) -> HookSettings:
 
 
 def _set_hook(settings: HookSettings, command: str) -> HookChange:
-    """Set our command in the settings; where it stood before if it did."""
+    """Add our command, or update it in place."""
     groups = _get_groups(settings)
     for hook in (hook for group in groups for hook in _get_hooks(group) if _is_own_hook(hook)):
         if hook["command"] == command:
@@ -174,30 +174,30 @@ def _set_hook(settings: HookSettings, command: str) -> HookChange:
 
 
 def _remove_hook(settings: HookSettings) -> HookChange:
-    """Take our command out, and whatever is empty without it."""
+    """Remove our command, and the groups that are empty without it."""
     groups = _get_groups(settings)
-    kept = [rest for group in groups if (rest := _remove_from_group(group)) is not None]
-    if kept == groups:
+    remaining = [rest for group in groups if (rest := _remove_from_group(group)) is not None]
+    if remaining == groups:
         return "unchanged"
-    _set_groups(settings, kept)
+    _set_groups(settings, remaining)
     return "removed"
 
 
 def _get_groups(settings: HookSettings) -> list[object]:
-    """The groups of hooks for the start of a session. Raises: ConfigInvalid."""
+    """Return the hook groups for the start of a session. Raises: ConfigInvalid."""
     hooks = settings.get("hooks", {})
     groups = hooks.get(HOOK_EVENT, []) if isinstance(hooks, dict) else None
     if not isinstance(groups, list):
         raise ConfigInvalid(
-            SETTINGS_FILE, "its hooks are not written as usual; nothing was changed"
+            SETTINGS_FILE, "its hooks have an unknown structure; nothing was changed"
         )
     return groups
 
 
 def _set_groups(settings: HookSettings, groups: list[object]) -> None:
     hooks = settings.get("hooks")
-    known = hooks if isinstance(hooks, dict) else {}
-    rest = {name: value for name, value in known.items() if name != HOOK_EVENT or groups}
+    present = hooks if isinstance(hooks, dict) else {}
+    rest = {name: value for name, value in present.items() if name != HOOK_EVENT or groups}
     if groups:
         rest[HOOK_EVENT] = groups
     settings["hooks"] = rest
@@ -211,36 +211,36 @@ def _get_hooks(group: object) -> list[HookSettings]:
 
 
 def _remove_from_group(group: object) -> object | None:
-    """The group without our command; `None` if nothing else is in it."""
+    """Return the group without our command, or None if it is then empty."""
     if not isinstance(group, dict) or not any(map(_is_own_hook, _get_hooks(group))):
         return group
-    left = [hook for hook in group["hooks"] if not (isinstance(hook, dict) and _is_own_hook(hook))]
-    return {**group, "hooks": left} if left else None
+    rest = [hook for hook in group["hooks"] if not (isinstance(hook, dict) and _is_own_hook(hook))]
+    return {**group, "hooks": rest} if rest else None
 
 
 def _is_own_hook(hook: HookSettings) -> bool:
     command = hook.get("command")
     try:
         words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:  # a quotation without end
+    except ValueError:  # unbalanced quotes
         return False
     return words[:3] == ["skillhall", "generate", HOOK_OPTION]
 
 
 def _render_settings(settings: HookSettings, before: bytes | None) -> bytes:
-    """The settings as text, in the manner of the text before."""
+    """Render the settings in the style of the previous text: indent, newlines, BOM."""
     text = "{\n}\n" if before is None else before.decode("utf-8")
-    found = _INDENT.search(text)
-    indent = found[1] if found else "  "
+    match = _INDENT.search(text)
+    indent = match[1] if match else "  "
     is_one_line = bool(text.strip()) and "\n" not in text.strip()
     rendered = json.dumps(settings, ensure_ascii=False, indent=None if is_one_line else indent)
     end = "\n" if not text.strip() or text.endswith("\n") else ""
-    whole = (_BOM if text.startswith(_BOM) else "") + rendered + end
-    return (whole.replace("\n", "\r\n") if "\r\n" in text else whole).encode("utf-8")
+    result = (_BOM if text.startswith(_BOM) else "") + rendered + end
+    return (result.replace("\n", "\r\n") if "\r\n" in text else result).encode("utf-8")
 
 
 def _back_up(directory: str, data: bytes) -> str:
-    """Put the settings aside; where they are. Raises: OSError."""
+    """Back up the settings; return the path. Raises: OSError."""
     folder = os.path.join(directory, "backups")
     os.makedirs(folder, 0o700, exist_ok=True)
     name = f"claude-settings-{hashlib.sha256(data).hexdigest()[:16]}.json"

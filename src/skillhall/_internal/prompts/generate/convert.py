@@ -1,6 +1,6 @@
-"""The prompts of a server as skills: chosen, fetched, named, written out and checked; not stored.
+"""Conversion of a server's prompts to skills: select, fetch, name, render and check.
 
-The server has checked all this before. It is somebody else's, so it is checked again.
+The server has checked its prompts, but it is not trusted, so they are checked again.
 """
 
 from __future__ import annotations
@@ -43,35 +43,34 @@ if TYPE_CHECKING:
         RemotePromptList,
     )
 
-    Progress: TypeAlias = Callable[[str, int, int], None]  # a step, how much is done, of how much
+    Progress: TypeAlias = Callable[[str, int, int], None]  # step, done, total
 
-MAX_PARALLEL_REQUESTS: Final = 4  # requests
-MAX_BATCH_SIZE: Final = (
-    512 * 1024 * 1024
-)  # bytes of all skills of one run, which are held in memory
-MAX_FOLDER_NAME: Final = 200  # bytes; file systems take 255, and a name that is staged gets longer
+MAX_PARALLEL_REQUESTS: Final = 4
+MAX_BATCH_SIZE: Final = 512 * 1024 * 1024  # bytes; all skills of a run are in memory
+# File systems allow 255 bytes; staging a folder adds a prefix to its name.
+MAX_FOLDER_NAME: Final = 200
 _PROGRESS_STEP = "prompts"
 _SHEBANG = b"#!"
 _SHELL_SCRIPTS = (".sh", ".bash")
 
 
 class PromptFilter(NamedTuple):
-    """Which prompts, by globs over their names: all that some include has and no exclude."""
+    """Globs that select prompts by name: those that are included and not excluded."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
     def includes(self, name: str) -> bool:
-        """Whether the prompt of that name is chosen."""
-        is_in = not self.include or any(matches_glob(pattern, name) for pattern in self.include)
-        return is_in and not any(matches_glob(pattern, name) for pattern in self.exclude)
+        """Whether a prompt is selected."""
+        included = not self.include or any(matches_glob(pattern, name) for pattern in self.include)
+        return included and not any(matches_glob(pattern, name) for pattern in self.exclude)
 
 
 ALL_PROMPTS: Final = PromptFilter()
 
 
 class PromptSkill(NamedTuple):
-    """A prompt that is ready to be written as a skill."""
+    """Prompt that is ready to be written as a skill."""
 
     prompt: str
     folder: str
@@ -79,12 +78,12 @@ class PromptSkill(NamedTuple):
 
     @property
     def executables(self) -> tuple[str, ...]:
-        """The files that can be run."""
+        """Paths of the executable files."""
         return tuple(path for path, state in self.files.items() if state.executable)
 
 
 class SkippedPrompt(NamedTuple):
-    """A prompt that cannot be a skill here, and why."""
+    """Prompt that cannot be a skill, and the reason."""
 
     prompt: str
     folder: str
@@ -92,7 +91,7 @@ class SkippedPrompt(NamedTuple):
 
 
 class FailedPrompt(NamedTuple):
-    """A prompt that the server lists and does not give, and why."""
+    """Prompt that is listed but could not be fetched, and the error."""
 
     prompt: str
     error: SkillhallError
@@ -100,20 +99,20 @@ class FailedPrompt(NamedTuple):
 
 @dataclass(slots=True)
 class PromptBatch:
-    """What one server gave: skills, and everything that was noticed."""
+    """Skills from one server, with all findings."""
 
-    source: str = ""  # what the server calls it
-    prompt_names: frozenset[str] = frozenset()  # every prompt that the server has, chosen or not
+    source: str = ""  # as named by the server
+    prompt_names: frozenset[str] = frozenset()  # all prompts of the server, selected or not
     skills: list[PromptSkill] = field(default_factory=list)
-    is_fallback: bool = False  # for prompts of a repository that the server could not read
+    is_fallback: bool = False  # the server could not read its repository
     skipped: list[SkippedPrompt] = field(default_factory=list)
     failed: list[FailedPrompt] = field(default_factory=list)
     findings: list[JudgedFinding] = field(default_factory=list)
 
     def add_finding(self, finding: Finding) -> None:
-        """Keep a finding, if it means anything to somebody who generates."""
+        """Add a finding, unless the lenient profile accepts it."""
         judged = LENIENT.load_policy.judge([finding])
-        self.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
+        self.findings += [item for item in judged if item.effect is not Effect.ACCEPT]
 
 
 class _ChosenPrompt(NamedTuple):
@@ -126,27 +125,27 @@ def fetch_prompt_skills(
     prompt_filter: PromptFilter = ALL_PROMPTS,
     progress: Progress | None = None,
 ) -> PromptBatch:
-    """The prompts of a server as skills.
+    """Fetch the prompts of a server as skills.
 
-    A prompt that cannot be fetched is noted in the batch, and the others are fetched all the same.
-    Raises: SourceUnavailable, NotAuthenticated, ServerRefused if there is no list of prompts or the
-    server is gone; TooLarge if all prompts together are.
+    A prompt that cannot be fetched is recorded in the batch and does not stop the others.
+    Raises: SourceUnavailable, NotAuthenticated, ServerRefused if the prompts cannot be listed or
+    the server is gone; TooLarge if all prompts together are too large.
     """
     listing = server.list_prompts()
-    batch = PromptBatch(listing.source, frozenset(one.name for one in listing.prompts))
+    batch = PromptBatch(listing.source, frozenset(prompt.name for prompt in listing.prompts))
     if listing.is_fallback:
         _report_fallback(listing, batch)
     _report_unmatched(listing.prompts, prompt_filter, batch)
     choices = list(_choose_prompts(listing.prompts, prompt_filter, batch))
     size = 0
-    for done, (choice, given) in enumerate(_fetch_all(server, choices), start=1):
-        if isinstance(given, SkillhallError):
-            batch.failed.append(FailedPrompt(choice.prompt.name, given))
+    for done, (choice, result) in enumerate(_fetch_all(server, choices), start=1):
+        if isinstance(result, SkillhallError):
+            batch.failed.append(FailedPrompt(choice.prompt.name, result))
         else:
-            size += len(given.text) + sum(map(len, given.files.values()))
+            size += len(result.text) + sum(map(len, result.files.values()))
             if size > MAX_BATCH_SIZE:
                 raise TooLarge("all prompts together", MAX_BATCH_SIZE)
-            _convert_prompt(choice, given, batch)
+            _convert_prompt(choice, result, batch)
         if progress is not None:
             progress(_PROGRESS_STEP, done, len(choices))
     return batch
@@ -154,7 +153,7 @@ def fetch_prompt_skills(
 
 def _report_fallback(listing: RemotePromptList, batch: PromptBatch) -> None:
     batch.is_fallback = True
-    message = f"the server has its built-in prompts only, so nothing is removed: {listing.stale}"
+    message = f"the server serves only its built-in prompts, so nothing is removed: {listing.stale}"
     hint = "run it again when the server can read its repository"
     batch.add_finding(Finding(Code.PROMPTS_UNREAD, message, hint=hint))
 
@@ -162,57 +161,57 @@ def _report_fallback(listing: RemotePromptList, batch: PromptBatch) -> None:
 def _choose_prompts(
     prompts: Sequence[RemotePrompt], prompt_filter: PromptFilter, batch: PromptBatch
 ) -> Iterator[_ChosenPrompt]:
-    """The prompts to fetch, each with a folder of its own; the first of two keeps it."""
+    """Select the prompts to fetch, each with its folder; the first prompt of a folder wins."""
     winners: dict[str, str] = {}
-    for one in prompts:
-        if not prompt_filter.includes(one.name):
+    for prompt in prompts:
+        if not prompt_filter.includes(prompt.name):
             continue
-        folder = to_folder_name(one.name)
+        folder = to_folder_name(prompt.name)
         key = fold_name(folder)
-        if not one.has_route:
-            message = f"the prompt {one.name!r} cannot be asked for: its name is a route"
-            batch.add_finding(Finding(Code.NAME_RESERVED, message, path=folder, skill=one.name))
-            batch.skipped.append(SkippedPrompt(one.name, folder, "reserved"))
+        if not prompt.has_route:
+            message = f"the prompt {prompt.name!r} cannot be requested: its name is a route"
+            batch.add_finding(Finding(Code.NAME_RESERVED, message, path=folder, skill=prompt.name))
+            batch.skipped.append(SkippedPrompt(prompt.name, folder, "reserved"))
         elif key in winners:
-            message = f"the prompt {winners[key]!r} takes the folder {folder!r}"
+            message = f"the prompt {winners[key]!r} already uses the folder {folder!r}"
             hint = "rename one of them, or leave the other out with --exclude"
-            batch.add_finding(Finding(Code.SHADOWED, message, None, hint, folder, one.name))
-            batch.skipped.append(SkippedPrompt(one.name, folder, "shadowed"))
+            batch.add_finding(Finding(Code.SHADOWED, message, None, hint, folder, prompt.name))
+            batch.skipped.append(SkippedPrompt(prompt.name, folder, "shadowed"))
         else:
-            winners[key] = one.name
-            yield _ChosenPrompt(one, folder)
+            winners[key] = prompt.name
+            yield _ChosenPrompt(prompt, folder)
 
 
 def _report_unmatched(
     prompts: Sequence[RemotePrompt], prompt_filter: PromptFilter, batch: PromptBatch
 ) -> None:
     for pattern in dict.fromkeys((*prompt_filter.include, *prompt_filter.exclude)):
-        if not any(matches_glob(pattern, one.name) for one in prompts):
+        if not any(matches_glob(pattern, prompt.name) for prompt in prompts):
             hint = "check its spelling; '*' and '?' are wildcards, case counts"
             message = f"the pattern {pattern!r} matches no prompt"
             batch.add_finding(Finding(Code.PATTERN_UNMATCHED, message, hint=hint))
 
 
 def to_folder_name(name: str) -> str:
-    """The one folder name that a prompt's name leads to: it follows the specification."""
+    """Return the folder name for a prompt's name; it follows the specification."""
     text = suggest_name(name).encode()[:MAX_FOLDER_NAME].decode(errors="ignore").strip("-")
     try:
         return RelativePath.parse(text).text
-    except UnsafePath:  # a device name
+    except UnsafePath:  # a Windows device name
         return f"{text}-skill"
 
 
 def _fetch_all(
     server: PromptClient, choices: Sequence[_ChosenPrompt]
 ) -> Iterator[tuple[_ChosenPrompt, RemotePromptContent | SkillhallError]]:
-    """Each prompt or its error in order, several requests at once.
+    """Fetch prompts in parallel; yield each prompt or its error, in order.
 
-    An error that every further request would meet is raised at once.
+    An error that all further requests would meet is raised.
     """
     pool = ThreadPoolExecutor(MAX_PARALLEL_REQUESTS, "prompts")
     try:
-        answers = pool.map(lambda choice: _fetch_prompt(server, choice.prompt), choices)
-        yield from zip(choices, answers, strict=True)
+        results = pool.map(lambda choice: _fetch_prompt(server, choice.prompt), choices)
+        yield from zip(choices, results, strict=True)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -229,25 +228,25 @@ def _fetch_prompt(
 
 
 def _build_request(prompt: RemotePrompt) -> tuple[str, dict[str, str]]:
-    """The name, and each argument that must be given filled by its own placeholder: it stays."""
-    required = (one.name for one in prompt.arguments if one.required)
+    """Return the name, and for each required argument its own placeholder, which remains."""
+    required = (argument.name for argument in prompt.arguments if argument.required)
     return prompt.name, {name: f"{{{{{name}}}}}" for name in required}
 
 
 def _convert_prompt(
     choice: _ChosenPrompt, fetched: RemotePromptContent, batch: PromptBatch
 ) -> None:
-    """Put the prompt into the batch, if agents would load it."""
-    listed, folder = choice
-    if folder != listed.name:
-        message = f"the prompt {listed.name!r} is written as {folder!r}"
-        batch.add_finding(Finding(Code.NAME_NOT_FOLDER, message, path=folder, skill=listed.name))
+    """Add the prompt to the batch, if agents would load it."""
+    prompt, folder = choice
+    if folder != prompt.name:
+        message = f"the prompt {prompt.name!r} is written as {folder!r}"
+        batch.add_finding(Finding(Code.NAME_NOT_FOLDER, message, path=folder, skill=prompt.name))
     try:
-        description = fetched.description or listed.description
-        data = build_prompt_skill_md(folder, description, fetched.text, listed.arguments)
+        description = fetched.description or prompt.description
+        data = build_prompt_skill_md(folder, description, fetched.text, prompt.arguments)
     except SkillRejected as error:
-        batch.add_finding(Finding(Code.YAML_INVALID, str(error), path=folder, skill=listed.name))
-        batch.skipped.append(SkippedPrompt(listed.name, folder, "rejected"))
+        batch.add_finding(Finding(Code.YAML_INVALID, str(error), path=folder, skill=prompt.name))
+        batch.skipped.append(SkippedPrompt(prompt.name, folder, "rejected"))
         return
     files = {
         SKILL_MD: FileState(data, executable=False),
@@ -255,24 +254,24 @@ def _convert_prompt(
     }
     report = AddReport()
     if preflight_bundles([build_bundle(folder, files)], "", report):
-        batch.skills.append(PromptSkill(listed.name, folder, dict(sorted(files.items()))))
+        batch.skills.append(PromptSkill(prompt.name, folder, dict(sorted(files.items()))))
     else:
-        batch.skipped.append(SkippedPrompt(listed.name, folder, "rejected"))
+        batch.skipped.append(SkippedPrompt(prompt.name, folder, "rejected"))
     batch.findings += report.findings
 
 
 def build_prompt_skill_md(
     name: str, description: str, body: str, arguments: Sequence[RemotePromptArgument] = ()
 ) -> bytes:
-    """A SKILL.md for a prompt; its body is the text as it is. Raises: SkillRejected."""
+    """Build the SKILL.md of a prompt; the body is its text. Raises: SkillRejected."""
     data = build_skill_md(name, description, body)
     if not arguments:
         return data
-    hint = " ".join(f"<{one.name}>" if one.required else f"[{one.name}]" for one in arguments)
+    hint = " ".join(f"<{arg.name}>" if arg.required else f"[{arg.name}]" for arg in arguments)
     try:
         return Document(data).with_field("argument-hint", hint).data
-    except EditRefused as refusal:
-        raise SkillRejected(name, [str(refusal)]) from None
+    except EditRefused as error:
+        raise SkillRejected(name, [str(error)]) from None
 
 
 def _build_file_states(
@@ -281,14 +280,13 @@ def _build_file_states(
     for path, data in fetched.files.items():
         if any(part.startswith(".") or part in ALWAYS_SKIPPED for part in path.split("/")):
             message = "left out of the skill's files: hidden files are not written"
-            place = f"{choice.folder}/{path}"
-            batch.add_finding(
-                Finding(Code.FILE_LEFT_OUT, message, path=place, skill=choice.prompt.name)
-            )
+            full_path = f"{choice.folder}/{path}"
+            finding = Finding(Code.FILE_LEFT_OUT, message, path=full_path, skill=choice.prompt.name)
+            batch.add_finding(finding)
         else:
             yield path, FileState(data, is_script(path, data))
 
 
 def is_script(path: str, data: bytes) -> bool:
-    """Whether a file is there to be run: it says so in its first line, or by its name."""
+    """Whether a file is a script, by its first line or its extension."""
     return data.startswith(_SHEBANG) or path.lower().endswith(_SHELL_SCRIPTS)

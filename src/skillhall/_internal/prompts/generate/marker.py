@@ -1,7 +1,7 @@
-"""Our mark on generated skills: one file beside them that says which are ours, and what they held.
+"""Marker file of generated skills: which skills are generated, and the digests of their files.
 
-It stands in the folder of skills, not in each skill: a copy that somebody makes of a generated
-skill is not ours.
+The marker is in the folder of all skills, not in each skill, so a copy of a generated skill is not
+taken for a generated one.
 """
 
 from __future__ import annotations
@@ -22,17 +22,14 @@ if TYPE_CHECKING:
 
 MARKER_FILE: Final = ".skillhall-generated.json"
 VERSION: Final = 1
-MAX_MARKER_SIZE: Final = 16 * 1024 * 1024  # bytes; ten thousand skills with ten files each
+MAX_MARKER_SIZE: Final = 16 * 1024 * 1024  # bytes; about ten thousand skills with ten files each
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_EXECUTABLE_BY_MODE: Final[Mapping[object, bool]] = {
-    "100644": False,
-    "100755": True,
-}  # as git writes them
-_HINT = "take it back from version control, or remove it: what it names is then left alone"
+_EXECUTABLE_BY_MODE: Final[Mapping[object, bool]] = {"100644": False, "100755": True}  # git modes
+_HINT = "restore it from version control, or remove it; the skills it names are then not changed"
 
 
 class GeneratedFile(NamedTuple):
-    """One file as it was written."""
+    """File as it was generated."""
 
     sha256: str
     executable: bool
@@ -42,7 +39,7 @@ GeneratedFiles: TypeAlias = Mapping[str, GeneratedFile]
 
 
 class PromptOrigin(NamedTuple):
-    """Whom a skill was generated from: the server, and what it was asked for."""
+    """Origin of a generated skill: the server and the requested source."""
 
     server: str
     selector: RemoteSourceSelector = RemoteSourceSelector()
@@ -50,27 +47,27 @@ class PromptOrigin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GeneratedSkill:
-    """One generated skill."""
+    """Generated skill with the digests of its files."""
 
     prompt: str
     origin: PromptOrigin
-    source: str  # what the server called it
+    source: str  # as named by the server
     files: GeneratedFiles
-    pending_files: GeneratedFiles | None = None  # what was about to take their place
+    pending_files: GeneratedFiles | None = None  # files about to be written
 
     def is_unmodified(self, files: GeneratedFiles) -> bool:
-        """Whether nobody but us has changed the files."""
+        """Whether these files are as we wrote them."""
         return files in (self.files, self.pending_files)
 
     def with_pending_files(
         self, files: GeneratedFiles, *, current_files: GeneratedFiles
     ) -> GeneratedSkill:
-        """The same, about to get other files: whichever of the two are found there are ours."""
+        """Return a copy that recognizes both the current and the new files as ours."""
         return replace(self, files=current_files, pending_files=files)
 
 
 def to_generated_files(states: Mapping[str, FileState]) -> GeneratedFiles:
-    """Files as the mark holds them."""
+    """Convert files to digests."""
     return {
         path: GeneratedFile(sha256_hex(state.data), state.executable)
         for path, state in sorted(states.items())
@@ -78,14 +75,14 @@ def to_generated_files(states: Mapping[str, FileState]) -> GeneratedFiles:
 
 
 def read_marker(folder: str) -> dict[str, GeneratedSkill]:
-    """The generated skills by folder; none if there is no mark. Raises: LockInvalid, OSError."""
+    """Read the generated skills by folder; empty without a marker. Raises: LockInvalid, OSError."""
     root = open_root(folder)
     try:
         data = read_below(root, RelativePath.parse(MARKER_FILE), MAX_MARKER_SIZE)
     except SkillFileNotFound:
         return {}
     except (UnsafePath, NotAFile, TooLarge):
-        raise _build_marker_error("it is not a file of ours") from None
+        raise _build_marker_error("it is not a regular file") from None
     finally:
         root.close()
     try:
@@ -93,54 +90,54 @@ def read_marker(folder: str) -> dict[str, GeneratedSkill]:
     except InvalidJson as error:
         raise _build_marker_error(str(error)) from None
     except (TypeError, LookupError, AttributeError, ValueError, UnsafePath):
-        raise _build_marker_error("it is not what Skillhall writes") from None
+        raise _build_marker_error("it was not written by Skillhall") from None
 
 
 def render_marker(skills: Mapping[str, GeneratedSkill]) -> bytes:
-    """The mark as it stands on the disk; the same skills give the same bytes."""
-    whole = {
+    """Render the marker; equal skills give equal bytes."""
+    data = {
         "version": VERSION,
-        "skills": {name: _serialize_skill(one) for name, one in skills.items()},
+        "skills": {name: _serialize_skill(skill) for name, skill in skills.items()},
     }
-    return render_json(whole, sort_keys=True) + b"\n"
+    return render_json(data, sort_keys=True) + b"\n"
 
 
 def _build_marker_error(problem: str) -> LockInvalid:
     return LockInvalid(MARKER_FILE, problem, _HINT)
 
 
-def _serialize_skill(one: GeneratedSkill) -> dict[str, object]:
+def _serialize_skill(skill: GeneratedSkill) -> dict[str, object]:
     entry: dict[str, object] = {
-        "prompt": one.prompt,
-        "server": one.origin.server,
-        "asked": {key: text for key, text in one.origin.selector._asdict().items() if text},
-        "source": one.source,
-        "files": _serialize_files(one.files),
+        "prompt": skill.prompt,
+        "server": skill.origin.server,
+        "asked": {key: text for key, text in skill.origin.selector._asdict().items() if text},
+        "source": skill.source,
+        "files": _serialize_files(skill.files),
     }
-    if one.pending_files is not None:
-        entry["coming"] = _serialize_files(one.pending_files)
+    if skill.pending_files is not None:
+        entry["coming"] = _serialize_files(skill.pending_files)
     return entry
 
 
 def _serialize_files(files: GeneratedFiles) -> dict[str, object]:
     modes = {executable: mode for mode, executable in _EXECUTABLE_BY_MODE.items()}
     return {
-        path: {"sha256": held.sha256, "mode": modes[held.executable]}
-        for path, held in files.items()
+        path: {"sha256": file.sha256, "mode": modes[file.executable]}
+        for path, file in files.items()
     }
 
 
 def _parse_marker(value: object) -> dict[str, GeneratedSkill]:
-    whole = _require_object(value)
-    version = whole["version"]
+    data = _require_object(value)
+    version = data["version"]
     if isinstance(version, int) and version > VERSION:
-        raise _build_marker_error("a newer Skillhall wrote it: update yours")
+        raise _build_marker_error("it was written by a newer version of Skillhall; update yours")
     if version != VERSION:
         raise ValueError
-    skills = _require_object(whole["skills"])
+    skills = _require_object(data["skills"])
     return {
-        _check_folder_name(name): _parse_generated_skill(_require_object(one))
-        for name, one in sorted(skills.items())
+        _check_folder_name(name): _parse_generated_skill(_require_object(skill))
+        for name, skill in sorted(skills.items())
     }
 
 
@@ -151,29 +148,29 @@ def _check_folder_name(name: str) -> str:
     return name
 
 
-def _parse_generated_skill(one: Mapping[str, object]) -> GeneratedSkill:
-    asked = {key: _require_text(value) for key, value in _require_object(one["asked"]).items()}
+def _parse_generated_skill(data: Mapping[str, object]) -> GeneratedSkill:
+    selector = {key: _require_text(value) for key, value in _require_object(data["asked"]).items()}
     return GeneratedSkill(
-        _require_text(one["prompt"]),
-        PromptOrigin(_require_text(one["server"]), RemoteSourceSelector(**asked)),
-        _require_text(one["source"]),
-        _parse_files(one["files"]),
-        _parse_files(one["coming"]) if "coming" in one else None,
+        _require_text(data["prompt"]),
+        PromptOrigin(_require_text(data["server"]), RemoteSourceSelector(**selector)),
+        _require_text(data["source"]),
+        _parse_files(data["files"]),
+        _parse_files(data["coming"]) if "coming" in data else None,
     )
 
 
 def _parse_files(value: object) -> GeneratedFiles:
     return {
-        path: _parse_file(_require_object(one))
-        for path, one in sorted(_require_object(value).items())
+        path: _parse_file(_require_object(file))
+        for path, file in sorted(_require_object(value).items())
     }
 
 
-def _parse_file(one: Mapping[str, object]) -> GeneratedFile:
-    digest = _require_text(one["sha256"])
+def _parse_file(data: Mapping[str, object]) -> GeneratedFile:
+    digest = _require_text(data["sha256"])
     if not _SHA256.fullmatch(digest):
         raise ValueError
-    return GeneratedFile(digest, _EXECUTABLE_BY_MODE[one["mode"]])
+    return GeneratedFile(digest, _EXECUTABLE_BY_MODE[data["mode"]])
 
 
 def _require_object(value: object) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A prompt server seen by a client: opening it, sending it a folder, keeping a prompt's files."""
+"""Client side of a prompt server: connect to it, upload a folder, write a prompt's files."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ __all__ = [
     "read_upload_folder",
     "write_prompt_files",
 ]
-MAX_UPLOAD_FILES: Final = 100  # the contract of the server
-MAX_UPLOAD_SIZE: Final = 256 * 1024  # bytes of all files
+MAX_UPLOAD_FILES: Final = 100  # the server's limit
+MAX_UPLOAD_SIZE: Final = 256 * 1024  # bytes of all files; the server's limit
 _FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
 
 
 def open_prompt_client(
     settings: Settings, url: str = "", selector: Mapping[str, str] | None = None
 ) -> PromptClient:
-    """The server at an address, or the one of the settings; nothing is sent yet.
+    """Create a client for a URL, or for the configured server. Nothing is sent yet.
 
     Raises: SourceRejected, ConfigInvalid.
     """
     override = RemoteSourceSelector(**(selector or {}))
-    shown = RemoteSourceSelector(*map(without_credentials, override))
-    shown = shown._replace(source=label_without_credentials(override.source))
-    for text, without in zip(override, shown, strict=True):
-        if without != text:
-            problem = "it holds a user name, a password or a query"
+    cleaned = RemoteSourceSelector(*map(without_credentials, override))
+    cleaned = cleaned._replace(source=label_without_credentials(override.source))
+    for text, redacted in zip(override, cleaned, strict=True):
+        if redacted != text:
+            problem = "it contains a user name, a password or a query"
             raise SourceRejected("url", text, problem, "the server has a token of its own for it")
     client = settings.client
     server = ServerConnection.from_url(url or client.server, client.token)
@@ -76,25 +76,25 @@ def open_prompt_client(
 
 
 def _is_token_host(repo: str, settings: Settings) -> bool:
-    """Whether a repository lies on a host that the person's token is for."""
+    """Whether the repository is on a host that the user's token is for."""
     try:
         reference = parse_source_ref(repo, allow_loopback_http=bool(settings.allowed_networks))
         if not isinstance(reference, GitHubRef | GitRef):
             return False
         endpoint = parse_endpoint(to_git_ref(reference, settings.github_url).url)
-    except SourceRejected:  # the server tells what is wrong with it
+    except SourceRejected:  # the server reports the problem
         return False
     return endpoint.authority in settings.client.git_token_hosts
 
 
 def build_origin(server: PromptClient) -> PromptOrigin:
-    """How generated skills remember the server."""
+    """Return the origin that generated skills record."""
     return PromptOrigin(server.server.base_url, server.selector)
 
 
 @dataclass(frozen=True, slots=True)
 class UploadFolder:
-    """A folder's files, ready to be sent, and what of it stays behind."""
+    """Files of a folder, ready to be uploaded, and findings about skipped files."""
 
     files: tuple[FileToUpload, ...]
     digest: str
@@ -102,10 +102,10 @@ class UploadFolder:
 
 
 def read_upload_folder(folder: str) -> UploadFolder:
-    """The files of a folder of prompts. Raises: SkillFileNotFound, TooLarge, UploadRejected."""
+    """Read a folder of prompts. Raises: SkillFileNotFound, TooLarge, UploadRejected."""
     bundle = open_bundle(FolderHandle(os.path.realpath(folder)), ScanPolicy())
     if not bundle.files:
-        raise UploadRejected("there is no file to send in that folder")
+        raise UploadRejected("the folder contains no files to upload")
     if len(bundle.files) > MAX_UPLOAD_FILES:
         raise TooLarge(os.path.basename(folder), MAX_UPLOAD_FILES, "files")
     if sum(file.size for file in bundle.files.values()) > MAX_UPLOAD_SIZE:
@@ -118,13 +118,13 @@ def read_upload_folder(folder: str) -> UploadFolder:
 
 
 def _compute_digest(files: tuple[FileToUpload, ...]) -> str:
-    """One digest for all files: their paths, modes and own digests."""
+    """Return one digest of all paths, modes and contents."""
     lines = (f"{f.path}\0{f.mode:o}\0{hashlib.sha256(f.data).hexdigest()}\n" for f in files)
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 
 
 def write_prompt_files(folder: str, files: Mapping[str, bytes]) -> None:
-    """Make a new folder with a prompt's files, all or nothing. Raises: Conflict, OSError."""
+    """Write a prompt's files to a new folder, all or none. Raises: Conflict, OSError."""
     parent, name = os.path.split(os.path.abspath(folder))
     written = {
         path: (data, _EXECUTABLE_MODE if is_script(path, data) else _FILE_MODE)
@@ -133,5 +133,5 @@ def write_prompt_files(folder: str, files: Mapping[str, bytes]) -> None:
     os.makedirs(parent, exist_ok=True)
     with WritableFolder(parent) as base, base.lock():
         if base.entry_kind(name) is not None:
-            raise Conflict(folder, "name a folder that is not there yet")
+            raise Conflict(folder, "name a folder that does not exist yet")
         base.create_folder(name, written)

@@ -1,4 +1,4 @@
-"""Uploaded sources that all servers on one database have."""
+"""Uploaded sources in a database, shared by all servers that use it."""
 
 from __future__ import annotations
 
@@ -31,23 +31,21 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.ports import UploadTable
     from skillhall._internal.storage.records import Event, StoredUpload
 
-RECHECK_INTERVAL = (
-    30.0  # seconds between looks at a source that no event asks for; each counts as a use
-)
+RECHECK_INTERVAL = 30.0  # seconds between checks without an event; each counts as a use
 _EXPIRED = float("-inf")
 
 
 class _CachedVersion(NamedTuple):
-    """What the last look at a source found, and until when that is believed."""
+    """Last known version of a source, and how long it is valid."""
 
     version: str
     valid_until: float
 
 
 class DatabaseUploads:
-    """Uploads in a database; safe to use from several threads.
+    """Uploads in a database. Thread-safe.
 
-    While it cannot be reached, the sources that were asked for stay as they were seen last.
+    While the database is unavailable, known sources keep their last version.
     """
 
     def __init__(
@@ -63,10 +61,10 @@ class DatabaseUploads:
         self._clock = clock
         self._lock = threading.Lock()
         self._versions: dict[str, _CachedVersion] = {}
-        self._invalidation_count = 0  # how often somebody said that something changed
+        self._invalidation_count = 0
 
     def ingest(self, upload: Upload) -> IngestResult:
-        """Keep an upload under its name; a refused one leaves the old.
+        """Store an upload under its name. A rejected upload changes nothing.
 
         Raises: UploadRejected, TooLarge, DatabaseUnavailable, DatabaseFull.
         """
@@ -79,66 +77,66 @@ class DatabaseUploads:
         return IngestResult(source, content_hash, len(files), "ingested" if is_new else "unchanged")
 
     def version(self, source: str) -> str:
-        """What changes with the files of a source; it counts as used.
+        """Return a string that changes with the files of a source; counts as a use.
 
-        Raises: SourceUnknown, DatabaseUnavailable if it was never seen.
+        Raises: SourceUnknown, DatabaseUnavailable if the source is not cached.
         """
         source = normalize_source_name(source)
-        seen = self._versions.get(source)
-        if seen is not None and self._clock() < seen.valid_until:
-            return seen.version
+        cached = self._versions.get(source)
+        if cached is not None and self._clock() < cached.valid_until:
+            return cached.version
         try:
             return _hash_upload(self._find_upload(source))
         except DatabaseUnavailable:
-            if seen is None:
+            if cached is None:
                 raise
-            return seen.version
+            return cached.version
 
     def read(self, source: str) -> tuple[str, FileTree]:
-        """The version and the files of a source.
+        """Return the version and the files of a source.
 
         Raises: SourceUnknown, TooLarge, OSError, DatabaseUnavailable.
         """
         source = normalize_source_name(source)
-        found = self._find_upload(source)
+        upload = self._find_upload(source)
         files = {}
-        for path, file in found.files.items():
+        for path, file in upload.files.items():
             data = self._store.read_blob(file.digest)
-            if data is None:  # somebody replaced it just now
+            if data is None:  # the upload was replaced in between
                 return self.read(source)
             files[path] = data, file.mode
-        return _hash_upload(found), self._build_tree(source, files)
+        return _hash_upload(upload), self._build_tree(source, files)
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Look again at the sources that events tell of; at all, if nobody knows what was told."""
-        told = [one for one in events if one.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
-        if not events or any(one.kind == DATABASE_RESTORED for one in events):
+        """Invalidate the sources that events name, or all if events were missed (none given)."""
+        sources = [e.subject for e in events if e.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
+        if not events or any(event.kind == DATABASE_RESTORED for event in events):
             self._invalidate()
-        elif told:
-            self._invalidate(*(one.subject for one in told))
+        elif sources:
+            self._invalidate(*sources)
 
     def _find_upload(self, source: str) -> StoredUpload:
-        told = self._invalidation_count
-        found = self._store.find(source)
+        count = self._invalidation_count
+        upload = self._store.find(source)
         with self._lock:
-            if found is None:
+            if upload is None:
                 self._versions.pop(source, None)
                 raise SourceUnknown(source)
-            until = (
-                self._clock() + RECHECK_INTERVAL if told == self._invalidation_count else _EXPIRED
-            )
-            self._versions[source] = _CachedVersion(_hash_upload(found), until)
-        return found
+            # An invalidation during the query may be newer than its result.
+            is_current = count == self._invalidation_count
+            until = self._clock() + RECHECK_INTERVAL if is_current else _EXPIRED
+            self._versions[source] = _CachedVersion(_hash_upload(upload), until)
+        return upload
 
     def _invalidate(self, *sources: str) -> None:
-        """Believe what was seen of these no longer; of nothing, if none is named."""
+        """Expire these sources, or all if none is given."""
         with self._lock:
             self._invalidation_count += 1
             for source in self._versions.keys() & set(sources or self._versions):
                 self._versions[source] = self._versions[source]._replace(valid_until=_EXPIRED)
 
     def _build_tree(self, source: str, files: dict[str, tuple[bytes, int]]) -> FileTree:
-        """The prompts among the files, by the rules for folders."""
+        """Select the prompts among the files, by the same rules as for folders."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
         with WritableFolder(self._folder) as folder, folder.lock():
@@ -151,6 +149,6 @@ class DatabaseUploads:
 
 
 def _hash_upload(upload: StoredUpload) -> str:
-    """The same for the same files, on every machine."""
-    told = [upload.content_hash, *sorted((p, f.digest, f.mode) for p, f in upload.files.items())]
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+    """Return a digest of the files that is equal on every machine."""
+    facts = [upload.content_hash, *sorted((p, f.digest, f.mode) for p, f in upload.files.items())]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()

@@ -1,9 +1,7 @@
-"""Uploaded sources, and their place on disk: each whole or not at all, and only those in use.
+"""Uploaded sources in `<data>/uploads/<digest of the name>/`, replaced atomically.
 
-```text
-<data>/uploads/<digest of the name>/manifest.json     its name, its hash, how many files it has
-<data>/uploads/<digest of the name>/files/…
-```
+Each folder has a `manifest.json` and the files below `files/`. The least recently used sources are
+deleted.
 """
 
 from __future__ import annotations
@@ -34,44 +32,44 @@ MAX_SOURCES = 50
 _MANIFEST = "manifest.json"
 _FILES = "files"
 _FILE_MODE = 0o600
-_MAX_MANIFEST_BYTES = 4096  # bytes of a manifest
+_MAX_MANIFEST_BYTES = 4096
 
 
 class _UploadManifest(NamedTuple):
-    """What is noted beside the files of a source."""
+    """Manifest next to the files of a source."""
 
     source: str
     content_hash: str
-    version: str  # another one with each upload
+    version: str  # changes with each upload
 
     def to_json(self) -> bytes:
         return json.dumps(self._asdict()).encode("ascii")
 
 
 class Uploads(Protocol):
-    """The sources that clients uploaded; those that nobody used longest make room."""
+    """Sources that clients uploaded. The least recently used ones are deleted."""
 
     def ingest(self, upload: Upload) -> IngestResult:
-        """Keep an upload under its name; a refused one leaves the old.
+        """Store an upload under its name. A rejected upload changes nothing.
 
         Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable, DatabaseFull.
         """
 
     def version(self, source: str) -> str:
-        """What changes with the files of a source; it counts as used.
+        """Return a string that changes with the files of a source; counts as a use.
 
         Raises: SourceUnknown, DatabaseUnavailable.
         """
 
     def read(self, source: str) -> tuple[str, FileTree]:
-        """The version and the files of a source.
+        """Return the version and the files of a source.
 
         Raises: SourceUnknown, TooLarge, OSError, DatabaseUnavailable.
         """
 
 
 class FolderUploads:
-    """Uploads in folders; several processes of one machine may share them."""
+    """Uploads in folders, shared by the processes of one machine."""
 
     def __init__(self, data_directory: str, max_sources: int = MAX_SOURCES) -> None:
         self._folder = os.path.join(data_directory, "uploads")
@@ -80,7 +78,7 @@ class FolderUploads:
         self._last_use_ns = 0  # nanoseconds since 1970
 
     def ingest(self, upload: Upload) -> IngestResult:
-        """Keep an upload under its name; a refused one leaves the old.
+        """Store an upload under its name. A rejected upload changes nothing.
 
         Raises: UploadRejected, TooLarge, OSError.
         """
@@ -89,13 +87,13 @@ class FolderUploads:
         name, content_hash = _to_folder_name(upload.source), upload.content_hash
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         with self._lock_folder() as folder:
-            known = self._read_manifest(name)
-            if known is not None and content_hash and known.content_hash == content_hash:
+            manifest = self._read_manifest(name)
+            if manifest is not None and content_hash and manifest.content_hash == content_hash:
                 self._mark_used(name)
                 return IngestResult(upload.source, content_hash, len(checked), "unchanged")
-            manifest = _UploadManifest(upload.source, content_hash, secrets.token_hex(8)).to_json()
+            new_manifest = _UploadManifest(upload.source, content_hash, secrets.token_hex(8))
             files = {f"{_FILES}/{path}": file for path, file in checked.items()}
-            files[_MANIFEST] = manifest, _FILE_MODE
+            files[_MANIFEST] = new_manifest.to_json(), _FILE_MODE
             if folder.entry_kind(name) is None:
                 folder.create_folder(name, files)
             else:
@@ -105,20 +103,20 @@ class FolderUploads:
         return IngestResult(upload.source, content_hash, len(checked), "ingested")
 
     def version(self, source: str) -> str:
-        """What changes with each upload of a source; it counts as used. Raises: SourceUnknown."""
-        found = self._read_manifest(_to_folder_name(source))
-        if found is None:
+        """Return a string that changes with each upload. Raises: SourceUnknown."""
+        manifest = self._read_manifest(_to_folder_name(source))
+        if manifest is None:
             raise SourceUnknown(source)
         self._mark_used(_to_folder_name(source))
-        return found.version
+        return manifest.version
 
     def read(self, source: str) -> tuple[str, FileTree]:
-        """The version and the files of a source. Raises: SourceUnknown, TooLarge."""
+        """Return the version and the files of a source. Raises: SourceUnknown, TooLarge."""
         try:
             with self._lock_folder():
                 version = self.version(source)
-                place = os.path.join(self._folder, _to_folder_name(source), _FILES)
-                return version, read_folder(place, source)
+                files = os.path.join(self._folder, _to_folder_name(source), _FILES)
+                return version, read_folder(files, source)
         except OSError:
             raise SourceUnknown(source) from None
 
@@ -131,17 +129,17 @@ class FolderUploads:
     def _read_manifest(self, name: str) -> _UploadManifest | None:
         try:
             with open(os.path.join(self._folder, name, _MANIFEST), "rb") as file:
-                found = json.loads(file.read(_MAX_MANIFEST_BYTES))
-            return _UploadManifest(*(str(found[field]) for field in _UploadManifest._fields))
+                data = json.loads(file.read(_MAX_MANIFEST_BYTES))
+            return _UploadManifest(*(str(data[field]) for field in _UploadManifest._fields))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def _mark_used(self, name: str) -> None:
-        """Note that somebody uses a source, for this process and the next."""
+        """Record a use in the manifest's mtime, which other processes see."""
         with self._lock:
             self._last_use_ns = max(time.time_ns(), self._last_use_ns + 1)
             now = self._last_use_ns
-        with contextlib.suppress(OSError):  # it was dropped just now, or the disk is read-only
+        with contextlib.suppress(OSError):  # just evicted, or the disk is read-only
             os.utime(os.path.join(self._folder, name, _MANIFEST), ns=(now, now))
 
     def _evict_unused(self, folder: WritableFolder) -> None:

@@ -1,4 +1,4 @@
-"""The rules for uploads: all of one is checked before anything of it is kept. Pure."""
+"""Rules for uploads: an upload is checked completely before anything is stored. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.prompt_model import Upload, UploadedFile
 
 MAX_FILES = 100
-MAX_BYTES = 256 * 1024  # of all files together, decoded
-MAX_NAME = 200  # characters of a source's name
-MAX_HASH = 200  # characters of what a client calls the state of its files
+MAX_BYTES = 256 * 1024  # decoded, of all files together
+MAX_NAME = 200  # characters
+MAX_HASH = 200  # characters
 MAX_DEPTH = 32  # folders
-_MAX_PART_BYTES = 255  # bytes; file systems hold no longer one
+_MAX_PART_BYTES = 255  # limit of most file systems
 _PERMISSIONS = 0o777
-_OWNER_READ_WRITE = 0o600  # what we write we must be able to read and replace
+_OWNER_READ_WRITE = 0o600  # the server must be able to read and replace its files
 _DEFAULT_MODE = 0o644
-_MAX_SHOWN_PATH = 100  # characters of a path that a message repeats
+_MAX_SHOWN_PATH = 100  # characters of a path in a message
 
 
 def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
-    """The bytes and modes of all files, by path. Raises: UploadRejected, TooLarge."""
+    """Return contents and modes of all files, by path. Raises: UploadRejected, TooLarge."""
     validate_source_name(upload.source)
     if len(upload.content_hash) > MAX_HASH or not upload.content_hash.isprintable():
         raise UploadRejected(f"contentHash must be at most {MAX_HASH} printable characters")
@@ -38,7 +38,7 @@ def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
         raise TooLarge("the upload", MAX_FILES, "files")
     paths = [_validate_path(file.path) for file in upload.files]
     _check_path_conflicts(paths)
-    # Base64 has four characters for three bytes: what is far too large is not even decoded.
+    # Base64 has four characters for three bytes: do not decode an upload that is far too large.
     if sum(len(file.content) for file in upload.files) // 4 * 3 > MAX_BYTES + 2 * MAX_FILES:
         raise TooLarge("the upload", MAX_BYTES)
     contents = [_decode_content(file) for file in upload.files]
@@ -49,7 +49,7 @@ def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
 
 
 def normalize_source_name(source: str) -> str:
-    """The name that a source is stored and found under, without the credentials of an address.
+    """Return the stored name of a source, without the credentials of a URL.
 
     Names that differ only in their credentials are one source.
     """
@@ -57,7 +57,7 @@ def normalize_source_name(source: str) -> str:
 
 
 def validate_source_name(name: str) -> None:
-    """Refuse what is no name of a source. Raises: UploadRejected."""
+    """Check the name of a source. Raises: UploadRejected."""
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise UploadRejected(f"source must be a name of 1 to {MAX_NAME} printable characters")
 
@@ -66,40 +66,32 @@ def _validate_path(text: str) -> str:
     try:
         path = RelativePath.parse(text)
     except UnsafePath as error:
-        raise UploadRejected(
-            f"path {text[:_MAX_SHOWN_PATH]!r} is refused: {error.reason}"
-        ) from None
+        raise _path_error(text, f"is rejected: {error.reason}") from None
     if len(path.parts) > MAX_DEPTH + 1:
-        raise UploadRejected(
-            f"path {text[:_MAX_SHOWN_PATH]!r} is refused: it is deeper than {MAX_DEPTH}"
-        )
+        raise _path_error(text, f"is rejected: it is deeper than {MAX_DEPTH} folders")
     if any(len(part.encode()) > _MAX_PART_BYTES for part in path.parts):
-        raise UploadRejected(
-            f"path {text[:_MAX_SHOWN_PATH]!r} is refused: one of its names is too long"
-        )
+        raise _path_error(text, "is rejected: one of its names is too long")
     return path.text
 
 
 def _check_path_conflicts(paths: Sequence[str]) -> None:
-    """Refuse paths that are one on some system, and files that would be folders too."""
+    """Reject paths that are equal on some systems, and paths that are both file and folder."""
     files: set[str] = set()
     for path in paths:
         if fold_name(path) in files:
-            raise UploadRejected(
-                f"path {path[:_MAX_SHOWN_PATH]!r} is there twice, on some systems at least"
-            )
+            raise _path_error(path, "occurs twice, at least on case-insensitive systems")
         files.add(fold_name(path))
-    spelled: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for path in paths:
         for folder in _list_parent_folders(path):
             if fold_name(folder) in files:
-                raise UploadRejected(
-                    f"path {folder[:_MAX_SHOWN_PATH]!r} is both a file and a folder"
-                )
-            if spelled.setdefault(fold_name(folder), folder) != folder:
-                raise UploadRejected(
-                    f"the folder {folder[:_MAX_SHOWN_PATH]!r} is spelled in two ways"
-                )
+                raise _path_error(folder, "is both a file and a folder")
+            if spellings.setdefault(fold_name(folder), folder) != folder:
+                raise _path_error(folder, "is a folder spelled in two ways")
+
+
+def _path_error(path: str, problem: str) -> UploadRejected:
+    return UploadRejected(f"path {path[:_MAX_SHOWN_PATH]!r} {problem}")
 
 
 def _list_parent_folders(path: str) -> Iterable[str]:
@@ -107,7 +99,7 @@ def _list_parent_folders(path: str) -> Iterable[str]:
 
 
 def _decode_content(file: UploadedFile) -> bytes:
-    """The bytes, if the base64 is the one way to write them."""
+    """Decode the content. Only canonical base64 is accepted."""
     try:
         data = base64.b64decode(file.content, validate=True)
     except (binascii.Error, ValueError):

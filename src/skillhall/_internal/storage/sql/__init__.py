@@ -1,1 +1,1 @@
-"""The database: tables, migrations, transactions and events, on SQLite and on PostgreSQL."""
+"""Database: tables, migrations, transactions and events, on SQLite and PostgreSQL."""

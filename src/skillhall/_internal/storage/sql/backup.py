@@ -1,7 +1,7 @@
-"""Backups: everything in a database as lines of JSON, which any of our databases takes back.
+"""Backup of a database as JSON lines, which SQLite and PostgreSQL can both restore.
 
-The first line says what it is, the last one how many rows there are and what all lines before it
-hash to. Between them, each table is a line with its name and columns, and a line for each row.
+The first line is a header; the last has the number of rows and the SHA-256 of all lines before it.
+Between them, each table is a line with its name and columns, followed by a line per row.
 """
 
 from __future__ import annotations
@@ -42,39 +42,39 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.engine import Database
 
 FORMAT = "skillhall.backup/1"
-_BASE64_KEY = "base64"  # the key of a value that is bytes
-_BATCH = 500  # rows that are written at once
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # bytes of one line; a file of a skill has 10 MiB
+_BASE64_KEY = "base64"  # marks a value as bytes
+_BATCH = 500  # rows per insert
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # a file of a skill has at most 10 MiB
 
 
 class BackupReport(NamedTuple):
-    """How much went into a backup, or came out of it."""
+    """Size of a backup."""
 
     rows: int
-    version: int  # of the tables
+    version: int  # of the schema
 
 
 def create_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
-    """Everything in the database at one moment. Raises: DatabaseUnavailable."""
+    """Back up the database at one moment. Raises: DatabaseUnavailable."""
 
     def work(connection: Connection) -> tuple[bytes, BackupReport]:
         version, rows = current_version(connection), 0
-        packed, check = io.BytesIO(), hashlib.sha256()
+        packed, digest = io.BytesIO(), hashlib.sha256()
         with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as out:
             for line, is_row in _serialize_lines(connection, version, at):
                 rows += is_row
-                check.update(line)
+                digest.update(line)
                 out.write(line)
-            out.write(_serialize_line({"rows": rows, "sha256": check.hexdigest()}))
+            out.write(_serialize_line({"rows": rows, "sha256": digest.hexdigest()}))
         return packed.getvalue(), BackupReport(rows, version)
 
     return database.read(work)
 
 
 def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool) -> BackupReport:
-    """Put what a backup holds in place of what is in the database: all of it, or nothing.
+    """Replace the content of the database by a backup, all or nothing.
 
-    Raises: BackupRejected, Conflict if there is something and it may not be overwritten,
+    Raises: BackupRejected, Conflict if the database is not empty and `overwrite` is not set,
     DatabaseUnavailable, DatabaseFull.
     """
     report = _validate_backup(data)
@@ -82,14 +82,14 @@ def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool)
     def work(connection: Connection) -> BackupReport:
         lock_schema(connection)
         if not overwrite and _has_data(connection):
-            raise Conflict("what the database holds", "use --overwrite to lose it")
-        last = SqlWorkspaceWriter(connection).event_range()[1]
+            raise Conflict("data in the database", "use --overwrite to lose it")
+        last_seq = SqlWorkspaceWriter(connection).event_range()[1]
         drop_all_tables(connection)
         migrate(connection, at, report.version)
         with _reject_invalid_rows():
             _insert_all_rows(connection, _parse_lines(data))
         migrate(connection, at)
-        _publish_reset(connection, last, at)
+        _publish_reset(connection, last_seq, at)
         return report
 
     return database.write(work)
@@ -100,45 +100,44 @@ def _serialize_lines(connection: Connection, version: int, at: str) -> Iterator[
     for table in METADATA.sorted_tables:
         if table is migrations:
             continue
-        yield (
-            _serialize_line({"table": table.name, "columns": [one.name for one in table.columns]}),
-            False,
-        )
+        columns = [column.name for column in table.columns]
+        yield _serialize_line({"table": table.name, "columns": columns}), False
         for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
             yield _serialize_line([_encode_value(value) for value in row]), True
 
 
 def _validate_backup(data: bytes) -> BackupReport:
-    """What a file holds, read to its end before anything is changed. Raises: BackupRejected."""
-    check, rows, version = hashlib.sha256(), 0, 0
+    """Check a backup completely before anything is changed. Raises: BackupRejected."""
+    digest, rows, version = hashlib.sha256(), 0, 0
     end: object = None
     try:
         for number, line in enumerate(_read_lines(data)):
             if end is not None:
-                raise BackupRejected("something follows its end")
+                raise BackupRejected("it has data after its end")
             value = json.loads(line)
             if isinstance(value, dict) and "sha256" in value:
                 end = value
                 continue
-            check.update(line)
+            digest.update(line)
             rows += isinstance(value, list)
             if number == 0:
                 version = _parse_version(value)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error):
-        raise BackupRejected("it is damaged, or no backup") from None
-    if end != {"rows": rows, "sha256": check.hexdigest()} or not version:
+        raise BackupRejected("it is damaged or not a backup") from None
+    if end != {"rows": rows, "sha256": digest.hexdigest()} or not version:
         raise BackupRejected("its beginning or end is missing, or it was changed")
     return BackupReport(rows, version)
 
 
 def _parse_version(head: object) -> int:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise BackupRejected("it is no backup of Skillhall")
+        raise BackupRejected("it is not a Skillhall backup")
     version = head.get("version")
     if not isinstance(version, int) or version < 1:
-        raise BackupRejected("it does not say which version it has")
+        raise BackupRejected("it does not state its version")
     if version > LATEST_VERSION:
-        raise BackupRejected(f"it has version {version}, and this Skillhall knows {LATEST_VERSION}")
+        message = f"it has version {version}, but the latest known version is {LATEST_VERSION}"
+        raise BackupRejected(message)
     return version
 
 
@@ -173,7 +172,7 @@ def _insert_all_rows(connection: Connection, lines: Iterator[Any]) -> None:
         table, columns = _find_table(tables, value)
         missing.discard(table.name)
     if missing:
-        raise BackupRejected("it does not hold all tables")
+        raise BackupRejected("it does not contain all tables")
 
 
 def _find_table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noqa: ANN401 - a line
@@ -182,49 +181,49 @@ def _find_table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noq
     name, columns = value.get("table"), value.get("columns")
     table = tables.tables.get(name) if isinstance(name, str) else None
     if table is None or table.name == migrations.name or not isinstance(columns, list):
-        raise BackupRejected("it holds what no version of the tables had")
+        raise BackupRejected("it contains an unknown table or column")
     if sorted(map(str, columns)) != sorted(table.c.keys()):
-        raise BackupRejected("it holds what no version of the tables had")
+        raise BackupRejected("it contains an unknown table or column")
     return table, columns
 
 
 @contextmanager
 def _reject_invalid_rows() -> Iterator[None]:
-    """Rows that the database refuses make a backup that cannot be used; nothing of it is kept."""
+    """Reject a backup whose rows the database does not accept."""
     try:
         yield
     except (IntegrityError, DataError, InterfaceError, ProgrammingError):
-        raise BackupRejected("it holds rows that contradict each other") from None
+        raise BackupRejected("it contains rows that contradict each other") from None
     except (UnicodeError, OverflowError, UnsafePath):
-        raise BackupRejected("it holds a value that cannot be used") from None
+        raise BackupRejected("it contains an invalid value") from None
 
 
 def _insert_batches(
     connection: Connection, table: Table | None, rows: Iterable[dict[str, object]]
 ) -> None:
-    left = iter(rows)
-    while table is not None and (some := list(islice(left, _BATCH))):
-        connection.execute(insert(table), some)
+    remaining = iter(rows)
+    while table is not None and (batch := list(islice(remaining, _BATCH))):
+        connection.execute(insert(table), batch)
 
 
 def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
-    """Tell everybody that all is another, with a number that nobody has seen yet."""
-    there = connection.execute(select(func.max(events.c.seq))).scalar() or 0
-    following = max(int(there), last_seq) + 1
+    """Publish a reset event with a new sequence number."""
+    restored_seq = connection.execute(select(func.max(events.c.seq))).scalar() or 0
+    next_seq = max(int(restored_seq), last_seq) + 1
     if connection.dialect.name == "postgresql":
-        numbered = "SELECT setval(pg_get_serial_sequence('events', 'seq'), :seq, false)"
-        connection.execute(text(numbered), {"seq": following})
+        statement = "SELECT setval(pg_get_serial_sequence('events', 'seq'), :seq, false)"
+        connection.execute(text(statement), {"seq": next_seq})
     else:
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
-        numbered = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
-        connection.execute(text(numbered), {"seq": following - 1})
+        statement = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
+        connection.execute(text(statement), {"seq": next_seq - 1})
     SqlWorkspaceWriter(connection).add_events(Event(DATABASE_RESTORED, "", "", 0, {}, at))
 
 
 def _has_data(connection: Connection) -> bool:
-    kept = (table for table in METADATA.sorted_tables if table not in (migrations, events))
+    tables = (table for table in METADATA.sorted_tables if table not in (migrations, events))
     return any(
-        connection.execute(select(func.count()).select_from(table)).scalar_one() for table in kept
+        connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
     )
 
 
@@ -240,9 +239,9 @@ def _decode_value(value: object) -> object:
     try:
         return base64.b64decode(value[_BASE64_KEY], validate=True)
     except (KeyError, TypeError, binascii.Error):
-        raise BackupRejected("it holds a value that cannot be read") from None
+        raise BackupRejected("it contains a value that cannot be read") from None
 
 
 def _serialize_line(value: object) -> bytes:
-    told = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
-    return f"{told}\n".encode()
+    line = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
+    return f"{line}\n".encode()

@@ -1,4 +1,4 @@
-"""The rows of a backup, checked one by one: a backup may be forged, and SQLite takes anything."""
+"""Validation of backup rows. A backup may be forged, and SQLite accepts any type."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     BackupRow: TypeAlias = Mapping[str, object]
 
-_MAX_INTEGER = 2**63 - 1  # of numbers
+_MAX_INTEGER = 2**63 - 1  # of BIGINT
 _ZONES = frozenset(Zone)
 
 
 def validate_row(table: Table, row: BackupRow) -> None:
-    """Raises: BackupRejected, UnsafePath for a row that no server of ours wrote."""
+    """Check a row. Raises: BackupRejected, UnsafePath if no server could have written it."""
     for name, value in row.items():
         if not _has_column_type(table.c[name], value):
-            raise BackupRejected(f"{table.name}.{name} holds a value of the wrong kind")
+            raise BackupRejected(f"{table.name}.{name} has a value of the wrong type")
     for check in _CHECKS.get(table.name, ()):
         if not check(row):
-            raise BackupRejected(f"a row of {table.name} is not what it should be")
+            raise BackupRejected(f"a row of {table.name} is invalid")
 
 
 def _has_column_type(column: Column[object], value: object) -> bool:
@@ -48,8 +48,8 @@ def _has_valid_zone(row: BackupRow) -> bool:
 
 def _has_matching_digest(row: BackupRow) -> bool:
     data = row.get("data")
-    is_whole = isinstance(data, bytes) and row.get("size") == len(data)
-    return is_whole and isinstance(data, bytes) and row.get("digest") == sha256_hex(data)
+    has_size = isinstance(data, bytes) and row.get("size") == len(data)
+    return has_size and isinstance(data, bytes) and row.get("digest") == sha256_hex(data)
 
 
 def _has_valid_path(row: BackupRow) -> bool:

@@ -1,4 +1,4 @@
-"""One database: connections as they must be set up, transactions, and errors in our own words."""
+"""Database connection: engine setup, transactions, retries and error translation."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgres": "postgresql+psycopg",
 }
-_ATTEMPTS = 4  # of a change that met another one
-# Together with the attempts, ten seconds until a caller is told that others are busy.
+# Four attempts with 2.5 seconds each: callers get an error after ten seconds of contention.
+_ATTEMPTS = 4
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=2500")
-# A PostgreSQL that nothing is heard of is given up after some seconds, not after two hours.
+# An unresponsive PostgreSQL is noticed after seconds; TCP's default is two hours.
 POSTGRES_CONNECT_ARGS: Mapping[str, Any] = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -40,20 +40,20 @@ POSTGRES_CONNECT_ARGS: Mapping[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # milliseconds
 }
-_FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # sessions are nobody else's business
-# PostgreSQL's codes: a serialisation failure, a deadlock, a lock that was not to be had.
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # sessions are private
+# PostgreSQL's codes for serialization failure, deadlock and unavailable lock.
 _RETRYABLE_STATES = frozenset({"40001", "40P01", "55P03"})
 _DISK_FULL_STATES = frozenset({"53100"})
 _READ_ONLY = "skillhall_read_only"
 
 
 class Database:
-    """A database that has the newest tables; `close` it. Safe to use from several threads."""
+    """Database with the latest schema. Thread-safe; call `close` when done."""
 
     def __init__(self, url: str | URL, at: str, *, allow_outage: bool = False) -> None:
-        """Open it, and bring its tables up to date; `at` is when that is.
+        """Open the database and migrate it; `at` is the time to record.
 
-        A patient one may be down: it is tried again with each use, until it can be opened.
+        With `allow_outage`, a database that is down is opened on first use.
         Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
         """
         self._url = parse_database_url(url)
@@ -77,17 +77,17 @@ class Database:
 
     @property
     def path(self) -> str:
-        """The file of an SQLite database."""
+        """File of an SQLite database."""
         return self._url.database or ""
 
     @property
     def location(self) -> str:
-        """Which database it is, whoever asks and by whatever password."""
+        """Host, port and name, which identify the database without credentials."""
         host = self._url.host or self._url.query.get("host", "")
         return f"{host}:{self._url.port or ''}/{self._url.database}"
 
     def find_problem(self) -> str:
-        """Why it cannot be used at this moment; "" if it can."""
+        """Return why the database cannot be used at this moment, or ""."""
         try:
             self.read(lambda connection: connection.exec_driver_sql("SELECT 1"))
         except DatabaseUnavailable as error:
@@ -96,25 +96,25 @@ class Database:
 
     @property
     def connection_url(self) -> str:
-        """What a driver of its own connects by; it holds the password."""
+        """URL for a separate connection by the driver. Contains the password."""
         plain = self._url.set(drivername="postgresql")
         return plain.render_as_string(hide_password=False)
 
     def read(self, work: Callable[[Connection], _T]) -> _T:
-        """What the work finds, all of one moment. Raises: DatabaseUnavailable."""
+        """Run a read transaction on a consistent snapshot. Raises: DatabaseUnavailable."""
         self._open()
         return self._run_read(work)
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
-        """What the work returns, once its changes are kept; it is tried again if others are faster.
+        """Run a write transaction, retried after conflicts.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
+        Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
         """
         self._open()
         return self._run_write(work)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after each change of this process, until the answer is called."""
+        """Call `callback` after each write of this process; return a function that stops it."""
         with self._lock:
             self._callbacks.append(callback)
 
@@ -125,11 +125,11 @@ class Database:
         return stop
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._engine.dispose()
 
     def _open(self) -> None:
-        """Bring the tables up to date, once."""
+        """Migrate the database on first use."""
         if self._is_open:
             return
         with self._open_lock:
@@ -161,9 +161,9 @@ class Database:
         with self._engine.begin() as connection:
             result = work(connection)
         with self._lock:
-            listeners = [*self._callbacks]
-        for listener in listeners:
-            listener()
+            callbacks = [*self._callbacks]
+        for callback in callbacks:
+            callback()
         return result
 
     def _create_engine(self) -> Engine:
@@ -181,12 +181,12 @@ class Database:
 
 
 def build_sqlite_url(path: str) -> URL:
-    """The address of an SQLite database in a file, whatever its path holds."""
+    """Return the URL of an SQLite file, with any characters in its path."""
     return URL.create("sqlite", database=path)
 
 
 def parse_database_url(text: str | URL) -> URL:
-    """The address of a database. Raises: ConfigInvalid, which does not repeat the text."""
+    """Parse a database URL. Raises: ConfigInvalid, without the text, which may be secret."""
     try:
         url = make_url(text)
         driver = _DRIVERS.get(url.drivername.partition("+")[0])
@@ -195,17 +195,17 @@ def parse_database_url(text: str | URL) -> URL:
     if driver is None:
         raise ConfigInvalid(
             URL_VARIABLE,
-            "that is no address of a database",
+            "it is not a database URL",
             "write sqlite:////path/to/file.db or postgresql://user@host/name",
         )
     if driver.startswith("sqlite") and url.database in (None, "", ":memory:"):
-        raise ConfigInvalid(URL_VARIABLE, "it names no file", "write sqlite:////path/to/file.db")
+        raise ConfigInvalid(URL_VARIABLE, "it has no file name", "write sqlite:////path/to/file.db")
     return url.set(drivername=driver)
 
 
 @contextlib.contextmanager
 def translate_errors() -> Iterator[None]:
-    """Errors of the database as errors of ours."""
+    """Translate errors of SQLAlchemy into Skillhall's own."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -224,7 +224,7 @@ def _postgres_engine(url: URL) -> Engine:
 
 
 def _create_file(path: str) -> None:
-    """Let the file be there, for its owner alone."""
+    """Create the file, readable only by its owner."""
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), _FOLDER_MODE, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE))
@@ -234,19 +234,19 @@ def _create_file(path: str) -> None:
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _: object) -> None:
-    # Python's own transactions begin too late: a read before a write would not be part of them.
+    # Python's own transactions begin with the first write and would exclude reads before it.
     connection.isolation_level = None
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    is_reading = connection.get_execution_options().get(_READ_ONLY)
-    connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")
+    is_read_only = connection.get_execution_options().get(_READ_ONLY)
+    connection.exec_driver_sql("BEGIN" if is_read_only else "BEGIN IMMEDIATE")
 
 
 def _is_retryable(error: DBAPIError) -> bool:
-    """Whether the same work may well succeed if it is done again."""
+    """Whether the same transaction may succeed on a retry."""
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
         return getattr(cause, "sqlite_errorcode", 0) & 0xFF in (
@@ -257,10 +257,10 @@ def _is_retryable(error: DBAPIError) -> bool:
 
 
 def _to_database_error(error: SQLAlchemyError) -> Exception:
-    """The error of ours for one of the database; it repeats no statement and no value."""
+    """Translate a database error. The result contains no statements or values."""
     if not isinstance(error, DBAPIError):
         if isinstance(error, PoolTimeout):
-            return DatabaseUnavailable("all its connections are busy")
+            return DatabaseUnavailable("all connections are busy")
         return error
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
@@ -269,16 +269,16 @@ def _to_database_error(error: SQLAlchemyError) -> Exception:
     if state in _DISK_FULL_STATES:
         return DatabaseFull()
     if state in _RETRYABLE_STATES:
-        return DatabaseUnavailable("others are changing the same things")
+        return DatabaseUnavailable("conflict with other writers")
     is_gone = state is None or state[:2] in ("08", "28", "3D", "53", "57", "58", "25")
     return DatabaseUnavailable("it cannot be reached") if is_gone else error
 
 
 _SQLITE_MESSAGES = {
-    sqlite3.SQLITE_BUSY: "others are changing it",
-    sqlite3.SQLITE_LOCKED: "others are changing it",
+    sqlite3.SQLITE_BUSY: "it is locked by other writers",
+    sqlite3.SQLITE_LOCKED: "it is locked by other writers",
     sqlite3.SQLITE_CORRUPT: "its file is damaged",
-    sqlite3.SQLITE_NOTADB: "its file is no SQLite database",
+    sqlite3.SQLITE_NOTADB: "its file is not an SQLite database",
     sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
     sqlite3.SQLITE_READONLY: "its file is read-only",
     sqlite3.SQLITE_IOERR: "the disk failed",

@@ -1,4 +1,4 @@
-"""The feed: one thread that reads new events and hands them to everybody who asked for them."""
+"""Event feed: one thread that reads new events and delivers them to subscribers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 
     Subscriber: TypeAlias = Callable[[Sequence[Event]], None]
 
-BATCH = 500  # events that are read at once
-_CLOSE_TIMEOUT = 5.0  # seconds that a database may take to answer when the feed is closed
+BATCH = 500  # events per query
+_CLOSE_TIMEOUT = 5.0  # seconds to wait for a running query
 
 
 class EventFeed:
-    """Events as they come, of this process and of all others; `close` it.
+    """Events of this process and of all others. Call `close` when done.
 
-    A listener is called in the feed's own thread, and must return at once. If the database was down
-    when the feed began, listeners get an empty batch as soon as it is not: what came before that
-    nobody told them.
+    Subscribers are called in the feed's thread and must not block. If the database was down when
+    the feed started, they get an empty batch once it is up, because earlier events were missed.
     """
 
     def __init__(self, store: WorkspaceStore, signal: EventSignal) -> None:
@@ -44,7 +43,7 @@ class EventFeed:
         self._thread.start()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Hand every event from now on to `listener`, until the answer is called."""
+        """Pass new events to `subscriber`; return a function that unsubscribes it."""
         with self._lock:
             self._last_id += 1
             number = self._last_id
@@ -57,7 +56,7 @@ class EventFeed:
         return stop
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._stopped.set()
         self._thread.join(_CLOSE_TIMEOUT)
         self._signal.close()
@@ -67,7 +66,7 @@ class EventFeed:
         while not self._stopped.is_set():
             is_behind = self._signal.wait() or is_behind
             if is_behind:
-                # Whatever goes wrong, a server must not stop hearing of the others.
+                # The thread must survive any error; the next signal retries.
                 with contextlib.suppress(Exception):
                     self._deliver_new_events()
                     is_behind = False
@@ -79,15 +78,15 @@ class EventFeed:
         if self._last_seq is None:
             self._last_seq = self._read_last_seq()
             self._notify_subscribers(())
-        while found := self._read_events_after(self._last_seq):
-            self._last_seq = found[-1].seq
-            self._notify_subscribers(found)
+        while events := self._read_events_after(self._last_seq):
+            self._last_seq = events[-1].seq
+            self._notify_subscribers(events)
 
     def _read_events_after(self, seq: int) -> Sequence[Event]:
         return self._store.read(lambda read: read.events(seq, BATCH))
 
     def _notify_subscribers(self, events: Sequence[Event]) -> None:
         with self._lock:
-            listeners = [*self._subscribers.values()]
-        for listener in listeners:
-            listener(events)
+            subscribers = [*self._subscribers.values()]
+        for subscriber in subscribers:
+            subscriber(events)

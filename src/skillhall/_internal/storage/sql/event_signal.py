@@ -1,4 +1,4 @@
-"""Who tells that events came: the process itself, the file's version, or PostgreSQL."""
+"""Signals for new events: callbacks and SQLite's data version, or PostgreSQL's NOTIFY."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
     from skillhall._internal.storage.sql.engine import Database
 
-POLL_INTERVAL = 0.1  # seconds between looks at an SQLite file that other processes may change
-_WAIT_TIMEOUT = 0.5  # seconds that a wait for PostgreSQL takes at most
-_RECONNECT_DELAY = 1.0  # seconds after a lost connection
+POLL_INTERVAL = 0.1  # seconds between checks of an SQLite file for changes by other processes
+_WAIT_TIMEOUT = 0.5  # seconds
+_RECONNECT_DELAY = 1.0  # seconds
 
 
 class EventSignal(Protocol):
-    """Waits for changes that may bring events."""
+    """Waits for changes that may have added events."""
 
     def wait(self) -> bool:
-        """Whether something may have changed; it returns soon in any case."""
+        """Wait briefly; return whether something may have changed."""
 
     def close(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
 
 
 def open_event_signal(database: Database) -> EventSignal:
-    """The watch that fits the database."""
+    """Open the signal for the kind of database."""
     return PostgresEventSignal(database) if database.is_postgres else SqliteEventSignal(database)
 
 
 class SqliteEventSignal:
-    """Changes of this process are told at once; those of others change the file's version."""
+    """Signals own writes by callback, and other processes' by the file's data version."""
 
     def __init__(self, database: Database) -> None:
         self._changed = threading.Event()
@@ -49,16 +49,16 @@ class SqliteEventSignal:
         self._version = self._read_data_version()
 
     def wait(self) -> bool:
-        """Whether something was changed, by anybody."""
-        was_told = self._changed.wait(POLL_INTERVAL)
+        """Wait briefly; return whether the database changed."""
+        was_notified = self._changed.wait(POLL_INTERVAL)
         self._changed.clear()
         version = self._read_data_version()
-        is_other = version != self._version
+        is_changed = version != self._version
         self._version = version
-        return was_told or is_other
+        return was_notified or is_changed
 
     def close(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self._unsubscribe()
         self._changed.set()
         if self._connection is not None:
@@ -77,7 +77,7 @@ class SqliteEventSignal:
 
 
 class PostgresEventSignal:
-    """PostgreSQL tells everybody who listens; a lost connection counts as a change."""
+    """Listens to PostgreSQL's notifications. A reconnect counts as a change."""
 
     def __init__(self, database: Database) -> None:
         self._connection_url = database.connection_url
@@ -86,7 +86,7 @@ class PostgresEventSignal:
         self._connect()
 
     def wait(self) -> bool:
-        """Whether PostgreSQL told of a change, or may have done so while nobody listened."""
+        """Wait briefly; return whether notified, or reconnected after a possible miss."""
         from psycopg import Error  # noqa: PLC0415 - only where PostgreSQL is used
 
         if self._connection is None:
@@ -99,7 +99,7 @@ class PostgresEventSignal:
             return False
 
     def close(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self._closed.set()
         self._disconnect()
 

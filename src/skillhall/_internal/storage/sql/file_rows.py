@@ -1,4 +1,4 @@
-"""Files of shared things: rows that name bytes, and the bytes, kept once for each digest."""
+"""File rows of shared skills and uploads. Equal contents are stored once, by digest."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 
     from skillhall._internal.storage.ports import FilesByPath
 
-# Whoever waits here changes files alone: bytes that one needs are not forgotten by another.
+# Serializes all changes of files, so that no transaction deletes blobs that another one needs.
 _LOCK = "SELECT pg_advisory_xact_lock(7223446120933)"
 _OWNERS: tuple[Table, ...] = (shared_skill_files, upload_files)
 
 
 def lock_files(connection: Connection) -> None:
-    """Keep others from changing files until the transaction ends."""
-    if connection.dialect.name == "postgresql":  # SQLite has one writer anyway
+    """Block other changes of files until the transaction ends."""
+    if connection.dialect.name == "postgresql":  # SQLite has only one writer
         connection.execute(text(_LOCK))
 
 
 def read_file_rows(
     connection: Connection, owner: Column[str], identity: str | None = None
 ) -> dict[str, dict[str, StoredFile]]:
-    """The files by owner and path, in order; of one owner, if it is named."""
+    """Return files by owner and path, sorted; optionally only of one owner."""
     table = owner.table
-    asked = select(
+    query = select(
         owner.label("owner"), table.c.path, table.c.digest, table.c.mode, blobs.c.size
     ).join(blobs, blobs.c.digest == table.c.digest)
     if identity is not None:
-        asked = asked.where(owner == identity)
-    found: dict[str, dict[str, StoredFile]] = {}
-    for row in sorted(connection.execute(asked), key=lambda row: str(row.path)):
-        found.setdefault(row.owner, {})[row.path] = StoredFile(row.digest, row.size, row.mode)
-    return found
+        query = query.where(owner == identity)
+    files: dict[str, dict[str, StoredFile]] = {}
+    for row in sorted(connection.execute(query), key=lambda row: str(row.path)):
+        files.setdefault(row.owner, {})[row.path] = StoredFile(row.digest, row.size, row.mode)
+    return files
 
 
 def insert_files(
     connection: Connection, owner: Column[str], identity: str, files: FilesByPath
 ) -> None:
-    """Keep files of one owner; bytes that are there already are not sent again."""
+    """Insert the files of one owner. Contents that exist are not sent again."""
     rows = [
         {owner.name: identity, "path": path, "digest": sha256_hex(data), "mode": mode}
         for path, (data, mode) in files.items()
@@ -62,22 +62,22 @@ def insert_files(
 def delete_owner(
     connection: Connection, key: Column[str], identity: str, owner: Column[str]
 ) -> set[str]:
-    """Remove one with its files; the digests of bytes that may now be loose."""
+    """Delete an owner with its files; return the digests that may now be unused."""
     digests = select(owner.table.c.digest).where(owner == identity)
-    loose = set(connection.execute(digests).scalars())
+    unused = set(connection.execute(digests).scalars())
     connection.execute(delete(key.table).where(key == identity))
-    return loose
+    return unused
 
 
 def delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
-    """Remove those of the bytes that nothing needs."""
-    used = union(*(select(one.c.digest).where(one.c.digest.in_(digests)) for one in _OWNERS))
+    """Delete the blobs that no file refers to."""
+    used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in _OWNERS))
     unused = digests - set(connection.execute(used).scalars()) if digests else digests
     if unused:
         connection.execute(delete(blobs).where(blobs.c.digest.in_(unused)))
 
 
 def read_blob(connection: Connection, digest: str) -> bytes | None:
-    """The bytes with that digest."""
+    """Return the bytes with this digest."""
     data = connection.execute(select(blobs.c.data).where(blobs.c.digest == digest)).scalar()
     return None if data is None else bytes(data)

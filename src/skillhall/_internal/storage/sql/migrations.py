@@ -1,6 +1,6 @@
-"""The migrations: numbered functions in one list, forward only, the same for both databases.
+"""Migrations: numbered functions in one list, forward only, for SQLite and PostgreSQL.
 
-Each is written out, not derived from the tables of today: those change, a migration never does.
+A migration never changes, so it is written out instead of derived from the current tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-_LOCK = 7_223_446_120_931  # of PostgreSQL's advisory locks, the one for migrations
+_LOCK = 7_223_446_120_931  # id of PostgreSQL's advisory lock for migrations
 
 _BUDGET_COLUMNS = (
     "budget_permanent BIGINT, budget_stable BIGINT, budget_working BIGINT, budget_total BIGINT"
@@ -30,7 +30,7 @@ _SESSION_COLUMN = "session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE C
 
 
 def _m1_sessions(connection: Connection) -> None:
-    """Sessions, their blocks, and the events that tell about changes."""
+    """Create sessions, blocks and events."""
     key, serial = _get_position_type(connection), _get_serial_type(connection)
     _execute(
         connection,
@@ -51,7 +51,7 @@ def _m1_sessions(connection: Connection) -> None:
 
 
 def _m2_templates_and_snapshots(connection: Connection) -> None:
-    """Arrangements that are kept: templates, and sessions as they were."""
+    """Create templates and snapshots."""
     key = _get_position_type(connection)
     _execute(
         connection,
@@ -75,7 +75,7 @@ def _m2_templates_and_snapshots(connection: Connection) -> None:
 
 
 def _m3_shared_files(connection: Connection) -> None:
-    """What many servers share: skills and uploads, their bytes kept once for each digest."""
+    """Create shared skills and uploads, with blobs by digest."""
     data = "BYTEA" if _is_postgres(connection) else "BLOB"
     file = (
         "path TEXT NOT NULL, digest TEXT NOT NULL REFERENCES blobs (digest), mode BIGINT NOT NULL"
@@ -100,7 +100,7 @@ def _m3_shared_files(connection: Connection) -> None:
 
 
 def _m4_tokens(connection: Connection) -> None:
-    """The tokens that servers accept, by their digests."""
+    """Create access tokens."""
     _execute(
         connection,
         """CREATE TABLE tokens (id TEXT PRIMARY KEY NOT NULL, label TEXT NOT NULL,
@@ -119,21 +119,21 @@ LATEST_VERSION = len(MIGRATIONS)
 
 
 def current_version(connection: Connection) -> int:
-    """How many migrations the database has had."""
+    """Return the number of migrations that the database has."""
     if not inspect(connection).has_table(migrations.name):
         return 0
-    found = connection.exec_driver_sql("SELECT MAX(version) FROM schema_migrations").scalar()
-    return int(found or 0)
+    version = connection.exec_driver_sql("SELECT MAX(version) FROM schema_migrations").scalar()
+    return int(version or 0)
 
 
 def lock_schema(connection: Connection) -> None:
-    """Keep other processes from migrating until the transaction ends."""
-    if _is_postgres(connection):  # SQLite has one writer anyway
+    """Block other migrations until the transaction ends."""
+    if _is_postgres(connection):  # SQLite has only one writer
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
 
 def migrate(connection: Connection, at: str, target_version: int = LATEST_VERSION) -> None:
-    """Bring the database up to a version, in the open transaction. Raises: DatabaseNewer."""
+    """Migrate to a version in the open transaction. Raises: DatabaseNewer."""
     lock_schema(connection)
     version = current_version(connection)
     if version > LATEST_VERSION:
@@ -150,12 +150,12 @@ def migrate(connection: Connection, at: str, target_version: int = LATEST_VERSIO
 
 
 def drop_all_tables(connection: Connection) -> None:
-    """Remove every table of ours, in the transaction that is open."""
+    """Drop all tables in the open transaction."""
     for table in _ALL_TABLES:
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
 
 
-# Those that point at others come first.
+# Referencing tables come before the tables that they refer to.
 _ALL_TABLES = (
     "tokens",
     "upload_files",

@@ -1,4 +1,4 @@
-"""Rows of the tables as records, and records as rows."""
+"""Conversion between table rows and records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def to_session(row: Row) -> Session:
-    """A row of `sessions`."""
+    """Convert a row of `sessions`."""
     return Session(
         id=row.id,
         name=row.name,
@@ -40,7 +40,7 @@ def to_session(row: Row) -> Session:
 
 
 def to_session_row(session: Session) -> Values:
-    """A session for `sessions`."""
+    """Convert a session to a row of `sessions`."""
     return {
         "id": session.id,
         "name": session.name,
@@ -53,7 +53,7 @@ def to_session_row(session: Session) -> Values:
 
 
 def to_content(row: Row) -> BlockContent:
-    """What a block says, of any table that keeps blocks."""
+    """Convert the content columns of any table with blocks."""
     skill = None
     if row.skill_name is not None:
         skill = SkillOrigin(
@@ -66,7 +66,7 @@ def to_content(row: Row) -> BlockContent:
 
 
 def to_content_row(content: BlockContent) -> Values:
-    """The columns that all tables with blocks have."""
+    """Convert content to the columns shared by all tables with blocks."""
     skill = content.skill
     return {
         "type": content.type,
@@ -82,7 +82,7 @@ def to_content_row(content: BlockContent) -> Values:
 
 
 def to_block(row: Row) -> Block:
-    """A row of `blocks`."""
+    """Convert a row of `blocks`."""
     return Block(
         id=row.id,
         session=row.session_id,
@@ -96,7 +96,7 @@ def to_block(row: Row) -> Block:
 
 
 def to_block_row(block: Block) -> Values:
-    """A block for `blocks`."""
+    """Convert a block to a row of `blocks`."""
     return {
         "id": block.id,
         "session_id": block.session,
@@ -110,7 +110,7 @@ def to_block_row(block: Block) -> Values:
 
 
 def to_template(row: Row) -> Template:
-    """A row of `templates`."""
+    """Convert a row of `templates`."""
     return Template(
         id=row.id,
         name=row.name,
@@ -123,7 +123,7 @@ def to_template(row: Row) -> Template:
 
 
 def to_template_row(template: Template) -> Values:
-    """A template for `templates`."""
+    """Convert a template to a row of `templates`."""
     return {
         "id": template.id,
         "name": template.name,
@@ -136,7 +136,7 @@ def to_template_row(template: Template) -> Values:
 
 
 def to_snapshot(row: Row) -> SessionSnapshot:
-    """A row of `snapshots`."""
+    """Convert a row of `snapshots`."""
     return SessionSnapshot(
         id=row.id,
         session=row.session_id,
@@ -149,7 +149,7 @@ def to_snapshot(row: Row) -> SessionSnapshot:
 
 
 def to_snapshot_row(snapshot: SessionSnapshot) -> Values:
-    """A snapshot for `snapshots`."""
+    """Convert a snapshot to a row of `snapshots`."""
     return {
         "id": snapshot.id,
         "session_id": snapshot.session,
@@ -162,13 +162,13 @@ def to_snapshot_row(snapshot: SessionSnapshot) -> Values:
 
 
 def to_event(row: Row) -> Event:
-    """A row of `events`."""
+    """Convert a row of `events`."""
     data = json.loads(row.data)
     return Event(row.kind, row.subject, row.session_id, row.revision, data, row.at, row.seq)
 
 
 def to_event_row(event: Event) -> Values:
-    """An event for `events`, which numbers it."""
+    """Convert an event to a row of `events`; the table assigns `seq`."""
     return {
         "session_id": event.session,
         "revision": event.revision,

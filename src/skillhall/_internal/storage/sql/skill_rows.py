@@ -1,4 +1,4 @@
-"""Skills of many servers, in tables."""
+"""Shared skills in tables."""
 
 from __future__ import annotations
 
@@ -39,47 +39,47 @@ class SqlSharedSkillTable:
         self._database = database
 
     def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:
-        """What the work returns. Raises: DatabaseUnavailable."""
+        """Run a read transaction. Raises: DatabaseUnavailable."""
         return self._database.read(lambda connection: work(_SqlSharedSkillReader(connection)))
 
     def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
-        """What the work returns, once its changes are kept, and told to all servers.
+        """Run a write transaction and publish its events.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and what the work raises.
+        Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
         """
 
-        def whole(connection: Connection) -> _T:
+        def run(connection: Connection) -> _T:
             lock_files(connection)
-            writing = _SqlSharedSkillWriter(connection)
-            result = work(writing)
-            writing.publish_events(at)
+            writer = _SqlSharedSkillWriter(connection)
+            result = work(writer)
+            writer.publish_events(at)
             return result
 
-        return self._database.write(whole)
+        return self._database.write(run)
 
 
 class _SqlSharedSkillReader:
-    """Looks in one transaction."""
+    """Queries in one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def versions(self) -> dict[str, int]:
-        """The version of each by id."""
-        asked = select(shared_skills.c.id, shared_skills.c.version)
-        return {row.id: row.version for row in self._connection.execute(asked)}
+        """Return the version of each skill by id."""
+        rows = self._connection.execute(select(shared_skills.c.id, shared_skills.c.version))
+        return {row.id: row.version for row in rows}
 
     def find(self, identity: str) -> SharedSkill | None:
-        """The skill with that id."""
-        asked = select(shared_skills).where(shared_skills.c.id == identity)
-        row = self._connection.execute(asked).first()
+        """Return the skill with this id."""
+        query = select(shared_skills).where(shared_skills.c.id == identity)
+        row = self._connection.execute(query).first()
         if row is None:
             return None
         files = read_file_rows(self._connection, _OWNER, identity).get(identity, {})
         return SharedSkill(row.id, row.origin, row.version, files, row.updated_at)
 
     def read_blob(self, digest: str) -> bytes | None:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         return read_blob(self._connection, digest)
 
 
@@ -88,32 +88,32 @@ class _SqlSharedSkillWriter(_SqlSharedSkillReader):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._event_kinds: dict[str, str] = {}  # what happened, by id
+        self._event_kinds: dict[str, str] = {}  # by skill id
 
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
-        """Keep a skill in place of the one that is there."""
-        loose = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
+        """Insert or replace a skill."""
+        unused = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
         row = {"id": identity, "origin": origin, "version": 0, "updated_at": ""}
         self._connection.execute(insert(shared_skills), row)
         insert_files(self._connection, _OWNER, identity, files)
-        delete_unused_blobs(self._connection, loose)
+        delete_unused_blobs(self._connection, unused)
         self._event_kinds[identity] = SKILL_CHANGED
 
     def delete(self, identity: str) -> None:
-        """Remove a skill."""
-        loose = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
-        delete_unused_blobs(self._connection, loose)
+        """Delete a skill."""
+        unused = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
+        delete_unused_blobs(self._connection, unused)
         self._event_kinds[identity] = SKILL_DELETED
 
     def publish_events(self, at: str) -> None:
-        """Tell what happened; the number of the last event is the version of what was put."""
+        """Publish the events; the last event's number is the version of the changed skills."""
         if not self._event_kinds:
             return
         events = [
             Event(kind, identity, "", 0, {}, at) for identity, kind in self._event_kinds.items()
         ]
-        # Last, since everybody who changes anything waits for the one who has the next number.
+        # Last in the transaction: the lock for event numbers blocks all other writers.
         version = SqlWorkspaceWriter(self._connection).add_events(*events)
         put = [identity for identity, kind in self._event_kinds.items() if kind == SKILL_CHANGED]
-        changed = update(shared_skills).where(shared_skills.c.id.in_(put))
-        self._connection.execute(changed, {"version": version, "updated_at": at})
+        statement = update(shared_skills).where(shared_skills.c.id.in_(put))
+        self._connection.execute(statement, {"version": version, "updated_at": at})

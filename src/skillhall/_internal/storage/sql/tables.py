@@ -1,4 +1,4 @@
-"""The tables as statements know them. The migrations make them; a test holds both equal."""
+"""Tables for building statements. Migrations create them; a test keeps both equal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
-# SQLite numbers rows by itself only where the key is an INTEGER.
+# SQLite assigns numbers only to keys of type INTEGER.
 _SERIAL = BigInteger().with_variant(Integer, "sqlite")
-# Positions are compared byte by byte, whatever the language of the database.
+# Positions are compared by bytes, whatever the collation of the database.
 _POSITION_TYPE = Text().with_variant(Text(collation="C"), "postgresql")
 
 
@@ -36,7 +36,7 @@ def _budget_columns() -> list[Column[int]]:
 
 
 def _content_columns() -> list[Column[str] | Column[int]]:
-    """What a block says; templates and snapshots keep the same."""
+    """Columns of a block's content, shared by blocks, templates and snapshots."""
     return [
         _text_column("type"),
         _text_column("zone"),
@@ -70,8 +70,8 @@ sessions = Table(
 
 
 def _session_column() -> Column[str]:
-    there = ForeignKey("sessions.id", ondelete="CASCADE")
-    return Column("session_id", Text, there, nullable=False)
+    reference = ForeignKey("sessions.id", ondelete="CASCADE")
+    return Column("session_id", Text, reference, nullable=False)
 
 
 blocks = Table(
@@ -169,7 +169,7 @@ blobs = Table(
 
 
 def _file_columns(owner: Column[str]) -> list[Column[str] | Column[int]]:
-    """One file of something that is kept by digests."""
+    """Columns of a file whose content is stored by digest."""
     return [
         owner,
         Column("path", Text, primary_key=True),

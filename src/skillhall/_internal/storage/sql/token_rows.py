@@ -1,4 +1,4 @@
-"""Tokens of servers, in a table, and what servers tell each other besides."""
+"""Access tokens in a table, and the outbox for events between servers."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class SqlTokenTable:
-    """Tokens in a database."""
+    """Access tokens in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def list(self) -> list[StoredToken]:
-        """All of them, the oldest first."""
-        asked = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
+        """Return all tokens, oldest first."""
+        query = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
 
         def work(connection: Connection) -> list[StoredToken]:
-            rows = connection.execute(asked)
+            rows = connection.execute(query)
             return [StoredToken(row.id, row.label, row.digest, row.created_at) for row in rows]
 
         return self._database.read(work)
 
     def add(self, token: StoredToken) -> None:
-        """Keep another one. Raises: Conflict if its label is taken."""
+        """Add a token. Raises: Conflict if its label is taken."""
         row = {"id": token.id, "label": token.label, "digest": token.digest}
 
         def work(connection: Connection) -> None:
@@ -51,26 +51,26 @@ class SqlTokenTable:
         self._database.write(work)
 
     def delete(self, name: str, at: str) -> bool:
-        """Whether there was one with that id or label to remove."""
-        those = or_(tokens.c.id == name, tokens.c.label == name)
+        """Delete a token by id or label; return whether it existed."""
+        condition = or_(tokens.c.id == name, tokens.c.label == name)
 
         def work(connection: Connection) -> bool:
-            is_gone = connection.execute(delete(tokens).where(those)).rowcount > 0
-            if is_gone:
+            is_deleted = connection.execute(delete(tokens).where(condition)).rowcount > 0
+            if is_deleted:
                 _publish_tokens_changed(connection, at)
-            return is_gone
+            return is_deleted
 
         return self._database.write(work)
 
 
 class SqlOutbox:
-    """The events of a database, for what no table keeps."""
+    """Publishes events that belong to no table."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def publish(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
-        """Tell all servers. Raises: DatabaseUnavailable, DatabaseFull."""
+        """Publish an event to all servers. Raises: DatabaseUnavailable, DatabaseFull."""
         event = Event(kind, "", "", 0, data, at)
         self._database.write(lambda connection: SqlWorkspaceWriter(connection).add_events(event))
 

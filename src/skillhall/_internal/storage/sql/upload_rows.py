@@ -1,4 +1,4 @@
-"""Uploads of many servers, in tables."""
+"""Uploads in tables."""
 
 from __future__ import annotations
 
@@ -35,39 +35,39 @@ class SqlUploadTable:
         self._database = database
 
     def list(self) -> list[StoredUpload]:
-        """All of them, the last used first."""
+        """Return all uploads, last used first."""
         return self._database.read(lambda connection: _read_uploads(connection, None))
 
     def find(self, source: str) -> StoredUpload | None:
-        """The upload of that name, which counts as a use."""
+        """Return the upload with this name; counts as a use."""
 
         def work(connection: Connection) -> StoredUpload | None:
             _mark_used(connection, source)
-            found = _read_uploads(connection, source)
-            return found[0] if found else None
+            matches = _read_uploads(connection, source)
+            return matches[0] if matches else None
 
         return self._database.write(work)
 
     def read_blob(self, digest: str) -> bytes | None:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         return self._database.read(lambda connection: read_blob(connection, digest))
 
     def put(
         self, source: str, files: FilesByPath, content_hash: str, at: str, max_uploads: int
     ) -> bool:
-        """Whether it is another one than before; at most `keep` are kept."""
+        """Store an upload; return whether it changed. At most `max_uploads` are stored."""
 
         def work(connection: Connection) -> bool:
             lock_files(connection)
-            before = _read_uploads(connection, source)
-            if before and content_hash and before[0].content_hash == content_hash:
+            present = _read_uploads(connection, source)
+            if present and content_hash and present[0].content_hash == content_hash:
                 _mark_used(connection, source)
                 return False
-            loose = delete_owner(connection, uploads.c.source, source, _OWNER)
+            unused = delete_owner(connection, uploads.c.source, source, _OWNER)
             row = {"source": source, "content_hash": content_hash, "updated_at": at}
             connection.execute(insert(uploads), {**row, "used": _next_use_number(connection)})
             insert_files(connection, _OWNER, source, files)
-            delete_unused_blobs(connection, loose)
+            delete_unused_blobs(connection, unused)
             _evict_oldest(connection, source, at, max_uploads)
             return True
 
@@ -75,26 +75,25 @@ class SqlUploadTable:
 
 
 def _evict_oldest(connection: Connection, source: str, at: str, max_uploads: int) -> None:
-    """Drop those that nobody used longest, and tell of all that."""
+    """Delete the least recently used uploads, and publish all changes."""
     events = [Event(UPLOAD_CHANGED, source, "", 0, {}, at)]
     for old in _read_uploads(connection, None)[max_uploads:]:
-        delete_unused_blobs(
-            connection, delete_owner(connection, uploads.c.source, old.source, _OWNER)
-        )
+        unused = delete_owner(connection, uploads.c.source, old.source, _OWNER)
+        delete_unused_blobs(connection, unused)
         events.append(Event(UPLOAD_DELETED, old.source, "", 0, {}, at))
     SqlWorkspaceWriter(connection).add_events(*events)
 
 
 def _read_uploads(connection: Connection, source: str | None) -> list[StoredUpload]:
-    asked = select(uploads).order_by(uploads.c.used.desc())
+    query = select(uploads).order_by(uploads.c.used.desc())
     if source is not None:
-        asked = asked.where(uploads.c.source == source)
+        query = query.where(uploads.c.source == source)
     files = read_file_rows(connection, _OWNER, source)
     return [
         StoredUpload(
             row.source, row.content_hash, files.get(row.source, {}), row.used, row.updated_at
         )
-        for row in connection.execute(asked)
+        for row in connection.execute(query)
     ]
 
 
@@ -103,5 +102,5 @@ def _next_use_number(connection: Connection) -> int:
 
 
 def _mark_used(connection: Connection, source: str) -> None:
-    changed = update(uploads).where(uploads.c.source == source)
-    connection.execute(changed, {"used": _next_use_number(connection)})
+    statement = update(uploads).where(uploads.c.source == source)
+    connection.execute(statement, {"used": _next_use_number(connection)})

@@ -1,4 +1,4 @@
-"""The workspace's questions as statements."""
+"""Queries of the workspace as SQL statements."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
 
 
 class SqlWorkspaceReader:
-    """Answers out of one transaction."""
+    """Queries in one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def session(self, identity: str) -> Session | None:
-        """The session with that id."""
+        """Return the session with this id."""
         row = self._fetch_one(select(sessions).where(sessions.c.id == identity))
         return None if row is None else to_session(row)
 
     def sessions(self, after: str, limit: int) -> list[Session]:
-        """Sessions in order of their ids."""
-        asked = select(sessions).where(sessions.c.id > after).order_by(sessions.c.id).limit(limit)
-        return [to_session(row) for row in self._fetch_all(asked)]
+        """Return sessions after the id `after`, sorted by id."""
+        query = select(sessions).where(sessions.c.id > after).order_by(sessions.c.id).limit(limit)
+        return [to_session(row) for row in self._fetch_all(query)]
 
     def block(self, session: str, identity: str) -> Block | None:
-        """The block of that session, deleted or not."""
+        """Return a block of a session, deleted or not."""
         row = self._fetch_one(
             select(blocks).where(blocks.c.id == identity, blocks.c.session_id == session)
         )
@@ -64,28 +64,28 @@ class SqlWorkspaceReader:
     def blocks(
         self, session: str, zone: Zone | None = None, kind: str | None = None
     ) -> list[Block]:
-        """The blocks of a session that are not deleted, in order."""
-        asked = select(blocks).where(*_live_block_filters(session, zone))
+        """Return the blocks of a session that are not deleted, in order."""
+        query = select(blocks).where(*_live_block_filters(session, zone))
         if kind is not None:
-            asked = asked.where(blocks.c.type == kind)
-        return [to_block(row) for row in self._fetch_all(_order_by_position(asked))]
+            query = query.where(blocks.c.type == kind)
+        return [to_block(row) for row in self._fetch_all(_order_by_position(query))]
 
     def skill_blocks(self, session: str, name: str) -> list[Block]:
-        """The blocks of that skill which are not deleted, in order."""
-        asked = select(blocks).where(*_live_block_filters(session), blocks.c.skill_name == name)
-        # Ordered here: for the sake of the order, SQLite would read every block of the session.
-        found = [to_block(row) for row in self._fetch_all(asked)]
-        return sorted(found, key=lambda block: (block.zone, block.position))
+        """Return the blocks of a skill that are not deleted, in order."""
+        query = select(blocks).where(*_live_block_filters(session), blocks.c.skill_name == name)
+        # Sorted in Python: with ORDER BY, SQLite would scan every block of the session.
+        skill_blocks = [to_block(row) for row in self._fetch_all(query)]
+        return sorted(skill_blocks, key=lambda block: (block.zone, block.position))
 
     def deleted_blocks(self, session: str) -> list[Block]:
-        """The blocks that can be brought back, the last deleted first."""
-        asked = select(blocks).where(blocks.c.session_id == session, blocks.c.deleted.is_not(None))
-        found = self._fetch_all(asked.order_by(blocks.c.deleted.desc(), blocks.c.id))
-        return [to_block(row) for row in found]
+        """Return the blocks that can be restored, last deleted first."""
+        query = select(blocks).where(blocks.c.session_id == session, blocks.c.deleted.is_not(None))
+        rows = self._fetch_all(query.order_by(blocks.c.deleted.desc(), blocks.c.id))
+        return [to_block(row) for row in rows]
 
     def zone_sizes(self, session: str) -> dict[Zone, ZoneSize]:
-        """How much lies in each zone that is not empty."""
-        asked = (
+        """Return the size of each zone that is not empty."""
+        query = (
             select(
                 blocks.c.zone,
                 func.count().label("number"),
@@ -95,75 +95,74 @@ class SqlWorkspaceReader:
             .where(*_live_block_filters(session))
             .group_by(blocks.c.zone)
         )
-        # PostgreSQL sums into a type of any length.
+        # PostgreSQL's SUM returns a Decimal.
         return {
             Zone(row.zone): ZoneSize(row.number, int(row.tokens), int(row.size))
-            for row in self._fetch_all(asked)
+            for row in self._fetch_all(query)
         }
 
     def count_blocks(self, session: str) -> int:
-        """How many blocks of a session are not deleted."""
-        asked = select(func.count()).select_from(blocks).where(*_live_block_filters(session))
-        return int(self._connection.execute(asked).scalar_one())
+        """Return the number of blocks that are not deleted."""
+        query = select(func.count()).select_from(blocks).where(*_live_block_filters(session))
+        return int(self._connection.execute(query).scalar_one())
 
     def next_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        """The id and position of the block after a position, or of the first one."""
-        asked = select(blocks.c.id, blocks.c.position).where(*_live_block_filters(session, zone))
-        asked = asked.where(blocks.c.position > position).order_by(blocks.c.position)
-        row = self._fetch_one(asked.limit(1))
+        """Return id and position of the next block; of the first one for ""."""
+        query = select(blocks.c.id, blocks.c.position).where(*_live_block_filters(session, zone))
+        query = query.where(blocks.c.position > position).order_by(blocks.c.position)
+        row = self._fetch_one(query.limit(1))
         return None if row is None else (row.id, row.position)
 
     def previous_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        """The id and position of the block before a position, or of the last one."""
-        asked = select(blocks.c.id, blocks.c.position).where(*_live_block_filters(session, zone))
+        """Return id and position of the previous block; of the last one for ""."""
+        query = select(blocks.c.id, blocks.c.position).where(*_live_block_filters(session, zone))
         if position:
-            asked = asked.where(blocks.c.position < position)
-        row = self._fetch_one(asked.order_by(blocks.c.position.desc()).limit(1))
+            query = query.where(blocks.c.position < position)
+        row = self._fetch_one(query.order_by(blocks.c.position.desc()).limit(1))
         return None if row is None else (row.id, row.position)
 
     def list_positions(self, session: str, zone: Zone) -> list[tuple[str, str]]:
-        """The ids and positions of a zone, in order."""
-        asked = select(blocks.c.id, blocks.c.position).where(*_live_block_filters(session, zone))
-        return [(row.id, row.position) for row in self._fetch_all(_order_by_position(asked))]
+        """Return ids and positions of a zone, in order."""
+        query = select(blocks.c.id, blocks.c.position).where(*_live_block_filters(session, zone))
+        return [(row.id, row.position) for row in self._fetch_all(_order_by_position(query))]
 
     def templates(self) -> list[Template]:
-        """All templates, by name."""
-        found = [to_template(row) for row in self._fetch_all(select(templates))]
-        return sorted(found, key=lambda one: (one.name, one.id))
+        """Return all templates, sorted by name."""
+        records = [to_template(row) for row in self._fetch_all(select(templates))]
+        return sorted(records, key=lambda template: (template.name, template.id))
 
     def template(self, identity: str) -> Template | None:
-        """The template with that id."""
+        """Return the template with this id."""
         row = self._fetch_one(select(templates).where(templates.c.id == identity))
         return None if row is None else to_template(row)
 
     def find_template_by_name(self, name: str) -> Template | None:
-        """The template of that name."""
+        """Return the template with this name."""
         row = self._fetch_one(select(templates).where(templates.c.name == name))
         return None if row is None else to_template(row)
 
     def template_contents(self, identity: str) -> list[BlockContent]:
-        """What its blocks say, in order."""
-        asked = select(template_blocks).where(template_blocks.c.template_id == identity)
-        return [
-            to_content(row) for row in self._fetch_all(asked.order_by(template_blocks.c.ordinal))
-        ]
+        """Return the contents of a template's blocks, in order."""
+        query = select(template_blocks).where(template_blocks.c.template_id == identity)
+        rows = self._fetch_all(query.order_by(template_blocks.c.ordinal))
+        return [to_content(row) for row in rows]
 
     def snapshots(self, session: str) -> list[SessionSnapshot]:
-        """The snapshots of a session, the newest first."""
-        asked = select(snapshots).where(snapshots.c.session_id == session)
-        found = self._fetch_all(asked.order_by(snapshots.c.revision.desc(), snapshots.c.id))
-        return [to_snapshot(row) for row in found]
+        """Return the snapshots of a session, newest first."""
+        query = select(snapshots).where(snapshots.c.session_id == session)
+        rows = self._fetch_all(query.order_by(snapshots.c.revision.desc(), snapshots.c.id))
+        return [to_snapshot(row) for row in rows]
 
     def snapshot(self, session: str, identity: str) -> SessionSnapshot | None:
-        """The snapshot of that session."""
+        """Return a snapshot of a session."""
         row = self._fetch_one(
             select(snapshots).where(snapshots.c.id == identity, snapshots.c.session_id == session)
         )
         return None if row is None else to_snapshot(row)
 
     def snapshot_blocks(self, identity: str) -> list[Block]:
-        """The blocks as they were, in order."""
-        asked = (
+        """Return the blocks of a snapshot, in order."""
+        query = (
             select(snapshot_blocks, snapshots.c.session_id)
             .join(snapshots)
             .where(snapshot_blocks.c.snapshot_id == identity)
@@ -179,18 +178,18 @@ class SqlWorkspaceReader:
                 created=row.created_at,
                 updated=row.updated_at,
             )
-            for row in self._fetch_all(asked)
+            for row in self._fetch_all(query)
         ]
 
     def events(self, after: int, limit: int, session: str | None = None) -> list[Event]:
-        """The events that follow, in order."""
-        asked = select(events).where(events.c.seq > after)
+        """Return the events after a number, in order."""
+        query = select(events).where(events.c.seq > after)
         if session is not None:
-            asked = asked.where(events.c.session_id == session)
-        return [to_event(row) for row in self._fetch_all(asked.order_by(events.c.seq).limit(limit))]
+            query = query.where(events.c.session_id == session)
+        return [to_event(row) for row in self._fetch_all(query.order_by(events.c.seq).limit(limit))]
 
     def event_range(self) -> tuple[int, int]:
-        """The numbers of the first and the last event that are kept."""
+        """Return the numbers of the first and last stored event, or zeros."""
         first, last = self._connection.execute(
             select(func.min(events.c.seq), func.max(events.c.seq))
         ).one()
@@ -204,13 +203,13 @@ class SqlWorkspaceReader:
 
 
 def _live_block_filters(session: str, zone: Zone | None = None) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = [
+    filters: list[ColumnElement[bool]] = [
         blocks.c.session_id == session,
         blocks.c.deleted.is_(None),
     ]
     if zone is not None:
-        found.append(blocks.c.zone == zone.value)
-    return found
+        filters.append(blocks.c.zone == zone.value)
+    return filters
 
 
 def _order_by_position(statement: Select[tuple[object, ...]]) -> Select[tuple[object, ...]]:
