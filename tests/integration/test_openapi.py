@@ -108,7 +108,7 @@ def test_every_error_in_the_document_has_our_form_and_a_status_that_we_know(
                 if status < "400":
                     continue
                 form = answer["content"]["application/json"]["schema"]
-                assert form == {"$ref": "#/components/schemas/ErrorAnswer"}
+                assert form == {"$ref": "#/components/schemas/ErrorResponse"}
                 assert status in known
 
 

@@ -20,24 +20,24 @@ TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
 
 
 class MemoryTokens:
-    """The tokens of a database, without the database."""
+    """In-memory implementation of `AcceptedTokens`."""
 
     def __init__(self, *texts: str) -> None:
         digests = {text: sha256_hex(text.encode()) for text in texts}
-        self._tokens = [StoredToken(one[:8], text, one, "") for text, one in digests.items()]
+        self._tokens = [StoredToken(sha[:8], text, sha, "") for text, sha in digests.items()]
         self._listeners: list[Callable[[], None]] = []
 
     def find(self, token: bytes) -> StoredToken | None:
-        return next((one for one in self._tokens if one.digest == sha256_hex(token)), None)
+        return next((t for t in self._tokens if t.digest == sha256_hex(token)), None)
 
-    def get(self, identity: str) -> StoredToken | None:
-        return next((one for one in self._tokens if one.id == identity), None)
+    def find_by_id(self, identity: str) -> StoredToken | None:
+        return next((t for t in self._tokens if t.id == identity), None)
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         self._listeners.append(listener)
 
     def revoke(self, text: str) -> None:
-        self._tokens = [one for one in self._tokens if one.label != text]
+        self._tokens = [token for token in self._tokens if token.label != text]
         for listener in self._listeners:
             listener()
 
