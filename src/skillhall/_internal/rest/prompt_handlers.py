@@ -144,8 +144,10 @@ class PromptHandlers:
 
     async def _load_snapshot(self, selector: SourceSelector) -> PromptSnapshot:
         """Return the cached snapshot of a source, or load it in a worker thread."""
-        cached = self._prompt_service.cached_snapshot(selector)
-        return cached or await self._workers.run(self._prompt_service.snapshot, selector)
+        snapshot = self._prompt_service.cached_snapshot(selector)
+        if snapshot is None:
+            snapshot = await self._workers.run(self._prompt_service.snapshot, selector)
+        return snapshot
 
 
 class _ListEtag(NamedTuple):

@@ -76,8 +76,9 @@ def parse_push(payload: object) -> Push | None:
     if not isinstance(payload, dict):
         raise HttpError("invalid_argument", "a push must be a JSON object")
     ref = payload.get("ref")
-    is_branch = isinstance(ref, str) and ref.startswith(_BRANCH_PREFIX)
-    if not is_branch or payload.get("deleted") is True:
+    if not isinstance(ref, str) or payload.get("deleted") is True:
+        return None
+    if not ref.startswith(_BRANCH_PREFIX):
         return None
     repositories = [payload.get(key) for key in _REPOSITORY_KEYS]
     urls = [
