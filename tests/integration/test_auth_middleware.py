@@ -227,7 +227,7 @@ def test_wrong_tokens_are_rate_limited_and_valid_ones_are_not() -> None:
         assert server.request("GET", LIST).status == 200
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])  # noqa: S104 - refused
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])  # noqa: S104 - rejected
 def test_public_address_without_a_token_is_rejected(host: str) -> None:
     with pytest.raises(ConfigInvalid, match="no token") as caught:
         listen(make_settings(host=host).server)
@@ -243,7 +243,7 @@ def test_public_address_with_a_token_is_accepted() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"host": "0.0.0.0"},  # noqa: S104 - refused
+        {"host": "0.0.0.0"},  # noqa: S104 - rejected
         {"host": "192.0.2.7"},
         {"public_url": "https://hall.example.org"},
     ],

@@ -454,16 +454,16 @@ def test_every_response_has_security_headers(server: RunningServer) -> None:
         assert headers["Server"] is None
 
 
-@pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 128])
-def test_valid_request_id_is_used(server: RunningServer, given: str) -> None:
-    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": given})
-    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] == given
+@pytest.mark.parametrize("request_id", ["a", "A.b_c-9", "x" * 128])
+def test_valid_request_id_is_used(server: RunningServer, request_id: str) -> None:
+    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": request_id})
+    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] == request_id
 
 
-@pytest.mark.parametrize("given", ["x" * 129, "a b", 'a"b', "a\tb", "é"])
-def test_invalid_request_id_is_replaced(server: RunningServer, given: str) -> None:
-    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": given})
-    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] != given
+@pytest.mark.parametrize("request_id", ["x" * 129, "a b", 'a"b', "a\tb", "é"])
+def test_invalid_request_id_is_replaced(server: RunningServer, request_id: str) -> None:
+    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": request_id})
+    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] != request_id
 
 
 def test_metrics_contain_routes_and_no_paths(server: RunningServer) -> None:

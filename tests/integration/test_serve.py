@@ -123,7 +123,7 @@ def test_port_in_use_is_rejected_with_a_hint() -> None:
 
 
 def test_public_address_without_a_token_is_rejected() -> None:
-    result = run_failing(SERVE, "--host", "0.0.0.0")  # noqa: S104 - refused
+    result = run_failing(SERVE, "--host", "0.0.0.0")  # noqa: S104 - rejected
     assert result.returncode == 3
     assert "no token is set" in result.stderr
     assert "hint: set SKILLHALL_AUTH_TOKEN" in result.stderr

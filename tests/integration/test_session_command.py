@@ -78,8 +78,8 @@ def test_existing_skill_is_replaced_only_with_replace(terminal: Terminal) -> Non
     file.write_text("---\nname: pdf\ndescription: d\n---\nold\n", encoding="utf-8")
     terminal.run("session", "import", "Research", "pdf.md")
     file.write_text("---\nname: pdf\ndescription: d\n---\nnew\n", encoding="utf-8")
-    refused = terminal.json("session", "import", "Research", "pdf.md", code=6)
-    assert "--replace" in refused["error"]["hint"]
+    rejected = terminal.json("session", "import", "Research", "pdf.md", code=6)
+    assert "--replace" in rejected["error"]["hint"]
     assert contents(terminal) == ["old"]
     terminal.run("session", "import", "Research", "pdf.md", "--replace")
     assert contents(terminal) == ["new"]
@@ -119,8 +119,8 @@ def test_exported_session_can_be_opened_and_added(terminal: Terminal) -> None:
 def test_folder_scan_requires_the_setting(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = terminal.json("session", "scan", code=8)
-    assert "SKILLHALL_FOLDER_SCAN" in refused["error"]["hint"]
+    rejected = terminal.json("session", "scan", code=8)
+    assert "SKILLHALL_FOLDER_SCAN" in rejected["error"]["hint"]
     monkeypatch.setenv("SKILLHALL_FOLDER_SCAN", "on")
     make_skill(Path("~/.claude/skills").expanduser(), "pdf")
     [row] = terminal.json("session", "scan")["data"]["skills"]

@@ -168,9 +168,9 @@ def test_skill_is_previewed_imported_and_replaced(server: RunningServer) -> None
     again = server.request("POST", f"{url}&same=replace", skill_md("pdf", "new"), headers)
     assert again.json["data"]["replaced"] == ["pdf"]
     assert list_contents(server, path) == ["new"]
-    refused = server.request("POST", url, b"no frontmatter", headers)
-    assert (refused.status, refused.code) == (422, "INVALID_SKILL")
-    assert "Not a valid SKILL.md: missing frontmatter" in refused.message
+    rejected = server.request("POST", url, b"no frontmatter", headers)
+    assert (rejected.status, rejected.code) == (422, "INVALID_SKILL")
+    assert "Not a valid SKILL.md: missing frontmatter" in rejected.message
 
 
 def test_large_skill_is_imported_with_a_warning(server: RunningServer) -> None:

@@ -370,8 +370,8 @@ def test_installer_routes_require_the_token(run_directory: Path, tmp_path: Path)
     services = Services(MemoryPromptService(), Collection(FolderStore(run_directory), settings))
     with run_server(settings=make_token_settings(), services=services) as server:
         for path in ("index.json", "pdf/SKILL.md"):
-            refused = server.request("GET", f"{LEGACY}/{path}", headers={"Authorization": ""})
-            assert (refused.status, server.request("GET", f"{LEGACY}/{path}").status) == (401, 200)
+            rejected = server.request("GET", f"{LEGACY}/{path}", headers={"Authorization": ""})
+            assert (rejected.status, server.request("GET", f"{LEGACY}/{path}").status) == (401, 200)
 
 
 SECRET = b"TOKEN=planted-7f3a"
@@ -400,8 +400,8 @@ def test_dot_files_are_not_listed(server: RunningServer) -> None:
     "path", [".env", "docs/.private/key.txt", "./.env", "docs/./.private/key.txt", "%2eenv"]
 )
 def test_dot_files_cannot_be_downloaded(server: RunningServer, path: str) -> None:
-    for place in (f"{SKILLS}/secretive/files", f"{LEGACY}/secretive", "/skill/secretive/files"):
-        reply = server.request("GET", f"{place}/{path}")
+    for prefix in (f"{SKILLS}/secretive/files", f"{LEGACY}/secretive", "/skill/secretive/files"):
+        reply = server.request("GET", f"{prefix}/{path}")
         assert reply.status in (400, 404)
         assert SECRET not in reply.body
 
