@@ -49,9 +49,14 @@ def make_endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         return Ready(await run_handler(handler, HttpRequest(request.scope, request.receive)))
 
-    # FastAPI derives the operation id and the summary from the name.
+    # FastAPI derives the operation id from the name.
     respond.__name__ = getattr(handler, "__name__", "respond")
     return respond
+
+
+def make_summary(handler: Callable[..., object]) -> str:
+    """Return the summary of an operation, in sentence case: "List prompts"."""
+    return str(getattr(handler, "__name__", "")).replace("_", " ").capitalize()
 
 
 class FastPath:

@@ -65,7 +65,7 @@ class PromptHandlers:
         self._workers = workers
         self._gzip_cache = GzipCache()
         self._list_route = FastRoute(self.list_prompts, PROMPTS_PATH)
-        self._prompt_route = FastRoute(self.get_prompt, PROMPTS_PATH + "/{name}")
+        self._prompt_route = FastRoute(self.render_prompt, PROMPTS_PATH + "/{name}")
         self._list_etags = _ListEtagCache()
 
     async def list_prompts(self, request: HttpRequest) -> ByteResponse:
@@ -83,7 +83,7 @@ class PromptHandlers:
             return self._gzip_cache.compress(response, snapshot.digest)
         return await self._workers.run(self._gzip_cache.compress, response, snapshot.digest)
 
-    async def get_prompt(self, request: HttpRequest) -> ByteResponse:
+    async def render_prompt(self, request: HttpRequest) -> ByteResponse:
         """Render a prompt with values for its arguments."""
         name = parse_prompt_name(request.scope["raw_path"])
         values = await _read_arguments(request) if request.has_body() else {}
@@ -110,7 +110,7 @@ class PromptHandlers:
             data["reason"] = snapshot.stale.reason
         return success_response(encode_json(data), request.request_id, snapshot=snapshot)
 
-    async def ingest_source(self, request: HttpRequest) -> ByteResponse:
+    async def upload_source(self, request: HttpRequest) -> ByteResponse:
         """Upload files as a source."""
         parse_source_selector(request)  # rejects contradictory parameters
         body = parse_model(UploadRequest, await request.json(MAX_UPLOAD_BYTES))
@@ -128,7 +128,7 @@ class PromptHandlers:
         return success_response(encode_json(data), request.request_id)
 
     async def list_tools(self, request: HttpRequest) -> ByteResponse:
-        """List the tools that can be called by REST. There are none; dot-ai clients ask."""
+        """List the tools that can be called by REST. Always empty, for clients of dot-ai."""
         data = {"tools": [], "total": 0, "categories": [], "tags": []}
         return success_response(encode_json(data), request.request_id)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from skillhall._internal.rest.endpoint import Handler, make_endpoint
+from skillhall._internal.rest.endpoint import Handler, make_endpoint, make_summary
 from skillhall._internal.rest.prompt_handlers import PROMPTS_PATH, TOOLS_PATH
 from skillhall._internal.rest.requests import RefreshRequest, RenderPromptRequest, UploadRequest
 from skillhall._internal.rest.responses import (
@@ -63,7 +63,7 @@ def build_prompt_router(handlers: PromptHandlers) -> APIRouter:
         router,
         "POST",
         PROMPTS_PATH + "/sources",
-        handlers.ingest_source,
+        handlers.upload_source,
         build_responses(IngestResponse, SOURCE_ERRORS, BODY_ERRORS),
         {**extra, "requestBody": describe_request_body(UploadRequest, required=True)},
     )
@@ -71,7 +71,7 @@ def build_prompt_router(handlers: PromptHandlers) -> APIRouter:
         router,
         "POST",
         PROMPTS_PATH + "/{name:path}",
-        handlers.get_prompt,
+        handlers.render_prompt,
         build_responses(PromptResponse, SOURCE_ERRORS, BODY_ERRORS, {404: "Route not found."}),
         {
             "parameters": [NAME_PARAMETER, *SOURCE_PARAMETERS],
@@ -180,5 +180,6 @@ def add_route(  # noqa: PLR0913, PLR0917 - the properties of a route
         response_model=None,
         responses=responses,
         openapi_extra=openapi_extra,
+        summary=make_summary(handler),
         description=handler.__doc__ or "",
     )

@@ -111,7 +111,7 @@ class SkillHandlers:
         headers, read = download_headers(f"{identity}.zip"), self._collection.archive
         return await self._workers.run(etag_response, request, headers, partial(read, identity))
 
-    async def add_skill(self, request: HttpRequest) -> ByteResponse:
+    async def create_skill(self, request: HttpRequest) -> ByteResponse:
         """Create a user skill."""
         body = parse_model(CreateSkillRequest, await request.json(empty={}))
         add = self._collection.store.add

@@ -75,7 +75,7 @@ def build_skill_router(handlers: SkillHandlers) -> APIRouter:
     )
     body = {"requestBody": describe_request_body(CreateSkillRequest, required=True)}
     extra = {**_openapi_extra(), **body}
-    add_route(router, "POST", SKILLS_PATH, handlers.add_skill, added, extra)
+    add_route(router, "POST", SKILLS_PATH, handlers.create_skill, added, extra)
     imported = build_responses(
         ImportedSkillsResponse, SOURCE_ERRORS, BODY_ERRORS, _WRITE_ERRORS, _NOT_FOUND, status=201
     )
@@ -103,12 +103,12 @@ def build_well_known_router(handlers: WellKnownHandlers) -> APIRouter:
     """Return the routes for installers."""
     router, extra = APIRouter(tags=["installers"]), _openapi_extra()
     index, path = _json_responses("Index of version 0.2."), f"{WELL_KNOWN}/index.json"
-    add_route(router, "GET", path, handlers.get_index, index, extra)
+    add_route(router, "GET", path, handlers.get_skill_index, index, extra)
     index, path = _json_responses("Index of version 0.1."), f"{LEGACY_WELL_KNOWN}/index.json"
-    add_route(router, "GET", path, handlers.get_legacy_index, index, extra)
+    add_route(router, "GET", path, handlers.get_legacy_skill_index, index, extra)
     file, path = _binary_responses("The file."), f"{LEGACY_WELL_KNOWN}/{{name}}/{{path:path}}"
     extra = _openapi_extra(_NAME_PARAMETER, _PATH_PARAMETER)
-    add_route(router, "GET", path, handlers.get_legacy_file, file, extra)
+    add_route(router, "GET", path, handlers.get_legacy_skill_file, file, extra)
     return router
 
 

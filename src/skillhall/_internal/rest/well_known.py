@@ -33,17 +33,17 @@ class WellKnownHandlers:
         self._collection = collection
         self._workers = workers
 
-    async def get_index(self, request: HttpRequest) -> ByteResponse:
+    async def get_skill_index(self, request: HttpRequest) -> ByteResponse:
         """Return the index of version 0.2: each skill with a URL and a digest."""
         return await self._workers.run(etag_response, request, JSON_HEADERS, self._build_index)
 
-    async def get_legacy_index(self, request: HttpRequest) -> ByteResponse:
+    async def get_legacy_skill_index(self, request: HttpRequest) -> ByteResponse:
         """Return the index of version 0.1: each skill with the paths of its files."""
         return await self._workers.run(
             etag_response, request, JSON_HEADERS, self._build_legacy_index
         )
 
-    async def get_legacy_file(self, request: HttpRequest) -> ByteResponse:
+    async def get_legacy_skill_file(self, request: HttpRequest) -> ByteResponse:
         """Return a file listed in the index of version 0.1."""
         identity, path = path_parts(request, LEGACY_WELL_KNOWN, 2)
         read = partial(self._collection.read_published_file, identity, path)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from skillhall._internal.rest.endpoint import make_summary
 from skillhall._internal.rest.responses import (
     BODY_ERRORS,
     COMMON_ERRORS,
@@ -425,6 +426,7 @@ def _add_event_route(router: APIRouter, handlers: EventHandlers) -> None:
         response_model=None,
         responses=described,
         openapi_extra=_openapi_extra(EVENTS_PATH, after, session),
+        summary=make_summary(handlers.stream_events),
         description=handlers.stream_events.__doc__ or "",
     )
 
